@@ -1,0 +1,267 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+const (
+	// eventPoll is how often an open stream looks for news: quick enough for a progress bar, one index look-up each.
+	eventPoll = 250 * time.Millisecond
+	// eventHeartbeat keeps proxies from closing a quiet stream, and finds out that a client has gone.
+	eventHeartbeat = 15 * time.Second
+	// eventWriteTimeout is how long a client may leave what was sent unread.
+	eventWriteTimeout = 30 * time.Second
+	// maxStreamAge ends a stream that lasts longer, so that no credential is honoured for ever; clients come back by themselves.
+	maxStreamAge = time.Hour
+	// eventBatch bounds the events read at once.
+	eventBatch = 200
+	// maxAccountStreams bounds the open streams of one account: a screen full of watched jobs.
+	maxAccountStreams = 32
+	// maxStreams bounds the open streams of this process, at four look-ups a second each.
+	maxStreams = 1000
+	// eventRetryMs is how long a client waits before it comes back.
+	eventRetryMs = 1000
+)
+
+// Events of a job's stream. Each message's id is its place in the log; a client that comes back with Last-Event-ID gets
+// what it missed.
+type (
+	// StatusEvent is a change of the job's state. The stream ends after a terminal one.
+	StatusEvent struct {
+		Status   string `json:"status" doc:"The state that the job has now."`
+		Reason   string `json:"reason" doc:"Why; empty where there is nothing to say."`
+		Terminal bool   `json:"terminal" doc:"Whether the state is final."`
+	}
+	// ProgressEvent tells how far the job is.
+	ProgressEvent struct {
+		Percent float64 `json:"percent" minimum:"0" maximum:"100"`
+		Message string  `json:"message" doc:"What is being done, for people."`
+	}
+	// TaskEvent is a change of one task's state.
+	TaskEvent struct {
+		TaskIndex int    `json:"taskIndex" doc:"Position of the task in the job."`
+		Stage     string `json:"stage"`
+		Name      string `json:"name"`
+		Status    string `json:"status" enum:"PENDING,QUEUED,RUNNING,SUCCEEDED,FAILED,CANCELLED"`
+		Attempt   int    `json:"attempt"`
+	}
+)
+
+// terminal reports whether no event can follow this one.
+func (e event) terminal() bool {
+	var body StatusEvent
+	return e.Kind == "status" && json.Unmarshal(e.Body, &body) == nil && job.Status(body.Status).Terminal()
+}
+
+// message is the event as a server-sent one (WHATWG HTML, section 9.2.5). The body is jsonb and therefore one line.
+func (e event) message() []byte {
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, e.Body)
+}
+
+// lastEventID reads the header of a client that comes back; 0 for one that comes first.
+func lastEventID(header string) (int64, error) {
+	if header == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(header, 10, 64)
+	if err != nil || id < 0 {
+		return 0, fault.New(fault.Validation, "the header Last-Event-ID: send the id of the last event unchanged, or leave it out")
+	}
+	return id, nil
+}
+
+// streams bounds, owns and ends the open event streams of a process.
+type streams struct {
+	store store
+	log   *slog.Logger
+
+	poll, heartbeat, maxAge time.Duration
+
+	ctx  context.Context // ends with the process' service
+	stop context.CancelFunc
+	open sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	total   int
+	account map[string]int
+}
+
+func newStreams(store store, log *slog.Logger) *streams {
+	ctx, stop := context.WithCancel(context.Background())
+	return &streams{
+		store: store, log: log, poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge,
+		ctx: ctx, stop: stop, account: map[string]int{},
+	}
+}
+
+// close ends every stream and waits for their goroutines. No stream opens afterwards.
+func (s *streams) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	s.open.Wait()
+}
+
+// take reserves a stream for an account; the caller must call the release exactly once. Errors: fault.RateLimited when the
+// account has too many open, fault.ProviderUnavailable when the process has, or is stopping.
+func (s *streams) take(accountID string) (release func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed, s.total >= maxStreams:
+		return nil, fault.New(fault.ProviderUnavailable, "no event stream is free; come back in a few seconds")
+	case s.account[accountID] >= maxAccountStreams:
+		return nil, fault.New(fault.RateLimited, "at most %d event streams of an account may be open; close one", maxAccountStreams)
+	}
+	s.open.Add(1)
+	s.total++
+	s.account[accountID]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.total--
+		if s.account[accountID]--; s.account[accountID] == 0 {
+			delete(s.account, accountID)
+		}
+		s.open.Done()
+	}, nil
+}
+
+// watcher is one client of one job's events.
+type watcher struct {
+	accountID, jobID string
+	after            int64 // id of the last event that the client has
+	release          func()
+}
+
+// respond turns the response into the watcher's stream. Fiber calls back from a goroutine of its own that outlives the
+// handler; it ends with the job, the client, the service, or maxAge.
+func (s *streams) respond(w watcher) func(huma.Context) {
+	return func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", "text/event-stream")
+		ctx.SetHeader("Cache-Control", "no-store")
+		ctx.SetHeader("X-Accel-Buffering", "no")
+		ctx.SetHeader("Connection", "close") // a write deadline is left on the connection
+		ctx.SetStatus(http.StatusOK)
+		streamer, ok := ctx.(interface{ StreamBody(func(io.Writer)) })
+		if !ok {
+			defer w.release()
+			s.run(ctx.BodyWriter(), w)
+			return
+		}
+		streamer.StreamBody(func(out io.Writer) {
+			defer w.release()
+			s.run(out, w)
+		})
+	}
+}
+
+// run sends events until one of the ends that respond names.
+func (s *streams) run(out io.Writer, w watcher) {
+	poll, heartbeat := time.NewTicker(s.poll), time.NewTicker(s.heartbeat)
+	defer poll.Stop()
+	defer heartbeat.Stop()
+	age := time.NewTimer(s.maxAge)
+	defer age.Stop()
+	if !send(out, fmt.Appendf(nil, "retry: %d\n\n", eventRetryMs)) {
+		return
+	}
+	for {
+		more, goOn := s.news(out, &w)
+		if !goOn {
+			return
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-poll.C:
+		case <-heartbeat.C:
+			if !s.beat(out, w) {
+				return
+			}
+		case <-age.C:
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// news sends what has happened since the last look. more says that there may be further events at once; goOn is false after
+// the last event of the job, and when the store or the client is away.
+func (s *streams) news(out io.Writer, w *watcher) (more, goOn bool) {
+	events, err := s.store.events(s.ctx, w.accountID, w.jobID, w.after, eventBatch)
+	if err != nil {
+		s.logEnd(*w, err)
+		return false, false
+	}
+	for _, e := range events {
+		if !send(out, e.message()) || e.terminal() {
+			return false, false
+		}
+		w.after = e.ID
+	}
+	return len(events) == eventBatch, true
+}
+
+// beat writes a comment. It reports false when the client has gone, or when the job has ended and all was sent: that is so
+// for a client that comes back after the end.
+func (s *streams) beat(out io.Writer, w watcher) bool {
+	if !send(out, []byte(": heartbeat\n\n")) {
+		return false
+	}
+	ended, err := s.ended(s.ctx, w)
+	if err != nil {
+		s.logEnd(w, err)
+	}
+	return err == nil && !ended
+}
+
+// ended reports whether the job has ended and the client has every event of it.
+func (s *streams) ended(ctx context.Context, w watcher) (bool, error) {
+	status, err := s.store.status(ctx, w.accountID, w.jobID)
+	if err != nil || !job.Status(status).Terminal() {
+		return false, err
+	}
+	rest, err := s.store.events(ctx, w.accountID, w.jobID, w.after, 1)
+	return len(rest) == 0, err
+}
+
+func (s *streams) logEnd(w watcher, err error) {
+	if s.ctx.Err() == nil {
+		s.log.Warn("event stream ended early", "job", w.jobID, "account", w.accountID, "error", err)
+	}
+}
+
+// send writes and flushes, and reports whether the client is still there.
+func send(out io.Writer, text []byte) bool {
+	if deadliner, ok := out.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		if deadliner.SetWriteDeadline(time.Now().Add(eventWriteTimeout)) != nil {
+			return false
+		}
+	}
+	if _, err := out.Write(text); err != nil {
+		return false
+	}
+	if flusher, ok := out.(http.Flusher); ok {
+		flusher.Flush()
+	}
+	_, err := out.Write(nil) // the flush tells nobody, but the buffer remembers that it failed
+	return err == nil
+}

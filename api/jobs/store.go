@@ -1,0 +1,255 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// maxQueuePosition bounds the count of tasks that wait ahead of a job: a person wants to know whether it is ten or
+// thousands, and the count reads every one of them.
+const maxQueuePosition = 10_000
+
+// store reads the tables that the scheduler writes; it changes nothing. Every query names the account, so that another
+// tenant's job is as if absent.
+type store struct{ db *sqlx.DB }
+
+// record is a job with what its tasks and its history say, read in one statement and therefore at one moment.
+type record struct {
+	ID                string         `db:"id"`
+	JobType           string         `db:"job_type"`
+	Simulator         sql.NullString `db:"simulator"`
+	JobName           string         `db:"job_name"`
+	RecoveryMode      string         `db:"recovery_mode"`
+	Status            string         `db:"status"`
+	StatusReason      sql.NullString `db:"status_reason"`
+	EstimatedPence    int64          `db:"estimated_pence"`
+	HeldPence         int64          `db:"held_pence"`
+	AccruedMicropence int64          `db:"accrued_micropence"`
+	ChargedPence      sql.NullInt64  `db:"charged_pence"`
+	ErrorCode         sql.NullString `db:"error_code"`
+	ErrorMessage      sql.NullString `db:"error_message"`
+	FailureClass      sql.NullString `db:"failure_class"`
+	ErrorRetryable    bool           `db:"error_retryable"`
+	Attempts          int            `db:"attempts"`
+	CreatedAt         time.Time      `db:"created_at"`
+	UpdatedAt         time.Time      `db:"updated_at"`
+	StartedAt         sql.NullTime   `db:"started_at"`
+	FinishedAt        sql.NullTime   `db:"finished_at"`
+
+	Pending    int     `db:"pending"`
+	Queued     int     `db:"queued"`
+	Running    int     `db:"running"`
+	Succeeded  int     `db:"succeeded"`
+	Failed     int     `db:"failed"`
+	Cancelled  int     `db:"cancelled"`
+	WeightAll  float64 `db:"weight_all"`  // expected CPU seconds of all tasks
+	WeightDone float64 `db:"weight_done"` // of ended tasks, and of the finished parts of running ones
+
+	StageRunning   sql.NullString  `db:"stage_running"`
+	MessageRunning sql.NullString  `db:"message_running"`
+	TasksAhead     int             `db:"tasks_ahead"`
+	History        json.RawMessage `db:"history"`
+}
+
+// jobColumns are the job's own columns of a record. The request is left out: it may be a hundred megabytes.
+const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, status_reason, estimated_pence, held_pence,
+    accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, attempts, created_at,
+    updated_at, started_at, finished_at`
+
+// recordSelect reads records for the jobs that a sub-select named "chosen" picks. A job without weights counts its tasks
+// alike. The place in the queue looks across accounts, at a number and nothing else.
+const recordSelect = `
+SELECT j.*, t.pending, t.queued, t.running, t.succeeded, t.failed, t.cancelled, t.weight_all, t.weight_done,
+       r.stage AS stage_running, r.message AS message_running, a.tasks_ahead, h.history
+FROM chosen j
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE status = 'PENDING')   AS pending,
+           count(*) FILTER (WHERE status = 'QUEUED')    AS queued,
+           count(*) FILTER (WHERE status = 'RUNNING')   AS running,
+           count(*) FILTER (WHERE status = 'SUCCEEDED') AS succeeded,
+           count(*) FILTER (WHERE status = 'FAILED')    AS failed,
+           count(*) FILTER (WHERE status = 'CANCELLED') AS cancelled,
+           coalesce(sum(greatest(weight, 1e-6)::float8), 0) AS weight_all,
+           coalesce(sum(greatest(weight, 1e-6)::float8 * CASE status
+               WHEN 'RUNNING' THEN progress WHEN 'PENDING' THEN 0 WHEN 'QUEUED' THEN 0 ELSE 1 END), 0) AS weight_done
+    FROM tasks WHERE job_id = j.id
+) t
+CROSS JOIN LATERAL (
+    SELECT coalesce(json_agg(json_build_object('status', status, 'at', at, 'reason', reason) ORDER BY seq), '[]') AS history
+    FROM job_status_history WHERE job_id = j.id
+) h
+LEFT JOIN LATERAL (
+    SELECT tasks.stage, d.message FROM tasks JOIN task_details d ON d.task_id = tasks.id
+    WHERE tasks.job_id = j.id AND tasks.status = 'RUNNING' AND j.status IN ('RUNNING', 'CANCELLING')
+    ORDER BY tasks.started_at DESC NULLS LAST, tasks.ordinal LIMIT 1
+) r ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS tasks_ahead FROM (
+        SELECT 1 FROM tasks mine, LATERAL (
+            SELECT 1 FROM tasks other
+            WHERE other.queue = mine.queue AND other.status = 'PENDING' AND other.ready AND other.job_id <> j.id
+              AND (other.priority > mine.priority OR (other.priority = mine.priority AND other.id < mine.id))
+            LIMIT $2
+        ) ahead
+        WHERE mine.job_id = j.id AND mine.ordinal = 0 AND mine.status = 'PENDING' AND j.status IN ('SUBMITTED', 'QUEUED')
+    ) counted
+) a
+ORDER BY j.created_at DESC, j.id DESC`
+
+// job reads one job. Errors: fault.NotFound, also for another account's.
+func (s store) job(ctx context.Context, accountID, jobID string) (record, error) {
+	var r record
+	query := `WITH chosen AS MATERIALIZED (SELECT ` + jobColumns + ` FROM jobs WHERE account_id = $1 AND id = $3)` + recordSelect
+	err := s.db.GetContext(ctx, &r, query, accountID, maxQueuePosition, jobID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, noSuchJob()
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading job %s: %w", jobID, err)
+	}
+	return r, nil
+}
+
+// filter narrows the list of jobs. Zero members filter nothing.
+type filter struct {
+	Statuses                    []string
+	JobType, Simulator, Text    string
+	CreatedAfter, CreatedBefore time.Time
+	From                        *page.Position
+}
+
+// jobs reads up to limit jobs, newest first.
+func (s store) jobs(ctx context.Context, accountID string, f filter, limit int) ([]record, error) {
+	where, args := []string{"account_id = $1"}, []any{accountID, maxQueuePosition}
+	add := func(condition string, values ...any) {
+		for _, value := range values {
+			args = append(args, value)
+			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		where = append(where, condition)
+	}
+	if len(f.Statuses) > 0 {
+		add("status = ANY(?)", pq.Array(f.Statuses))
+	}
+	if f.JobType != "" {
+		add("job_type = ?", f.JobType)
+	}
+	if f.Simulator != "" {
+		add("simulator = ?", f.Simulator)
+	}
+	if f.Text != "" {
+		add("(position(lower(?) in lower(job_name)) > 0 OR id = ?)", f.Text, f.Text)
+	}
+	if !f.CreatedAfter.IsZero() {
+		add("created_at > ?", f.CreatedAfter)
+	}
+	if !f.CreatedBefore.IsZero() {
+		add("created_at < ?", f.CreatedBefore)
+	}
+	if f.From != nil {
+		add("(created_at, id) < (?, ?)", f.From.At, f.From.ID)
+	}
+	args = append(args, limit)
+	chosen := fmt.Sprintf(`WITH chosen AS MATERIALIZED (SELECT %s FROM jobs WHERE %s ORDER BY created_at DESC, id DESC LIMIT $%d)`,
+		jobColumns, strings.Join(where, " AND "), len(args))
+	var records []record
+	if err := s.db.SelectContext(ctx, &records, chosen+recordSelect, args...); err != nil {
+		return nil, fmt.Errorf("listing jobs: %w", err)
+	}
+	return records, nil
+}
+
+// status reads a job's state alone. Errors: fault.NotFound, also for another account's.
+func (s store) status(ctx context.Context, accountID, jobID string) (string, error) {
+	var status string
+	err := s.db.GetContext(ctx, &status, `SELECT status FROM jobs WHERE account_id = $1 AND id = $2`, accountID, jobID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", noSuchJob()
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the state of job %s: %w", jobID, err)
+	}
+	return status, nil
+}
+
+// artifact is one output file of a task.
+type artifact struct {
+	ID         string    `db:"id"`
+	Name       string    `db:"name"`
+	Role       string    `db:"role"`
+	TaskIndex  int       `db:"ordinal"`
+	StorageKey string    `db:"storage_key"`
+	SHA256     string    `db:"sha256"`
+	ByteSize   int64     `db:"byte_size"`
+	MediaType  string    `db:"media_type"`
+	Format     string    `db:"format"`
+	CreatedAt  time.Time `db:"created_at"`
+}
+
+// outputs reads up to limit files of a job, newest first, from a position on. Inputs of later stages are not among them.
+func (s store) outputs(ctx context.Context, accountID, jobID string, from *page.Position, limit int) ([]artifact, error) {
+	where, args := "", []any{accountID, jobID, string(engines.RoleIntermediate), limit}
+	if from != nil {
+		where, args = " AND (a.created_at, a.id) < ($5, $6)", append(args, from.At, from.ID)
+	}
+	var files []artifact
+	err := s.db.SelectContext(ctx, &files, `
+SELECT a.id, a.name, a.role, t.ordinal, a.storage_key, a.sha256, a.byte_size, a.media_type, a.format, a.created_at
+FROM artifacts a JOIN tasks t ON t.id = a.task_id
+WHERE a.account_id = $1 AND a.job_id = $2 AND a.role <> $3`+where+`
+ORDER BY a.created_at DESC, a.id DESC LIMIT $4`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading outputs of job %s: %w", jobID, err)
+	}
+	return files, nil
+}
+
+// artifactObjects finds which of the keys are outputs of the account's jobs.
+func (s store) artifactObjects(ctx context.Context, accountID string, keys []string) (map[string]engines.Object, error) {
+	var files []artifact
+	err := s.db.SelectContext(ctx, &files, `
+SELECT storage_key, sha256, byte_size FROM artifacts WHERE account_id = $1 AND storage_key = ANY($2) AND role <> $3`,
+		accountID, pq.Array(keys), string(engines.RoleIntermediate))
+	if err != nil {
+		return nil, fmt.Errorf("looking artifacts up: %w", err)
+	}
+	found := make(map[string]engines.Object, len(files))
+	for _, f := range files {
+		found[f.StorageKey] = engines.Object{StorageKey: f.StorageKey, SHA256: f.SHA256, ByteSize: f.ByteSize}
+	}
+	return found, nil
+}
+
+// event is one entry of a job's event log.
+type event struct {
+	ID   int64           `db:"id"`
+	Kind string          `db:"kind"`
+	Body json.RawMessage `db:"body"`
+	At   time.Time       `db:"at"`
+}
+
+// events reads up to limit events after an id, oldest first.
+func (s store) events(ctx context.Context, accountID, jobID string, after int64, limit int) ([]event, error) {
+	var events []event
+	err := s.db.SelectContext(ctx, &events, `
+SELECT e.id, e.kind, e.body, e.at FROM job_events e JOIN jobs j ON j.id = e.job_id
+WHERE j.account_id = $1 AND e.job_id = $2 AND e.id > $3 ORDER BY e.id LIMIT $4`, accountID, jobID, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("reading events of job %s: %w", jobID, err)
+	}
+	return events, nil
+}
+
+func noSuchJob() error { return fault.New(fault.NotFound, "jobId: there is no such job") }

@@ -1,0 +1,161 @@
+package jobs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/engines/vina"
+)
+
+// The job types of specification §2.1.
+const (
+	typeRender     = "render"
+	typeSimulation = "simulation"
+	typeMolecular  = "molecular"
+	typePipeline   = "pipeline"
+)
+
+// defaultRecoveryMode is what a job gets that says nothing about recovery.
+const defaultRecoveryMode = "standard"
+
+// MaxBodyBytes bounds submit and estimate: the legal maximum of a 10,000-ligand library is 138 MB (decisions.md).
+const MaxBodyBytes = 160 << 20
+
+// SubmitRequest is a job to run (specification §2.1). Members that have a default are pointers: huma cannot otherwise tell an
+// explicit value from an absent one.
+type SubmitRequest struct {
+	JobType          *string           `json:"jobType,omitempty" enum:"render,simulation,molecular,pipeline" default:"render" doc:"Kind of job."`
+	SceneFile        string            `json:"sceneFile,omitempty" doc:"Storage key of the input: for docking, the receptor. Required for every job type."`
+	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`
+	FrameStart       *int64            `json:"frameStart,omitempty" doc:"First frame, inclusive. Render jobs only."`
+	FrameEnd         *int64            `json:"frameEnd,omitempty" doc:"Last frame, inclusive. Render jobs only."`
+	FrameStep        *int64            `json:"frameStep,omitempty" minimum:"1" doc:"Render every Nth frame of the range; 1 when left out. Render jobs only."`
+	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters."`
+	OutputFormat     string            `json:"outputFormat,omitempty" enum:"EXR,PNG,JPEG" doc:"Render jobs only."`
+	Simulator        string            `json:"simulator,omitempty" doc:"Simulator id or one of its aliases. Required for simulation jobs."`
+	TaskCount        *int64            `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks. Simulation jobs only."`
+	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator."`
+	IdempotencyKey   string            `json:"idempotencyKey,omitempty" minLength:"8" maxLength:"255" doc:"The header Idempotency-Key in the body; where both are given they must be equal."`
+	DockingRequest   *DockingRequest   `json:"dockingRequest,omitempty" doc:"The caller's identification of a docking run."`
+	Metadata         Metadata          `json:"metadata,omitempty" doc:"Known members are described; unknown ones are kept as they are."`
+	Priority         *int64            `json:"priority,omitempty" deprecated:"true" doc:"Ignored: the account's plan decides the priority."`
+	JobName          string            `json:"jobName,omitempty" maxLength:"1024" doc:"Name for people."`
+	Attachments      []string          `json:"attachments,omitempty" maxItems:"1000" doc:"Storage keys of further files that the input refers to."`
+}
+
+// Recovery says what happens to a task whose worker is lost.
+type Recovery struct {
+	Mode *string `json:"mode,omitempty" enum:"standard,resumable" default:"standard" doc:"standard starts the task again; resumable goes on from its last checkpoint where the engine makes any."`
+}
+
+// DockingRequest identifies a docking run on the caller's side.
+type DockingRequest struct {
+	RequestID      string `json:"requestId" minLength:"1" maxLength:"255" doc:"The caller's id of the request."`
+	RunID          string `json:"runId" minLength:"1" maxLength:"255" doc:"The caller's id of the run."`
+	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"255" doc:"The same as the header Idempotency-Key."`
+}
+
+// SimulationParams is the union of the engines' parameters (specification §2.2). Unknown members are refused.
+type SimulationParams struct {
+	vina.Params
+	EstimatedRuntimeSeconds *float64 `json:"estimatedRuntimeSeconds,omitempty" exclusiveMinimum:"0" maximum:"2592000" doc:"The caller's own guess of the run time of one task, in seconds."`
+}
+
+// EstimateMetadata is the metadata of an estimate: the members of specification §2.3 and no others.
+type EstimateMetadata struct {
+	Software           string   `json:"software,omitempty" doc:"Render host or engine; drives script routing and pricing."`
+	Renderer           string   `json:"renderer,omitempty" doc:"Engine when software is not set."`
+	InstanceType       string   `json:"instanceType,omitempty" deprecated:"true" doc:"Ignored."`
+	RenderTimeMinutes  *float64 `json:"renderTimeMinutes,omitempty" doc:"Expected time of one frame, in minutes."`
+	TaskRuntimeMinutes *float64 `json:"taskRuntimeMinutes,omitempty" doc:"Expected time of one task, in minutes."`
+	TotalSizeGB        *float64 `json:"totalSizeGB,omitempty" doc:"Size of all inputs, in GB."`
+	Resolution         string   `json:"resolution,omitempty" pattern:"^[0-9]+x[0-9]+$" patternDescription:"WIDTHxHEIGHT" doc:"Resolution of molecular jobs and estimates, in pixels."`
+	FPS                *float64 `json:"fps,omitempty" doc:"Frame rate."`
+	RenderEngine       string   `json:"renderEngine,omitempty" enum:"molstar,cycles" doc:"Molecular render tier: raster or ray-traced."`
+	Samples            *int64   `json:"samples,omitempty" doc:"Cycles samples a frame."`
+}
+
+// Metadata is a submission's metadata as it came, byte for byte: a number of 20 digits survives, and so do unknown members.
+type Metadata json.RawMessage
+
+// Schema describes an object with known members and any others.
+func (Metadata) Schema(r huma.Registry) *huma.Schema {
+	described := *r.Schema(reflect.TypeFor[EstimateMetadata](), false, "")
+	described.AdditionalProperties = true
+	return &described
+}
+
+// UnmarshalJSON keeps the text.
+func (m *Metadata) UnmarshalJSON(text []byte) error {
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return errors.New("expected object")
+	}
+	*m = bytes.Clone(text)
+	return nil
+}
+
+// MarshalJSON writes the text.
+func (m Metadata) MarshalJSON() ([]byte, error) { return m, nil }
+
+// SubmitResponse is the receipt of a job (specification §2.4).
+type SubmitResponse struct {
+	JobID            string `json:"jobId" doc:"Id of the job."`
+	JobType          string `json:"jobType" doc:"Kind of job, as submitted."`
+	EstimatedCost    Pounds `json:"estimatedCost" doc:"Expected cost, in pounds."`
+	Currency         string `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
+	Status           string `json:"status" enum:"SUBMITTED" doc:"Always SUBMITTED."`
+	Provider         string `json:"provider" doc:"Who runs the job."`
+	Message          string `json:"message" doc:"What happened, for people."`
+	IdempotentReplay bool   `json:"idempotentReplay,omitempty" doc:"True when an earlier submission with the same idempotency key made the job."`
+}
+
+// EstimateRequest is a job to price (specification §2.5). Unlike a submission it needs no input file.
+type EstimateRequest struct {
+	JobType          *string           `json:"jobType,omitempty" enum:"render,simulation,molecular" default:"render" doc:"Kind of job."`
+	FrameStart       *int64            `json:"frameStart,omitempty" doc:"First frame, inclusive."`
+	FrameEnd         *int64            `json:"frameEnd,omitempty" doc:"Last frame, inclusive."`
+	FrameStep        *int64            `json:"frameStep,omitempty" minimum:"1" doc:"Every Nth frame is quoted."`
+	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters, for example FrameRange."`
+	Simulator        string            `json:"simulator,omitempty" doc:"Simulator id or one of its aliases. Required for simulation jobs."`
+	TaskCount        *int64            `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks."`
+	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator."`
+	Metadata         *EstimateMetadata `json:"metadata,omitempty" doc:"Unknown members are refused."`
+	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`
+}
+
+// EstimateResponse is a price (specification §2.5). All amounts are in pounds; only estimatedCost and range are rounded.
+type EstimateResponse struct {
+	EstimatedCost Pounds        `json:"estimatedCost" doc:"Expected cost, in pounds."`
+	Currency      string        `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
+	HasLicenseFee bool          `json:"hasLicenseFee" doc:"Whether the price holds a fee for licensed software."`
+	LicenseNames  []string      `json:"licenseNames" doc:"The licences that the fee is for."`
+	Breakdown     Breakdown     `json:"breakdown" doc:"What the price consists of."`
+	VariableRates VariableRates `json:"variableRates" doc:"Prices that vary with use."`
+	Range         CostRange     `json:"range" doc:"Likely range. A job is never charged above the high end, which is held at submission."`
+}
+
+// Breakdown is what a price consists of, in pounds.
+type Breakdown struct {
+	Compute  Pounds `json:"compute"`
+	Software Pounds `json:"software"`
+	Storage  Pounds `json:"storage"`
+	Egress   Pounds `json:"egress"`
+	StartFee Pounds `json:"startFee"`
+}
+
+// VariableRates are the prices that vary with use, in pounds.
+type VariableRates struct {
+	HardwareRate Pounds `json:"hardwareRate" doc:"Per core-hour."`
+	EgressRate   Pounds `json:"egressRate" doc:"Per GB."`
+}
+
+// CostRange is the likely range of a price, in pounds.
+type CostRange struct {
+	Low    Pounds `json:"low"`
+	Likely Pounds `json:"likely"`
+	High   Pounds `json:"high"`
+}

@@ -1,0 +1,122 @@
+package jobs
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// provider names who runs the jobs.
+const provider = "molfabric"
+
+// view turns a record into what its owner sees.
+func (r record) view(currency string) (Job, error) {
+	status := job.Status(r.Status)
+	history, err := r.statusHistory()
+	if err != nil {
+		return Job{}, err
+	}
+	return Job{
+		JobID: r.ID, JobType: r.JobType, JobName: r.JobName, Simulator: textOrNil(r.Simulator),
+		Status: r.Status, Terminal: status.Terminal(), StatusReason: textOrNil(r.StatusReason),
+		Provider: provider, Recovery: RecoveryMode{Mode: r.RecoveryMode},
+		Progress: r.progress(), Queue: r.queue(), Cost: r.cost(currency),
+		Attempts: r.Attempts, Error: r.failure(), StatusHistory: history,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
+	}, nil
+}
+
+// progress counts ended tasks whole and running ones by their finished part, each weighted with its expected CPU seconds.
+func (r record) progress() Progress {
+	counts := TaskCounts{
+		Total:   r.Pending + r.Queued + r.Running + r.Succeeded + r.Failed + r.Cancelled,
+		Pending: r.Pending, Queued: r.Queued, Running: r.Running, Succeeded: r.Succeeded, Failed: r.Failed, Cancelled: r.Cancelled,
+	}
+	stage, message := r.doing(counts)
+	return Progress{Percent: percent(r.WeightDone, r.WeightAll, job.Status(r.Status)), Stage: stage, Message: message, Tasks: counts}
+}
+
+// percent is the finished share of a job in [0, 100] with one decimal, rounded down: 100 means that the job is done, not that
+// it nearly is.
+func percent(done, all float64, status job.Status) float64 {
+	if status == job.Completed || status == job.CompletedWithFailures {
+		return 100
+	}
+	if all <= 0 {
+		return 0
+	}
+	share := math.Floor(done/all*1000) / 10
+	if highest := 99.9; !status.Terminal() {
+		return min(max(share, 0), highest)
+	}
+	return min(max(share, 0), 100)
+}
+
+// doing says what a job is at, as a stage and a sentence.
+func (r record) doing(counts TaskCounts) (stage, message string) {
+	switch status := job.Status(r.Status); {
+	case status.Terminal():
+		return "finished", fmt.Sprintf("%d of %d tasks succeeded", counts.Succeeded, counts.Total)
+	case r.StageRunning.Valid && r.MessageRunning.String != "":
+		return r.StageRunning.String, r.MessageRunning.String
+	case r.StageRunning.Valid:
+		return r.StageRunning.String, fmt.Sprintf("%d of %d tasks running", counts.Running, counts.Total)
+	case status == job.Cancelling:
+		return "queued", "stopping what still runs"
+	}
+	return "queued", "waiting for a free worker"
+}
+
+// queue is the place of a job that waits for its first start.
+func (r record) queue() *Queue {
+	if status := job.Status(r.Status); status != job.Submitted && status != job.Queued {
+		return nil
+	}
+	return &Queue{Position: min(r.TasksAhead, maxQueuePosition)}
+}
+
+func (r record) cost(currency string) Cost {
+	accrued := min(billing.Micropence(r.AccruedMicropence).RoundPence(), r.HeldPence)
+	cost := Cost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
+	if r.ChargedPence.Valid {
+		cost.Final = ref(poundsOf(r.ChargedPence.Int64))
+	}
+	return cost
+}
+
+func (r record) failure() *JobError {
+	if !r.ErrorCode.Valid {
+		return nil
+	}
+	return &JobError{Code: r.ErrorCode.String, Message: r.ErrorMessage.String, FailureClass: r.FailureClass.String, Retryable: r.ErrorRetryable}
+}
+
+func (r record) statusHistory() ([]StatusChange, error) {
+	history := []StatusChange{}
+	if err := json.Unmarshal(r.History, &history); err != nil {
+		return nil, fmt.Errorf("reading the history of job %s: %w", r.ID, err)
+	}
+	for i := range history {
+		history[i].At = history[i].At.UTC()
+	}
+	return history, nil
+}
+
+func textOrNil(s sql.NullString) *string {
+	if !s.Valid || s.String == "" {
+		return nil
+	}
+	return &s.String
+}
+
+func timeOrNil(t sql.NullTime) *time.Time {
+	if !t.Valid {
+		return nil
+	}
+	return ref(t.Time.UTC())
+}

@@ -1,0 +1,186 @@
+// Package api is the front door: HTTP in, JSON out. It holds the server (this file), what every request passes through
+// (edge.go, routes.go, guard.go, body.go), the error envelope (errors.go) and the OpenAPI document (document.go). The
+// operations themselves live in the groups below this folder; no group imports another.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/gofiber/fiber/v2"
+	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/credits"
+	"github.com/molfabric/molfabric/api/docs"
+	"github.com/molfabric/molfabric/api/keys"
+	"github.com/molfabric/molfabric/api/system"
+	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/billing"
+)
+
+// prefix stands before every operation's path: "/v1/jobs" is served at /api/v1/jobs.
+const prefix = "/api"
+
+// minSecretBytes is the least length of Config.KeySecret: that of the digest it keys.
+const minSecretBytes = 32
+
+// Deps are the parts that the front door is wired to. Every field is required unless it says otherwise.
+type Deps struct {
+	DB      *sqlx.DB
+	Redis   redis.UniversalClient
+	Ledger  *billing.Ledger
+	Metrics *prometheus.Registry
+	Log     *slog.Logger
+	Now     func() time.Time
+	// Groups register further operations, with paths below /v1: jobs, uploads.
+	Groups []func(huma.API)
+	// Checks are asked by /readyz beside the database, its schema and Redis: the object store. May be empty.
+	Checks []system.Check
+	Config Config
+}
+
+// Config is what an operator decides.
+type Config struct {
+	Version        string         // of this program
+	KeySecret      []byte         // keys the digests of API keys; at least 32 bytes, the same on every instance
+	Origins        []string       // web origins beside our own that may call with a session, e.g. "https://app.example.org"
+	SecureCookies  bool           // the service is reached over TLS
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	RedisPrefix    string         // of every key in Redis
+	Limits         Limits         // zero fields take their default
+}
+
+// Server is the front door. It is safe for concurrent use.
+type Server struct {
+	app      *fiber.App
+	log      *slog.Logger
+	document []byte
+	stop     context.CancelFunc
+}
+
+// New wires the front door. It opens no port and starts nothing.
+func New(deps Deps) (*Server, error) {
+	if err := deps.check(); err != nil {
+		return nil, err
+	}
+	setHumaErrors()
+	setHumaRules()
+	base, stop := context.WithCancel(context.Background())
+	app := fiber.New(fiber.Config{
+		Immutable: true, CaseSensitive: true, StrictRouting: true,
+		StreamRequestBody: true, DisablePreParseMultipartForm: true, BodyLimit: prefetchBytes,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ReadBufferSize: headerBytes, Concurrency: maxConnections,
+		DisableStartupMessage: true, ErrorHandler: respond,
+	})
+	answerUnknownMethods(app)
+
+	limiter := throttle.New(deps.Redis, deps.Config.RedisPrefix+"limit:", deps.Log, deps.Now)
+	signIn := auth.New(auth.Deps{
+		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
+		SecureCookies: deps.Config.SecureCookies, Now: deps.Now,
+	})
+	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
+
+	routes := &routeTable{}
+	edge := &edge{
+		base: base, log: deps.Log, now: deps.Now, config: deps.Config, limiter: limiter,
+		metrics: newMetrics(deps.Metrics), routes: routes,
+	}
+	edge.mount(app)
+
+	operations := humafiber.NewV2WithGroup(app, recordingRouter{app.Group(prefix), routes}, humaConfig(deps.Config.Version))
+	guard := &guard{
+		api: operations, edge: edge, keys: keyring, sessions: signIn, limiter: limiter, limits: deps.Config.Limits,
+		origins: deps.Config.Origins,
+	}
+	bodies := newBodyGate(operations)
+	operations.UseMiddleware(guard.admit, bodies.pass)
+	auth.Register(operations, signIn)
+	keys.Register(operations, keyring)
+	credits.Register(operations, credits.New(deps.DB, deps.Ledger, deps.Now))
+	for _, register := range deps.Groups {
+		register(operations)
+	}
+
+	server := &Server{app: app, log: deps.Log, stop: stop}
+	registerDocument(operations, func() []byte { return server.document })
+	document, err := finish(operations.OpenAPI())
+	if err != nil {
+		stop()
+		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
+	}
+	server.document = document
+	app.Get("/.well-known/openapi.json", edge.limitAddress, func(c *fiber.Ctx) error { return sendDocument(c, document) })
+	docs.Mount(app, prefix+documentPath)
+	system.Mount(app, system.Deps{
+		DB: deps.DB, Redis: deps.Redis, Metrics: deps.Metrics, Version: deps.Config.Version, Checks: deps.Checks, Now: deps.Now,
+	})
+	return server, nil
+}
+
+func (d *Deps) check() error {
+	switch {
+	case d.DB == nil || d.Redis == nil || d.Ledger == nil || d.Metrics == nil || d.Log == nil || d.Now == nil:
+		return errors.New("api: DB, Redis, Ledger, Metrics, Log and Now are required")
+	case len(d.Config.KeySecret) < minSecretBytes:
+		return fmt.Errorf("api: the key secret needs at least %d bytes", minSecretBytes)
+	}
+	defaults := DefaultLimits()
+	for _, one := range []struct{ given, otherwise *throttle.Limit }{
+		{&d.Config.Limits.Credential, &defaults.Credential},
+		{&d.Config.Limits.Address, &defaults.Address},
+		{&d.Config.Limits.SignIn, &defaults.SignIn},
+	} {
+		if *one.given == (throttle.Limit{}) {
+			*one.given = *one.otherwise
+		}
+	}
+	return nil
+}
+
+// Document is the OpenAPI document as it is served.
+func (s *Server) Document() []byte { return s.document }
+
+// Serve answers requests on ln until Shutdown, then returns nil.
+func (s *Server) Serve(ln net.Listener) error {
+	return s.app.Listener(lingering{ln})
+}
+
+// Shutdown ends event streams, lets running requests finish until ctx is done, and closes the listener.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stop()
+	if err := s.app.ShutdownWithContext(ctx); err != nil {
+		return fmt.Errorf("shut the front door: %w", err)
+	}
+	return nil
+}
+
+// answerUnknownMethods answers methods that Fiber does not know, which it would refuse in plain text before any middleware.
+func answerUnknownMethods(app *fiber.App) {
+	server := app.Server()
+	next := server.Handler
+	known := strings.Join(fiber.DefaultMethods, " ") + " "
+	server.Handler = func(ctx *fasthttpContext) {
+		if !strings.Contains(known, string(ctx.Method())+" ") {
+			ctx.SetStatusCode(http.StatusMethodNotAllowed)
+			ctx.SetContentType(fiber.MIMEApplicationJSON)
+			ctx.SetBodyString(`{"error":"this is not a method of HTTP that the service knows","code":"METHOD_NOT_ALLOWED"}`)
+			ctx.SetConnectionClose()
+			return
+		}
+		next(ctx)
+	}
+}

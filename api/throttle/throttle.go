@@ -1,0 +1,95 @@
+// Package throttle limits how often something may happen, by the generic cell rate algorithm in Redis, so that all instances
+// share one count. It fails open: while Redis is away everything is allowed, and the log says so once. It knows neither
+// HTTP nor what is being limited.
+package throttle
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// askTimeout bounds what a limit may cost a request when Redis hangs.
+	askTimeout = 250 * time.Millisecond
+	// pauseAfterFailure spares every request of an outage that wait.
+	pauseAfterFailure = time.Second
+)
+
+// Limit allows Rate events a Period on average and Burst at once.
+type Limit struct {
+	Rate   int
+	Period time.Duration
+	Burst  int
+}
+
+// Verdict is the answer for one event.
+type Verdict struct {
+	Allowed    bool
+	Limit      int           // events allowed at once
+	Remaining  int           // events allowed right now after this one
+	ResetAfter time.Duration // until Remaining is Limit again
+	RetryAfter time.Duration // when refused: until the next event is allowed
+}
+
+// Limiter is safe for concurrent use.
+type Limiter struct {
+	rate   *redis_rate.Limiter
+	prefix string
+	log    *slog.Logger
+	now    func() time.Time
+
+	mu       sync.Mutex
+	away     bool
+	tryAgain time.Time
+}
+
+// New returns a limiter whose keys start with prefix.
+func New(rdb redis.UniversalClient, prefix string, log *slog.Logger, now func() time.Time) *Limiter {
+	return &Limiter{rate: redis_rate.NewLimiter(rdb), prefix: prefix, log: log, now: now}
+}
+
+// Take counts one event under key and tells whether it is allowed. It never fails.
+func (l *Limiter) Take(ctx context.Context, key string, limit Limit) Verdict {
+	open := Verdict{Allowed: true, Limit: limit.Burst, Remaining: limit.Burst}
+	if l.paused() {
+		return open
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	r, err := l.rate.Allow(ctx, l.prefix+key, redis_rate.Limit{Rate: limit.Rate, Burst: limit.Burst, Period: limit.Period})
+	l.note(err)
+	if err != nil {
+		return open
+	}
+	return Verdict{
+		Allowed: r.Allowed > 0, Limit: limit.Burst, Remaining: r.Remaining,
+		ResetAfter: r.ResetAfter, RetryAfter: max(r.RetryAfter, 0),
+	}
+}
+
+func (l *Limiter) paused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away && l.now().Before(l.tryAgain)
+}
+
+// note remembers whether Redis answered and logs each change once.
+func (l *Limiter) note(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err != nil:
+		if !l.away {
+			l.log.Warn("rate limits are off: Redis does not answer", "error", err)
+		}
+		l.away, l.tryAgain = true, l.now().Add(pauseAfterFailure)
+	case l.away:
+		l.away = false
+		l.log.Info("rate limits are on again")
+	}
+}

@@ -1,0 +1,43 @@
+package uploads
+
+import (
+	"path"
+	"strings"
+)
+
+// maxNameBytes bounds the file name in a storage key: S3 keys end at 1,024 bytes, and file systems behind the embedded store
+// at 255 a segment.
+const maxNameBytes = 120
+
+// fallbackName stands for a file name of which nothing is left.
+const fallbackName = "file"
+
+// storageKey is where an upload lies: below its account's namespace, so that a key alone tells whose it is.
+func storageKey(accountID, uploadID, filename string) string {
+	return namespace(accountID) + uploadID + "/" + safeName(filename)
+}
+
+// namespace is the prefix of every upload of an account.
+func namespace(accountID string) string { return "accounts/" + accountID + "/uploads/" }
+
+// safeName reduces a file name to [A-Za-z0-9._-] and maxNameBytes and keeps its extension, by which people and programs tell
+// formats apart. Path separators of both kinds end a directory part, which is dropped. It never gives "", "." or "..".
+func safeName(filename string) string {
+	filename = path.Base(strings.ReplaceAll(filename, `\`, "/"))
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, filename)
+	stem, extension := name, path.Ext(name)
+	if len(extension) > maxNameBytes/2 { // a dot somewhere in a long name, not an extension
+		extension = ""
+	}
+	stem = strings.Trim(strings.TrimSuffix(stem, extension), "._")
+	if stem == "" {
+		stem = fallbackName
+	}
+	return stem[:min(len(stem), maxNameBytes-len(extension))] + strings.TrimSuffix(extension, ".")
+}

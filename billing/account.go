@@ -1,0 +1,240 @@
+package billing
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// EntryType says what moved an account's money.
+type EntryType string
+
+// The entry types of decisions.md, "Credits". Hold and hold_release are memos: they change what is available, not the balance.
+const (
+	EntryTopUp         EntryType = "top_up"
+	EntryBonus         EntryType = "bonus"
+	EntryMonthlyGrant  EntryType = "monthly_grant"
+	EntryMonthlyExpiry EntryType = "monthly_expiry"
+	EntryHold          EntryType = "hold"
+	EntryHoldRelease   EntryType = "hold_release"
+	EntryCharge        EntryType = "charge"
+	EntryRefund        EntryType = "refund"
+	EntryAdjustment    EntryType = "adjustment"
+)
+
+// EntryTypes lists every entry type.
+var EntryTypes = []EntryType{EntryTopUp, EntryBonus, EntryMonthlyGrant, EntryMonthlyExpiry, EntryHold, EntryHoldRelease,
+	EntryCharge, EntryRefund, EntryAdjustment}
+
+// Bucket is one of the two purses of an account.
+type Bucket string
+
+// Monthly credit is spent first and expires with the month; the wallet keeps.
+const (
+	Wallet  Bucket = "wallet"
+	Monthly Bucket = "monthly"
+)
+
+// platformAccount is the other side of an entry that moves money between an account and the platform.
+var platformAccount = map[EntryType]string{
+	EntryTopUp:         "cash",
+	EntryBonus:         "promotion",
+	EntryMonthlyGrant:  "promotion",
+	EntryMonthlyExpiry: "promotion",
+	EntryCharge:        "revenue",
+	EntryRefund:        "revenue",
+	EntryAdjustment:    "adjustment",
+}
+
+// account is a row of credit_accounts with the name of the account's plan.
+type account struct {
+	ID                 string    `db:"account_id"`
+	Plan               string    `db:"plan"`
+	WalletPence        int64     `db:"wallet_pence"`
+	WalletHeldPence    int64     `db:"wallet_held_pence"`
+	MonthlyPence       int64     `db:"monthly_pence"`
+	MonthlyHeldPence   int64     `db:"monthly_held_pence"`
+	TotalCreditedPence int64     `db:"total_credited_pence"`
+	MonthlyResetAt     time.Time `db:"monthly_reset_at"`
+}
+
+// hold is a row of holds: what a job has set aside.
+type hold struct {
+	JobID            string    `db:"job_id"`
+	AccountID        string    `db:"account_id"`
+	WalletPence      int64     `db:"wallet_pence"`
+	MonthlyPence     int64     `db:"monthly_pence"`
+	MonthlyExpiresAt time.Time `db:"monthly_expires_at"`
+	Status           string    `db:"status"`
+	CapturedPence    int64     `db:"captured_pence"`
+}
+
+// The states of a hold.
+const (
+	holdOpen     = "open"
+	holdSettled  = "settled"  // charged, in part or in full
+	holdReleased = "released" // given back in full
+)
+
+// entry is a row of ledger_entries that is about to be written.
+type entry struct {
+	Type                     EntryType
+	Bucket                   Bucket
+	AmountPence              int64
+	BeforePence, AfterPence  int64
+	JobID, Text, ExternalKey string // JobID and ExternalKey may be empty
+}
+
+// posting is one side of an entry in a ledger account.
+type posting struct {
+	account     string
+	amountPence int64
+}
+
+// postings are the two sides of an entry. What is held lies in an account of its own, so a memo moves money between the two
+// accounts of a bucket and a charge takes it from the held one.
+func (e entry) postings(accountID string) [2]posting {
+	available := string(e.Bucket) + ":" + accountID
+	held := string(e.Bucket) + "_held:" + accountID
+	switch e.Type {
+	case EntryHold, EntryHoldRelease:
+		return [2]posting{{available, e.AmountPence}, {held, -e.AmountPence}}
+	case EntryCharge:
+		return [2]posting{{held, e.AmountPence}, {platformAccount[EntryCharge], -e.AmountPence}}
+	default:
+		return [2]posting{{available, e.AmountPence}, {platformAccount[e.Type], -e.AmountPence}}
+	}
+}
+
+// draft is an account under change at one moment: its new state and the entries that lead there. It does no I/O; what it
+// decides is stored by the ledger in the transaction that holds the account's lock.
+type draft struct {
+	account
+	at      time.Time
+	entries []entry
+}
+
+// purse is a bucket's balance and the part of it that is held.
+func (d *draft) purse(b Bucket) (balance, held *int64) {
+	if b == Monthly {
+		return &d.MonthlyPence, &d.MonthlyHeldPence
+	}
+	return &d.WalletPence, &d.WalletHeldPence
+}
+
+func (d *draft) available(b Bucket) int64 {
+	balance, held := d.purse(b)
+	return *balance - *held
+}
+
+// move enters a signed amount. Amounts of zero leave no entry.
+func (d *draft) move(e entry) {
+	if e.AmountPence == 0 {
+		return
+	}
+	balance, held := d.purse(e.Bucket)
+	e.BeforePence = *balance
+	switch e.Type {
+	case EntryHold, EntryHoldRelease:
+		*held -= e.AmountPence
+	case EntryCharge:
+		*balance += e.AmountPence
+		*held += e.AmountPence
+	default:
+		*balance += e.AmountPence
+	}
+	if e.Type == EntryTopUp || e.Type == EntryBonus || e.Type == EntryMonthlyGrant {
+		d.TotalCreditedPence += e.AmountPence
+	}
+	e.AfterPence = *balance
+	d.entries = append(d.entries, e)
+}
+
+// nextReset is the first instant of the calendar month (UTC) after now.
+func nextReset(now time.Time) time.Time {
+	year, month, _ := now.UTC().Date()
+	return time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// grant gives the month's allowance, which lasts until the next reset.
+func (d *draft) grant(plan Plan) {
+	d.move(entry{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit"})
+	d.MonthlyResetAt = nextReset(d.at)
+}
+
+// bringUpToDate begins a new month when the old one has ended: what is neither spent nor held of it expires, and the
+// allowance is granted once, however many months went by without a movement.
+func (d *draft) bringUpToDate(plan Plan) {
+	if d.at.Before(d.MonthlyResetAt) {
+		return
+	}
+	d.move(entry{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly), Text: "Unspent monthly credit expired"})
+	d.grant(plan)
+}
+
+// hold sets pence aside for a job, monthly credit first. Errors: fault.InsufficientCredits, and nothing has changed.
+func (d *draft) hold(jobID string, pence int64) (hold, error) {
+	available := d.available(Monthly) + d.available(Wallet)
+	if pence > available {
+		return hold{}, fault.New(fault.InsufficientCredits,
+			"%s of credit is available and the job needs %s set aside: top up, or make the job smaller", Display(available), Display(pence))
+	}
+	fromMonthly := min(pence, d.available(Monthly))
+	h := hold{
+		JobID: jobID, AccountID: d.ID, Status: holdOpen,
+		MonthlyPence: fromMonthly, WalletPence: pence - fromMonthly, MonthlyExpiresAt: d.MonthlyResetAt,
+	}
+	for _, part := range h.parts() {
+		d.move(entry{Type: EntryHold, Bucket: part.bucket, AmountPence: -part.pence, JobID: jobID, Text: "Set aside for the job"})
+	}
+	return h, nil
+}
+
+// settle charges an open hold, at most in full and monthly credit first, and gives the rest back. What comes back of a month
+// that has ended expires at once: otherwise holding and cancelling around a month's end would pile up allowances.
+func (d *draft) settle(h hold, chargePence int64) hold {
+	h.CapturedPence = min(chargePence, h.MonthlyPence+h.WalletPence)
+	h.Status = holdSettled
+	if h.CapturedPence == 0 {
+		h.Status = holdReleased
+	}
+	uncharged := h.CapturedPence
+	for _, part := range h.parts() {
+		charge := min(uncharged, part.pence)
+		uncharged -= charge
+		rest := part.pence - charge
+		d.move(entry{Type: EntryCharge, Bucket: part.bucket, AmountPence: -charge, JobID: h.JobID, Text: "Charge for the job"})
+		d.move(entry{Type: EntryHoldRelease, Bucket: part.bucket, AmountPence: rest, JobID: h.JobID, Text: "Not used by the job"})
+		if part.bucket == Monthly && !d.at.Before(h.MonthlyExpiresAt) {
+			d.move(entry{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -rest, JobID: h.JobID, Text: "Monthly credit of an earlier month expired"})
+		}
+	}
+	return h
+}
+
+// holdPart is what a hold takes from one bucket.
+type holdPart struct {
+	bucket Bucket
+	pence  int64
+}
+
+// parts lists what a hold takes, in the order in which it is spent.
+func (h hold) parts() [2]holdPart {
+	return [2]holdPart{{Monthly, h.MonthlyPence}, {Wallet, h.WalletPence}}
+}
+
+// credit enters an amount that came from outside. Errors: fault.InsufficientCredits when an adjustment takes more than is
+// available; a plain error when the balance would pass MaxPence.
+func (d *draft) credit(c CreditRequest) error {
+	balance, _ := d.purse(c.Bucket)
+	switch {
+	case c.Pence < 0 && -c.Pence > d.available(c.Bucket):
+		return fault.New(fault.InsufficientCredits, "%s of %s credit is available and the adjustment takes %s",
+			Display(d.available(c.Bucket)), c.Bucket, Display(-c.Pence))
+	case c.Pence > MaxPence-*balance:
+		return fmt.Errorf("credit %d pence to the %s of %s: %w", c.Pence, c.Bucket, d.ID, errOverflow)
+	}
+	d.move(entry{Type: c.Type, Bucket: c.Bucket, AmountPence: c.Pence, JobID: c.JobID, Text: c.Description, ExternalKey: c.UniqueKey})
+	return nil
+}

@@ -1,0 +1,256 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// entryIDPrefix begins the id of a ledger entry.
+const entryIDPrefix = "txn_"
+
+// Errors that mean a caller's mistake rather than a user's.
+var (
+	ErrNoAccount   = errors.New("the account has no credit account")
+	ErrNoHold      = errors.New("the job has no hold")
+	ErrAlreadyHeld = errors.New("the job already has a hold")
+	ErrKeyReused   = errors.New("the unique key belongs to another credit")
+)
+
+// Ledger moves the money of accounts. Its movements run in the caller's transaction, so that a job and its hold, or a result
+// and its charge, are stored together or not at all; after an error the caller rolls back.
+//
+// Each movement first locks the account's row in credit_accounts until the transaction ends. A transaction that moves money
+// of several accounts therefore takes their locks at once with LockAccounts, or two of them may wait for each other. A Ledger
+// may be used concurrently.
+type Ledger struct {
+	book  *Book
+	newID func(prefix string) string
+}
+
+// NewLedger makes a ledger that grants the book's monthly allowances. newID makes the ids of entries (id.New).
+func NewLedger(book *Book, newID func(prefix string) string) *Ledger {
+	return &Ledger{book: book, newID: newID}
+}
+
+// CreditRequest is money that reaches an account from outside the job fabric.
+type CreditRequest struct {
+	AccountID string
+	Type      EntryType // EntryTopUp, EntryBonus, EntryRefund or EntryAdjustment
+	Bucket    Bucket
+	Pence     int64  // above 0; an adjustment may be negative
+	JobID     string // of a refund; else ""
+	// UniqueKey names the event behind the credit, such as a payment's id; at most once is it credited. It is required.
+	UniqueKey   string
+	Description string // for the account's owner
+}
+
+// LockAccounts takes the locks of several accounts in an order in which transactions cannot block each other for ever.
+func (l *Ledger) LockAccounts(ctx context.Context, tx *sqlx.Tx, accountIDs ...string) error {
+	return lockAccounts(ctx, tx, accountIDs)
+}
+
+// OpenAccount gives a new account its credit account and the first month's allowance of its plan. The accounts row exists
+// already. Called again for the same account it changes nothing.
+func (l *Ledger) OpenAccount(ctx context.Context, tx *sqlx.Tx, accountID, plan string, now time.Time) error {
+	granted, err := l.book.Plan(plan)
+	if err != nil {
+		return fmt.Errorf("open credit account of %s: %w", accountID, err)
+	}
+	d := draft{account: account{ID: accountID, Plan: plan, MonthlyResetAt: nextReset(now)}, at: now}
+	created, err := insertAccount(ctx, tx, d.account)
+	if err != nil || !created {
+		return err
+	}
+	d.grant(granted)
+	return l.save(ctx, tx, &d)
+}
+
+// Hold sets pence of an account's credit aside for a job, monthly credit before the wallet, after beginning a new month if one
+// is due. It is called once a job: again it is ErrAlreadyHeld. Errors: fault.InsufficientCredits, ErrNoAccount.
+func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string, pence int64, now time.Time) error {
+	if pence < 0 || pence > MaxPence {
+		return fmt.Errorf("hold %d pence for %s: between 0 and %d", pence, jobID, MaxPence)
+	}
+	d, err := l.open(ctx, tx, accountID, now)
+	if err != nil {
+		return err
+	}
+	h, err := d.hold(jobID, pence)
+	if err != nil {
+		return err
+	}
+	inserted, err := insertHold(ctx, tx, h, now)
+	if err != nil {
+		return err
+	}
+	if !inserted {
+		return fmt.Errorf("hold for %s: %w", jobID, ErrAlreadyHeld)
+	}
+	return l.save(ctx, tx, d)
+}
+
+// Settle ends a job's hold: it charges chargePence, at most the hold and monthly credit first, and gives the rest back. It
+// returns what was charged. Only the first call for a job does anything; every later one, concurrent ones too, returns the
+// first one's answer whatever it asks for. A charge of 0 gives the whole hold back. Errors: ErrNoHold.
+func (l *Ledger) Settle(ctx context.Context, tx *sqlx.Tx, jobID string, chargePence int64, now time.Time) (capturedPence int64, err error) {
+	if chargePence < 0 {
+		return 0, fmt.Errorf("settle %s with %d pence: a charge is not negative", jobID, chargePence)
+	}
+	h, err := selectHold(ctx, tx, jobID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("settle %s: %w", jobID, ErrNoHold)
+	}
+	if err != nil {
+		return 0, err
+	}
+	d, err := l.lock(ctx, tx, h.AccountID, now)
+	if err != nil {
+		return 0, err
+	}
+	// The hold is read again: until the lock was ours another transaction may have settled it.
+	if h, err = selectHold(ctx, tx, jobID); err != nil {
+		return 0, err
+	}
+	if h.Status != holdOpen {
+		return h.CapturedPence, nil
+	}
+	h = d.settle(h, chargePence)
+	if err := updateHold(ctx, tx, h, now); err != nil {
+		return 0, err
+	}
+	return h.CapturedPence, l.save(ctx, tx, d)
+}
+
+// Credit enters a top-up, bonus, refund or adjustment. A repeat with the same unique key and content changes nothing and
+// reports false. Errors: ErrKeyReused when the key belongs to another credit, fault.InsufficientCredits when a negative
+// adjustment takes more than is available, ErrNoAccount.
+func (l *Ledger) Credit(ctx context.Context, tx *sqlx.Tx, c CreditRequest, now time.Time) (credited bool, err error) {
+	if err := c.validate(); err != nil {
+		return false, err
+	}
+	d, err := l.open(ctx, tx, c.AccountID, now)
+	if err != nil {
+		return false, err
+	}
+	earlier, err := selectCredit(ctx, tx, c.UniqueKey)
+	switch {
+	case err == nil && earlier.AccountID == c.AccountID && earlier.Type == c.Type && earlier.Bucket == c.Bucket && earlier.Pence == c.Pence:
+		return false, nil
+	case err == nil:
+		return false, fmt.Errorf("credit %s with key %q: %w", c.AccountID, c.UniqueKey, ErrKeyReused)
+	case !errors.Is(err, sql.ErrNoRows):
+		return false, err
+	}
+	if err := d.credit(c); err != nil {
+		return false, err
+	}
+	return true, l.save(ctx, tx, d)
+}
+
+func (c CreditRequest) validate() error {
+	switch c.Type {
+	case EntryTopUp, EntryBonus, EntryRefund:
+		if c.Pence <= 0 {
+			return fmt.Errorf("credit: a %s of %d pence must be above 0", c.Type, c.Pence)
+		}
+	case EntryAdjustment:
+		if c.Pence == 0 {
+			return errors.New("credit: an adjustment of 0 pence adjusts nothing")
+		}
+	default:
+		return fmt.Errorf("credit: %q is not entered from outside", c.Type)
+	}
+	switch {
+	case c.Pence > MaxPence || c.Pence < -MaxPence:
+		return fmt.Errorf("credit: %d pence: %w", c.Pence, errOverflow)
+	case c.Bucket != Wallet && c.Bucket != Monthly:
+		return fmt.Errorf("credit: %q is neither wallet nor monthly", c.Bucket)
+	case c.UniqueKey == "":
+		return errors.New("credit: without a unique key a repeat would be credited twice")
+	}
+	return nil
+}
+
+// Balance is what an account owns at now. A month that has ended counts as ended, although its expiry and the new grant are
+// entered only with the next hold or credit. Errors: fault.NotFound.
+func (l *Ledger) Balance(ctx context.Context, db sqlx.QueryerContext, accountID string, now time.Time) (Balance, error) {
+	a, err := selectAccount(ctx, db, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Balance{}, fault.New(fault.NotFound, "account not found")
+	}
+	if err != nil {
+		return Balance{}, err
+	}
+	plan, err := l.book.Plan(a.Plan)
+	if err != nil {
+		return Balance{}, fmt.Errorf("balance of %s: %w", accountID, err)
+	}
+	d := draft{account: a, at: now}
+	d.bringUpToDate(plan)
+	return balanceOf(d.account), nil
+}
+
+// Transactions lists the entries of an account, the latest first. An unknown account has none. Errors: fault.InvalidCursor,
+// fault.Validation when the filter is out of range.
+func (l *Ledger) Transactions(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter) (Page, error) {
+	below, limit, err := f.window()
+	if err != nil {
+		return Page{}, err
+	}
+	entries, err := selectEntries(ctx, db, accountID, f, below, limit+1)
+	if err != nil {
+		return Page{}, err
+	}
+	return pageOf(entries, limit), nil
+}
+
+// Audit looks for contradictions between balances, holds, entries and postings, and returns at most MaxViolations of them;
+// none in health. It reads the whole ledger: it is for operators and tests. All is read from one snapshot, so it may run
+// beside movements.
+func (l *Ledger) Audit(ctx context.Context, db sqlx.QueryerContext) ([]Violation, error) {
+	return selectViolations(ctx, db, MaxViolations)
+}
+
+// open locks an account and begins a new month if one is due.
+func (l *Ledger) open(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) (*draft, error) {
+	d, err := l.lock(ctx, tx, accountID, now)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := l.book.Plan(d.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("account %s: %w", accountID, err)
+	}
+	d.bringUpToDate(plan)
+	return d, nil
+}
+
+// lock locks an account as it is. Settling does no more: it must not fail on an account whose plan has left the book.
+func (l *Ledger) lock(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) (*draft, error) {
+	a, err := lockAccount(ctx, tx, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("account %s: %w", accountID, ErrNoAccount)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &draft{account: a, at: now}, nil
+}
+
+// save stores a draft: the account's new state, the entries and their postings.
+func (l *Ledger) save(ctx context.Context, tx *sqlx.Tx, d *draft) error {
+	if len(d.entries) == 0 {
+		return nil
+	}
+	if err := insertEntries(ctx, tx, d, l.newID); err != nil {
+		return err
+	}
+	return updateAccount(ctx, tx, d.account)
+}

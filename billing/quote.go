@@ -1,0 +1,166 @@
+package billing
+
+import (
+	"fmt"
+	"math"
+)
+
+// Units in which use is metered, as parts of the unit that has a price.
+const (
+	cpuMicrosPerCoreHour = 3600 * 1_000_000
+	bytesPerGB           = 1_000_000_000
+)
+
+// maxQuoteCPUSeconds bounds the expected processor time of a job, some 30,000 core-years: its microseconds fit in an int64.
+const maxQuoteCPUSeconds = 1e12
+
+// Usage is what one attempt of one task used, as its worker metered it.
+type Usage struct {
+	Engine      string // canonical simulator id
+	Hardware    string // worker class
+	CPUMicros   int64  // processor time of the whole process tree, user and system, in µs
+	OutputBytes int64  // bytes of the outputs that were stored
+}
+
+// QuoteRequest is what a job is expected to use, over all of its tasks.
+type QuoteRequest struct {
+	Engine             string
+	Hardware           string
+	ExpectedCPUSeconds float64
+	OutputBytes        int64
+}
+
+// Quote is the price of a job before it has run.
+type Quote struct {
+	Currency string // ISO 4217
+	// EstimatedPence is what the job costs if it uses exactly what is expected. LowPence is the estimate divided by the hold
+	// factor: the likely lower end, as HoldPence is the upper one.
+	EstimatedPence, LowPence int64
+	// HoldPence is set aside at submit. The job is never charged more.
+	HoldPence     int64
+	Breakdown     Breakdown
+	Rates         Rates
+	HasLicenseFee bool
+	LicenseNames  []string // licences that the software fee pays for; empty, never nil
+}
+
+// Breakdown is what an estimate consists of. The parts are exact; only their sum is rounded to pence.
+type Breakdown struct {
+	Compute, Software, Storage, Egress, StartFee Micropence
+}
+
+// Sum is the exact price.
+func (b Breakdown) Sum() Micropence {
+	return b.Compute + b.Software + b.Storage + b.Egress + b.StartFee
+}
+
+// Rates are the prices that vary with what a job uses.
+type Rates struct {
+	HardwarePerCoreHour Micropence
+	EgressPerGB         Micropence
+}
+
+// Accrual is what a job has used when it ends.
+type Accrual struct {
+	Engine    string
+	Used      Micropence // sum of Meter over the attempts that are billed; the start fee is not in it
+	HoldPence int64
+	// SystemFailure says that the job failed through a fault of the fabric. It is free.
+	SystemFailure bool
+}
+
+// Quote prices a job. Errors: fault.UnsupportedSimulator when the book has no price for the engine or the worker class; a plain
+// error when an expectation is negative, not a number or beyond the limits of billing.
+func (b *Book) Quote(r QuoteRequest) (Quote, error) {
+	if !(r.ExpectedCPUSeconds >= 0 && r.ExpectedCPUSeconds <= maxQuoteCPUSeconds) { // also refuses NaN
+		return Quote{}, fmt.Errorf("quote: expected processor time of %g s: between 0 and %g", r.ExpectedCPUSeconds, float64(maxQuoteCPUSeconds))
+	}
+	engine, class, err := b.prices(r.Engine, r.Hardware)
+	if err != nil {
+		return Quote{}, err
+	}
+	parts, err := b.breakdown(engine, class, int64(math.Ceil(r.ExpectedCPUSeconds*1e6)), r.OutputBytes)
+	if err != nil {
+		return Quote{}, fmt.Errorf("quote: %w", err)
+	}
+	parts.StartFee = engine.StartFeePence
+	sum := parts.Sum()
+	if sum > FromPence(MaxPence)/Micropence(b.HoldFactor) {
+		return Quote{}, fmt.Errorf("quote: %w", errOverflow)
+	}
+	quote := Quote{
+		Currency:       b.Currency,
+		EstimatedPence: max(sum.RoundPence(), b.MinimumChargePence),
+		LowPence:       max((sum / Micropence(b.HoldFactor)).RoundPence(), b.MinimumChargePence),
+		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), b.MinimumChargePence),
+		Breakdown:      parts,
+		Rates:          Rates{HardwarePerCoreHour: class.PencePerCoreHour, EgressPerGB: b.EgressPencePerGB},
+		HasLicenseFee:  engine.SoftwarePencePerCoreHour > 0,
+		LicenseNames:   []string{},
+	}
+	if quote.HasLicenseFee {
+		quote.LicenseNames = append(quote.LicenseNames, engine.LicenseName)
+	}
+	return quote, nil
+}
+
+// Meter prices what one attempt used, at most MaxTaskPence. It does not contain the start fee, which Capture adds once a job.
+// Errors: fault.UnsupportedSimulator as for Quote; a plain error when the usage is negative or cannot be true.
+func (b *Book) Meter(u Usage) (Micropence, error) {
+	engine, class, err := b.prices(u.Engine, u.Hardware)
+	if err != nil {
+		return 0, err
+	}
+	parts, err := b.breakdown(engine, class, u.CPUMicros, u.OutputBytes)
+	if err != nil {
+		return 0, fmt.Errorf("meter: %w", err)
+	}
+	if parts.Sum() > FromPence(MaxTaskPence) {
+		return 0, fmt.Errorf("meter: %d µs of processor time, %d bytes stored: %w", u.CPUMicros, u.OutputBytes, errOverflow)
+	}
+	return parts.Sum(), nil
+}
+
+// Capture is the charge of a job that has ended, in pence. The job is rounded once, half a penny up, start fee included. A job
+// that used anything costs at least the minimum charge; no job costs more than its hold; one that used nothing, or that the
+// fabric itself failed, costs nothing.
+func (b *Book) Capture(a Accrual) (int64, error) {
+	if a.Used < 0 || a.HoldPence < 0 || a.HoldPence > MaxPence {
+		return 0, fmt.Errorf("capture of %d micropence from a hold of %d pence: out of range", a.Used, a.HoldPence)
+	}
+	engine, ok := b.Engines[a.Engine]
+	if !ok {
+		return 0, fmt.Errorf("capture: the price book has no engine %q", a.Engine)
+	}
+	if a.SystemFailure || a.Used == 0 {
+		return 0, nil
+	}
+	if a.Used >= FromPence(a.HoldPence) { // before the sum below, which it keeps small
+		return a.HoldPence, nil
+	}
+	charge := max((a.Used + engine.StartFeePence).RoundPence(), b.MinimumChargePence)
+	return min(charge, a.HoldPence), nil
+}
+
+// breakdown prices processor time and stored bytes; the start fee is left at zero.
+func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, cpuMicros, outputBytes int64) (Breakdown, error) {
+	var parts Breakdown
+	for _, part := range []struct {
+		price  Micropence
+		amount int64
+		unit   uint64
+		sum    *Micropence
+	}{
+		{class.PencePerCoreHour, cpuMicros, cpuMicrosPerCoreHour, &parts.Compute},
+		{engine.SoftwarePencePerCoreHour, cpuMicros, cpuMicrosPerCoreHour, &parts.Software},
+		{b.StoragePencePerGBMonth * Micropence(b.StorageRetentionMonths), outputBytes, bytesPerGB, &parts.Storage},
+		{b.EgressPencePerGB, outputBytes, bytesPerGB, &parts.Egress},
+	} {
+		sum, err := priced(part.amount, part.price, part.unit)
+		if err != nil {
+			return Breakdown{}, err
+		}
+		*part.sum = sum
+	}
+	return parts, nil
+}

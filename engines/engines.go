@@ -1,0 +1,230 @@
+// Package engines says what an engine is: a pure adapter between molfabric's tasks and one scientific program. It holds the
+// interface, its value types and the registry. It runs no process, opens no network connection and knows no database; the
+// worker runs what an engine describes, the scheduler stores what an engine plans. Each engine lives in a folder of its own
+// below this one, and engines/enginestest is the suite that every one of them must pass.
+package engines
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"time"
+)
+
+// Bounds on what an engine may hand over, so that no single shard can swell the queue or the database.
+const (
+	// MaxShardParamsBytes bounds Shard.Params: it travels in the queue message.
+	MaxShardParamsBytes = 1 << 20
+	// MaxSummaryBytes bounds Result.Summary: it is stored with the task's row.
+	MaxSummaryBytes = 1 << 20
+	// MaxShards bounds one job's plan: 10,000 ligands, their preparation chunks and the ranking fit easily.
+	MaxShards = 20_000
+)
+
+// Engine adapts one scientific program. Every method is a pure function of its arguments, except that Collect reads the
+// output files below its Dir; all may be called concurrently.
+type Engine interface {
+	// Spec describes the engine. It is constant for the life of the process.
+	Spec() Spec
+	// Plan cuts a request into shards. The same request always gives the same shards, in the same order. A request that the
+	// engine cannot serve gives an *InvalidError that names the field.
+	Plan(Request) ([]Shard, error)
+	// Command tells how to run one shard. The process starts in dir, where the shard's inputs lie below in/ under their
+	// Input.Name; it may write only below out/. Argv and file names are relative to dir.
+	Command(Shard, Dir) (Command, error)
+	// Collect reads the outputs of a process that exited with 0. Exit status 0 proves nothing: Collect checks that every
+	// expected output exists, parses and is complete. Wrong or missing output is a *Failure.
+	Collect(Shard, Dir) (Result, error)
+}
+
+// Progresser is an Engine that can read progress from its program's standard output.
+type Progresser interface {
+	// Progress parses one line (without its newline) and returns the finished fraction of the shard in [0, 1] and a short
+	// message for people. ok is false when the line tells nothing about progress.
+	Progress(line string) (fraction float64, message string, ok bool)
+}
+
+// Explainer is an Engine that can tell more about a non-zero exit than the exit code does.
+type Explainer interface {
+	// Explain returns why the process failed, or nil when it cannot say more than the exit code. logTail is the end of what
+	// the process printed (standard output and error together).
+	Explain(shard Shard, dir Dir, exitCode int, logTail string) *Failure
+}
+
+// Spec describes an engine to the rest of the fabric.
+type Spec struct {
+	ID        string     // canonical simulator id of specification §1, e.g. "autodock-vina"
+	Aliases   []string   // other accepted names, already normalised (lower case; no spaces, "_" or "-")
+	Title     string     // name for people, e.g. "AutoDock Vina"
+	Hardware  string     // worker class that runs it: "cpu" or "gpu"
+	Citations []Citation // papers to cite for a result of this engine
+	Probe     Probe
+}
+
+// Probe finds out whether an installation can run the engine.
+type Probe struct {
+	// Argv prints the versions of the programs involved; resolved like Command.Argv.
+	Argv []string
+	// Check reads what Argv printed and returns program name → version. An installation that must not be used (too old,
+	// known to be wrong) gives an error with the reason and the way out.
+	Check func(stdout []byte) (map[string]string, error)
+}
+
+// Citation is a paper that a user of the engine should cite.
+type Citation struct {
+	Text string `json:"text"`
+	DOI  string `json:"doi"`
+}
+
+// Request is what Plan works from. Params has been validated against the API's schema and completed with its defaults.
+type Request struct {
+	JobID     string          // "job_…": a stable source of a default seed
+	SceneFile Object          // the job's sceneFile
+	Params    json.RawMessage // simulationParams, canonical JSON
+	TaskCount int             // 0 when the caller left it out
+}
+
+// Object is a stored file that a request or a shard refers to. SHA256 (hex) and ByteSize are what the file must be found to
+// be; SHA256 is empty when nobody has stated it.
+type Object struct {
+	StorageKey string `json:"storageKey"`
+	SHA256     string `json:"sha256,omitempty"`
+	ByteSize   int64  `json:"byteSize"`
+}
+
+// Shard is the unit of work: one task, one process. A stage starts when every shard of the stage before it has ended.
+type Shard struct {
+	Stage      string          `json:"stage"`      // e.g. "prepare"
+	StageIndex int             `json:"stageIndex"` // 0, 1, 2 …; shards of a plan are ordered by it
+	Name       string          `json:"name"`       // unique in the plan, e.g. "dock-00012"; a file-name-safe word
+	Params     json.RawMessage `json:"params"`     // the engine's own; at most MaxShardParamsBytes
+	Inputs     []Input         `json:"inputs"`
+	Needs      Resources       `json:"needs"`
+	// Essential shards decide the job: when one fails for good, later stages are not started and the job fails.
+	Essential bool `json:"essential"`
+	// Items counts what the shard works on (ligands, queries, frames), for progress and reports.
+	Items int `json:"items"`
+	// ExpectedCPUSeconds is the engine's own guess for quotes and for starting the longest shards first.
+	ExpectedCPUSeconds float64 `json:"expectedCpuSeconds"`
+}
+
+// Input is a file the worker puts at in/<Name> before the process starts. Exactly one of Object and From is set.
+type Input struct {
+	Name   string  `json:"name"`
+	Object *Object `json:"object,omitempty"`
+	From   *From   `json:"from,omitempty"`
+}
+
+// From refers to an output of an earlier stage. With Shard empty it means that output of every shard of the stage that
+// succeeded: each is then staged at in/<Input.Name>/<shard name>/<output name>. A named shard that did not succeed makes the
+// depending shard fail with the same failure class.
+type From struct {
+	Stage  string `json:"stage"`
+	Shard  string `json:"shard,omitempty"`
+	Output string `json:"output"` // Artifact.Name
+}
+
+// Resources are what a shard may use. The worker enforces them as caps.
+type Resources struct {
+	CPUs         int           `json:"cpus"`         // slots taken while the process lives, and threads it may keep busy
+	MemoryBytes  int64         `json:"memoryBytes"`  // resident memory of the whole process tree
+	FileBytes    int64         `json:"fileBytes"`    // largest single file it may write
+	Processes    int           `json:"processes"`    // processes and threads alive at once
+	TimeLimit    time.Duration `json:"timeLimit"`    // wall time, then the shard fails with class TIMEOUT
+	MaxLogBytes  int64         `json:"maxLogBytes"`  // of standard output and error kept; the rest is counted and dropped
+	ScratchBytes int64         `json:"scratchBytes"` // sum of files below out/ that may be collected
+}
+
+// Dir is a task's private directory on the worker: in/ holds the staged inputs, out/ what the process wrote.
+type Dir string
+
+// In is the path of a staged input; Out that of an output.
+func (d Dir) In(name string) string  { return filepath.Join(string(d), "in", name) }
+func (d Dir) Out(name string) string { return filepath.Join(string(d), "out", name) }
+
+// Command is a process to start in a task's directory.
+type Command struct {
+	// Argv[0] is a program name that the runner resolves: "python" is the deployment's scientific Python, anything else is
+	// looked up on the PATH of the sandbox.
+	Argv []string
+	// Env is the whole environment beside PATH, HOME and TMPDIR.
+	Env map[string]string
+	// Files are written read-only below the directory before the start: relative path → content. They carry the
+	// engine's embedded scripts and request documents.
+	Files map[string][]byte
+}
+
+// Result is what a shard produced.
+type Result struct {
+	// Summary is the typed result for people and later stages, as JSON; at most MaxSummaryBytes.
+	Summary   json.RawMessage `json:"summary,omitempty"`
+	Artifacts []Artifact      `json:"artifacts"`
+	// Failures names the items of the shard that failed while the shard went on (broken ligands of a library).
+	Failures []ItemFailure `json:"failures,omitempty"`
+	// Programs is program → version as the process itself reported them.
+	Programs map[string]string `json:"programs,omitempty"`
+	Seed     *int64            `json:"seed,omitempty"`
+}
+
+// Artifact is one output file below out/.
+type Artifact struct {
+	Name      string `json:"name"` // path below out/, and the name users see
+	Role      Role   `json:"role"`
+	MediaType string `json:"mediaType"`
+	Format    string `json:"format"`
+}
+
+// Role says what an artifact is to its user.
+type Role string
+
+// Roles of an artifact. All but Intermediate appear in a job's outputs.
+const (
+	RoleResult       Role = "result"
+	RoleFrame        Role = "frame"
+	RoleLog          Role = "log"
+	RolePreview      Role = "preview"
+	RoleProvenance   Role = "provenance"
+	RoleCheckpoint   Role = "checkpoint"
+	RoleIntermediate Role = "intermediate" // input of a later stage, not shown
+)
+
+// ItemFailure names one item of a shard (a ligand, a query) that failed, and at which step.
+type ItemFailure struct {
+	Item    string `json:"item"`
+	Label   string `json:"label,omitempty"`
+	Step    string `json:"step"` // for docking: parse, protonate, embed, dock or parse_output
+	Message string `json:"message"`
+}
+
+// FailureClass decides who is at fault, and with it retry and billing.
+type FailureClass string
+
+// Failure classes of decisions.md, "Jobs and tasks". USER_INPUT is never retried; SYSTEM is retried without counting and
+// never billed.
+const (
+	UserInput FailureClass = "USER_INPUT"
+	Executor  FailureClass = "EXECUTOR"
+	System    FailureClass = "SYSTEM"
+	Timeout   FailureClass = "TIMEOUT"
+	License   FailureClass = "LICENSE"
+	CostLimit FailureClass = "COST_LIMIT"
+)
+
+// Failure is a typed failure of one shard. Message is for the job's owner: it names what was wrong and the next step, and
+// holds no path or secret of the worker.
+type Failure struct {
+	Class   FailureClass  `json:"class"`
+	Code    string        `json:"code"` // e.g. "RECEPTOR_UNREADABLE"
+	Message string        `json:"message"`
+	Items   []ItemFailure `json:"items,omitempty"`
+}
+
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// InvalidError is a request that an engine refuses. Field is the JSON path below simulationParams, or "sceneFile".
+type InvalidError struct {
+	Field   string
+	Message string // says what is allowed
+}
+
+func (e *InvalidError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Message) }

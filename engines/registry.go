@@ -1,0 +1,51 @@
+package engines
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Registry finds engines by their canonical id or by an alias. It is immutable after New and safe for concurrent use.
+type Registry struct {
+	byName map[string]Engine
+	ids    []string
+}
+
+// NewRegistry builds a registry. Two engines that claim one name are a programming error and panic at start-up.
+func NewRegistry(list ...Engine) *Registry {
+	r := &Registry{byName: make(map[string]Engine)}
+	for _, e := range list {
+		spec := e.Spec()
+		r.ids = append(r.ids, spec.ID)
+		names := append([]string{spec.ID}, spec.Aliases...)
+		seen := map[string]bool{}
+		for _, name := range names {
+			key := Normalize(name)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			if _, taken := r.byName[key]; taken {
+				panic(fmt.Sprintf("engines: two engines are called %q", name))
+			}
+			r.byName[key] = e
+		}
+	}
+	sort.Strings(r.ids)
+	return r
+}
+
+// Normalize folds a simulator name as decisions.md says: lower case without spaces, "_" and "-".
+func Normalize(name string) string {
+	return strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// Lookup returns the engine of a canonical id or alias.
+func (r *Registry) Lookup(name string) (Engine, bool) {
+	e, ok := r.byName[Normalize(name)]
+	return e, ok
+}
+
+// IDs returns the canonical ids, sorted.
+func (r *Registry) IDs() []string { return append([]string(nil), r.ids...) }

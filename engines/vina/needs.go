@@ -1,0 +1,81 @@
+package vina
+
+import (
+	"math"
+	"time"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+// maxHeavyAtoms is the largest ligand that is docked. Vina keeps a table for every pair of ligand atoms; at 100 heavy atoms
+// that is 6 GB, and a search with as many rotatable bonds finds nothing. prepare_ligands.py refuses what is larger.
+const maxHeavyAtoms = 100
+
+// Cost model, fitted to AutoDock Vina 1.2.7 on one core of a 2-core server: aspirin (13 heavy atoms) 0.4, dasatinib (33) 5.6,
+// imatinib (37) 6.9, nilotinib (39) 7.6 and bosutinib (36) 10.6 CPU-seconds per unit of exhaustiveness in a 22 Å box.
+const (
+	pythonStartCPUSeconds   = 1.2    // interpreter, RDKit, Meeko
+	receptorCPUSeconds      = 6.0    // PDB2PQR, PROPKA and Meeko for 300 residues
+	ligandCPUSeconds        = 0.1    // protonation, embedding, force field, Meeko
+	rankCPUSeconds          = 0.03   // pose export
+	dockStartCPUSeconds     = 0.5    // interpreter, receptor
+	mapsCPUSecondsPerVolume = 3.7e-5 // per Å³ of the box
+	searchCPUSecondsPerCube = 1.5e-4 // per heavy atom cubed and unit of exhaustiveness
+)
+
+func mapsCPUSeconds(b box) float64 {
+	return dockStartCPUSeconds + mapsCPUSecondsPerVolume*volume(b)
+}
+
+func searchCPUSeconds(heavyAtoms float64, exhaustiveness int) float64 {
+	return searchCPUSecondsPerCube * heavyAtoms * heavyAtoms * heavyAtoms * float64(exhaustiveness)
+}
+
+// roundCPUSeconds keeps plans free of digits that mean nothing.
+func roundCPUSeconds(seconds float64) float64 { return math.Round(seconds*10) / 10 }
+
+func volume(b box) float64 {
+	return b.SizeAngstrom[0] * b.SizeAngstrom[1] * b.SizeAngstrom[2]
+}
+
+// Caps of the shards. Time limits leave a factor of twenty over the cost model for slower and shared machines.
+const (
+	mebibyte          = 1 << 20
+	gibibyte          = 1 << 30
+	slowdown          = 20
+	leastTime         = 15 * time.Minute
+	mostTime          = 72 * time.Hour
+	maxLogBytes       = 4 * mebibyte
+	bytesPerRanked    = 256 << 10 // SDF and PDBQT of 100 poses of a large ligand stay below
+	bytesPerPair      = 400 << 10 // Vina's table of one pair of ligand atoms, measured
+	bytesPerGridPoint = 310       // all affinity maps together, measured
+	gridSpacing       = 0.375     // Å, Vina's default
+)
+
+func prepareNeeds(limit time.Duration) engines.Resources {
+	return engines.Resources{
+		CPUs: 1, MemoryBytes: 3 * gibibyte, FileBytes: 256 * mebibyte, Processes: 32, TimeLimit: limit,
+		MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
+	}
+}
+
+// dockNeeds allows for the program, the affinity maps, and the pair tables of two ligands: Vina builds the next ligand's
+// before it frees the last one's.
+func dockNeeds(threads int, b box, heavyAtoms, expectedCPUSeconds float64) engines.Resources {
+	atoms := 1.25 * heavyAtoms // polar hydrogens are atoms too
+	points := volume(b) / (gridSpacing * gridSpacing * gridSpacing)
+	memory := int64(gibibyte + points*bytesPerGridPoint + atoms*atoms*bytesPerPair)
+	limit := min(leastTime+time.Duration(slowdown*expectedCPUSeconds*float64(time.Second)), mostTime)
+	return engines.Resources{
+		CPUs: threads, MemoryBytes: max(memory, 2*gibibyte), FileBytes: 256 * mebibyte, Processes: 32 + 2*threads,
+		TimeLimit: limit.Round(time.Second), MaxLogBytes: maxLogBytes, ScratchBytes: 512 * mebibyte,
+	}
+}
+
+func rankNeeds(ligands int) engines.Resources {
+	return engines.Resources{
+		CPUs: 1, MemoryBytes: 4 * gibibyte, FileBytes: 2 * gibibyte, Processes: 32,
+		TimeLimit:   leastTime + time.Duration(ligands)*5*time.Second,
+		MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte + int64(ligands)*bytesPerRanked,
+	}
+}

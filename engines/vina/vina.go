@@ -1,0 +1,117 @@
+// Package vina is the engine autodock-vina: docking of small molecules into a receptor with AutoDock Vina's official Python
+// bindings, prepared with RDKit, molscrub, Meeko, PDB2PQR and PROPKA. It plans shards, writes their command lines and reads
+// their outputs; the chemistry is in the Python programs beside it, which it embeds. It runs nothing itself.
+//
+// A job has three stages. "prepare": one shard "receptor" and one "ligands-0000"… per chunk of the library. "dock": shards
+// "dock-00000"… of shardSize ligands, one process each, with the affinity maps computed once. "rank": one shard that exports
+// the poses with their bond orders and writes the ranking.
+package vina
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+// ID is the canonical simulator id of specification §1.
+const ID = "autodock-vina"
+
+// oldestVersion is the first AutoDock Vina whose affinities can be trusted: 1.2.3, which Debian carries, reports up to
+// 3 kcal/mol too much for the same pose, because it takes the unbound energy from the wrong conformation.
+const oldestVersion = "1.2.5"
+
+// Vina implements engines.Engine, engines.Progresser and engines.Explainer. Its zero value is ready; it has no state.
+type Vina struct{}
+
+var (
+	_ engines.Engine     = Vina{}
+	_ engines.Progresser = Vina{}
+	_ engines.Explainer  = Vina{}
+)
+
+// New returns the engine.
+func New() Vina { return Vina{} }
+
+// Spec describes the engine.
+func (Vina) Spec() engines.Spec {
+	return engines.Spec{
+		ID:        ID,
+		Aliases:   []string{"vina", "autodockvina"},
+		Title:     "AutoDock Vina",
+		Hardware:  "cpu",
+		Citations: citations(),
+		Probe:     engines.Probe{Argv: []string{"python", "-c", probeProgram}, Check: checkProbe},
+	}
+}
+
+// citations lists the programs' papers; a citation without a DOI has no paper but should be named.
+func citations() []engines.Citation {
+	return []engines.Citation{
+		{Text: "Eberhardt J, Santos-Martins D, Tillack AF, Forli S. AutoDock Vina 1.2.0: New Docking Methods, Expanded Force Field, and Python Bindings. J Chem Inf Model 2021, 61, 3891.", DOI: "10.1021/acs.jcim.1c00203"},
+		{Text: "Trott O, Olson AJ. AutoDock Vina: improving the speed and accuracy of docking with a new scoring function, efficient optimization, and multithreading. J Comput Chem 2010, 31, 455.", DOI: "10.1002/jcc.21334"},
+		{Text: "RDKit: Open-source cheminformatics.", DOI: "10.5281/zenodo.591637"},
+		{Text: "Meeko: preparation of small molecules and receptors for AutoDock. Forli Lab."},
+		{Text: "molscrub: protonation states of small molecules. Forli Lab."},
+		{Text: "Jurrus E, et al. Improvements to the APBS biomolecular solvation software suite (PDB2PQR). Protein Sci 2018, 27, 112.", DOI: "10.1002/pro.3280"},
+		{Text: "Olsson MHM, Søndergaard CR, Rostkowski M, Jensen JH. PROPKA3: Consistent Treatment of Internal and Surface Residues in Empirical pKa Predictions. J Chem Theory Comput 2011, 7, 525.", DOI: "10.1021/ct100578z"},
+	}
+}
+
+// probeProgram imports every program a shard uses, so that a broken installation is found here, and prints their versions.
+const probeProgram = `import json, importlib.metadata as m
+import vina, rdkit.Chem, meeko, molscrub, pdb2pqr.main, propka
+names = ("vina", "rdkit", "meeko", "molscrub", "pdb2pqr", "propka", "numpy")
+print(json.dumps({name: m.version(name) for name in names}))`
+
+// checkProbe reads the versions and refuses an AutoDock Vina that reports wrong affinities.
+func checkProbe(stdout []byte) (map[string]string, error) {
+	lines := strings.Split(strings.TrimSpace(string(stdout)), "\n")
+	var versions map[string]string
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &versions); err != nil {
+		return nil, errors.New("the probe printed no versions; install the packages of engines/vina/requirements.lock into the scientific Python")
+	}
+	found := versions["vina"]
+	if !atLeast(found, oldestVersion) {
+		return nil, fmt.Errorf("AutoDock Vina %q is too old: versions before %s report wrong affinities for some ligands; "+
+			"install engines/vina/requirements.lock with pip into the scientific Python", found, oldestVersion)
+	}
+	return versions, nil
+}
+
+// atLeast compares dotted versions number by number; what is not a number counts as 0.
+func atLeast(version, oldest string) bool {
+	have, need := strings.Split(version, "."), strings.Split(oldest, ".")
+	for i := range need {
+		var h, n int
+		if i < len(have) {
+			h, _ = strconv.Atoi(have[i])
+		}
+		n, _ = strconv.Atoi(need[i])
+		if h != n {
+			return h > n
+		}
+	}
+	return true
+}
+
+// defaultSeed derives a seed in [1, 2147483647] from the job's id, so that a repeated plan of one job gives one result.
+func defaultSeed(jobID string) int64 {
+	sum := sha256.Sum256([]byte("autodock-vina seed " + jobID))
+	seed := int64(binary.BigEndian.Uint32(sum[:4]) & 0x7fffffff)
+	return max(seed, 1)
+}
+
+// engineSeed is the seed that Vina gets. Vina reads 0 as "choose one at random", so a request for seed 0 runs with the
+// greatest seed instead; the provenance names both.
+func engineSeed(seed int64) int64 {
+	if seed == 0 {
+		return 1<<31 - 1
+	}
+	return seed
+}

@@ -1,0 +1,143 @@
+// Package queue is the transport between the scheduler and the workers: asynq for tasks, and a few Redis keys of our own for
+// events, acknowledgements, heartbeats and cancels. Nothing here is the truth: all of it may be lost at any moment, and
+// Postgres can rebuild what matters.
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+// WorkOrder is everything a worker needs to run one attempt of one task; it holds no credential.
+type WorkOrder struct {
+	TaskID       string          `json:"taskId"`
+	Attempt      int             `json:"attempt"`
+	JobID        string          `json:"jobId"`
+	AccountID    string          `json:"accountId"`
+	RequestID    string          `json:"requestId"` // of the submission, for the logs
+	Engine       string          `json:"engine"`
+	Queue        string          `json:"queue"`
+	Shard        engines.Shard   `json:"shard"`
+	Inputs       []ResolvedInput `json:"inputs"`
+	OutputPrefix string          `json:"outputPrefix"` // storage key prefix of this attempt's outputs, ends with "/"
+	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
+}
+
+// Ref names the attempt.
+func (o WorkOrder) Ref() Ref { return Ref{TaskID: o.TaskID, Attempt: o.Attempt} }
+
+// ResolvedInput is a file that the worker stages at in/<Name> before the start.
+type ResolvedInput struct {
+	Name   string         `json:"name"`
+	Object engines.Object `json:"object"`
+}
+
+// Ref names one attempt of one task: the fence that every report carries.
+type Ref struct {
+	TaskID  string `json:"taskId"`
+	Attempt int    `json:"attempt"`
+}
+
+func (r Ref) String() string { return fmt.Sprintf("%s.%d", r.TaskID, r.Attempt) }
+
+// EventKind is what a worker reports.
+type EventKind string
+
+// The kinds of event. Progress is not among them: it travels in the heartbeat, where only the newest matters.
+const (
+	Started   EventKind = "started"
+	Succeeded EventKind = "succeeded"
+	Failed    EventKind = "failed"
+	Cancelled EventKind = "cancelled"
+)
+
+// Event is one report about one attempt. The worker repeats it until it is acknowledged, so applying it twice must be
+// harmless.
+type Event struct {
+	ID       string           `json:"id"` // unique; what an acknowledgement names
+	Kind     EventKind        `json:"kind"`
+	Ref      Ref              `json:"ref"`
+	JobID    string           `json:"jobId"`
+	WorkerID string           `json:"workerId"`
+	Engine   string           `json:"engine"`
+	At       time.Time        `json:"at"`
+	Pickup   time.Duration    `json:"pickup,omitempty"`  // of Started: from the dispatch's commit to the engine's start
+	Result   *Result          `json:"result,omitempty"`  // of Succeeded
+	Failure  *engines.Failure `json:"failure,omitempty"` // of Failed
+	Usage    Usage            `json:"usage"`             // of every kind but Started
+	Logs     []StoredArtifact `json:"logs,omitempty"`    // of every kind but Started
+}
+
+// Result is an engines.Result whose files have been stored.
+type Result struct {
+	Summary   []byte                `json:"summary,omitempty"`
+	Artifacts []StoredArtifact      `json:"artifacts"`
+	Failures  []engines.ItemFailure `json:"failures,omitempty"`
+	Programs  map[string]string     `json:"programs,omitempty"`
+}
+
+// StoredArtifact is an output file in the object store.
+type StoredArtifact struct {
+	engines.Artifact
+	engines.Object
+}
+
+// Usage is what one attempt used, as metered.
+type Usage struct {
+	CPUMicroseconds int64     `json:"cpuMicroseconds"` // user + system time of the whole process tree
+	WallMs          int64     `json:"wallMs"`
+	PeakMemoryBytes int64     `json:"peakMemoryBytes"`
+	BytesIn         int64     `json:"bytesIn"`  // staged
+	BytesOut        int64     `json:"bytesOut"` // stored
+	StartedAt       time.Time `json:"startedAt"`
+	FinishedAt      time.Time `json:"finishedAt"`
+}
+
+// Phase is what a worker is doing with an attempt that it holds.
+type Phase string
+
+// The phases of a held attempt.
+const (
+	Waiting   Phase = "waiting" // for a free slot
+	Running   Phase = "running"
+	Reporting Phase = "reporting" // the end is told but not yet acknowledged
+)
+
+// Heartbeat is a worker's sign of life, sent every HeartbeatInterval. Seq rises by one each time; liveness is judged by its
+// rise on the scheduler's own clock, so clocks need not agree.
+type Heartbeat struct {
+	WorkerID  string                       `json:"workerId"`
+	Seq       int64                        `json:"seq"`
+	Host      string                       `json:"host"`
+	PID       int                          `json:"pid"`
+	Version   string                       `json:"version"`
+	Queues    []string                     `json:"queues"`
+	Slots     int                          `json:"slots"`
+	Draining  bool                         `json:"draining"`
+	Sandbox   string                       `json:"sandbox"`
+	Programs  map[string]map[string]string `json:"programs"` // engine → program → version
+	Held      []Held                       `json:"held"`
+	StartedAt time.Time                    `json:"startedAt"`
+}
+
+// Held is an attempt that a worker answers for.
+type Held struct {
+	Ref
+	JobID    string  `json:"jobId"`
+	Phase    Phase   `json:"phase"`
+	Progress float64 `json:"progress"` // finished fraction, 0..1
+	Message  string  `json:"message"`
+}
+
+const (
+	// HeartbeatInterval is how often a worker shows that it lives.
+	HeartbeatInterval = time.Second
+	// heartbeatTTL removes a dead worker's last heartbeat; far longer than the scheduler needs to declare it lost.
+	heartbeatTTL = time.Minute
+	// ackTTL removes acknowledgements that no worker will fetch any more.
+	ackTTL = 10 * time.Minute
+	// cancelTTL outlives every task of a cancelled job; the scheduler sets the key again as long as it is needed.
+	cancelTTL = 24 * time.Hour
+)

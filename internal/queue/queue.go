@@ -1,0 +1,174 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+)
+
+// taskType is the one asynq task type; the queue says which engine.
+const taskType = "molfabric:task"
+
+// Queue is the scheduler's and the workers' face of Redis. It is safe for concurrent use.
+type Queue struct {
+	rdb       redis.UniversalClient
+	client    *asynq.Client
+	inspector *asynq.Inspector
+	prefix    string
+}
+
+// New returns a Queue over a Redis client. All keys and queue names begin with prefix, so that several deployments (or tests)
+// can share one Redis.
+func New(rdb redis.UniversalClient, prefix string) *Queue {
+	return &Queue{
+		rdb:       rdb,
+		client:    asynq.NewClientFromRedisClient(rdb),
+		inspector: asynq.NewInspectorFromRedisClient(rdb),
+		prefix:    prefix,
+	}
+}
+
+// Name is the queue of a worker class and an engine, e.g. "cpu.autodock-vina", as the database and people know it.
+func Name(hardware, engine string) string { return hardware + "." + engine }
+
+func (q *Queue) asynqName(queue string) string { return strings.ReplaceAll(q.prefix, ":", ".") + queue }
+func (q *Queue) key(parts ...string) string {
+	return q.prefix + "molfabric:" + strings.Join(parts, ":")
+}
+
+// Enqueue hands a work order to the workers of its queue. Handing the same attempt twice is harmless.
+func (q *Queue) Enqueue(ctx context.Context, order WorkOrder) error {
+	payload, err := json.Marshal(order)
+	if err != nil {
+		return fmt.Errorf("encode work order of %s: %w", order.Ref(), err)
+	}
+	// MaxRetry(0): retries are the scheduler's. The timeout only bounds asynq's own bookkeeping; the shard's limit is the
+	// worker's to enforce, and asynq's default of 30 minutes would end a long simulation.
+	_, err = q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload),
+		asynq.TaskID(order.Ref().String()), asynq.Queue(q.asynqName(order.Queue)),
+		asynq.MaxRetry(0), asynq.Timeout(order.Shard.Needs.TimeLimit+time.Hour))
+	if errors.Is(err, asynq.ErrTaskIDConflict) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("enqueue %s: %w", order.Ref(), err)
+	}
+	return nil
+}
+
+// Remove takes an attempt out of its queue before a worker has claimed it. It reports false when it was not waiting there.
+func (q *Queue) Remove(queue string, ref Ref) (bool, error) {
+	err := q.inspector.DeleteTask(q.asynqName(queue), ref.String())
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, asynq.ErrTaskNotFound), errors.Is(err, asynq.ErrQueueNotFound), isActive(err):
+		return false, nil
+	}
+	return false, fmt.Errorf("remove %s from %s: %w", ref, queue, err)
+}
+
+// isActive tells the one refusal of asynq's DeleteTask that has no error value of its own.
+func isActive(err error) bool { return strings.Contains(err.Error(), "active state") }
+
+// Waiting reports whether an attempt lies in its queue, unclaimed.
+func (q *Queue) Waiting(queue string, ref Ref) (bool, error) {
+	info, err := q.inspector.GetTaskInfo(q.asynqName(queue), ref.String())
+	if errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up %s in %s: %w", ref, queue, err)
+	}
+	return info.State == asynq.TaskStatePending || info.State == asynq.TaskStateScheduled, nil
+}
+
+// Depth is a queue as Redis holds it now.
+type Depth struct {
+	Pending, Active int
+	OldestAge       time.Duration
+}
+
+// Depth returns how many attempts wait and run in a queue.
+func (q *Queue) Depth(queue string) (Depth, error) {
+	info, err := q.inspector.GetQueueInfo(q.asynqName(queue))
+	if errors.Is(err, asynq.ErrQueueNotFound) {
+		return Depth{}, nil
+	}
+	if err != nil {
+		return Depth{}, fmt.Errorf("inspect queue %s: %w", queue, err)
+	}
+	return Depth{Pending: info.Pending, Active: info.Active, OldestAge: info.Latency}, nil
+}
+
+// Sweep removes what lost workers left archived in a queue: attempts that will never be run again, because every new start
+// is a new attempt.
+func (q *Queue) Sweep(queue string) error {
+	_, err := q.inspector.DeleteAllArchivedTasks(q.asynqName(queue))
+	if err != nil && !errors.Is(err, asynq.ErrQueueNotFound) {
+		return fmt.Errorf("sweep queue %s: %w", queue, err)
+	}
+	return nil
+}
+
+// Ping reports whether Redis answers, and its version.
+func (q *Queue) Ping(ctx context.Context) (string, error) {
+	info, err := q.rdb.Info(ctx, "server").Result()
+	if err != nil {
+		return "", fmt.Errorf("redis: %w", err)
+	}
+	for _, line := range strings.Split(info, "\r\n") {
+		if v, ok := strings.CutPrefix(line, "redis_version:"); ok {
+			return v, nil
+		}
+	}
+	return "unknown", nil
+}
+
+// Same reports whether this is the Redis that Mark marked: false after a flush or a restart without its data.
+func (q *Queue) Same(ctx context.Context, mark string) (bool, error) {
+	got, err := q.rdb.Get(ctx, q.key("epoch")).Result()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read epoch: %w", err)
+	}
+	return got == mark, nil
+}
+
+// Mark leaves a mark in Redis that disappears with its data.
+func (q *Queue) Mark(ctx context.Context, mark string) error {
+	if err := q.rdb.Set(ctx, q.key("epoch"), mark, 0).Err(); err != nil {
+		return fmt.Errorf("set epoch: %w", err)
+	}
+	return nil
+}
+
+// Wake tells the leading scheduler that there is something to do. It is a hint: losing it costs a poll interval.
+func (q *Queue) Wake(ctx context.Context) error {
+	return q.rdb.Publish(ctx, q.key("wake"), "").Err()
+}
+
+// Wakes calls f at every Wake until the context ends. It reconnects by itself.
+func (q *Queue) Wakes(ctx context.Context, f func()) {
+	sub := q.rdb.Subscribe(ctx, q.key("wake"))
+	defer sub.Close()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-sub.Channel():
+			if !ok {
+				return
+			}
+			f()
+		}
+	}
+}

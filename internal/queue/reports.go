@@ -1,0 +1,196 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Delivery is an event as it lies in the stream.
+type Delivery struct {
+	Event
+	entry string
+}
+
+// Report sends events to the scheduler and returns, for each, its place in the stream (see StillThere).
+func (q *Queue) Report(ctx context.Context, events []Event) ([]string, error) {
+	pipe := q.rdb.Pipeline()
+	adds := make([]*redis.StringCmd, len(events))
+	for i, e := range events {
+		body, err := json.Marshal(e)
+		if err != nil {
+			return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+		}
+		adds[i] = pipe.XAdd(ctx, &redis.XAddArgs{Stream: q.key("events"), Values: []any{"event", body}})
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("report %d events: %w", len(events), err)
+	}
+	places := make([]string, len(events))
+	for i, add := range adds {
+		places[i] = add.Val()
+	}
+	return places, nil
+}
+
+// StillThere reports whether an event that was sent lies unread in the stream: then sending it again would only repeat it.
+func (q *Queue) StillThere(ctx context.Context, place string) (bool, error) {
+	found, err := q.rdb.XRange(ctx, q.key("events"), place, place).Result()
+	if err != nil {
+		return false, fmt.Errorf("look for event: %w", err)
+	}
+	return len(found) > 0, nil
+}
+
+// Receive waits up to block for events and returns at most limit of them, oldest first. They stay in the stream until
+// Acknowledge. A body that does not parse is acknowledged to nobody and returned with an empty ID, to be dropped.
+func (q *Queue) Receive(ctx context.Context, limit int64, block time.Duration) ([]Delivery, error) {
+	streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{q.key("events"), "0"}, Count: limit, Block: block}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	var out []Delivery
+	for _, message := range streams[0].Messages {
+		d := Delivery{entry: message.ID}
+		body, _ := message.Values["event"].(string)
+		if err := json.Unmarshal([]byte(body), &d.Event); err != nil {
+			d.Event = Event{}
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// Acknowledge removes events from the stream and tells their workers. It is called after the commit that applied them; when
+// it fails, they are delivered again.
+func (q *Queue) Acknowledge(ctx context.Context, done []Delivery) error {
+	if len(done) == 0 {
+		return nil
+	}
+	byWorker := map[string][]any{}
+	entries := make([]string, len(done))
+	for i, d := range done {
+		entries[i] = d.entry
+		if d.WorkerID != "" {
+			byWorker[d.WorkerID] = append(byWorker[d.WorkerID], d.ID)
+		}
+	}
+	pipe := q.rdb.Pipeline()
+	for worker, ids := range byWorker {
+		pipe.RPush(ctx, q.key("acks", worker), ids...)
+		pipe.Expire(ctx, q.key("acks", worker), ackTTL)
+	}
+	pipe.XDel(ctx, q.key("events"), entries...)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("acknowledge %d events: %w", len(done), err)
+	}
+	return nil
+}
+
+// Orders is what a worker learns in return for its heartbeat.
+type Orders struct {
+	Acked   []string     // events that the scheduler has committed
+	Stop    map[Ref]bool // held attempts that must end: their job is cancelled or a later attempt runs
+	Workers int          // live workers, this one included
+}
+
+// Beat sends a heartbeat and fetches the worker's acknowledgements and the stop orders for what it holds, in one round trip.
+func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
+	body, err := json.Marshal(hb)
+	if err != nil {
+		return Orders{}, fmt.Errorf("encode heartbeat: %w", err)
+	}
+	pipe := q.rdb.Pipeline()
+	pipe.HSet(ctx, q.key("workers"), hb.WorkerID, time.Now().Unix())
+	pipe.Set(ctx, q.key("worker", hb.WorkerID), body, heartbeatTTL)
+	acks := pipe.LPopCount(ctx, q.key("acks", hb.WorkerID), 1000)
+	workers := pipe.HLen(ctx, q.key("workers"))
+	jobs, refs := make([]*redis.IntCmd, len(hb.Held)), make([]*redis.IntCmd, len(hb.Held))
+	for i, h := range hb.Held {
+		jobs[i] = pipe.Exists(ctx, q.key("cancel", h.JobID))
+		refs[i] = pipe.Exists(ctx, q.key("cancel", h.Ref.String()))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return Orders{}, fmt.Errorf("heartbeat: %w", err)
+	}
+	orders := Orders{Acked: acks.Val(), Stop: map[Ref]bool{}, Workers: int(workers.Val())}
+	for i, h := range hb.Held {
+		if jobs[i].Val()+refs[i].Val() > 0 {
+			orders.Stop[h.Ref] = true
+		}
+	}
+	return orders, nil
+}
+
+// Workers returns the newest heartbeat of every worker that has sent one within the last minute.
+func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
+	ids, err := q.rdb.HKeys(ctx, q.key("workers")).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	pipe := q.rdb.Pipeline()
+	gets := make([]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		gets[i] = pipe.Get(ctx, q.key("worker", id))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read heartbeats: %w", err)
+	}
+	var out []Heartbeat
+	for _, get := range gets {
+		var hb Heartbeat
+		if body, err := get.Bytes(); err == nil && json.Unmarshal(body, &hb) == nil {
+			out = append(out, hb)
+		}
+	}
+	return out, nil
+}
+
+// Forget removes a worker that has said goodbye or was declared lost.
+func (q *Queue) Forget(ctx context.Context, workerID string) error {
+	pipe := q.rdb.Pipeline()
+	pipe.HDel(ctx, q.key("workers"), workerID)
+	pipe.Del(ctx, q.key("worker", workerID))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("forget worker %s: %w", workerID, err)
+	}
+	return nil
+}
+
+// StopJob asks every worker to end the attempts of a job that it holds.
+func (q *Queue) StopJob(ctx context.Context, jobID string) error {
+	return q.setStop(ctx, jobID)
+}
+
+// StopAttempt asks whoever holds this attempt to end it.
+func (q *Queue) StopAttempt(ctx context.Context, ref Ref) error {
+	return q.setStop(ctx, ref.String())
+}
+
+func (q *Queue) setStop(ctx context.Context, name string) error {
+	if err := q.rdb.Set(ctx, q.key("cancel", name), 1, cancelTTL).Err(); err != nil {
+		return fmt.Errorf("stop %s: %w", name, err)
+	}
+	return nil
+}
+
+// Stopped reports whether a freshly claimed attempt must not start.
+func (q *Queue) Stopped(ctx context.Context, jobID string, ref Ref) (bool, error) {
+	pipe := q.rdb.Pipeline()
+	byJob := pipe.Exists(ctx, q.key("cancel", jobID))
+	byRef := pipe.Exists(ctx, q.key("cancel", ref.String()))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return false, fmt.Errorf("check cancel of %s: %w", ref, err)
+	}
+	return byJob.Val()+byRef.Val() > 0, nil
+}

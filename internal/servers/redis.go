@@ -1,0 +1,131 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisMaxMemoryBytes bounds the queue: past it Redis refuses writes, which the scheduler survives, instead of the kernel
+// ending whichever process it likes. The dispatch window needs about a kilobyte a task, a few megabytes in all.
+const redisMaxMemoryBytes = 1 << 30
+
+// RedisOptions says where a Redis server keeps its data.
+type RedisOptions struct {
+	Dir string       // created when missing; holds one server's append-only file
+	Log *slog.Logger // gets the server's log at debug level
+}
+
+// Redis is a running Redis server.
+type Redis struct {
+	*server
+	password string
+}
+
+// StartRedis starts a Redis server with the data of opts.Dir and returns when it answers. It appends every write to a file
+// that is flushed each second, and evicts nothing. When this process is root the server runs as user redis or nobody, with
+// the same way out of an unreachable directory as StartPostgres. A server that was killed loses at most its last second.
+//
+// Errors: *MissingError without the program, *LockedError when another server runs in opts.Dir.
+func StartRedis(ctx context.Context, opts RedisOptions) (*Redis, error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, &MissingError{Program: "redis-server", Install: installCommand}
+	}
+	return onFreePort(func(port int) (*Redis, error) {
+		h, err := openHome(ctx, opts.Dir, opts.Log, "redis", "nobody")
+		if err != nil {
+			return nil, fmt.Errorf("start redis: %w", err)
+		}
+		return startRedis(ctx, opts, h, program, port)
+	})
+}
+
+// startRedis takes h over.
+func startRedis(ctx context.Context, opts RedisOptions, h *home, program string, port int) (*Redis, error) {
+	password, err := h.password()
+	config := filepath.Join(h.path, "redis.conf")
+	if err == nil {
+		// A file, not arguments: every user of the machine can read a command line.
+		err = h.writeFile(config, redisConfig(h.path, port, password))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start redis in %s: %w", h.dir, err), h.close())
+	}
+	address := redisURL(port, password)
+	// SIGTERM makes Redis flush its append-only file before it ends.
+	c := command{name: "redis", argv: []string{program, config}, stopBy: syscall.SIGTERM, taken: "Address already in use"}
+	s, err := launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error { return pingRedis(ctx, address) })
+	if err != nil {
+		return nil, err
+	}
+	return &Redis{server: s, password: password}, nil
+}
+
+// redisConfig is the configuration file. Paths are quoted as Redis reads them; it knows the escapes of strconv.Quote.
+func redisConfig(dir string, port int, password string) string {
+	return strings.Join([]string{
+		"bind 127.0.0.1",
+		"port " + strconv.Itoa(port),
+		"requirepass " + password,
+		"dir " + strconv.Quote(dir),
+		"daemonize no",
+		"appendonly yes",
+		"appendfsync everysec",
+		"aof-load-truncated yes", // the end of a file that a killed server was writing is cut off, not an error
+		`save ""`,                // the append-only file holds everything; snapshots would double the memory
+		"maxmemory " + strconv.Itoa(redisMaxMemoryBytes),
+		"maxmemory-policy noeviction", // an evicted lease would strand its task
+		"",
+	}, "\n")
+}
+
+// URL is the server's address with its password, database 0.
+func (r *Redis) URL() string { return redisURL(r.port, r.password) }
+
+// Version asks the server for its version, e.g. "7.0.15".
+func (r *Redis) Version(ctx context.Context) (string, error) {
+	var info string
+	err := withRedis(r.URL(), func(client *redis.Client) (err error) {
+		info, err = client.Info(ctx, "server").Result()
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask redis for its version: %w", err)
+	}
+	for line := range strings.Lines(info) {
+		if version, found := strings.CutPrefix(line, "redis_version:"); found {
+			return strings.TrimSpace(version), nil
+		}
+	}
+	return "", errors.New("ask redis for its version: the answer names none")
+}
+
+func redisURL(port int, password string) string {
+	u := url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/0"}
+	return u.String()
+}
+
+// pingRedis fails while the server still loads its file.
+func pingRedis(ctx context.Context, address string) error {
+	return withRedis(address, func(client *redis.Client) error { return client.Ping(ctx).Err() })
+}
+
+func withRedis(address string, do func(*redis.Client) error) error {
+	opts, err := redis.ParseURL(address)
+	if err != nil {
+		return err
+	}
+	opts.MaxRetries = -1 // the caller polls
+	client := redis.NewClient(opts)
+	return errors.Join(do(client), client.Close())
+}

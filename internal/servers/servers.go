@@ -1,0 +1,175 @@
+// Package servers runs the stores that molfabric needs on one machine, Postgres and Redis, as child processes of this one:
+// on loopback and a free port, with a generated password, in a data directory of their own under a lock, without root's
+// rights. They end with this process whatever its end. The package holds no schema, no keys and no client: it hands out a URL.
+//
+// A started server lives until Stop is called or it ends by itself; the context of a start bounds only the start.
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/proc"
+)
+
+// installCommand installs every program of this machine that molfabric runs but does not bring.
+const installCommand = "sudo apt-get install postgresql redis-server bubblewrap"
+
+const (
+	// startPatience bounds a start. Crash recovery of a busy database takes seconds; a minute without an answer is a fault.
+	startPatience = 60 * time.Second
+	// pollInterval is short against what a start takes (40 to 100 ms).
+	pollInterval = 5 * time.Millisecond
+	// probePatience bounds one try to connect, so that a hung server costs one poll and not the whole start.
+	probePatience = 2 * time.Second
+	// stopGrace is what a server gets to write what it holds, before SIGKILL. Both recover from that too, only more slowly.
+	stopGrace = 30 * time.Second
+	// pipeGrace bounds the wait for the log pipe after the server's end: its own children may hold the pipe a moment longer.
+	pipeGrace = 3 * time.Second
+	// portAttempts bounds how often another port is tried: one is taken between its choice and its use only by chance.
+	portAttempts = 5
+)
+
+// MissingError says that a program is not installed, and how to install it.
+type MissingError struct {
+	Program string // e.g. "redis-server"
+	Install string // the command for a person to run
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is not installed; install it with: %s", e.Program, e.Install)
+}
+
+// errPortTaken is a start that failed only because another process took the port first.
+var errPortTaken = errors.New("port was taken")
+
+// errPermanent marks a probe's answer that no further try will change.
+var errPermanent = errors.New("will not change")
+
+// server is one running child and what its end needs.
+type server struct {
+	name   string
+	port   int
+	cmd    *exec.Cmd
+	log    *tail
+	stopBy syscall.Signal
+	done   chan struct{} // closed when the child has been waited for and its directory is free again
+}
+
+// PID is the server's process id, which is also its process group.
+func (s *server) PID() int { return s.cmd.Process.Pid }
+
+// Done is closed when the server has ended, by Stop or by itself; its directory can then be started again.
+func (s *server) Done() <-chan struct{} { return s.done }
+
+// Stop lets the server write what it holds and waits for its end; a server that needs longer than its grace, or than ctx
+// allows, is killed, which is reported as proc.ErrKilled and loses nothing that was acknowledged. It may be called
+// repeatedly and concurrently; on an ended server it returns nil.
+func (s *server) Stop(ctx context.Context) error {
+	if err := proc.Stop(ctx, s.PID(), s.done, s.stopBy, stopGrace); err != nil {
+		return fmt.Errorf("stop %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// command is what differs between the servers at their start.
+type command struct {
+	name   string
+	argv   []string
+	stopBy syscall.Signal
+	// taken is what the server's log says when its port is not free.
+	taken string
+}
+
+// launch starts c below h and waits until probe succeeds. It takes h: when the server has ended, or never began, h is
+// closed.
+func launch(ctx context.Context, c command, h *home, port int, log *slog.Logger, probe func(context.Context) error) (*server, error) {
+	s := &server{name: c.name, port: port, log: newTail(log.With("server", c.name)), stopBy: c.stopBy, done: make(chan struct{})}
+	s.cmd = exec.Command(c.argv[0], c.argv[1:]...)
+	s.cmd.Dir = "/" // the working directory of this process may be closed to the server's user
+	s.cmd.Env = h.environment()
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.credential}
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	s.cmd.WaitDelay = pipeGrace
+	if err := proc.Start(s.cmd); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w", c.name, err), h.close())
+	}
+	go func() {
+		if err := s.cmd.Wait(); err != nil {
+			log.Debug("server ended", "server", c.name, "error", err)
+		}
+		if err := h.close(); err != nil {
+			log.Warn("could not release the data directory", "server", c.name, "error", err)
+		}
+		close(s.done)
+	}()
+	if err := s.awaitReady(ctx, probe); err != nil {
+		_ = proc.Stop(ctx, s.PID(), s.done, syscall.SIGKILL, stopGrace) // the error that counts is the start's
+		<-s.done
+		text := s.log.String()
+		if strings.Contains(text, c.taken) {
+			err = errPortTaken
+		}
+		return nil, fmt.Errorf("start %s in %s: %w; its log ends with:\n%s", c.name, h.dir, err, text)
+	}
+	return s, nil
+}
+
+// awaitReady polls until probe succeeds, the server ends, or patience does.
+func (s *server) awaitReady(ctx context.Context, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		err := tryOnce(ctx, probe)
+		if err == nil || errors.Is(err, errPermanent) {
+			return err
+		}
+		select {
+		case <-s.done:
+			return fmt.Errorf("it ended by itself (%v)", s.cmd.ProcessState)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w (last answer: %w)", ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+func tryOnce(ctx context.Context, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	return probe(ctx)
+}
+
+// onFreePort calls start with a free port, and again with another while it fails only because somebody took it first.
+func onFreePort[S any](start func(port int) (S, error)) (S, error) {
+	for attempt := 1; ; attempt++ {
+		var none S
+		port, err := freePort()
+		if err != nil {
+			return none, err
+		}
+		s, err := start(port)
+		if err == nil || !errors.Is(err, errPortTaken) || attempt == portAttempts {
+			return s, err
+		}
+	}
+}
+
+// freePort asks the kernel for a TCP port of 127.0.0.1 that nobody listens on.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

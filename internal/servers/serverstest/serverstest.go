@@ -1,0 +1,75 @@
+// Package serverstest helps tests to run real servers: it finds them a directory and says what a missing program means. It
+// holds no server; packages pgtest and redistest share theirs between the tests of a process with it.
+package serverstest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/molfabric/molfabric/internal/servers"
+)
+
+// maxPlaces bounds the search for a free place: so many test processes never run at once.
+const maxPlaces = 64
+
+// Required tells whether a missing program is a failure, as in CI, and not a reason to skip.
+func Required() bool {
+	return os.Getenv("CI") == "true" || os.Getenv("MOLFABRIC_TEST_REQUIRE") == "1"
+}
+
+// Check ends the test when err is not nil. A missing program skips it, loudly, unless programs are Required.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) && !Required() {
+		t.Skip("SKIPPED: ", err)
+	}
+	t.Fatal(err)
+}
+
+// Dir returns a temporary directory that the servers' users may enter, which t.TempDir is not. The test's end removes it.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "molfabric-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// StartShared starts a server for the rest of this process in a place that later processes use again: a server that dies with its
+// process cannot remove its directory, and an initialised one starts ten times faster. The caller must expect what earlier
+// processes left in it.
+func StartShared[S any](name string, start func(dir string) (S, error)) (S, error) {
+	var none S
+	base := filepath.Join(os.TempDir(), "molfabric-test-"+strconv.Itoa(os.Geteuid()))
+	if err := os.MkdirAll(base, 0o711); err != nil {
+		return none, err
+	}
+	// The temporary directory is everybody's: another user must not have prepared the place.
+	if info, err := os.Lstat(base); err != nil || !info.IsDir() || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		return none, fmt.Errorf("%s is not a directory of this user (%v)", base, err)
+	}
+	for place := range maxPlaces {
+		s, err := start(filepath.Join(base, name+"-"+strconv.Itoa(place)))
+		if locked := (*servers.LockedError)(nil); !errors.As(err, &locked) {
+			return s, err
+		}
+	}
+	return none, fmt.Errorf("%d test processes already run a %s below %s", maxPlaces, name, base)
+}

@@ -1,0 +1,55 @@
+package scheduler
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// Submission is a job that the front door has validated against the contract. Its storage keys have been found to belong to
+// the account.
+type Submission struct {
+	AccountID      string
+	Plan           string // the account's plan: decides the queue priority and the price
+	JobType        string
+	Engine         engines.Engine
+	JobName        string
+	RecoveryMode   string // "standard" or "resumable"
+	SceneFile      engines.Object
+	Params         json.RawMessage // canonical simulationParams with defaults
+	TaskCount      int
+	Request        json.RawMessage // the canonical request, kept with the job
+	IdempotencyKey string          // "" when the caller sent none
+	RequestID      string          // X-Request-Id, for the logs of everything that follows
+}
+
+// Receipt is the answer to a submission.
+type Receipt struct {
+	JobID     string       `json:"jobId"`
+	JobType   string       `json:"jobType"`
+	Quote     QuoteSummary `json:"quote"`
+	CreatedAt time.Time    `json:"createdAt"`
+	Replayed  bool         `json:"-"` // an earlier submission with the same idempotency key
+}
+
+// QuoteSummary is the money part of a receipt.
+type QuoteSummary struct {
+	EstimatedPence int64  `json:"estimatedPence"`
+	HeldPence      int64  `json:"heldPence"`
+	Currency       string `json:"currency"`
+}
+
+// Estimation is a priced plan that has not been submitted.
+type Estimation struct {
+	Quote billing.Quote
+	Tasks int
+}
+
+// Cancellation is the answer to a cancel.
+type Cancellation struct {
+	Status  job.Status
+	Already bool // the job was being cancelled, or had been, before this call
+}

@@ -1,0 +1,130 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// Metrics are the scheduler's Prometheus metrics.
+type Metrics struct {
+	leader      prometheus.Gauge
+	submitted   *prometheus.CounterVec
+	dispatched  *prometheus.CounterVec
+	finished    *prometheus.CounterVec
+	retried     *prometheus.CounterVec
+	fenced      prometheus.Counter
+	lostWorkers prometheus.Counter
+	lostTasks   prometheus.Counter
+	live        *prometheus.GaugeVec
+	slots       *prometheus.GaugeVec
+	pickup      *prometheus.HistogramVec
+	run         *prometheus.HistogramVec
+	cpuSeconds  *prometheus.CounterVec
+	captures    *prometheus.CounterVec
+	pence       prometheus.Counter
+}
+
+// NewMetrics registers the scheduler's metrics; reg may be nil.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	f := promauto.With(reg)
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts{Name: "molfabric_" + name, Help: help}, labels)
+	}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return f.NewGaugeVec(prometheus.GaugeOpts{Name: "molfabric_" + name, Help: help}, labels)
+	}
+	return &Metrics{
+		leader:      f.NewGauge(prometheus.GaugeOpts{Name: "molfabric_scheduler_leader", Help: "1 while this instance leads."}),
+		submitted:   counter("jobs_submitted_total", "Jobs accepted, by engine.", "engine"),
+		dispatched:  counter("tasks_dispatched_total", "Attempts handed to a queue.", "queue"),
+		finished:    counter("attempts_finished_total", "Attempts reported by workers.", "engine", "outcome"),
+		retried:     counter("task_retries_total", "Attempts started again after a failure, by its class.", "queue", "class"),
+		fenced:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_reports_fenced_total", Help: "Reports dropped because a later attempt runs or the task has ended."}),
+		lostWorkers: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_workers_lost_total", Help: "Workers declared lost."}),
+		lostTasks:   f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total", Help: "Attempts taken back because nobody answered for them."}),
+		live:        gauge("workers_live", "Living workers, by queue.", "queue"),
+		slots:       gauge("worker_slots", "Slots of living workers, by queue.", "queue"),
+		pickup: f.NewHistogramVec(prometheus.HistogramOpts{Name: "molfabric_task_pickup_seconds",
+			Help: "From dispatch to the start of the engine.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"engine"}),
+		run: f.NewHistogramVec(prometheus.HistogramOpts{Name: "molfabric_attempt_run_seconds",
+			Help: "Wall time of engine processes.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 18)}, []string{"engine", "outcome"}),
+		cpuSeconds: counter("engine_cpu_seconds_total", "Processor time of engine processes.", "engine", "outcome"),
+		captures:   counter("ledger_captures_total", "Bills settled, by the job's last status.", "status"),
+		pence:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
+	}
+}
+
+// fleet shows the living workers.
+func (m *Metrics) fleet(living []queue.Heartbeat) {
+	m.live.Reset()
+	m.slots.Reset()
+	for _, hb := range living {
+		for _, name := range hb.Queues {
+			m.live.WithLabelValues(name).Inc()
+			m.slots.WithLabelValues(name).Add(float64(hb.Slots))
+		}
+	}
+}
+
+// observe counts a report that has been committed.
+func (m *Metrics) observe(event queue.Event) {
+	if event.Kind == queue.Started {
+		m.pickup.WithLabelValues(event.Engine).Observe(event.Pickup.Seconds())
+		return
+	}
+	outcome := string(event.Kind)
+	m.finished.WithLabelValues(event.Engine, outcome).Inc()
+	m.run.WithLabelValues(event.Engine, outcome).Observe(float64(event.Usage.WallMs) / 1e3)
+	m.cpuSeconds.WithLabelValues(event.Engine, outcome).Add(float64(event.Usage.CPUMicroseconds) / 1e6)
+}
+
+// captured counts a settled bill.
+func (m *Metrics) captured(status job.Status, pence int64) {
+	m.captures.WithLabelValues(string(status)).Inc()
+	m.pence.Add(float64(pence))
+}
+
+// scrapeTimeout bounds what one scrape may ask of the stores.
+const scrapeTimeout = 2 * time.Second
+
+var (
+	tasksDesc = prometheus.NewDesc("molfabric_tasks", "Tasks that have not ended, by queue and state.", []string{"queue", "status"}, nil)
+	depthDesc = prometheus.NewDesc("molfabric_queue_depth", "Attempts waiting in Redis, by queue.", []string{"queue"}, nil)
+	ageDesc   = prometheus.NewDesc("molfabric_queue_age_seconds", "Age of the oldest attempt waiting in Redis, by queue.", []string{"queue"}, nil)
+)
+
+// Describe and Collect make the Scheduler a prometheus.Collector of what only the stores know: tasks by state, and the depth
+// and age of each queue. A store that is away leaves its figures out.
+func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) {
+	ch <- tasksDesc
+	ch <- depthDesc
+	ch <- ageDesc
+}
+
+// Collect implements prometheus.Collector.
+func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	counts, err := countOpenTasks(ctx, s.DB)
+	if err != nil {
+		s.Log.Warn("tasks not counted for the scrape", "error", err)
+	}
+	for _, c := range counts {
+		ch <- prometheus.MustNewConstMetric(tasksDesc, prometheus.GaugeValue, float64(c.N), c.Queue, string(c.Status))
+	}
+	for _, name := range s.queueNames() {
+		depth, err := s.Queue.Depth(name)
+		if err != nil {
+			s.Log.Warn("queue not inspected for the scrape", "queue", name, "error", err)
+			continue
+		}
+		ch <- prometheus.MustNewConstMetric(depthDesc, prometheus.GaugeValue, float64(depth.Pending), name)
+		ch <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, depth.OldestAge.Seconds(), name)
+	}
+}

@@ -1,0 +1,131 @@
+package scheduler
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// maxRollUpSteps bounds the chain advance → advance → end that one change may set off; a plan has a handful of stages.
+const maxRollUpSteps = 64
+
+// rollUp brings a job up to date with its tasks: its status, the next stage, and at the end its bill. The caller holds the
+// job's lock and has put into owner what the same transaction has accrued.
+func (s *Scheduler) rollUp(ctx context.Context, tx *sqlx.Tx, owner *jobRow, now time.Time) error {
+	if owner.Status.Terminal() {
+		return nil
+	}
+	for range maxRollUpSteps {
+		snapshot, err := readSnapshot(ctx, tx, owner)
+		if err != nil {
+			return err
+		}
+		decision := job.Rollup(snapshot)
+		if decision.AdvanceStage {
+			owner.StageIndex++
+			if err := readyStage(ctx, tx, owner.ID, owner.StageIndex); err != nil {
+				return err
+			}
+		}
+		if decision.CancelRest {
+			if err := cancelPending(ctx, tx, owner.ID, now); err != nil {
+				return err
+			}
+		}
+		if decision.Status != owner.Status {
+			if err := s.move(ctx, tx, owner, decision.Status, now); err != nil {
+				return err
+			}
+		}
+		if !decision.AdvanceStage && !decision.CancelRest {
+			return saveJob(ctx, tx, owner, now)
+		}
+	}
+	return fmt.Errorf("the roll-up did not come to rest")
+}
+
+// move changes a job's status along the table of legal transitions, with its history and its watchers' event. A terminal
+// status settles the bill in the same transaction.
+func (s *Scheduler) move(ctx context.Context, tx *sqlx.Tx, owner *jobRow, to job.Status, now time.Time) error {
+	if !owner.Status.CanMove(to) {
+		return &job.IllegalMoveError{From: string(owner.Status), To: string(to)}
+	}
+	owner.Status = to
+	if to == job.Running && !owner.StartedAt.Valid {
+		owner.StartedAt = sql.NullTime{Time: now, Valid: true}
+	}
+	reason := ""
+	if to == job.Cancelling || to == job.Cancelled {
+		reason = owner.CancelReason.String
+	}
+	if to.Terminal() {
+		if err := s.finish(ctx, tx, owner, now); err != nil {
+			return err
+		}
+		reason = owner.StatusReason.String
+	}
+	body, err := json.Marshal(map[string]any{"status": to, "reason": reason, "terminal": to.Terminal()})
+	if err != nil {
+		return fmt.Errorf("encode status event: %w", err)
+	}
+	return recordStatus(ctx, tx, owner.ID, to, reason, body, now)
+}
+
+// finish fills in why the job ended and charges it: once, at most the hold, the rest released.
+func (s *Scheduler) finish(ctx context.Context, tx *sqlx.Tx, owner *jobRow, now time.Time) error {
+	owner.FinishedAt = sql.NullTime{Time: now, Valid: true}
+	failed, err := readFailures(ctx, tx, owner.ID)
+	if err != nil {
+		return err
+	}
+	owner.explain(failed)
+	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: billing.Micropence(owner.AccruedMicropence),
+		HoldPence: owner.HeldPence, SystemFailure: owner.Status == job.Failed && owner.FailureClass.String == string(engines.System)})
+	if err != nil {
+		return err
+	}
+	captured, err := s.Ledger.Settle(ctx, tx, owner.ID, charge, now)
+	if err != nil {
+		return err
+	}
+	owner.ChargedPence = sql.NullInt64{Int64: captured, Valid: true}
+	s.Metrics.captured(owner.Status, captured)
+	s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "status", owner.Status, "charged_pence", captured, "held_pence", owner.HeldPence)
+	return nil
+}
+
+// explain sets a job's error and status reason from the tasks that failed, the decisive one first.
+func (r *jobRow) explain(failed []failedTask) {
+	switch {
+	case r.Status == job.Cancelled:
+		r.StatusReason = text(orDefault(r.CancelReason.String, "cancelled by its owner"))
+	case r.Status == job.CompletedWithFailures && len(failed) > 0:
+		r.StatusReason = text(fmt.Sprintf("%d of %d tasks failed; the first: %s", failed[0].Count, r.TaskCount, failed[0].Message))
+	case r.Status == job.CompletedWithFailures:
+		r.StatusReason = text("some items failed; the results name them")
+	case r.Status == job.Failed && len(failed) > 0:
+		first := failed[0]
+		r.StatusReason = text(first.Message)
+		r.ErrorCode, r.ErrorMessage, r.FailureClass = text(first.Code), text(first.Message), text(string(first.Class))
+		r.ErrorRetryable = first.Class != engines.UserInput
+	case r.Status == job.Failed:
+		r.StatusReason = text("no task of the job succeeded")
+	}
+}
+
+func text(s string) sql.NullString { return sql.NullString{String: s, Valid: true} }
+
+func orDefault(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}

@@ -1,0 +1,180 @@
+package scheduler
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+const (
+	// submitOperation is the name under which idempotency keys of submissions live.
+	submitOperation = "jobs.submit"
+	// idempotencyLifetime is how long a key answers with its first response; the contract promises at least a day.
+	idempotencyLifetime = 48 * time.Hour
+	// lockNotAvailable is the SQLSTATE of a lock_timeout.
+	lockNotAvailable = "55P03"
+)
+
+// Submit stores a job with all its tasks and sets its price aside, in one transaction: a returned receipt means that the job
+// will run. With an idempotency key it may be called again and answers with the first receipt.
+//
+// Errors: *engines.InvalidError for a request the engine refuses; fault.InsufficientCredits; fault.IdempotencyKeyReused for
+// the same key with another request; fault.IdempotencyInProgress while the first call with the key is still running.
+func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error) {
+	jobID := id.New("job_")
+	plan, err := sub.Engine.Plan(engines.Request{JobID: jobID, SceneFile: sub.SceneFile, Params: sub.Params, TaskCount: sub.TaskCount})
+	if err != nil {
+		return Receipt{}, err
+	}
+	if err := checkPlan(plan); err != nil {
+		return Receipt{}, fmt.Errorf("plan of %s: %w", sub.Engine.Spec().ID, err)
+	}
+	quote, err := s.quote(sub.Engine, plan)
+	if err != nil {
+		return Receipt{}, err
+	}
+	terms, err := s.Prices.Plan(sub.Plan)
+	if err != nil {
+		return Receipt{}, err
+	}
+	now := s.Now().UTC()
+	receipt := Receipt{JobID: jobID, JobType: sub.JobType, CreatedAt: now, Quote: QuoteSummary{
+		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}}
+	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
+		if sub.IdempotencyKey != "" {
+			first, err := claimIdempotencyKey(ctx, tx, sub, receipt, now)
+			if err != nil || first != nil {
+				if first != nil {
+					receipt = *first
+				}
+				return err
+			}
+		}
+		if err := s.Ledger.Hold(ctx, tx, sub.AccountID, jobID, quote.HoldPence, now); err != nil {
+			return err
+		}
+		return insertJob(ctx, tx, sub, plan, receipt, terms.QueuePriority)
+	})
+	if err != nil {
+		return Receipt{}, err
+	}
+	if !receipt.Replayed {
+		s.Metrics.submitted.WithLabelValues(sub.Engine.Spec().ID).Inc()
+		s.Log.Info("job submitted", "job", jobID, "account", sub.AccountID, "request", sub.RequestID, "tasks", len(plan), "held_pence", quote.HoldPence)
+		s.announce(ctx)
+	}
+	return receipt, nil
+}
+
+// Estimate prices a request without submitting it. The engine's *engines.InvalidError is returned as it is.
+func (s *Scheduler) Estimate(_ string, engine engines.Engine, req engines.Request) (Estimation, error) {
+	plan, err := engine.Plan(req)
+	if err != nil {
+		return Estimation{}, err
+	}
+	quote, err := s.quote(engine, plan)
+	return Estimation{Quote: quote, Tasks: len(plan)}, err
+}
+
+func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard) (billing.Quote, error) {
+	spec := engine.Spec()
+	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware}
+	for _, shard := range plan {
+		request.ExpectedCPUSeconds += shard.ExpectedCPUSeconds
+	}
+	return s.Prices.Quote(request)
+}
+
+// checkPlan holds an engine to the bounds of its contract.
+func checkPlan(plan []engines.Shard) error {
+	if len(plan) == 0 || len(plan) > engines.MaxShards {
+		return fmt.Errorf("%d shards, want 1 to %d", len(plan), engines.MaxShards)
+	}
+	stage := 0
+	for _, shard := range plan {
+		if shard.StageIndex != stage && shard.StageIndex != stage+1 {
+			return fmt.Errorf("shard %s: stage %d follows stage %d", shard.Name, shard.StageIndex, stage)
+		}
+		stage = shard.StageIndex
+		if len(shard.Params) > engines.MaxShardParamsBytes {
+			return fmt.Errorf("shard %s: %d bytes of parameters, at most %d", shard.Name, len(shard.Params), engines.MaxShardParamsBytes)
+		}
+	}
+	return nil
+}
+
+// claimIdempotencyKey stores the key with the answer that this submission will give. When the key is taken it returns the
+// answer that was given then. A transaction that has claimed the key and not yet ended is waited for, for a short while.
+func claimIdempotencyKey(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, now time.Time) (*Receipt, error) {
+	digest := sha256.Sum256(sub.Request)
+	fingerprint := hex.EncodeToString(digest[:])
+	answer, err := json.Marshal(receipt)
+	if err != nil {
+		return nil, fmt.Errorf("encode receipt: %w", err)
+	}
+	claimed, err := insertIdempotencyKey(ctx, tx, sub, fingerprint, answer, now)
+	if err != nil || claimed {
+		return nil, err
+	}
+	storedFingerprint, stored, err := readIdempotencyKey(ctx, tx, sub)
+	if err != nil {
+		return nil, err
+	}
+	if storedFingerprint != fingerprint {
+		return nil, fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key, or the same request again")
+	}
+	var first Receipt
+	if err := json.Unmarshal(stored, &first); err != nil {
+		return nil, fmt.Errorf("decode stored receipt: %w", err)
+	}
+	first.Replayed = true
+	return &first, nil
+}
+
+// asInProgress turns a lock timeout on an idempotency key into the answer for its caller.
+func asInProgress(err error) error {
+	var pqErr *pq.Error
+	if errors.As(err, &pqErr) && pqErr.Code == lockNotAvailable {
+		return fault.New(fault.IdempotencyInProgress, "idempotencyKey: the first request with this key is still running; try again in a second")
+	}
+	return err
+}
+
+// taskRows lays a plan out as columns for one bulk insert.
+func taskRows(sub Submission, plan []engines.Shard, jobID string, priority int) (taskColumns, error) {
+	spec := sub.Engine.Spec()
+	rows := taskColumns{}
+	for i, shard := range plan {
+		body, err := json.Marshal(shard)
+		if err != nil {
+			return rows, fmt.Errorf("encode shard %s: %w", shard.Name, err)
+		}
+		rows.ID = append(rows.ID, id.New("task_"))
+		rows.Ordinal = append(rows.Ordinal, int64(i))
+		rows.Stage = append(rows.Stage, shard.Stage)
+		rows.StageIndex = append(rows.StageIndex, int64(shard.StageIndex))
+		rows.Name = append(rows.Name, shard.Name)
+		rows.Essential = append(rows.Essential, shard.Essential)
+		rows.Weight = append(rows.Weight, shard.ExpectedCPUSeconds)
+		rows.Ready = append(rows.Ready, shard.StageIndex == 0)
+		rows.Shard = append(rows.Shard, string(body))
+	}
+	rows.JobID, rows.AccountID, rows.Priority = jobID, sub.AccountID, priority
+	rows.Queue, rows.Status = queue.Name(spec.Hardware, spec.ID), job.TaskPending
+	return rows, nil
+}

@@ -1,0 +1,335 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/proc"
+)
+
+// systemPath is where the programs of the operating system lie, on the host and in the sandbox.
+var systemPath = []string{"/usr/local/bin", "/usr/bin", "/bin"}
+
+// rootNames are the top-level entries a dynamically linked program may need. Merged systems have links here, others
+// directories; the sandbox gets whichever the host has.
+var rootNames = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+
+// etcPaths are what the loader and Debian's alternatives system (BLAS, awk) need of /etc. Nothing else of it is shown.
+var etcPaths = []string{"/etc/ld.so.cache", "/etc/alternatives"}
+
+// link is a symbolic link to be made inside the sandbox.
+type link struct{ path, target string }
+
+// host is what New found out about the machine.
+type host struct {
+	bwrap, prlimit, setpriv string
+	bwrapVersion            [3]int
+	bind                    []string // host paths shown read-only, parents before children
+	links                   []link
+	searchPath              []string
+	// dropUser: the worker is root over real users, so commands run under an unused user id of their own instead of
+	// staying root behind a user namespace.
+	dropUser bool
+}
+
+func inspectHost(ctx context.Context, cfg Config) (host, error) {
+	h := host{searchPath: slices.Clone(systemPath)}
+	var err error
+	if h.prlimit, err = require("prlimit", "util-linux"); err != nil {
+		return h, err
+	}
+	if cfg.Isolation == Bubblewrap {
+		if err := h.inspectBubblewrap(ctx); err != nil {
+			return h, err
+		}
+	}
+	for _, name := range rootNames {
+		h.addRootEntry(name)
+	}
+	for _, path := range etcPaths {
+		if _, err := os.Stat(path); err == nil {
+			h.bind = append(h.bind, path)
+		}
+	}
+	paths := slices.Clone(cfg.ReadOnlyPaths)
+	if python, ok := cfg.Programs["python"]; ok {
+		prefixes, err := pythonPrefixes(ctx, python)
+		if err != nil {
+			return h, err
+		}
+		paths = append(paths, prefixes...)
+	}
+	for _, path := range paths {
+		if err := h.addReadOnly(path); err != nil {
+			return h, err
+		}
+	}
+	for name, path := range cfg.Programs {
+		if err := h.addProgram(path); err != nil {
+			return h, fmt.Errorf("program %q: %w", name, err)
+		}
+	}
+	slices.Sort(h.bind)
+	return h, nil
+}
+
+// require finds a program that the sandbox is built from. The error tells how to install it.
+func require(program, debianPackage string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("%s is not installed; run `apt-get install %s` (Debian, Ubuntu) or `dnf install %s` (Fedora, RHEL): %w",
+			program, debianPackage, debianPackage, err)
+	}
+	return filepath.Abs(path)
+}
+
+func (h *host) inspectBubblewrap(ctx context.Context) error {
+	var err error
+	if h.bwrap, err = require("bwrap", "bubblewrap"); err != nil {
+		return err
+	}
+	out, err := output(ctx, h.bwrap, "--version")
+	if err != nil {
+		return err
+	}
+	if h.bwrapVersion, err = parseBubblewrapVersion(out); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 || !mapsSandboxUsers("/proc/self/uid_map") || !mapsSandboxUsers("/proc/self/gid_map") {
+		return nil
+	}
+	h.dropUser = true
+	h.setpriv, err = require("setpriv", "util-linux")
+	return err
+}
+
+var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
+
+// minBubblewrap is the first release with --size, which bounds the private /tmp, and with --perms.
+var minBubblewrap = [3]int{0, 7, 0}
+
+func parseBubblewrapVersion(text string) (version [3]int, err error) {
+	m := versionPattern.FindStringSubmatch(text)
+	if m == nil {
+		return version, fmt.Errorf("bwrap --version printed %q, which names no version", text)
+	}
+	for i := range version {
+		if version[i], err = strconv.Atoi(m[i+1]); err != nil {
+			return version, fmt.Errorf("bwrap --version printed %q: %w", text, err)
+		}
+	}
+	if slices.Compare(version[:], minBubblewrap[:]) < 0 {
+		return version, fmt.Errorf("bubblewrap %s is too old: 0.7.0 or newer is needed", m[0])
+	}
+	return version, nil
+}
+
+// Sandbox users are taken from the range that the systemd project's list of user ids leaves unused (1879048192 to
+// 2147483646, "UIDs-GIDs.md"): no account, no container range and no dynamic service user lies there.
+const (
+	firstSandboxUser = 1879048192
+	sandboxUsers     = 2147483647 - firstSandboxUser
+)
+
+// mapsSandboxUsers reports whether this process's user namespace has the sandbox users; those of containers often do not.
+func mapsSandboxUsers(mapFile string) bool {
+	text, err := os.ReadFile(mapFile)
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		var inside, outside, count int64
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err != nil {
+			return false
+		}
+		if inside <= firstSandboxUser && inside+count >= firstSandboxUser+sandboxUsers {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *host) addRootEntry(path string) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return
+	}
+	if info.Mode()&os.ModeSymlink == 0 {
+		h.bind = append(h.bind, path)
+	} else if target, err := os.Readlink(path); err == nil {
+		h.links = append(h.links, link{path, target})
+	}
+}
+
+// addReadOnly shows a host path inside. Paths that already are visible are left out; those that would show the whole machine
+// or cover the sandbox's own places are refused.
+func (h *host) addReadOnly(path string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return fmt.Errorf("read-only path %q: must be absolute and clean", path)
+	}
+	for _, own := range []string{"/proc", "/dev", "/sys", jobDir} {
+		if path == "/" || within(own, path) {
+			return fmt.Errorf("read-only path %q: must not be / nor lie in %s", path, own)
+		}
+	}
+	if path == "/tmp" {
+		return errors.New("read-only path /tmp: the sandbox has a /tmp of its own")
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("read-only path: %w", err)
+	}
+	if !h.visible(path) {
+		h.bind = append(h.bind, path)
+	}
+	if bin := filepath.Join(path, "bin"); info.IsDir() && !slices.Contains(h.searchPath, bin) {
+		if info, err := os.Stat(bin); err == nil && info.IsDir() {
+			h.searchPath = append([]string{bin}, h.searchPath...)
+		}
+	}
+	return nil
+}
+
+// addProgram makes every symbolic link on the way to a program exist inside, for those that lie outside what is shown
+// already: a virtual environment's interpreter often is a link to a link.
+func (h *host) addProgram(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("path %q: must be absolute", path)
+	}
+	if err := executable(path); err != nil {
+		return err
+	}
+	links, end, err := resolveLinks(path)
+	if err != nil {
+		return err
+	}
+	for _, l := range links {
+		if !h.visible(l.path) {
+			h.links = append(h.links, l)
+		}
+	}
+	if !h.visible(end) {
+		h.bind = append(h.bind, end)
+	}
+	return nil
+}
+
+// visible reports whether a host path is shown inside by what was added so far.
+func (h *host) visible(path string) bool {
+	return slices.ContainsFunc(h.bind, func(dir string) bool { return within(dir, path) }) ||
+		slices.ContainsFunc(h.links, func(l link) bool { return within(l.path, path) })
+}
+
+// within reports whether path is dir or lies below it. Both are clean.
+func within(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// maxLinks bounds the links on the way to a file, as the kernel does (path_resolution(7)).
+const maxLinks = 40
+
+// resolveLinks returns every symbolic link met on the way to path, in order, and the file it finally names.
+func resolveLinks(path string) (links []link, end string, err error) {
+	done, rest := "/", strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
+	for len(rest) > 0 {
+		next := filepath.Join(done, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		if err != nil {
+			return nil, "", err
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			done = next
+			continue
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return nil, "", err
+		}
+		links = append(links, link{next, target})
+		if len(links) > maxLinks {
+			return nil, "", fmt.Errorf("%s: more than %d symbolic links", path, maxLinks)
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(done, target)
+		}
+		rest = append(strings.Split(strings.Trim(filepath.Clean(target), "/"), "/"), rest...)
+		done = "/"
+	}
+	return links, done, nil
+}
+
+// resolveProgram finds the program of a command as the sandbox will see it.
+func (h *host) resolveProgram(programs map[string]string, name string) (string, error) {
+	if path, ok := programs[name]; ok {
+		return path, nil
+	}
+	if strings.ContainsRune(name, '/') {
+		return "", fmt.Errorf("program %q: must be a name, not a path", name)
+	}
+	for _, dir := range h.searchPath {
+		if path := filepath.Join(dir, name); executable(path) == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("program %q is not installed: looked in %s", name, strings.Join(h.searchPath, ", "))
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not an executable file", path)
+	}
+	return nil
+}
+
+// pythonPrefixes asks an interpreter where its installation lies: the virtual environment and the Python it was made from.
+func pythonPrefixes(ctx context.Context, interpreter string) ([]string, error) {
+	out, err := output(ctx, interpreter, "-I", "-c", "import sys; print(sys.prefix); print(sys.base_prefix)")
+	if err != nil {
+		return nil, err
+	}
+	var prefixes []string
+	scanner := bufio.NewScanner(strings.NewReader(out))
+	for scanner.Scan() {
+		if prefix := filepath.Clean(scanner.Text()); prefix != "/" && !slices.Contains(prefixes, prefix) {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	return prefixes, scanner.Err()
+}
+
+// outputTimeout bounds the questions asked to a program at the start: a cold interpreter on a slow disk takes seconds.
+const outputTimeout = 30 * time.Second
+
+// output runs a program of the deployment (not a command of an engine) and returns what it printed.
+func output(ctx context.Context, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, outputTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = []string{"PATH=" + strings.Join(systemPath, ":"), "LANG=C.UTF-8"}
+	err := proc.Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w: %s", strings.Join(argv, " "), err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return stdout.String(), nil
+}

@@ -1,0 +1,212 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+// Names below a task's directory that are ours.
+const (
+	inName  = "in"
+	outName = "out"
+	logName = "log.txt"
+	tmpName = "tmp" // Direct only: Bubblewrap has a /tmp of its own
+)
+
+// stage is a command ready to start.
+type stage struct {
+	argv      []string // the whole launching command line
+	dir       string   // working directory of the launcher
+	env       []string // environment of the launcher
+	isolated  bool     // has a process namespace whose first process can be killed for all
+	needs     engines.Resources
+	logPath   string
+	temporary string // directory to remove afterwards, or empty
+}
+
+func (s *stage) cleanUp() error {
+	if s.temporary == "" {
+		return nil
+	}
+	return os.RemoveAll(s.temporary)
+}
+
+// prepare writes the command's files, opens the directory to the user that will run it, and builds the command line.
+func (r *Runner) prepare(spec Spec) (*stage, error) {
+	program, err := r.host.resolveProgram(r.cfg.Programs, spec.Command.Argv[0])
+	if err != nil {
+		return nil, err
+	}
+	shown, err := writeFiles(string(spec.Dir), spec.Command.Files)
+	if err != nil {
+		return nil, err
+	}
+	dir := string(spec.Dir)
+	s := &stage{needs: spec.Needs, logPath: filepath.Join(dir, logName), env: []string{"PATH=" + strings.Join(systemPath, ":")}}
+	command := append([]string{program}, spec.Command.Argv[1:]...)
+	command = append(r.rlimits(spec.Needs), command...)
+
+	if r.cfg.Isolation == Direct {
+		s.temporary = filepath.Join(dir, tmpName)
+		if err := os.MkdirAll(s.temporary, 0o700); err != nil {
+			return nil, fmt.Errorf("make temporary directory: %w", err)
+		}
+		env, err := environment(spec, r.host.searchPath, s.temporary)
+		if err != nil {
+			return nil, err
+		}
+		s.argv, s.dir = directArgv(env, command), dir
+		return s, nil
+	}
+	env, err := environment(spec, r.host.searchPath, "/tmp")
+	if err != nil {
+		return nil, err
+	}
+	user := 0
+	if r.host.dropUser {
+		user = sandboxUser(dir)
+		if err := openToUser(dir, user); err != nil {
+			return nil, err
+		}
+	}
+	s.argv, s.dir, s.isolated = bubblewrapArgv(layout{
+		host: r.host, dir: dir, shown: shown, env: env, devices: r.cfg.Devices, tempBytes: r.cfg.TempBytes, user: user,
+	}, command), "/", true
+	return s, nil
+}
+
+// sandboxUser is the user id of a task's processes: its own, so that its process limit counts nobody else's, and the same at
+// every attempt in one directory.
+func sandboxUser(dir string) int {
+	h := fnv.New32a()
+	h.Write([]byte(dir))
+	return firstSandboxUser + int(h.Sum32()%sandboxUsers)
+}
+
+// writeFiles makes in/ and out/ and writes the command's files read-only. It returns the top-level names to show inside. A
+// file that is already there is replaced, never written through: inputs may be hard links into a cache. All of it goes
+// through os.Root, so a link left in the directory cannot lead out of it.
+func writeFiles(dir string, files map[string][]byte) (shown []string, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the task's directory: %w", err)
+	}
+	defer root.Close()
+	for _, name := range []string{inName, outName} {
+		if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make %s/: %w", name, err)
+		}
+		info, err := root.Lstat(name)
+		if err != nil {
+			return nil, fmt.Errorf("look at %s/: %w", name, err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("%s is not a directory", filepath.Join(dir, name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		top, err := checkFileName(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := replaceFile(root, name, files[name]); err != nil {
+			return nil, fmt.Errorf("write command file %q: %w", name, err)
+		}
+		if top != inName && !slices.Contains(shown, top) {
+			shown = append(shown, top)
+		}
+	}
+	return shown, nil
+}
+
+// checkFileName refuses names that lead out of the directory or into what is not the engine's, and returns the first
+// element.
+func checkFileName(name string) (top string, err error) {
+	if !filepath.IsLocal(name) || filepath.Clean(name) != name || strings.ContainsRune(name, 0) {
+		return "", fmt.Errorf("command file %q: must be a clean path below the directory", name)
+	}
+	top, _, nested := strings.Cut(name, "/")
+	if name == "." || top == outName || top == logName || top == tmpName || (top == inName && !nested) {
+		return "", fmt.Errorf("command file %q: the name is reserved", name)
+	}
+	return top, nil
+}
+
+func replaceFile(root *os.Root, name string, content []byte) error {
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return root.WriteFile(name, content, 0o444)
+}
+
+// openToUser lets a sandbox user read what lies in in/ and among the command's files, and gives it out/ with all that lies
+// there. The task's directory itself is not opened: inside the sandbox it is another one.
+func openToUser(dir string, user int) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir || entry.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		if within(filepath.Join(dir, outName), path) {
+			return os.Lchown(path, user, user)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm() | 0o444
+		if entry.IsDir() {
+			mode |= 0o111
+		}
+		if mode == info.Mode().Perm() {
+			return nil
+		}
+		return os.Chmod(path, mode)
+	})
+	if err != nil {
+		return fmt.Errorf("open the task's directory to its sandbox user: %w", err)
+	}
+	return nil
+}
+
+// variable is one environment variable.
+type variable struct{ name, value string }
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// threadVariables tell numerical libraries how many threads to start; left alone they take one for each core they see.
+var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OPENMM_CPU_THREADS"}
+
+// environment is the whole environment of a command, sorted by name. Command.Env may overrule all but PATH, HOME and TMPDIR.
+func environment(spec Spec, searchPath []string, tmp string) ([]variable, error) {
+	fixed := map[string]string{"PATH": strings.Join(searchPath, ":"), "HOME": tmp, "TMPDIR": tmp}
+	all := map[string]string{"LANG": "C.UTF-8"}
+	for _, name := range threadVariables {
+		all[name] = strconv.Itoa(spec.Needs.CPUs)
+	}
+	for name, value := range spec.Command.Env {
+		if _, ok := fixed[name]; ok || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+			return nil, fmt.Errorf("environment variable %q: cannot be set by a command", name)
+		}
+		all[name] = value
+	}
+	maps.Copy(all, fixed)
+	var env []variable
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		env = append(env, variable{name, all[name]})
+	}
+	return env, nil
+}
