@@ -1,0 +1,158 @@
+// Package config is the one configuration of every molfabric process: defaults, then <home>/molfabric.yaml, then the
+// environment, then flags, the later over the earlier. It reads; it starts nothing.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/pflag"
+)
+
+// FileName is the configuration file in the home directory.
+const FileName = "molfabric.yaml"
+
+// Config is everything that can be configured. Empty store addresses mean that `molfabric up` starts its own.
+type Config struct {
+	Home string `yaml:"-" env:"MOLFABRIC_HOME"` // directory with data, scratch and the scientific Python
+
+	DatabaseURL string `yaml:"databaseUrl" env:"DATABASE_URL"`
+	RedisURL    string `yaml:"redisUrl" env:"REDIS_URL"`
+	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name
+	S3          S3     `yaml:"s3"`
+
+	Listen        string        `yaml:"listen" env:"MOLFABRIC_LISTEN"`        // address of the API
+	PublicURL     string        `yaml:"publicUrl" env:"MOLFABRIC_PUBLIC_URL"` // how clients reach it; default http://<listen>
+	Origins       []string      `yaml:"origins" env:"MOLFABRIC_ORIGINS"`      // further web origins that may call with a session
+	SecureCookies bool          `yaml:"secureCookies" env:"MOLFABRIC_SECURE_COOKIES"`
+	KeySecret     string        `yaml:"keySecret" env:"MOLFABRIC_KEY_SECRET"` // under which API keys are hashed; one for all instances
+	Prices        string        `yaml:"prices" env:"MOLFABRIC_PRICES"`        // price book; default the built-in one
+	Python        string        `yaml:"python" env:"MOLFABRIC_PYTHON"`        // default <home>/python/bin/python
+	Slots         int           `yaml:"slots" env:"MOLFABRIC_SLOTS"`          // cores for engines; default all
+	Sandbox       string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"`      // bubblewrap or direct
+	DrainGrace    time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
+	LogLevel      string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
+	LogFormat     string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
+}
+
+// S3 is the object store.
+type S3 struct {
+	Endpoint       string `yaml:"endpoint" env:"S3_ENDPOINT"`
+	PublicEndpoint string `yaml:"publicEndpoint" env:"S3_PUBLIC_ENDPOINT"` // for presigned URLs, where it differs
+	Region         string `yaml:"region" env:"S3_REGION"`
+	Bucket         string `yaml:"bucket" env:"S3_BUCKET"`
+	AccessKey      string `yaml:"accessKey" env:"S3_ACCESS_KEY"`
+	SecretKey      string `yaml:"secretKey" env:"S3_SECRET_KEY"`
+}
+
+// Load reads the configuration. flags may be nil; of its flags those that Flags has defined and the user has set win.
+func Load(flags *pflag.FlagSet) (Config, error) {
+	cfg := Config{
+		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), Sandbox: "bubblewrap",
+		DrainGrace: 20 * time.Second, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
+	}
+	// The home decides which file is read, so it comes first.
+	if home := os.Getenv("MOLFABRIC_HOME"); home != "" {
+		cfg.Home = home
+	}
+	if home := set(flags, "home"); home != "" {
+		cfg.Home = home
+	}
+	home, err := filepath.Abs(cfg.Home)
+	if err != nil {
+		return cfg, fmt.Errorf("home %q: %w", cfg.Home, err)
+	}
+	if err := readFile(filepath.Join(home, FileName), &cfg); err != nil {
+		return cfg, err
+	}
+	if err := env.Parse(&cfg); err != nil {
+		return cfg, fmt.Errorf("environment: %w", err)
+	}
+	cfg.Home = home
+	if err := applyFlags(&cfg, flags); err != nil {
+		return cfg, err
+	}
+	return cfg.complete()
+}
+
+// complete fills what follows from the rest and checks what can be checked without looking at the world.
+func (c Config) complete() (Config, error) {
+	if c.Python == "" {
+		c.Python = filepath.Join(c.Home, "python", "bin", "python")
+	}
+	if c.Slots < 1 {
+		return c, fmt.Errorf("slots: %d; give the number of cores for engines, at least 1", c.Slots)
+	}
+	if c.Sandbox != "bubblewrap" && c.Sandbox != "direct" {
+		return c, fmt.Errorf("sandbox: %q; allowed are bubblewrap and direct", c.Sandbox)
+	}
+	if c.LogFormat != "text" && c.LogFormat != "json" {
+		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)
+	}
+	if c.S3.Endpoint != "" && (c.S3.AccessKey == "" || c.S3.SecretKey == "") {
+		return c, errors.New("S3_ENDPOINT is set but S3_ACCESS_KEY or S3_SECRET_KEY is not")
+	}
+	return c, nil
+}
+
+// Flags defines the flags that override the configuration.
+func Flags(flags *pflag.FlagSet) {
+	flags.String("home", "", "directory with data and the scientific Python (default $MOLFABRIC_HOME or ~/.molfabric)")
+	flags.String("listen", "", "address of the API (default 127.0.0.1:8080)")
+	flags.Int("slots", 0, "processor cores that engines may use (default all)")
+	flags.String("log-level", "", "debug, info, warn or error (default info)")
+	flags.String("log-format", "", "text or json (default text)")
+}
+
+func applyFlags(cfg *Config, flags *pflag.FlagSet) error {
+	for name, field := range map[string]*string{"listen": &cfg.Listen, "log-level": &cfg.LogLevel, "log-format": &cfg.LogFormat} {
+		if value := set(flags, name); value != "" {
+			*field = value
+		}
+	}
+	if set(flags, "slots") != "" {
+		slots, err := flags.GetInt("slots")
+		if err != nil {
+			return fmt.Errorf("slots: %w", err)
+		}
+		cfg.Slots = slots
+	}
+	return nil
+}
+
+// set returns a flag's value when the user has given it.
+func set(flags *pflag.FlagSet, name string) string {
+	if flags == nil || !flags.Changed(name) {
+		return ""
+	}
+	return flags.Lookup(name).Value.String()
+}
+
+func readFile(path string, cfg *Config) error {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read the configuration: %w", err)
+	}
+	if err := yaml.UnmarshalWithOptions(raw, cfg, yaml.Strict()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func defaultHome() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ".molfabric"
+	}
+	return filepath.Join(home, ".molfabric")
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestLaterSourcesWin(t *testing.T) {
+	home := t.TempDir()
+	file := "listen: 127.0.0.1:1\nlogLevel: warn\nslots: 3\ns3:\n  bucket: from-file\n"
+	if err := os.WriteFile(filepath.Join(home, FileName), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MOLFABRIC_HOME", home)
+	t.Setenv("MOLFABRIC_LISTEN", "127.0.0.1:2")
+	t.Setenv("MOLFABRIC_LOG_LEVEL", "error")
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	Flags(flags)
+	if err := flags.Parse([]string{"--listen", "127.0.0.1:3"}); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range []struct{ name, got, want string }{
+		{"flag over environment", cfg.Listen, "127.0.0.1:3"},
+		{"environment over file", cfg.LogLevel, "error"},
+		{"file over default", cfg.S3.Bucket, "from-file"},
+		{"default", cfg.S3.Region, "us-east-1"},
+		{"derived", cfg.Python, filepath.Join(home, "python", "bin", "python")},
+	} {
+		if check.got != check.want {
+			t.Errorf("%s: got %q, want %q", check.name, check.got, check.want)
+		}
+	}
+	if cfg.Slots != 3 {
+		t.Errorf("slots: got %d, want 3", cfg.Slots)
+	}
+}
+
+func TestBadConfigurationIsRefused(t *testing.T) {
+	for name, file := range map[string]string{
+		"unknown key":    "lisen: 127.0.0.1:1\n",
+		"no slots":       "slots: 0\n",
+		"unknown format": "logFormat: xml\n",
+		"half a store":   "s3:\n  endpoint: http://127.0.0.1:9\n",
+		"sandbox":        "sandbox: none\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			if err := os.WriteFile(filepath.Join(home, FileName), []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("MOLFABRIC_HOME", home)
+			if _, err := Load(nil); err == nil {
+				t.Errorf("Load accepted %q", file)
+			}
+		})
+	}
+}
