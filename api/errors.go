@@ -21,7 +21,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/object"
 )
 
 // retryUnavailable is what a 503 asks its caller to wait: long enough for a restart of a store.
@@ -75,10 +77,16 @@ func envelope(err error, requestID string) *Error {
 		known   *fault.Error
 		byFiber *fiber.Error
 		refused *pq.Error
+		limited *throttle.Exceeded
 	)
 	switch {
 	case errors.As(err, &own):
 		return own
+	case errors.As(err, &limited):
+		return &Error{
+			Message: limited.Error(), Code: string(fault.RateLimited),
+			status: http.StatusTooManyRequests, retryAfter: limited.RetryAfter,
+		}
 	case errors.As(err, &known) && known.Code != fault.Internal:
 		e := &Error{Message: known.Message, Code: string(known.Code), status: statusOf[known.Code]}
 		if e.status == 0 {
@@ -110,13 +118,13 @@ func internalError(err error, requestID string) *Error {
 // statusError is the envelope of a failure that a library found before any of our code ran.
 func statusError(status int, message string) *Error {
 	known := map[int]Error{
-		http.StatusNotFound:              {Message: "no such address", Code: string(fault.NotFound)},
-		http.StatusMethodNotAllowed:      {Message: "this address does not take that method; see the header Allow", Code: string(fault.MethodNotAllowed)},
-		http.StatusRequestEntityTooLarge: {Message: "the body is too large", Code: string(fault.PayloadTooLarge)},
-		http.StatusUnsupportedMediaType:  {Message: "send the body as Content-Type: application/json", Code: string(fault.UnsupportedMediaType)},
-		http.StatusRequestTimeout:        {Message: "the request did not arrive in time"},
+		http.StatusNotFound:                    {Message: "no such address", Code: string(fault.NotFound)},
+		http.StatusMethodNotAllowed:            {Message: "this address does not take that method; see the header Allow", Code: string(fault.MethodNotAllowed)},
+		http.StatusRequestEntityTooLarge:       {Message: "the body is too large", Code: string(fault.PayloadTooLarge)},
+		http.StatusUnsupportedMediaType:        {Message: "send the body as Content-Type: application/json", Code: string(fault.UnsupportedMediaType)},
+		http.StatusRequestTimeout:              {Message: "the request did not arrive in time"},
 		http.StatusRequestHeaderFieldsTooLarge: {Message: "the request's headers are too large"},
-		http.StatusBadRequest:            {Message: "the request could not be read", Code: string(fault.Validation)},
+		http.StatusBadRequest:                  {Message: "the request could not be read", Code: string(fault.Validation)},
 	}
 	e, ok := known[status]
 	if !ok {
@@ -141,7 +149,8 @@ func unavailable(err error) bool {
 		return false
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, net.ErrClosed),
 		errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, object.ErrUnavailable):
 		return true
 	case errors.As(err, &network):
 		return true

@@ -20,6 +20,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"github.com/valyala/fasthttp"
 
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/credits"
@@ -126,7 +127,7 @@ func New(deps Deps) (*Server, error) {
 	app.Get("/.well-known/openapi.json", edge.limitAddress, func(c *fiber.Ctx) error { return sendDocument(c, document) })
 	docs.Mount(app, prefix+documentPath)
 	system.Mount(app, system.Deps{
-		DB: deps.DB, Redis: deps.Redis, Metrics: deps.Metrics, Version: deps.Config.Version, Checks: deps.Checks, Now: deps.Now,
+		DB: deps.DB, Redis: deps.Redis, Metrics: deps.Metrics, Version: deps.Config.Version, Checks: deps.Checks, Log: deps.Log, Now: deps.Now,
 	})
 	return server, nil
 }
@@ -173,7 +174,7 @@ func answerUnknownMethods(app *fiber.App) {
 	server := app.Server()
 	next := server.Handler
 	known := strings.Join(fiber.DefaultMethods, " ") + " "
-	server.Handler = func(ctx *fasthttpContext) {
+	server.Handler = func(ctx *fasthttp.RequestCtx) {
 		if !strings.Contains(known, string(ctx.Method())+" ") {
 			ctx.SetStatusCode(http.StatusMethodNotAllowed)
 			ctx.SetContentType(fiber.MIMEApplicationJSON)

@@ -23,12 +23,18 @@ const (
 // Scopes lists every scope that a key may carry.
 var Scopes = []string{JobsRead, JobsWrite, CreditsRead, Convert, MolecularChat, ProjectsRead, ProjectsWrite}
 
+// Environments of a key. A test key is never billed.
+const (
+	Live = "live"
+	Test = "test"
+)
+
 // Principal is an authenticated caller. A browser session holds every scope of its account.
 type Principal struct {
 	AccountID   string
 	Plan        string
 	KeyID       string // empty for a session
-	Environment string // "live" or "test"; a session is "live"
+	Environment string // Live or Test; a session is Live
 	Scopes      []string
 	Session     bool
 }
@@ -100,4 +106,17 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 func RequestID(ctx context.Context) string {
 	id, _ := ctx.Value(requestIDKey{}).(string)
 	return id
+}
+
+type addressKey struct{}
+
+// WithAddress returns a context that carries the caller's network address.
+func WithAddress(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, addressKey{}, address)
+}
+
+// Address returns the caller's network address, or "".
+func Address(ctx context.Context) string {
+	address, _ := ctx.Value(addressKey{}).(string)
+	return address
 }

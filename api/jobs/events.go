@@ -83,52 +83,34 @@ func lastEventID(header string) (int64, error) {
 	return id, nil
 }
 
-// streams bounds, owns and ends the open event streams of a process.
+// streams bounds the open event streams of a process. Each runs in a goroutine of the HTTP server, which waits for it and
+// whose shutdown ends the context of every request.
 type streams struct {
 	store store
 	log   *slog.Logger
 
 	poll, heartbeat, maxAge time.Duration
 
-	ctx  context.Context // ends with the process' service
-	stop context.CancelFunc
-	open sync.WaitGroup
-
 	mu      sync.Mutex
-	closed  bool
 	total   int
 	account map[string]int
 }
 
 func newStreams(store store, log *slog.Logger) *streams {
-	ctx, stop := context.WithCancel(context.Background())
-	return &streams{
-		store: store, log: log, poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge,
-		ctx: ctx, stop: stop, account: map[string]int{},
-	}
-}
-
-// close ends every stream and waits for their goroutines. No stream opens afterwards.
-func (s *streams) close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.stop()
-	s.open.Wait()
+	return &streams{store: store, log: log, poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge, account: map[string]int{}}
 }
 
 // take reserves a stream for an account; the caller must call the release exactly once. Errors: fault.RateLimited when the
-// account has too many open, fault.ProviderUnavailable when the process has, or is stopping.
+// account has too many open, fault.ProviderUnavailable when the process has.
 func (s *streams) take(accountID string) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.closed, s.total >= maxStreams:
+	case s.total >= maxStreams:
 		return nil, fault.New(fault.ProviderUnavailable, "no event stream is free; come back in a few seconds")
 	case s.account[accountID] >= maxAccountStreams:
 		return nil, fault.New(fault.RateLimited, "at most %d event streams of an account may be open; close one", maxAccountStreams)
 	}
-	s.open.Add(1)
 	s.total++
 	s.account[accountID]++
 	return func() {
@@ -138,7 +120,6 @@ func (s *streams) take(accountID string) (release func(), err error) {
 		if s.account[accountID]--; s.account[accountID] == 0 {
 			delete(s.account, accountID)
 		}
-		s.open.Done()
 	}, nil
 }
 
@@ -149,30 +130,29 @@ type watcher struct {
 	release          func()
 }
 
-// respond turns the response into the watcher's stream. Fiber calls back from a goroutine of its own that outlives the
-// handler; it ends with the job, the client, the service, or maxAge.
+// respond turns the response into the watcher's stream. Fiber calls back from a goroutine that outlives the handler; it ends
+// with the job, the client, the server, or maxAge.
 func (s *streams) respond(w watcher) func(huma.Context) {
 	return func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", "text/event-stream")
-		ctx.SetHeader("Cache-Control", "no-store")
 		ctx.SetHeader("X-Accel-Buffering", "no")
 		ctx.SetHeader("Connection", "close") // a write deadline is left on the connection
 		ctx.SetStatus(http.StatusOK)
 		streamer, ok := ctx.(interface{ StreamBody(func(io.Writer)) })
-		if !ok {
-			defer w.release()
-			s.run(ctx.BodyWriter(), w)
+		if !ok || ctx.Method() == http.MethodHead {
+			w.release()
 			return
 		}
+		request := ctx.Context()
 		streamer.StreamBody(func(out io.Writer) {
 			defer w.release()
-			s.run(out, w)
+			s.run(request, out, w)
 		})
 	}
 }
 
 // run sends events until one of the ends that respond names.
-func (s *streams) run(out io.Writer, w watcher) {
+func (s *streams) run(ctx context.Context, out io.Writer, w watcher) {
 	poll, heartbeat := time.NewTicker(s.poll), time.NewTicker(s.heartbeat)
 	defer poll.Stop()
 	defer heartbeat.Stop()
@@ -182,7 +162,7 @@ func (s *streams) run(out io.Writer, w watcher) {
 		return
 	}
 	for {
-		more, goOn := s.news(out, &w)
+		more, goOn := s.news(ctx, out, &w)
 		if !goOn {
 			return
 		}
@@ -192,12 +172,12 @@ func (s *streams) run(out io.Writer, w watcher) {
 		select {
 		case <-poll.C:
 		case <-heartbeat.C:
-			if !s.beat(out, w) {
+			if !s.beat(ctx, out, w) {
 				return
 			}
 		case <-age.C:
 			return
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
@@ -205,10 +185,10 @@ func (s *streams) run(out io.Writer, w watcher) {
 
 // news sends what has happened since the last look. more says that there may be further events at once; goOn is false after
 // the last event of the job, and when the store or the client is away.
-func (s *streams) news(out io.Writer, w *watcher) (more, goOn bool) {
-	events, err := s.store.events(s.ctx, w.accountID, w.jobID, w.after, eventBatch)
+func (s *streams) news(ctx context.Context, out io.Writer, w *watcher) (more, goOn bool) {
+	events, err := s.store.events(ctx, w.accountID, w.jobID, w.after, eventBatch)
 	if err != nil {
-		s.logEnd(*w, err)
+		s.logEnd(ctx, *w, err)
 		return false, false
 	}
 	for _, e := range events {
@@ -222,13 +202,13 @@ func (s *streams) news(out io.Writer, w *watcher) (more, goOn bool) {
 
 // beat writes a comment. It reports false when the client has gone, or when the job has ended and all was sent: that is so
 // for a client that comes back after the end.
-func (s *streams) beat(out io.Writer, w watcher) bool {
+func (s *streams) beat(ctx context.Context, out io.Writer, w watcher) bool {
 	if !send(out, []byte(": heartbeat\n\n")) {
 		return false
 	}
-	ended, err := s.ended(s.ctx, w)
+	ended, err := s.ended(ctx, w)
 	if err != nil {
-		s.logEnd(w, err)
+		s.logEnd(ctx, w, err)
 	}
 	return err == nil && !ended
 }
@@ -243,8 +223,8 @@ func (s *streams) ended(ctx context.Context, w watcher) (bool, error) {
 	return len(rest) == 0, err
 }
 
-func (s *streams) logEnd(w watcher, err error) {
-	if s.ctx.Err() == nil {
+func (s *streams) logEnd(ctx context.Context, w watcher, err error) {
+	if ctx.Err() == nil {
 		s.log.Warn("event stream ended early", "job", w.jobID, "account", w.accountID, "error", err)
 	}
 }

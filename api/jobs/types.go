@@ -37,7 +37,7 @@ type SubmitRequest struct {
 	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters."`
 	OutputFormat     string            `json:"outputFormat,omitempty" enum:"EXR,PNG,JPEG" doc:"Render jobs only."`
 	Simulator        string            `json:"simulator,omitempty" doc:"Simulator id or one of its aliases. Required for simulation jobs."`
-	TaskCount        *int64            `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks. Simulation jobs only."`
+	TaskCount        *int              `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks. Simulation jobs only."`
 	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator."`
 	IdempotencyKey   string            `json:"idempotencyKey,omitempty" minLength:"8" maxLength:"255" doc:"The header Idempotency-Key in the body; where both are given they must be equal."`
 	DockingRequest   *DockingRequest   `json:"dockingRequest,omitempty" doc:"The caller's identification of a docking run."`
@@ -121,7 +121,7 @@ type EstimateRequest struct {
 	FrameStep        *int64            `json:"frameStep,omitempty" minimum:"1" doc:"Every Nth frame is quoted."`
 	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters, for example FrameRange."`
 	Simulator        string            `json:"simulator,omitempty" doc:"Simulator id or one of its aliases. Required for simulation jobs."`
-	TaskCount        *int64            `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks."`
+	TaskCount        *int              `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks."`
 	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator."`
 	Metadata         *EstimateMetadata `json:"metadata,omitempty" doc:"Unknown members are refused."`
 	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`

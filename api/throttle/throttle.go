@@ -36,6 +36,19 @@ type Verdict struct {
 	RetryAfter time.Duration // when refused: until the next event is allowed
 }
 
+// Exceeded is the error of an event that is not allowed.
+type Exceeded struct {
+	What       string // e.g. "too many requests"
+	RetryAfter time.Duration
+}
+
+func (e *Exceeded) Error() string { return e.What + ": wait as long as the header Retry-After says" }
+
+// Exceeded is the error of a refusing verdict. Within the same second nobody is asked back.
+func (v Verdict) Exceeded(what string) *Exceeded {
+	return &Exceeded{What: what, RetryAfter: max(v.RetryAfter, time.Second)}
+}
+
 // Limiter is safe for concurrent use.
 type Limiter struct {
 	rate   *redis_rate.Limiter

@@ -31,13 +31,14 @@ func safeName(filename string) string {
 		}
 		return '_'
 	}, filename)
-	stem, extension := name, path.Ext(name)
+	stem, extension := name, strings.TrimSuffix(path.Ext(name), ".")
 	if len(extension) > maxNameBytes/2 { // a dot somewhere in a long name, not an extension
 		extension = ""
 	}
-	stem = strings.Trim(strings.TrimSuffix(stem, extension), "._")
+	stem = strings.Trim(strings.TrimSuffix(stem, extension), "._-")
+	stem = strings.TrimRight(stem[:min(len(stem), maxNameBytes-len(extension))], ".")
 	if stem == "" {
 		stem = fallbackName
 	}
-	return stem[:min(len(stem), maxNameBytes-len(extension))] + strings.TrimSuffix(extension, ".")
+	return stem + extension
 }

@@ -1,7 +1,12 @@
 package uploads
 
+import "time"
+
 // MaxUploadBytes bounds one presigned PUT: S3 takes at most 5 GiB in a single request; larger files need the multipart flow.
 const MaxUploadBytes = 5 << 30
+
+// urlLifetime is how long an upload URL is good (specification §8).
+const urlLifetime = time.Hour
 
 // provider is the storage provider that answers name: every deployment speaks S3.
 const provider = "s3"
@@ -9,7 +14,7 @@ const provider = "s3"
 // CreateRequest asks for a place to put one file (specification §2.6).
 type CreateRequest struct {
 	Filename    string `json:"filename" minLength:"1" maxLength:"1024" doc:"Name of the file; the storage key keeps its letters, digits, dots, dashes and underscores."`
-	ContentType string `json:"contentType" minLength:"1" maxLength:"255" doc:"Media type of the file; it is signed, so the PUT must send it."`
+	ContentType string `json:"contentType" minLength:"1" maxLength:"255" pattern:"^[!-~]([ -~]*[!-~])?$" patternDescription:"printable ASCII" doc:"Media type of the file; it is signed, so the PUT must send it."`
 	Size        int64  `json:"size" minimum:"1" maximum:"5368709120" doc:"Size of the file in bytes; it is signed, so the PUT must send exactly as many."`
 	SHA256      string `json:"sha256,omitempty" pattern:"^[0-9A-Fa-f]{64}$" patternDescription:"64 hexadecimal digits" doc:"SHA-256 of the whole file; the store then refuses other bytes."`
 }
@@ -22,13 +27,4 @@ type CreateResponse struct {
 	ExpiresIn int               `json:"expiresIn" doc:"Life of the URL in seconds."`
 	Provider  string            `json:"provider" doc:"Storage provider."`
 	Headers   map[string]string `json:"headers,omitempty" doc:"Headers that the PUT must carry, unchanged."`
-}
-
-type createInput struct {
-	Body CreateRequest
-}
-
-type createOutput struct {
-	CacheControl string `header:"Cache-Control"`
-	Body         CreateResponse
 }

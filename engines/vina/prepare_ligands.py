@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import resource
 import select
 import signal
@@ -30,6 +31,7 @@ LIGAND_SECONDS = 90.0  # wall time for one ligand; ordinary ones take 0.1 s
 MAX_RECORD_BYTES = 4 << 20
 EMBED_ATTEMPTS = 50
 MMFF_ITERATIONS = 1000
+TIME_STAMP = re.compile(r"^\s*\[\d\d:\d\d:\d\d\]\s*")
 
 
 class LigandError(Exception):
@@ -53,15 +55,17 @@ class RdkitMessages(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(record.getMessage())
 
-    def last(self, fallback: str) -> str:
-        telling = [line for line in self.lines if "check for mistakes" not in line and line.strip(" ~^\n\t")]
+    def reason(self, fallback: str) -> str:
+        """The first line that says something, without RDKit's clock, which would make two runs differ."""
+        lines = [TIME_STAMP.sub("", line) for line in self.lines]
+        telling = [line for line in lines if "check for mistakes" not in line and line.strip(" ~^\n\t")]
         return one_line(telling[0]) if telling else fallback
 
 
 def parse_smiles(smiles: str, messages: RdkitMessages) -> Chem.Mol:
     molecule = Chem.MolFromSmiles(smiles)
     if molecule is None:
-        raise LigandError("parse", messages.last("RDKit cannot read this SMILES"))
+        raise LigandError("parse", messages.reason("RDKit cannot read this SMILES"))
     return molecule
 
 
@@ -75,7 +79,7 @@ def parse_file(entry: dict[str, Any], messages: RdkitMessages, notes: list[str])
         count = text.count("$$$$") or 1
         molecule = Chem.MolFromMolBlock(text.split("$$$$")[0], removeHs=False)
     if molecule is None:
-        raise LigandError("parse", messages.last(f"RDKit cannot read this {entry['format']} file"))
+        raise LigandError("parse", messages.reason(f"RDKit cannot read this {entry['format']} file"))
     if count > 1:
         notes.append(f"the file holds {count} molecules; the first is docked")
     if molecule.GetNumConformers() and molecule.GetConformer().Is3D():
@@ -150,12 +154,22 @@ def embed(molecule: Chem.Mol, seed: int, notes: list[str]) -> Chem.Mol:
         notes.append("relaxed with UFF because MMFF94s has no parameters for it")
     else:
         notes.append("not relaxed because no force field has parameters for it")
-    open_centers = Chem.FindMolChiralCenters(Chem.RemoveHs(molecule), includeUnassigned=True, useLegacyImplementation=False)
-    unspecified = sum(1 for _, label in open_centers if label == "?")
-    Chem.AssignStereochemistryFrom3D(molecule)
-    if unspecified:
-        notes.append(f"{unspecified} stereocentres were not specified; docked as {Chem.MolToSmiles(Chem.RemoveHs(molecule))}")
+    note_chosen_stereo(molecule, notes)
     return molecule
+
+
+def note_chosen_stereo(molecule: Chem.Mol, notes: list[str]) -> None:
+    """Names the stereochemistry that the embedding chose where the request left it open. Nitrogens do not count: those with
+    a hydrogen invert freely."""
+    open_before = [element for element in Chem.FindPotentialStereo(molecule) if element.specified == Chem.StereoSpecified.Unspecified]
+    carbons = [e for e in open_before if e.type != Chem.StereoType.Atom_Tetrahedral or molecule.GetAtomWithIdx(e.centeredOn).GetAtomicNum() != 7]
+    if not carbons:
+        return
+    Chem.AssignStereochemistryFrom3D(molecule)
+    for atom in molecule.GetAtoms():
+        if atom.GetAtomicNum() == 7 and atom.GetTotalNumHs(includeNeighbors=True):
+            atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
+    notes.append(f"{len(carbons)} stereo elements were not specified; docked as {Chem.MolToSmiles(Chem.RemoveHs(molecule))}")
 
 
 def to_pdbqt(molecule: Chem.Mol) -> tuple[str, int]:

@@ -53,7 +53,7 @@ type home struct {
 }
 
 // openHome locks dir, creates what is missing and waits until no process of an earlier server works in it. users are the
-// accounts to run as when this process is root, best first. Errors: *LockedError.
+// accounts to run as when this process is root, best first; without any the server stays this process' user. Errors: *LockedError.
 func openHome(ctx context.Context, dir string, log *slog.Logger, users ...string) (_ *home, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -171,9 +171,9 @@ func lock(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// serverUser returns whom a server runs as: nil (ourselves) unless this process is root, else the first of names that exists.
+// serverUser returns whom a server runs as: nil for this process' user, or where root has a choice the first of names that exists.
 func serverUser(names ...string) (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
+	if os.Geteuid() != 0 || len(names) == 0 {
 		return nil, nil
 	}
 	for _, name := range names {

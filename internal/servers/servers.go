@@ -1,6 +1,6 @@
-// Package servers runs the stores that molfabric needs on one machine, Postgres and Redis, as child processes of this one:
-// on loopback and a free port, with a generated password, in a data directory of their own under a lock, without root's
-// rights. They end with this process whatever its end. The package holds no schema, no keys and no client: it hands out a URL.
+// Package servers runs the stores that molfabric needs on one machine, Postgres, Redis and an S3 server, as child processes
+// of this one: on loopback and a free port, with a generated password, in a data directory of their own under a lock. They end
+// with this process whatever its end. The package holds no schema, no keys and no client: it hands out addresses.
 //
 // A started server lives until Stop is called or it ends by itself; the context of a start bounds only the start.
 package servers
@@ -58,7 +58,7 @@ type server struct {
 	name   string
 	port   int
 	cmd    *exec.Cmd
-	log    *tail
+	tail   *tail
 	stopBy syscall.Signal
 	done   chan struct{} // closed when the child has been waited for and its directory is free again
 }
@@ -83,6 +83,7 @@ func (s *server) Stop(ctx context.Context) error {
 type command struct {
 	name   string
 	argv   []string
+	env    []string // beside the home's
 	stopBy syscall.Signal
 	// taken is what the server's log says when its port is not free.
 	taken string
@@ -91,12 +92,12 @@ type command struct {
 // launch starts c below h and waits until probe succeeds. It takes h: when the server has ended, or never began, h is
 // closed.
 func launch(ctx context.Context, c command, h *home, port int, log *slog.Logger, probe func(context.Context) error) (*server, error) {
-	s := &server{name: c.name, port: port, log: newTail(log.With("server", c.name)), stopBy: c.stopBy, done: make(chan struct{})}
+	s := &server{name: c.name, port: port, tail: newTail(log.With("server", c.name)), stopBy: c.stopBy, done: make(chan struct{})}
 	s.cmd = exec.Command(c.argv[0], c.argv[1:]...)
 	s.cmd.Dir = "/" // the working directory of this process may be closed to the server's user
-	s.cmd.Env = h.environment()
+	s.cmd.Env = append(h.environment(), c.env...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.credential}
-	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	s.cmd.Stdout, s.cmd.Stderr = s.tail, s.tail
 	s.cmd.WaitDelay = pipeGrace
 	if err := proc.Start(s.cmd); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.name, err), h.close())
@@ -113,7 +114,7 @@ func launch(ctx context.Context, c command, h *home, port int, log *slog.Logger,
 	if err := s.awaitReady(ctx, probe); err != nil {
 		_ = proc.Stop(ctx, s.PID(), s.done, syscall.SIGKILL, stopGrace) // the error that counts is the start's
 		<-s.done
-		text := s.log.String()
+		text := s.tail.String()
 		if strings.Contains(text, c.taken) {
 			err = errPortTaken
 		}

@@ -25,7 +25,8 @@ const (
 )
 
 // initScript is the first process inside. It waits for the program as a parent should, so that orphans are reaped and their
-// processor time is counted, and ends the whole namespace when the program ends.
+// processor time is counted, and ends the whole namespace when the program ends. It keeps the user that bwrap has: when a
+// worker dies, the kernel lets the dying bwrap kill it only as one of its own.
 const initScript = `"$@"; exit $?`
 
 // layout is what the inside of one sandbox looks like.
@@ -33,7 +34,6 @@ type layout struct {
 	host      host
 	dir       string   // the task's directory on the host
 	shown     []string // top-level names in dir that the command may read, beside in/
-	env       []variable
 	devices   []string
 	tempBytes int64
 	user      int // user id to run under, or 0: the worker's own behind a user namespace
@@ -46,11 +46,7 @@ func bubblewrapArgv(l layout, command []string) []string {
 	argv := []string{l.host.bwrap, "--json-status-fd", "3", "--die-with-parent", "--new-session", "--as-pid-1",
 		"--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL"}
 	argv = append(argv, identityArgs(l)...)
-	argv = append(argv, "--clearenv")
-	for _, v := range l.env {
-		argv = append(argv, "--setenv", v.name, v.value)
-	}
-	argv = append(argv,
+	argv = append(argv, "--clearenv", "--setenv", "PATH", strings.Join(systemPath, ":"),
 		"--perms", "1777", "--size", strconv.FormatInt(l.tempBytes, 10), "--tmpfs", "/tmp",
 		"--proc", "/proc",
 		// A worker that is root in its container may still own the files below /proc/sys.
@@ -65,9 +61,9 @@ func bubblewrapArgv(l layout, command []string) []string {
 		argv = append(argv, "--ro-bind", filepath.Join(l.dir, name), jobDir+"/"+name)
 	}
 	argv = append(argv, "--bind", filepath.Join(l.dir, outName), jobDir+"/"+outName,
-		"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", jobDir, "--")
+		"--remount-ro", "/dev", "--remount-ro", "/", "--chdir", jobDir,
+		"--", shell, "-c", initScript, "sandbox")
 	argv = append(argv, dropArgs(l)...)
-	argv = append(argv, "/bin/sh", "-c", initScript, "sandbox")
 	return append(argv, command...)
 }
 
@@ -85,14 +81,13 @@ func identityArgs(l layout) []string {
 	return args
 }
 
-// dropArgs is the command that gives up root inside. The change of user clears the parent-death signal, so it is set again.
+// dropArgs is the prefix of a command that gives up root for good.
 func dropArgs(l layout) []string {
 	if l.user == 0 {
 		return nil
 	}
 	user := strconv.Itoa(l.user)
-	return []string{l.host.setpriv, "--reuid", user, "--regid", user, "--clear-groups",
-		"--inh-caps=-all", "--bounding-set=-all", "--pdeathsig", "KILL", "--"}
+	return []string{l.host.setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--"}
 }
 
 // runtimeArgs show the operating system's and the runtimes' files. Parent directories are made one by one, because those
@@ -121,13 +116,14 @@ func runtimeArgs(h host) []string {
 	return args
 }
 
-// directArgv runs command with env and nothing else in its environment.
-func directArgv(env []variable, command []string) []string {
+// environmentArgs is the prefix of a command that gives it env and nothing else. It comes last, so that a variable for the
+// program (LD_PRELOAD) changes none of the programs that build its sandbox.
+func environmentArgs(env []variable) []string {
 	argv := []string{"/usr/bin/env", "-i"}
 	for _, v := range env {
 		argv = append(argv, v.name+"="+v.value)
 	}
-	return append(argv, command...)
+	return argv
 }
 
 // rlimits is the prefix of a command that lowers its resource limits. Those on files hold in every mode; memory and

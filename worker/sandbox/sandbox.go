@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -129,7 +128,6 @@ type Runner struct {
 	host      host
 	hierarchy *hierarchy // nil: resource limits only
 	limitsWhy string     // why there is no hierarchy
-	sequence  atomic.Int64
 }
 
 // New looks at the machine once: which programs there are, where they may be found, which caps work. It returns an error
@@ -195,7 +193,7 @@ func (c Config) withDefaults() (Config, error) {
 // Run returns only when all of them have been reaped and their control group is removed; a process that the kernel itself
 // cannot end holds it, so that its slot is not given away. An error means that the command could not be run (a bad Spec, a
 // missing program, a full disk, a failing sandbox); what the program did is never an error.
-func (r *Runner) Run(ctx context.Context, spec Spec, onLine func(line string)) (Outcome, error) {
+func (r *Runner) Run(ctx context.Context, spec Spec, onLine func(line string)) (outcome Outcome, err error) {
 	if err := validate(spec); err != nil {
 		return Outcome{}, err
 	}
@@ -206,24 +204,23 @@ func (r *Runner) Run(ctx context.Context, spec Spec, onLine func(line string)) (
 	if err != nil {
 		return Outcome{}, err
 	}
+	defer func() { err = errors.Join(err, stage.cleanUp()) }()
+	var g *group
+	if r.hierarchy != nil {
+		if g, err = r.hierarchy.create(spec.Needs); err != nil {
+			return Outcome{}, err
+		}
+		defer func() {
+			if err := g.killAndRemove(); err != nil {
+				r.cfg.Log.Error("control group left behind", "error", err)
+			}
+		}()
+	}
 	capture, err := newCapture(stage.logPath, spec.Needs.MaxLogBytes, onLine)
 	if err != nil {
 		return Outcome{}, err
 	}
-	var g *group
-	if r.hierarchy != nil {
-		if g, err = r.hierarchy.create(r.sequence.Add(1), spec.Needs); err != nil {
-			return Outcome{}, errors.Join(err, capture.close())
-		}
-	}
-	outcome, err := r.supervise(ctx, stage, g, capture)
-	if g != nil {
-		// What is left when the main process has ended (only Direct leaves anything) is not the command any more.
-		if removeErr := g.killAndRemove(); removeErr != nil {
-			r.cfg.Log.Error("control group left behind", "error", removeErr)
-		}
-	}
-	return outcome, errors.Join(err, stage.cleanUp())
+	return r.supervise(ctx, stage, g, capture)
 }
 
 // supervise starts the staged command, waits for its end and reads what it used while its group still exists.
@@ -234,11 +231,10 @@ func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture 
 	}
 	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace)
 	if g != nil {
-		g.kill()
+		g.kill() // what Direct left running when its main process ended
 	}
-	logErr := p.finishOutput()
-	if logErr != nil {
-		r.cfg.Log.Warn("log of an engine is incomplete", "path", stage.logPath, "error", logErr)
+	if err := p.finishOutput(); err != nil {
+		r.cfg.Log.Warn("log of an engine is incomplete", "path", stage.logPath, "error", err)
 	}
 	tail, dropped := capture.summary()
 	outcome := Outcome{LogPath: stage.logPath, LogTail: tail, LogTruncatedBytes: dropped, Usage: p.usage()}

@@ -54,24 +54,21 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 	}
 	dir := string(spec.Dir)
 	s := &stage{needs: spec.Needs, logPath: filepath.Join(dir, logName), env: []string{"PATH=" + strings.Join(systemPath, ":")}}
-	command := append([]string{program}, spec.Command.Argv[1:]...)
-	command = append(r.rlimits(spec.Needs), command...)
-
+	tmp := "/tmp"
 	if r.cfg.Isolation == Direct {
-		s.temporary = filepath.Join(dir, tmpName)
-		if err := os.MkdirAll(s.temporary, 0o700); err != nil {
-			return nil, fmt.Errorf("make temporary directory: %w", err)
-		}
-		env, err := environment(spec, r.host.searchPath, s.temporary)
-		if err != nil {
-			return nil, err
-		}
-		s.argv, s.dir = directArgv(env, command), dir
-		return s, nil
+		tmp = filepath.Join(dir, tmpName)
 	}
-	env, err := environment(spec, r.host.searchPath, "/tmp")
+	env, err := environment(spec, r.host.searchPath, tmp)
 	if err != nil {
 		return nil, err
+	}
+	command := slices.Concat(r.rlimits(spec.Needs), environmentArgs(env), []string{program}, spec.Command.Argv[1:])
+	if r.cfg.Isolation == Direct {
+		s.argv, s.dir, s.temporary = command, dir, tmp
+		if err := os.MkdirAll(tmp, 0o700); err != nil {
+			return nil, fmt.Errorf("make temporary directory: %w", err)
+		}
+		return s, nil
 	}
 	user := 0
 	if r.host.dropUser {
@@ -81,7 +78,7 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 		}
 	}
 	s.argv, s.dir, s.isolated = bubblewrapArgv(layout{
-		host: r.host, dir: dir, shown: shown, env: env, devices: r.cfg.Devices, tempBytes: r.cfg.TempBytes, user: user,
+		host: r.host, dir: dir, shown: shown, devices: r.cfg.Devices, tempBytes: r.cfg.TempBytes, user: user,
 	}, command), "/", true
 	return s, nil
 }

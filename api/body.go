@@ -1,0 +1,162 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/strictjson"
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// bodyGate reads a body within its operation's limit and refuses what no schema can see: wrong types and sizes, JSON that is
+// broken, ambiguous or too deep, and null where it is not allowed.
+type bodyGate struct {
+	api   huma.API
+	large chan struct{} // slots for bodies beyond largeBody
+}
+
+func newBodyGate(api huma.API) *bodyGate {
+	return &bodyGate{api: api, large: make(chan struct{}, largeBodySlots)}
+}
+
+// pass is huma middleware.
+func (g *bodyGate) pass(ctx huma.Context, next func(huma.Context)) {
+	op := ctx.Operation()
+	if op.RequestBody == nil || op.RequestBody.Content[fiber.MIMEApplicationJSON] == nil {
+		next(ctx)
+		return
+	}
+	c := humafiber.UnwrapV2(ctx)
+	raw, release, err := g.read(c, access.RuleOf(op).MaxBody)
+	defer release()
+	if err == nil && len(raw) > 0 {
+		err = g.inspect(c, op.RequestBody.Content[fiber.MIMEApplicationJSON].Schema, raw)
+	}
+	if err != nil {
+		fail(g.api, ctx, err)
+		return
+	}
+	next(bodyContext{humaContext: ctx, raw: raw})
+}
+
+func (g *bodyGate) inspect(c *fiber.Ctx, schema *huma.Schema, raw []byte) error {
+	if !isJSON(c.Get(fiber.HeaderContentType), c.Get(fiber.HeaderContentEncoding)) {
+		return fault.New(fault.UnsupportedMediaType, "send the body as Content-Type: application/json, in UTF-8 and not compressed")
+	}
+	hasNull, err := strictjson.Check(raw)
+	if err == nil && hasNull {
+		err = strictjson.RefuseNulls(g.api.OpenAPI().Components.Schemas, schema, raw)
+	}
+	if err != nil {
+		return fault.New(fault.Validation, "%s", err.Error())
+	}
+	return nil
+}
+
+// read returns the whole body. release gives back its slot, and is never nil.
+func (g *bodyGate) read(c *fiber.Ctx, limit int64) (raw []byte, release func(), err error) {
+	release = func() {}
+	if limit == 0 {
+		limit = defaultMaxBody
+	}
+	stream, length := c.Context().RequestBodyStream(), int64(c.Request().Header.ContentLength())
+	if stream == nil {
+		return nil, release, nil
+	}
+	if length > limit {
+		return nil, release, tooLarge(limit)
+	}
+	expected := length
+	if length < 0 { // chunked: nobody knows yet
+		expected = limit
+	}
+	patience := readTimeout + time.Duration(expected/slowestUpload)*time.Second
+	if err := c.Context().Conn().SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return nil, release, err
+	}
+	var body bytes.Buffer
+	done, err := fill(&body, stream, min(limit, largeBody))
+	if err == nil && !done && limit > largeBody {
+		if release, err = g.slot(); err != nil {
+			return nil, release, err
+		}
+		done, err = fill(&body, stream, limit)
+	}
+	switch {
+	case err != nil:
+		return nil, release, unreadable(err)
+	case !done:
+		return nil, release, tooLarge(limit)
+	}
+	c.Locals(localConsumed, true)
+	return body.Bytes(), release, nil
+}
+
+// fill reads until the end of the stream (done) or until body is longer than limit.
+func fill(body *bytes.Buffer, stream io.Reader, limit int64) (done bool, err error) {
+	_, err = io.CopyN(body, stream, limit+1-int64(body.Len()))
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (g *bodyGate) slot() (release func(), err error) {
+	wait := time.NewTimer(largeBodyWait)
+	defer wait.Stop()
+	select {
+	case g.large <- struct{}{}:
+		return func() { <-g.large }, nil
+	case <-wait.C:
+		return func() {}, fault.New(fault.ProviderUnavailable, "too many large requests at once: try again")
+	}
+}
+
+func tooLarge(limit int64) error {
+	return fault.New(fault.PayloadTooLarge, "the body is larger than %d bytes", limit)
+}
+
+func unreadable(err error) error {
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return statusError(http.StatusRequestTimeout, "")
+	}
+	return fault.New(fault.Validation, "the body ended before its announced length or is not framed as HTTP asks")
+}
+
+// isJSON accepts application/json in UTF-8 as it is; a missing type means the same.
+func isJSON(contentType, encoding string) bool {
+	if encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return false
+	}
+	if contentType == "" {
+		return true
+	}
+	kind, parameters, err := mime.ParseMediaType(contentType)
+	charset := parameters["charset"]
+	return err == nil && kind == fiber.MIMEApplicationJSON && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}
+
+// humaContext gives the embedded interface a name of its own beside its method Context.
+type humaContext huma.Context
+
+// bodyContext hands the body that was read to the operation.
+type bodyContext struct {
+	humaContext
+	raw []byte
+}
+
+func (b bodyContext) BodyReader() io.Reader { return bytes.NewReader(b.raw) }
+
+// Unwrap lets adapters find their own context.
+func (b bodyContext) Unwrap() huma.Context { return b.humaContext }

@@ -1,0 +1,86 @@
+package credits
+
+import (
+	"time"
+
+	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/billing"
+)
+
+// Balance is specification §2.8: GBP pence.
+type Balance struct {
+	WalletCents           int64      `json:"wallet_cents" doc:"Bought or given credit; it does not expire."`
+	WalletHeldCents       int64      `json:"wallet_held_cents" doc:"Part of the wallet that running jobs have set aside."`
+	WalletAvailableCents  int64      `json:"wallet_available_cents" doc:"wallet_cents less wallet_held_cents."`
+	MonthlyCents          int64      `json:"monthly_cents" doc:"The plan's credit of this month; spent first."`
+	MonthlyHeldCents      int64      `json:"monthly_held_cents" doc:"Part of it that running jobs have set aside."`
+	MonthlyAvailableCents int64      `json:"monthly_available_cents" doc:"monthly_cents less monthly_held_cents."`
+	MonthlyResetAt        *time.Time `json:"monthly_reset_at" nullable:"true" doc:"When the monthly credit expires and is granted anew."`
+	TotalCreditedCents    int64      `json:"total_credited_cents" doc:"All credit that the account ever got."`
+	HeldCents             int64      `json:"held_cents" doc:"Held in both."`
+	AvailableCents        int64      `json:"available_cents" doc:"Available in both: what a job may cost at most."`
+	AvailableDisplay      string     `json:"available_display" doc:"available_cents for people." example:"£5.00"`
+}
+
+// Transaction is one line of the ledger.
+type Transaction struct {
+	ID                 string    `json:"id" doc:"Id of the entry."`
+	Type               string    `json:"type" enum:"top_up,bonus,monthly_grant,monthly_expiry,hold,hold_release,charge,refund,adjustment" doc:"What moved the money."`
+	Bucket             string    `json:"bucket" enum:"wallet,monthly" doc:"Which purse it moved."`
+	Status             string    `json:"status" enum:"pending,settled,voided" doc:"A hold is pending while its job runs."`
+	AmountCents        int64     `json:"amount_cents" doc:"GBP pence; negative when the account pays."`
+	BalanceBeforeCents int64     `json:"balance_before_cents" doc:"The bucket's balance before."`
+	BalanceAfterCents  int64     `json:"balance_after_cents" doc:"The bucket's balance after; the same for a memo."`
+	JobID              *string   `json:"job_id" nullable:"true" doc:"The job that it belongs to."`
+	Description        string    `json:"description" doc:"Text for people."`
+	CreatedAt          time.Time `json:"created_at" doc:"When it was written, RFC 3339 in UTC."`
+}
+
+// TransactionList is a page of the ledger.
+type TransactionList struct {
+	Transactions []Transaction `json:"transactions" doc:"Newest first."`
+	NextCursor   *string       `json:"nextCursor" nullable:"true" doc:"Cursor of the next page; null on the last."`
+}
+
+type balanceOutput struct{ Body Balance }
+
+type transactionsInput struct {
+	page.Query
+	Type  string    `query:"type" enum:"top_up,bonus,monthly_grant,monthly_expiry,hold,hold_release,charge,refund,adjustment" doc:"Only entries of this type."`
+	JobID string    `query:"job_id" maxLength:"64" doc:"Only entries of this job."`
+	From  time.Time `query:"from" doc:"Only entries written at this time or later, RFC 3339."`
+	To    time.Time `query:"to" doc:"Only entries written before this time, RFC 3339."`
+}
+
+type transactionsOutput struct{ Body TransactionList }
+
+func (in *transactionsInput) filter() billing.Filter {
+	return billing.Filter{
+		Limit: in.Limit, Cursor: in.Cursor, Type: billing.EntryType(in.Type), JobID: in.JobID, From: in.From, To: in.To,
+	}
+}
+
+func balanceOf(b billing.Balance) Balance {
+	out := Balance{
+		WalletCents: b.WalletPence, WalletHeldCents: b.WalletHeldPence, WalletAvailableCents: b.WalletAvailablePence,
+		MonthlyCents: b.MonthlyPence, MonthlyHeldCents: b.MonthlyHeldPence, MonthlyAvailableCents: b.MonthlyAvailablePence,
+		TotalCreditedCents: b.TotalCreditedPence, HeldCents: b.HeldPence, AvailableCents: b.AvailablePence,
+		AvailableDisplay: b.AvailableDisplay,
+	}
+	if !b.MonthlyResetAt.IsZero() {
+		out.MonthlyResetAt = &b.MonthlyResetAt
+	}
+	return out
+}
+
+func pageOf(p billing.Page) TransactionList {
+	out := TransactionList{Transactions: make([]Transaction, len(p.Entries)), NextCursor: p.NextCursor}
+	for i, e := range p.Entries {
+		out.Transactions[i] = Transaction{
+			ID: e.ID, Type: string(e.Type), Bucket: string(e.Bucket), Status: string(e.Status), AmountCents: e.AmountPence,
+			BalanceBeforeCents: e.BalanceBeforePence, BalanceAfterCents: e.BalanceAfterPence, JobID: e.JobID,
+			Description: e.Description, CreatedAt: e.CreatedAt,
+		}
+	}
+	return out
+}

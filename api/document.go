@@ -1,0 +1,209 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/strictjson"
+)
+
+const (
+	documentPath = "/v1/openapi.json"
+	documentType = "application/json; charset=utf-8"
+)
+
+// setHumaRules sets what huma keeps in globals: how its schemas are made and how its messages read.
+var setHumaRules = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+	plain := huma.ErrorFormatter
+	// A parser's own error repeats what was submitted: a rule that would print one is cut before it.
+	huma.ErrorFormatter = func(format string, args ...any) string {
+		for _, arg := range args {
+			if _, isError := arg.(error); isError {
+				rule, _, _ := strings.Cut(format, ":")
+				return rule
+			}
+		}
+		return plain(format, args...)
+	}
+})
+
+func humaConfig(version string) huma.Config {
+	config := huma.DefaultConfig("molfabric", version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil
+	config.RejectUnknownQueryParameters = true
+	config.Formats = map[string]huma.Format{
+		fiber.MIMEApplicationJSON: {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: strictjson.Unmarshal},
+	}
+	config.Info.Description = "Molecular docking and scientific simulation over HTTP. Every failure is the closed envelope Error. " +
+		"Every answer carries X-Request-Id, RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset; 429 and 503 add Retry-After."
+	config.Servers = []*huma.Server{{URL: prefix, Description: "This host"}}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"apiKey": {
+			Type: "http", Scheme: "bearer",
+			Description: "An API key: svc_live_… is billed, svc_test_… is not and cannot submit jobs. An operation lists the scope it needs.",
+		},
+		"session": {
+			Type: "apiKey", In: "cookie", Name: auth.CookieName,
+			Description: "The cookie of a browser that has signed in. It holds every scope of its account.",
+		},
+	}
+	config.OnAddOperation = append(config.OnAddOperation, bodyLimits)
+	return config
+}
+
+// bodyLimits takes huma's own limits away: the body has been read, within the operation's limit and a deadline, by bodyGate.
+func bodyLimits(_ *huma.OpenAPI, op *huma.Operation) {
+	op.MaxBodyBytes, op.BodyReadTimeout = -1, 0
+}
+
+type documentOutput struct {
+	ContentType string `header:"Content-Type"`
+	Body        []byte
+}
+
+// registerDocument registers the document as an operation like every other, so that it describes itself.
+func registerDocument(api huma.API, document func() []byte) {
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "get-openapi", Method: http.MethodGet, Path: documentPath, Tags: []string{"Service"},
+		Summary: "Read this document", Description: "The OpenAPI 3.1 document of the service, also at /.well-known/openapi.json of the host.",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "The document", Content: map[string]*huma.MediaType{fiber.MIMEApplicationJSON: {Schema: &huma.Schema{Type: huma.TypeObject}}},
+		}},
+	}, access.Rule{Public: true}), func(context.Context, *struct{}) (*documentOutput, error) {
+		return &documentOutput{ContentType: documentType, Body: document()}, nil
+	})
+}
+
+func sendDocument(c *fiber.Ctx, document []byte) error {
+	c.Set(fiber.HeaderContentType, documentType)
+	return c.Send(document)
+}
+
+// finish makes the document say what the server does, and writes it. It is called once, when every operation is registered.
+func finish(document *huma.OpenAPI) ([]byte, error) {
+	requests := map[*huma.Schema]bool{}
+	for _, item := range document.Paths {
+		for _, op := range methodsOf(item) {
+			describeErrors(document, op)
+			if op.RequestBody != nil {
+				for _, media := range op.RequestBody.Content {
+					reach(document.Components.Schemas, media.Schema, requests)
+				}
+			}
+		}
+	}
+	for schema := range requests {
+		// No member of a request may be null: that a Go field is a pointer only tells "left out" from "zero".
+		schema.Nullable = false
+	}
+	for name, schema := range document.Components.Schemas.Map() {
+		// Within v1 answers may gain members (specification §9); the error envelope alone is closed for good.
+		if closed, ok := schema.AdditionalProperties.(bool); ok && !closed && !requests[schema] && name != "Error" {
+			schema.AdditionalProperties = nil
+		}
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		return nil, err
+	}
+	indented.WriteByte('\n')
+	return indented.Bytes(), nil
+}
+
+func methodsOf(item *huma.PathItem) map[string]*huma.Operation {
+	operations := map[string]*huma.Operation{
+		http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put,
+		http.MethodDelete: item.Delete, http.MethodPatch: item.Patch,
+	}
+	for method, op := range operations {
+		if op == nil {
+			delete(operations, method)
+		}
+	}
+	return operations
+}
+
+// describeErrors replaces huma's automatic answers by those that every operation of its kind can give. What a group has
+// listed in Operation.Errors stays.
+func describeErrors(document *huma.OpenAPI, op *huma.Operation) {
+	rule := access.RuleOf(op)
+	delete(op.Responses, "default")
+	for _, automatic := range []int{http.StatusUnprocessableEntity, http.StatusInternalServerError} {
+		if !slices.Contains(listed(op), automatic) {
+			delete(op.Responses, strconv.Itoa(automatic))
+		}
+	}
+	statuses := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	if op.RequestBody != nil {
+		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	} else {
+		statuses = append(statuses, http.StatusBadRequest) // unknown query parameters
+	}
+	if !rule.Public {
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	if strings.Contains(op.Path, "{") {
+		statuses = append(statuses, http.StatusNotFound)
+	}
+	for _, status := range statuses {
+		key := strconv.Itoa(status)
+		if op.Responses[key] == nil {
+			op.Responses[key] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{
+				fiber.MIMEApplicationJSON: {Schema: &huma.Schema{Ref: "#/components/schemas/Error"}},
+			}}
+		}
+	}
+}
+
+// listed is Operation.Errors as the group wrote it: huma has appended 422, where there is something to validate, and 500.
+func listed(op *huma.Operation) []int {
+	errors := op.Errors
+	if n := len(errors); n > 0 && errors[n-1] == http.StatusInternalServerError {
+		errors = errors[:n-1]
+	}
+	if n := len(errors); n > 0 && errors[n-1] == http.StatusUnprocessableEntity && (len(op.Parameters) > 0 || op.RequestBody != nil) {
+		errors = errors[:n-1]
+	}
+	return errors
+}
+
+// reach collects every schema that a request may be validated with.
+func reach(registry huma.Registry, schema *huma.Schema, found map[*huma.Schema]bool) {
+	for schema != nil && schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	if schema == nil || found[schema] {
+		return
+	}
+	found[schema] = true
+	for _, property := range schema.Properties {
+		reach(registry, property, found)
+	}
+	for _, list := range [][]*huma.Schema{schema.OneOf, schema.AnyOf, schema.AllOf} {
+		for _, one := range list {
+			reach(registry, one, found)
+		}
+	}
+	reach(registry, schema.Items, found)
+	if extra, ok := schema.AdditionalProperties.(*huma.Schema); ok {
+		reach(registry, extra, found)
+	}
+}

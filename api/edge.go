@@ -1,0 +1,283 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/cors"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/id"
+)
+
+// exposedHeaders are those that a script on another origin may read.
+var exposedHeaders = []string{
+	fiber.HeaderXRequestID, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", fiber.HeaderRetryAfter, fiber.HeaderETag,
+	fiber.HeaderLocation, fiber.HeaderLink, "Deprecation", "Sunset", "Idempotency-Replayed",
+}
+
+// acceptedHeaders are those that a script on another origin may send.
+var acceptedHeaders = []string{
+	fiber.HeaderAuthorization, fiber.HeaderContentType, fiber.HeaderAccept, fiber.HeaderIfMatch, fiber.HeaderIfNoneMatch,
+	fiber.HeaderXRequestID, "Idempotency-Key", "Last-Event-ID",
+}
+
+// preflightSeconds is how long a browser may remember what CORS allows.
+const preflightSeconds = 600
+
+// saneRequestID is what we take over from a caller: nothing that could forge a line of a log.
+var saneRequestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{8,128}$`)
+
+// Keys of what the parts of one request tell each other through Fiber.
+const (
+	localRoute    = "molfabric.route"    // string: the matched template, for metrics and the log
+	localConsumed = "molfabric.consumed" // true: the body has been read to its end
+)
+
+// edge is what every request passes through, whatever it asks for.
+type edge struct {
+	base    context.Context // ends when the server shuts down
+	log     *slog.Logger
+	now     func() time.Time
+	config  Config
+	limiter *throttle.Limiter
+	metrics *metrics
+	routes  *routeTable
+}
+
+func (e *edge) mount(app *fiber.App) {
+	app.Use(e.serve, securityHeaders(e.config.SecureCookies))
+	if len(e.config.Origins) > 0 {
+		app.Use(cors.New(cors.Config{
+			AllowOrigins: strings.Join(e.config.Origins, ","), AllowCredentials: true, MaxAge: preflightSeconds,
+			AllowHeaders: strings.Join(acceptedHeaders, ","), ExposeHeaders: strings.Join(exposedHeaders, ","),
+		}))
+	}
+	app.Use(prefix, e.route)
+}
+
+// serve gives the request its id, logger and context, turns errors and panics into answers, and records what came of it.
+func (e *edge) serve(c *fiber.Ctx) error {
+	started := e.now()
+	requestID := c.Get(fiber.HeaderXRequestID)
+	if !saneRequestID.MatchString(requestID) {
+		requestID = id.New("req_")
+	}
+	c.Set(fiber.HeaderXRequestID, requestID)
+	c.SetUserContext(withLogger(access.WithRequestID(e.base, requestID), e.log))
+	e.next(c, requestID)
+	closeOrDrain(c)
+	e.record(c, requestID, e.now().Sub(started))
+	return nil
+}
+
+func (e *edge) next(c *fiber.Ctx, requestID string) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err := respond(c, internalError(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()), requestID))
+			e.mustWrite(err, requestID)
+		}
+	}()
+	if err := c.Next(); err != nil {
+		e.mustWrite(respond(c, err), requestID)
+	}
+}
+
+func (e *edge) mustWrite(err error, requestID string) {
+	if err != nil {
+		e.log.Error("an answer could not be written", "error", err, "request_id", requestID)
+	}
+}
+
+// record writes the metrics and the access log. The address asked for is logged as its template alone: paths and queries may
+// hold capabilities.
+func (e *edge) record(c *fiber.Ctx, requestID string, took time.Duration) {
+	route, known := c.Locals(localRoute).(string)
+	if !known {
+		if route = c.Route().Path; route == "/" && c.Path() != "/" {
+			route = unmatched
+		}
+	}
+	status := c.Response().StatusCode()
+	e.metrics.observe(c.Method(), route, status, took)
+	level := slog.LevelInfo
+	if !strings.HasPrefix(route, prefix) {
+		level = slog.LevelDebug // probes and pages
+	}
+	caller := access.From(c.UserContext())
+	e.log.Log(c.UserContext(), level, "request", "method", c.Method(), "route", route, "status", status,
+		"duration_ms", took.Milliseconds(), "request_id", requestID, "account_id", caller.AccountID, "key_id", caller.KeyID,
+		"address", e.address(c))
+}
+
+// route refuses, inside the API's prefix, what cannot be an operation: broken addresses, unknown ones, wrong methods.
+func (e *edge) route(c *fiber.Ctx) error {
+	if err := soundAddress(c); err != nil {
+		c.Locals(localRoute, unmatched)
+		return e.refuse(c, err)
+	}
+	template, methods := e.routes.find(c.Path())
+	if template == "" {
+		c.Locals(localRoute, unmatched)
+		return e.refuse(c, fault.New(fault.NotFound, "no such address"))
+	}
+	c.Locals(localRoute, template)
+	for _, method := range methods {
+		if method == c.Method() {
+			return c.Next()
+		}
+	}
+	c.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
+	return e.refuse(c, fault.New(fault.MethodNotAllowed, "this address takes %s", strings.Join(methods, ", ")))
+}
+
+// refuse counts the request against its address, so that unknown addresses cost as much as known ones.
+func (e *edge) refuse(c *fiber.Ctx, err error) error {
+	if limited := e.takeAddress(c); limited != nil {
+		return limited
+	}
+	return err
+}
+
+func (e *edge) limitAddress(c *fiber.Ctx) error {
+	if err := e.takeAddress(c); err != nil {
+		return err
+	}
+	return c.Next()
+}
+
+func (e *edge) takeAddress(c *fiber.Ctx) error {
+	return e.take(c, "address:"+e.address(c), e.config.Limits.Address)
+}
+
+// take counts the request under key, writes the rate-limit headers and returns an error when the limit is passed.
+func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
+	verdict := e.limiter.Take(c.UserContext(), key, limit)
+	c.Set("RateLimit-Limit", strconv.Itoa(verdict.Limit))
+	c.Set("RateLimit-Remaining", strconv.Itoa(verdict.Remaining))
+	c.Set("RateLimit-Reset", seconds(verdict.ResetAfter))
+	if verdict.Allowed {
+		return nil
+	}
+	return verdict.Exceeded("too many requests")
+}
+
+// address is the caller's network address. Behind trusted proxies it is the last address in X-Forwarded-For that is not one
+// of them: everything before it can be made up.
+func (e *edge) address(c *fiber.Ctx) string {
+	peer := addrOf(c.Context().RemoteAddr())
+	if !e.trusted(peer) {
+		return peer.String()
+	}
+	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break
+		}
+		if peer = hop.Unmap(); !e.trusted(peer) {
+			break
+		}
+	}
+	return peer.String()
+}
+
+func (e *edge) trusted(address netip.Addr) bool {
+	for _, one := range e.config.TrustedProxies {
+		if one.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+func addrOf(remote net.Addr) netip.Addr {
+	if tcp, ok := remote.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// soundAddress refuses a path or query that cannot be read, or that holds what Postgres cannot store.
+func soundAddress(c *fiber.Ctx) error {
+	parsed, err := url.ParseRequestURI(string(c.Request().RequestURI()))
+	if err != nil {
+		return fault.New(fault.Validation, "the address cannot be read: a percent sign must start an escape")
+	}
+	if !storable(parsed.Path) {
+		return fault.New(fault.Validation, "the address holds a character that cannot be stored")
+	}
+	query, err := url.ParseQuery(parsed.RawQuery)
+	if err != nil {
+		return fault.New(fault.Validation, "the query cannot be read: separate parameters by & and escape other characters")
+	}
+	for name, values := range query {
+		if !storable(name) || !storable(strings.Join(values, "")) {
+			return fault.New(fault.Validation, "the query holds a character that cannot be stored")
+		}
+	}
+	return nil
+}
+
+func storable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
+
+// closeOrDrain leaves the connection where the next request begins: fasthttp would take the rest of an unread body for one.
+func closeOrDrain(c *fiber.Ctx) {
+	stream := c.Context().RequestBodyStream()
+	if stream == nil || c.Locals(localConsumed) == true {
+		return
+	}
+	conn := c.Context().Conn()
+	if length := c.Request().Header.ContentLength(); length <= drainBytes && conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		if _, err := io.CopyN(io.Discard, stream, drainBytes+1); err == io.EOF {
+			return
+		}
+	}
+	c.Context().SetConnectionClose()
+	if kind, ok := conn.(*lingeringConn); ok {
+		kind.unread.Store(true)
+	}
+}
+
+func securityHeaders(overTLS bool) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+		c.Set(fiber.HeaderXFrameOptions, "DENY")
+		c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+		c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
+		c.Set(fiber.HeaderCacheControl, "no-store")
+		if overTLS {
+			c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
+		}
+		return c.Next()
+	}
+}
+
+type loggerKey struct{}
+
+func withLogger(ctx context.Context, log *slog.Logger) context.Context {
+	return context.WithValue(ctx, loggerKey{}, log)
+}
+
+// loggerOf is the server's logger; outside a request of a server (a test of one group) it is the process' default.
+func loggerOf(ctx context.Context) *slog.Logger {
+	if log, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+		return log
+	}
+	return slog.Default()
+}

@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/keys"
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// guard judges who may call an operation, before anything of the request's body or object is looked at. It reads nothing but
+// the operation's access.Rule and the request's header.
+type guard struct {
+	api      huma.API
+	edge     *edge
+	keys     *keys.Service
+	sessions *auth.Service
+	origins  []string
+	limits   Limits
+}
+
+// admit is huma middleware.
+func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
+	c := humafiber.UnwrapV2(ctx)
+	caller, err := g.judge(c, access.RuleOf(ctx.Operation()))
+	if err != nil {
+		fail(g.api, ctx, err)
+		return
+	}
+	inner := access.With(ctx.Context(), caller)
+	next(huma.WithContext(ctx, access.WithAddress(inner, g.edge.address(c))))
+}
+
+// judge returns the caller, or why the request stops here.
+func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) {
+	if rule.Public {
+		if err := g.edge.takeAddress(c); err != nil {
+			return access.Principal{}, err
+		}
+		return access.Principal{}, g.sameOrigin(c)
+	}
+	caller, err := g.identify(c)
+	if err != nil {
+		// Counted against the address: keys and tokens cannot be guessed at the pace of valid ones.
+		if limited := g.edge.takeAddress(c); limited != nil {
+			return access.Principal{}, limited
+		}
+		return access.Principal{}, err
+	}
+	if err := g.edge.take(c, limitKey(caller), g.limits.Credential); err != nil {
+		return access.Principal{}, err
+	}
+	if caller.Session {
+		if err := g.sameOrigin(c); err != nil {
+			return access.Principal{}, err
+		}
+	}
+	return caller, permitted(caller, rule)
+}
+
+// identify reads the credential: an API key where there is one, else a browser session.
+func (g *guard) identify(c *fiber.Ctx) (access.Principal, error) {
+	if header := c.Get(fiber.HeaderAuthorization); header != "" {
+		scheme, key, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return access.Principal{}, fault.New(fault.Unauthorized, "send the API key as Authorization: Bearer <key>")
+		}
+		return g.keys.Verify(c.UserContext(), strings.TrimSpace(key))
+	}
+	if token := c.Cookies(auth.CookieName); token != "" {
+		return g.sessions.Verify(c.UserContext(), token)
+	}
+	return access.Principal{}, fault.New(fault.Unauthorized, "send an API key as Authorization: Bearer <key>, or sign in")
+}
+
+func limitKey(caller access.Principal) string {
+	if caller.Session {
+		return "account:" + caller.AccountID
+	}
+	return "key:" + caller.KeyID
+}
+
+// permitted judges an identified caller by the operation's rule.
+func permitted(caller access.Principal, rule access.Rule) error {
+	switch {
+	case rule.SessionOnly && !caller.Session:
+		return fault.New(fault.SessionRequired, "this operation needs a browser session; an API key cannot call it")
+	case rule.Scope != "" && !caller.Has(rule.Scope):
+		return fault.New(fault.InsufficientScope, "the API key lacks the scope %s", rule.Scope)
+	case rule.LiveOnly && caller.Environment != access.Live:
+		return fault.New(fault.TestKeyLiveBilling, "a test key is never billed and cannot call this operation; use a live key")
+	default:
+		return nil
+	}
+}
+
+// sameOrigin refuses what another site makes a signed-in browser send. Browsers state the origin of every request that
+// changes something; a program that states none carries no foreign cookie.
+func (g *guard) sameOrigin(c *fiber.Ctx) error {
+	switch c.Method() {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return nil
+	}
+	if c.Get(fiber.HeaderAuthorization) != "" {
+		return nil
+	}
+	origin, site := c.Get(fiber.HeaderOrigin), c.Get("Sec-Fetch-Site")
+	switch {
+	case slices.Contains(g.origins, origin) && origin != "":
+		return nil
+	case site == "same-origin" || site == "none":
+		return nil
+	case site == "" && origin == "":
+		return nil
+	case site == "" && sameHost(origin, c.Get(fiber.HeaderHost)):
+		return nil
+	}
+	return fault.New(fault.CSRFRejected, "requests with a browser session are taken from this service's own pages and configured origins only")
+}
+
+func sameHost(origin, host string) bool {
+	parsed, err := url.Parse(origin)
+	return err == nil && host != "" && strings.EqualFold(parsed.Host, host)
+}
+
+// fail answers with an error from middleware of huma.
+func fail(api huma.API, ctx huma.Context, err error) {
+	if writeErr := huma.WriteErr(api, ctx, http.StatusInternalServerError, "", err); writeErr != nil {
+		loggerOf(context.WithoutCancel(ctx.Context())).Error("an answer could not be written", "error", writeErr)
+	}
+}

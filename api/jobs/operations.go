@@ -1,0 +1,169 @@
+package jobs
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/page"
+)
+
+// pollSeconds is the hint for a client that polls a job that has not ended.
+const pollSeconds = 2
+
+// Register adds the group's operations.
+func Register(api huma.API, s *Service) {
+	huma.Register(api, post("submit-job", "/v1/jobs/submit", "Submit a job", submitText,
+		access.Rule{Scope: access.JobsWrite, LiveOnly: true, MaxBody: MaxBodyBytes},
+		http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity), s.submit)
+	huma.Register(api, post("estimate-job", "/v1/jobs/estimate", "Price a job", estimateText,
+		access.Rule{MaxBody: MaxBodyBytes}, http.StatusUnprocessableEntity), s.estimate)
+	huma.Register(api, get("list-jobs", "/v1/jobs", "List jobs", listText), s.list)
+	huma.Register(api, get("get-job", "/v1/jobs/{id}", "Read a job", jobText), s.job)
+	huma.Register(api, get("get-job-status", "/v1/jobs/{id}/status", "Read a job's status", jobText), s.job)
+	huma.Register(api, get("get-job-outputs", "/v1/jobs/{id}/outputs", "List a job's files", outputsText), s.outputs)
+	huma.Register(api, cancelOperation(), s.cancel)
+	huma.Register(api, eventsOperation(api), s.events)
+}
+
+const (
+	submitText   = "Stores a job and sets its price aside. An answer means that the job will run. With an Idempotency-Key the request may be sent again: the first answer comes back."
+	estimateText = "Prices a job without storing anything. Any valid credential may ask."
+	listText     = "Jobs of the account, newest first."
+	jobText      = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says when to ask again."
+	outputsText  = "Files that a job has made so far, newest first, each with a short-lived address."
+	cancelText   = "Asks a job to end. What it has used until then is charged. Asking again is harmless."
+	eventsText   = "Server-sent events of a job: what has happened so far, then what happens. The stream ends with the job. A client that comes back sends Last-Event-ID and gets what it missed; 204 says that there is nothing more to come."
+)
+
+type submitInput struct {
+	IdempotencyKey string `header:"Idempotency-Key" doc:"8 to 255 characters. The same key with the same request answers as the first time."`
+	Body           SubmitRequest
+}
+
+type submitOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier submission made the job."`
+	Body     SubmitResponse
+}
+
+func (s *Service) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
+	receipt, err := s.Submit(ctx, access.From(ctx), in.IdempotencyKey, in.Body)
+	if err != nil {
+		return nil, err
+	}
+	return submitAnswer(receipt), nil
+}
+
+type estimateInput struct{ Body EstimateRequest }
+
+type estimateOutput struct{ Body EstimateResponse }
+
+func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
+	estimation, err := s.Estimate(access.From(ctx), in.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &estimateOutput{Body: estimateAnswer(estimation.Quote)}, nil
+}
+
+type listInput struct{ ListQuery }
+
+type listOutput struct{ Body JobList }
+
+func (s *Service) list(ctx context.Context, in *listInput) (*listOutput, error) {
+	list, err := s.List(ctx, access.From(ctx).AccountID, in.ListQuery)
+	if err != nil {
+		return nil, err
+	}
+	return &listOutput{Body: list}, nil
+}
+
+type jobInput struct {
+	ID          string `path:"id" doc:"Id of the job."`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETag of an earlier answer."`
+}
+
+type jobOutput struct {
+	Status     int
+	ETag       string `header:"ETag"`
+	RetryAfter *int   `header:"Retry-After" doc:"Seconds until it is worth asking again; only while the job has not ended."`
+	Body       Job
+}
+
+func (s *Service) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
+	view, err := s.Job(ctx, access.From(ctx).AccountID, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return jobAnswer(view, in.IfNoneMatch)
+}
+
+type outputsInput struct {
+	ID string `path:"id" doc:"Id of the job."`
+	page.Query
+}
+
+type outputsOutput struct{ Body Outputs }
+
+func (s *Service) outputs(ctx context.Context, in *outputsInput) (*outputsOutput, error) {
+	outputs, err := s.Outputs(ctx, access.From(ctx).AccountID, in.ID, in.Query)
+	if err != nil {
+		return nil, err
+	}
+	return &outputsOutput{Body: outputs}, nil
+}
+
+type cancelInput struct {
+	ID   string         `path:"id" doc:"Id of the job."`
+	Body *CancelRequest `required:"false"`
+}
+
+type cancelOutput struct {
+	Status int
+	Body   CancelResponse
+}
+
+func (s *Service) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
+	reason := valueOr(in.Body, CancelRequest{}).Reason
+	cancellation, err := s.Cancel(ctx, access.From(ctx).AccountID, in.ID, reason)
+	if err != nil {
+		return nil, err
+	}
+	return cancelAnswer(in.ID, cancellation), nil
+}
+
+type eventsInput struct {
+	ID        string `path:"id" doc:"Id of the job."`
+	LastEvent string `header:"Last-Event-ID" doc:"Id of the last event that the client has."`
+}
+
+func (s *Service) events(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	watcher, ended, err := s.Watch(ctx, access.From(ctx).AccountID, in.ID, in.LastEvent)
+	if err != nil {
+		return nil, err
+	}
+	if ended {
+		return &huma.StreamResponse{Body: func(out huma.Context) { out.SetStatus(http.StatusNoContent) }}, nil
+	}
+	return &huma.StreamResponse{Body: s.streams.respond(watcher)}, nil
+}
+
+func get(id, path, summary, text string) huma.Operation {
+	return access.Guarded(huma.Operation{
+		OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Description: text, Tags: []string{"Jobs"},
+	}, access.Rule{Scope: access.JobsRead})
+}
+
+func post(id, path, summary, text string, rule access.Rule, errors ...int) huma.Operation {
+	return access.Guarded(huma.Operation{
+		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Description: text, Tags: []string{"Jobs"}, Errors: errors,
+	}, rule)
+}
+
+func cancelOperation() huma.Operation {
+	op := post("cancel-job", "/v1/jobs/{id}/cancel", "Cancel a job", cancelText, access.Rule{Scope: access.JobsWrite}, http.StatusConflict)
+	op.DefaultStatus = http.StatusAccepted
+	return op
+}

@@ -1,0 +1,161 @@
+// Package keys makes, lists, revokes and verifies API keys. A key itself is shown once and never stored; the database has
+// its HMAC. It holds no browser sessions (api/auth) and judges no operation (api/guard.go).
+package keys
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/postgres"
+)
+
+const (
+	// MaxKeys bounds an account's live keys, and with them the answer of List.
+	MaxKeys = 200
+	// listedKeys bounds List: live keys come first in age, revoked ones beyond are history.
+	listedKeys = 2 * MaxKeys
+	// cacheFor is how long a verified key is believed without asking: a revocation elsewhere takes at most this long to arrive.
+	cacheFor = time.Second
+	// maxCached bounds the cache; a server with more keys in one second starts it anew.
+	maxCached = 10_000
+	// usedEvery bounds how often a key's use is written down.
+	usedEvery = time.Minute
+)
+
+// Service is safe for concurrent use.
+type Service struct {
+	db     *sqlx.DB
+	secret []byte
+	log    *slog.Logger
+	clock  func() time.Time
+
+	mu     sync.Mutex
+	cached map[[sha256.Size]byte]verified
+}
+
+type verified struct {
+	caller access.Principal
+	until  time.Time
+}
+
+// New returns the service. secret keys the stored digests: another one makes every existing key unknown.
+func New(db *sqlx.DB, secret []byte, log *slog.Logger, now func() time.Time) *Service {
+	return &Service{db: db, secret: secret, log: log, clock: now, cached: map[[sha256.Size]byte]verified{}}
+}
+
+// Create makes a key. Errors: fault.Validation when the account has MaxKeys live ones.
+func (s *Service) Create(ctx context.Context, accountID string, in CreateRequest) (CreatedKey, error) {
+	secret := newSecret(in.Environment)
+	key := Key{
+		ID: id.New("key_"), Name: in.Name, Environment: in.Environment, Scopes: in.Scopes,
+		Prefix: secret[:prefixChars], Last4: secret[len(secret)-4:], CreatedAt: s.now(),
+	}
+	sealed := seal(s.secret, secret)
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		live, err := countLive(ctx, tx, accountID)
+		if err != nil {
+			return err
+		}
+		if live >= MaxKeys {
+			return fault.New(fault.Validation, "the account has %d keys: revoke one first", MaxKeys)
+		}
+		return insert(ctx, tx, accountID, key, sealed[:])
+	})
+	if err != nil {
+		return CreatedKey{}, err
+	}
+	s.log.InfoContext(ctx, "key created", "key_id", key.ID, "account_id", accountID, "environment", key.Environment,
+		"discovery_source", in.DiscoverySource, "request_id", access.RequestID(ctx))
+	return CreatedKey{Key: key, Secret: secret}, nil
+}
+
+// List returns the account's keys, newest first.
+func (s *Service) List(ctx context.Context, accountID string) ([]Key, error) {
+	return selectAll(ctx, s.db, accountID, listedKeys)
+}
+
+// Revoke ends a key; a second time it answers the same. Errors: fault.NotFound, also for another account's key.
+func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (Revocation, error) {
+	at, err := revoke(ctx, s.db, accountID, keyID, s.now())
+	if errors.Is(err, sql.ErrNoRows) {
+		return Revocation{}, fault.New(fault.NotFound, "no such key")
+	}
+	if err != nil {
+		return Revocation{}, err
+	}
+	s.forget(keyID)
+	s.log.InfoContext(ctx, "key revoked", "key_id", keyID, "account_id", accountID, "request_id", access.RequestID(ctx))
+	return Revocation{ID: keyID, RevokedAt: at}, nil
+}
+
+// Verify returns the caller behind a key. Errors: fault.Unauthorized, the same for a malformed, unknown, expired or revoked one.
+func (s *Service) Verify(ctx context.Context, key string) (access.Principal, error) {
+	if !wellFormed(key) {
+		return access.Principal{}, unauthorized()
+	}
+	sealed, now := seal(s.secret, key), s.now()
+	if caller, ok := s.remembered(sealed, now); ok {
+		return caller, nil
+	}
+	row, err := selectValid(ctx, s.db, sealed[:], now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return access.Principal{}, unauthorized()
+	}
+	if err != nil {
+		return access.Principal{}, err
+	}
+	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedEvery {
+		if err := touch(ctx, s.db, row.ID, now, now.Add(-usedEvery)); err != nil {
+			return access.Principal{}, err
+		}
+	}
+	caller := access.Principal{
+		AccountID: row.AccountID, Plan: row.Plan, KeyID: row.ID, Environment: row.Environment, Scopes: row.Scopes,
+	}
+	s.remember(sealed, caller, now)
+	return caller, nil
+}
+
+func (s *Service) remembered(sealed [sha256.Size]byte, now time.Time) (access.Principal, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	entry, ok := s.cached[sealed]
+	return entry.caller, ok && now.Before(entry.until)
+}
+
+func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.cached) >= maxCached {
+		clear(s.cached)
+	}
+	s.cached[sealed] = verified{caller: caller, until: now.Add(cacheFor)}
+}
+
+// forget makes a revocation hold on this instance from the moment it is answered.
+func (s *Service) forget(keyID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sealed, entry := range s.cached {
+		if entry.caller.KeyID == keyID {
+			delete(s.cached, sealed)
+		}
+	}
+}
+
+// now is the time as Postgres keeps it.
+func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+func unauthorized() error {
+	return fault.New(fault.Unauthorized, "the API key is malformed, unknown, expired or revoked")
+}

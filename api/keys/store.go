@@ -1,0 +1,85 @@
+package keys
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+const columns = `id, name, environment, scopes, prefix, last4, created_at, last_used_at, expires_at, revoked_at`
+
+// validKey is a key that may be used, with its account's plan.
+type validKey struct {
+	Key
+	AccountID string `db:"account_id"`
+	Plan      string `db:"plan"`
+}
+
+// countLive also keeps other creations of the account waiting until the transaction ends.
+func countLive(ctx context.Context, tx *sqlx.Tx, accountID string) (int, error) {
+	if _, err := tx.ExecContext(ctx, `SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE`, accountID); err != nil {
+		return 0, wrap(err, "lock account")
+	}
+	var live int
+	err := tx.GetContext(ctx, &live, `SELECT count(*) FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL`, accountID)
+	return live, wrap(err, "count keys")
+}
+
+func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k Key, sealed []byte) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO api_keys (id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		k.ID, accountID, k.Name, k.Environment, k.Scopes, k.Prefix, k.Last4, sealed, k.CreatedAt)
+	return wrap(err, "store key")
+}
+
+func selectAll(ctx context.Context, db *sqlx.DB, accountID string, limit int) ([]Key, error) {
+	found := []Key{}
+	err := db.SelectContext(ctx, &found, `SELECT `+columns+` FROM api_keys WHERE account_id = $1
+		ORDER BY revoked_at IS NOT NULL, created_at DESC, id DESC LIMIT $2`, accountID, limit)
+	for i := range found {
+		found[i].inUTC()
+	}
+	return found, wrap(err, "list keys")
+}
+
+// selectValid finds the key that may be used now. Errors: sql.ErrNoRows.
+func selectValid(ctx context.Context, db *sqlx.DB, sealed []byte, now time.Time) (validKey, error) {
+	var k validKey
+	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.account_id, a.plan
+		FROM api_keys k JOIN accounts a ON a.id = k.account_id
+		WHERE k.secret_hmac = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)`, sealed, now)
+	return k, wrap(err, "read key")
+}
+
+// touch notes a use, unless another instance has noted one since before.
+func touch(ctx context.Context, db *sqlx.DB, keyID string, now, before time.Time) error {
+	_, err := db.ExecContext(ctx, `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)`,
+		keyID, now, before)
+	return wrap(err, "note the use of a key")
+}
+
+// revoke returns when the key was revoked first. Errors: sql.ErrNoRows.
+func revoke(ctx context.Context, db *sqlx.DB, accountID, keyID string, now time.Time) (time.Time, error) {
+	var at time.Time
+	err := db.GetContext(ctx, &at, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE id = $1 AND account_id = $2
+		RETURNING revoked_at`, keyID, accountID, now)
+	return at.UTC(), wrap(err, "revoke key")
+}
+
+func (k *Key) inUTC() {
+	k.CreatedAt = k.CreatedAt.UTC()
+	for _, at := range []*time.Time{k.LastUsedAt, k.ExpiresAt, k.RevokedAt} {
+		if at != nil {
+			*at = at.UTC()
+		}
+	}
+}
+
+func wrap(err error, doing string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

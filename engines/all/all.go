@@ -1,0 +1,14 @@
+// Package all lists the engines of this build. An engine joins the fabric with one line here.
+package all
+
+import (
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/vina"
+)
+
+// Registry returns the engines of this build.
+func Registry() *engines.Registry {
+	return engines.NewRegistry(
+		vina.New(),
+	)
+}

@@ -1,0 +1,274 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/worker/sandbox"
+)
+
+var (
+	// errStopped is the cause when the scheduler asked for the end: the job is cancelled or a later attempt runs.
+	errStopped = errors.New("stopped by the scheduler")
+	// errDrained is the cause when the worker had to leave before the attempt had ended.
+	errDrained = errors.New("the worker was shut down")
+)
+
+// attempt is one work order that this worker answers for, from its claim until its end has been put into the outbox.
+type attempt struct {
+	order  queue.WorkOrder
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu       sync.Mutex
+	phase    queue.Phase
+	progress float64
+	message  string
+}
+
+// ending is how an attempt ended: exactly one of result, failure and cancelled is set.
+type ending struct {
+	result    *queue.Result
+	failure   *engines.Failure
+	cancelled bool
+	usage     queue.Usage
+	logs      []queue.StoredArtifact
+}
+
+// handle runs a claimed order. It returns as soon as the engine's process has been reaped, so that the next order is claimed
+// while this one's outputs are being stored.
+func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
+	a := w.hold(ctx, order)
+	if a == nil {
+		return
+	}
+	reaped := make(chan struct{})
+	go func() {
+		defer w.attempts.Done()
+		end := w.run(a, sync.OnceFunc(func() { close(reaped) }))
+		a.setPhase(queue.Reporting)
+		w.outbox.add(a.event(w.id, end))
+		w.release(a)
+	}()
+	<-reaped
+}
+
+// hold takes an order on. It returns nil when this worker has it already, or gives it back at once because it is leaving.
+func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
+	a := &attempt{order: order, phase: queue.Waiting,
+		log: w.Log.With("job", order.JobID, "task", order.TaskID, "attempt", order.Attempt, "request", order.RequestID)}
+	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held[order.Ref()] != nil {
+		a.cancel(nil)
+		return nil
+	}
+	if w.draining {
+		a.cancel(errDrained)
+		w.outbox.add(a.event(w.id, a.interrupted()))
+		return nil
+	}
+	w.held[order.Ref()] = a
+	w.attempts.Add(1)
+	return a
+}
+
+// release lets go of an attempt whose end the outbox now answers for.
+func (w *Worker) release(a *attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.held, a.order.Ref())
+	a.cancel(nil)
+}
+
+// run takes an attempt through staging, the engine and the storing of its outputs. reaped is called once no process of it is
+// left and its slots are free.
+func (w *Worker) run(a *attempt, reaped func()) ending {
+	defer reaped()
+	if stopped, err := w.Queue.Stopped(a.ctx, a.order.JobID, a.order.Ref()); err == nil && stopped {
+		return ending{cancelled: true}
+	}
+	engine, ok := w.Engines.Lookup(a.order.Engine)
+	if !ok {
+		return ending{failure: systemFailure("ENGINE_UNKNOWN", "this worker does not know the engine %s", a.order.Engine)}
+	}
+	need := min(int64(max(a.order.Shard.Needs.CPUs, 1)), int64(w.Slots))
+	if err := w.slots.Acquire(a.ctx, need); err != nil {
+		return a.interrupted()
+	}
+	free := sync.OnceFunc(func() { w.slots.Release(need) })
+	defer free()
+	dir, err := w.scratch.open(a.order.Ref())
+	if err != nil {
+		return ending{failure: systemFailure("SCRATCH_UNAVAILABLE", "the worker has no room to work in")}.logged(a.log, err)
+	}
+	defer func() {
+		if err := w.scratch.remove(dir); err != nil {
+			a.log.Warn("scratch directory left behind", "error", err)
+		}
+	}()
+	bytesIn, failure := w.stage(a, dir)
+	if failure != nil {
+		return a.unlessInterrupted(ending{failure: failure, usage: queue.Usage{BytesIn: bytesIn}})
+	}
+	outcome, end := w.execute(a, engine, dir)
+	free()
+	reaped()
+	end.usage.BytesIn = bytesIn
+	w.store(a, dir, outcome, &end)
+	return end
+}
+
+// execute runs the engine's command and judges how it ended. The files of a successful end are not stored yet.
+func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir) (sandbox.Outcome, ending) {
+	command, err := engine.Command(a.order.Shard, dir)
+	if err != nil {
+		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID", "the engine could not describe its command")}.logged(a.log, err)
+	}
+	started := time.Now().UTC()
+	a.setPhase(queue.Running)
+	event := a.event(w.id, ending{})
+	event.Kind, event.Pickup = queue.Started, started.Sub(a.order.CommittedAt)
+	w.outbox.add(event)
+	a.log.Info("engine starts", "engine", a.order.Engine, "shard", a.order.Shard.Name)
+	outcome, err := w.Runner.Run(a.ctx, sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs}, a.follow(engine))
+	usage := queue.Usage{CPUMicroseconds: outcome.Usage.CPUMicroseconds, WallMs: outcome.Usage.Wall.Milliseconds(),
+		PeakMemoryBytes: outcome.Usage.PeakMemoryBytes, StartedAt: started, FinishedAt: time.Now().UTC()}
+	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms", usage.WallMs)
+	if err != nil {
+		return outcome, ending{failure: systemFailure("SANDBOX_FAILED", "the engine could not be run on this worker"), usage: usage}.logged(a.log, err)
+	}
+	end := judge(engine, a.order.Shard, dir, outcome)
+	if outcome.Reason == sandbox.Cancelled {
+		end = a.interrupted()
+	}
+	end.usage = usage
+	return outcome, end
+}
+
+// judge turns the end of a process into the end of its attempt. Only a clean exit with complete outputs is a success.
+func judge(engine engines.Engine, shard engines.Shard, dir engines.Dir, outcome sandbox.Outcome) ending {
+	name := engine.Spec().Title
+	switch outcome.Reason {
+	case sandbox.TimedOut:
+		return ending{failure: &engines.Failure{Class: engines.Timeout, Code: "TIME_LIMIT", Message: fmt.Sprintf("%s did not end within %s", name, shard.Needs.TimeLimit)}}
+	case sandbox.OutOfMemory:
+		return ending{failure: &engines.Failure{Class: engines.Executor, Code: "OUT_OF_MEMORY", Message: fmt.Sprintf("%s needed more than %d MiB of memory", name, shard.Needs.MemoryBytes>>20)}}
+	}
+	if _, refused, err := sandbox.Outputs(dir); err != nil || len(refused) > 0 {
+		return ending{failure: &engines.Failure{Class: engines.Executor, Code: "OUTPUT_UNSAFE", Message: name + " wrote something other than plain files"}}
+	}
+	if outcome.Reason == sandbox.Killed || outcome.ExitCode != 0 {
+		return ending{failure: explain(engine, shard, dir, outcome)}
+	}
+	result, err := engine.Collect(shard, dir)
+	var failure *engines.Failure
+	switch {
+	case errors.As(err, &failure):
+		return ending{failure: failure}
+	case err != nil:
+		return ending{failure: &engines.Failure{Class: engines.Executor, Code: "OUTPUT_INVALID", Message: fmt.Sprintf("%s ended well but its output is not usable: %v", name, err)}}
+	}
+	out := &queue.Result{Summary: result.Summary, Failures: result.Failures, Programs: result.Programs}
+	for _, artifact := range result.Artifacts {
+		out.Artifacts = append(out.Artifacts, queue.StoredArtifact{Artifact: artifact})
+	}
+	return ending{result: out}
+}
+
+// explain asks the engine why its process failed, and falls back on the exit code.
+func explain(engine engines.Engine, shard engines.Shard, dir engines.Dir, outcome sandbox.Outcome) *engines.Failure {
+	if e, ok := engine.(engines.Explainer); ok {
+		if failure := e.Explain(shard, dir, outcome.ExitCode, outcome.LogTail); failure != nil {
+			return failure
+		}
+	}
+	return &engines.Failure{Class: engines.Executor, Code: "ENGINE_FAILED",
+		Message: fmt.Sprintf("%s ended with exit code %d; its log tells more", engine.Spec().Title, outcome.ExitCode)}
+}
+
+// follow reads progress from the engine's lines.
+func (a *attempt) follow(engine engines.Engine) func(string) {
+	progresser, ok := engine.(engines.Progresser)
+	if !ok {
+		return nil
+	}
+	return func(line string) {
+		fraction, message, ok := progresser.Progress(line)
+		if !ok {
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.progress, a.message = min(max(fraction, 0), 1), message
+	}
+}
+
+// stop ends the attempt, wherever it is. Only the first cause counts.
+func (a *attempt) stop(cause error) { a.cancel(cause) }
+
+// interrupted is the end of an attempt whose context was cancelled: a cancel when the scheduler asked for it, otherwise a
+// fault of the system, to be tried again elsewhere.
+func (a *attempt) interrupted() ending {
+	if errors.Is(context.Cause(a.ctx), errStopped) {
+		return ending{cancelled: true}
+	}
+	return ending{failure: systemFailure("WORKER_DRAINED", "the worker was shut down before the task had ended")}
+}
+
+// unlessInterrupted returns the ending, or that of an interruption when the context was the reason for it.
+func (a *attempt) unlessInterrupted(e ending) ending {
+	if a.ctx.Err() == nil {
+		return e
+	}
+	interrupted := a.interrupted()
+	interrupted.usage = e.usage
+	return interrupted
+}
+
+func (a *attempt) setPhase(phase queue.Phase) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.phase = phase
+}
+
+// held is the attempt as the heartbeat tells it.
+func (a *attempt) held() queue.Held {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return queue.Held{Ref: a.order.Ref(), JobID: a.order.JobID, Phase: a.phase, Progress: a.progress, Message: a.message}
+}
+
+// event reports an ending.
+func (a *attempt) event(workerID string, end ending) queue.Event {
+	event := queue.Event{ID: id.New("evt_"), Ref: a.order.Ref(), JobID: a.order.JobID, WorkerID: workerID, Engine: a.order.Engine,
+		At: time.Now().UTC(), Usage: end.usage, Logs: end.logs}
+	switch {
+	case end.cancelled:
+		event.Kind = queue.Cancelled
+	case end.failure != nil:
+		event.Kind, event.Failure = queue.Failed, end.failure
+	default:
+		event.Kind, event.Result = queue.Succeeded, end.result
+	}
+	return event
+}
+
+func systemFailure(code, format string, args ...any) *engines.Failure {
+	return &engines.Failure{Class: engines.System, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// logged logs the cause of a failure whose message to the job's owner must not hold it.
+func (e ending) logged(log *slog.Logger, cause error) ending {
+	log.Error("attempt failed", "code", e.failure.Code, "error", cause)
+	return e
+}

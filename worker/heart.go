@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// heartPoll is how often a draining worker looks whether it may leave.
+const heartPoll = 50 * time.Millisecond
+
+// heartLoop shows that the worker lives, learns what has been committed and what must stop.
+func (w *Worker) heartLoop(ctx context.Context) {
+	ticker := time.NewTicker(queue.HeartbeatInterval)
+	defer ticker.Stop()
+	failing := false
+	for seq := int64(1); ; seq++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, err := w.beat(ctx, seq)
+		if err != nil && ctx.Err() == nil && !failing {
+			w.Log.Warn("heartbeat not sent; engines go on", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+// beat sends one heartbeat and acts on the answer. It returns the number of live workers.
+func (w *Worker) beat(ctx context.Context, seq int64) (int, error) {
+	orders, err := w.Queue.Beat(ctx, w.heartbeat(seq))
+	if err != nil {
+		return 0, err
+	}
+	w.outbox.acknowledged(orders.Acked)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref := range orders.Stop {
+		if a := w.held[ref]; a != nil {
+			a.stop(errStopped)
+		}
+	}
+	return orders.Workers, nil
+}
+
+func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
+	hb := queue.Heartbeat{
+		WorkerID: w.id, Seq: seq, Host: hostName(), PID: os.Getpid(), Version: w.Version, Queues: w.queues(), Slots: w.Slots,
+		Sandbox: w.Runner.Describe().String(), Programs: map[string]map[string]string{}, StartedAt: w.started,
+	}
+	for _, offer := range w.Offered {
+		hb.Programs[offer.Engine] = offer.Programs
+	}
+	reporting := w.outbox.refs()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	hb.Draining = w.draining
+	for ref, a := range w.held {
+		hb.Held = append(hb.Held, a.held())
+		delete(reporting, ref)
+	}
+	for ref, jobID := range reporting {
+		hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: jobID, Phase: queue.Reporting, Progress: 1})
+	}
+	return hb
+}

@@ -1,0 +1,145 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+const (
+	// resendAfter is how long an event waits for its acknowledgement before the stream is asked whether it is still there.
+	resendAfter = 3 * time.Second
+	// flushInterval is how often unsent events are tried again while Redis is away.
+	flushInterval = 500 * time.Millisecond
+)
+
+// outbox keeps every report until the scheduler has committed it, and sends it again when Redis lost it. It is bounded by the
+// attempts that this worker has run and not yet had acknowledged.
+type outbox struct {
+	queue *queue.Queue
+	log   *slog.Logger
+	wake  chan struct{}
+
+	mu      sync.Mutex
+	pending []*report // in the order in which they were made
+}
+
+// report is an event on its way. place is where it lies in the stream, "" until it has been sent.
+type report struct {
+	event  queue.Event
+	place  string
+	sentAt time.Time
+}
+
+func newOutbox(q *queue.Queue, log *slog.Logger) *outbox {
+	return &outbox{queue: q, log: log, wake: make(chan struct{}, 1)}
+}
+
+// add takes responsibility for an event. It never blocks on Redis.
+func (o *outbox) add(event queue.Event) {
+	o.mu.Lock()
+	o.pending = append(o.pending, &report{event: event})
+	o.mu.Unlock()
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// acknowledged drops the events that the scheduler has committed.
+func (o *outbox) acknowledged(ids []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pending = slices.DeleteFunc(o.pending, func(r *report) bool { return slices.Contains(ids, r.event.ID) })
+}
+
+// refs are the attempts with unacknowledged events.
+func (o *outbox) refs() map[queue.Ref]string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := make(map[queue.Ref]string, len(o.pending))
+	for _, r := range o.pending {
+		out[r.event.Ref] = r.event.JobID
+	}
+	return out
+}
+
+// empty reports whether everything has been acknowledged.
+func (o *outbox) empty() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.pending) == 0
+}
+
+// run sends events until the context ends.
+func (o *outbox) run(ctx context.Context) {
+	ticker := time.NewTicker(flushInterval)
+	defer ticker.Stop()
+	failing := false
+	for {
+		err := o.flush(ctx)
+		if err != nil && ctx.Err() == nil && !failing {
+			o.log.Warn("reports wait for Redis", "error", err)
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.wake:
+		case <-ticker.C:
+		}
+	}
+}
+
+// flush sends what has not been sent, and again what the stream has lost.
+func (o *outbox) flush(ctx context.Context) error {
+	var due []*report
+	for _, r := range o.snapshot() {
+		lost, err := o.lost(ctx, r)
+		if err != nil {
+			return err
+		}
+		if lost {
+			due = append(due, r)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	events := make([]queue.Event, len(due))
+	for i, r := range due {
+		events[i] = r.event
+	}
+	places, err := o.queue.Report(ctx, events)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, r := range due {
+		r.place, r.sentAt = places[i], time.Now()
+	}
+	return nil
+}
+
+func (o *outbox) snapshot() []*report {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.pending)
+}
+
+// lost reports whether an event must be sent (again). Only run changes place and sentAt, so reading them here is safe.
+func (o *outbox) lost(ctx context.Context, r *report) (bool, error) {
+	if r.place == "" {
+		return true, nil
+	}
+	if time.Since(r.sentAt) < resendAfter {
+		return false, nil
+	}
+	there, err := o.queue.StillThere(ctx, r.place)
+	return !there, err
+}

@@ -1,0 +1,175 @@
+// Package worker runs tasks: it claims work orders, stages their inputs, runs the engine's command in the sandbox, meters it,
+// follows its progress, stores its outputs and reports how it ended. It holds no database credential; Redis and the object
+// store are all it reaches. It decides nothing about jobs: the scheduler does.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/worker/sandbox"
+)
+
+const (
+	// DefaultDrainGrace is how long running attempts may go on after a worker was asked to stop.
+	DefaultDrainGrace = 20 * time.Second
+	// farewellGrace bounds how long a stopping worker waits for its last reports to be committed.
+	farewellGrace = 10 * time.Second
+)
+
+// Config is what one worker process is given.
+type Config struct {
+	Queue   *queue.Queue
+	Objects *object.Store
+	Engines *engines.Registry
+	Runner  *sandbox.Runner
+	// Offered are the engines that this machine can run, as Inspect found them.
+	Offered    []Offer
+	Slots      int    // processor cores that engines may keep busy
+	ScratchDir string // attempts live in directories below it
+	Version    string
+	DrainGrace time.Duration
+	Log        *slog.Logger
+}
+
+// Worker runs attempts. Make one with New and call Run once.
+type Worker struct {
+	Config
+	id      string
+	started time.Time
+	slots   *semaphore.Weighted
+	outbox  *outbox
+	scratch *scratch
+
+	mu       sync.Mutex
+	held     map[queue.Ref]*attempt
+	draining bool
+	attempts sync.WaitGroup
+}
+
+// New prepares a worker; it claims nothing yet. It removes what dead workers left in the scratch directory.
+func New(cfg Config) (*Worker, error) {
+	if len(cfg.Offered) == 0 {
+		return nil, errors.New("this machine can run no engine; `molfabric doctor` tells why")
+	}
+	if cfg.Slots < 1 {
+		return nil, fmt.Errorf("slots: %d, need at least 1", cfg.Slots)
+	}
+	if cfg.DrainGrace == 0 {
+		cfg.DrainGrace = DefaultDrainGrace
+	}
+	workerID := id.New("wrk_")
+	cfg.Log = cfg.Log.With("worker", workerID)
+	scratch, err := openScratch(cfg.ScratchDir, workerID, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	return &Worker{
+		Config: cfg, id: workerID, started: time.Now().UTC(), scratch: scratch,
+		slots: semaphore.NewWeighted(int64(cfg.Slots)), outbox: newOutbox(cfg.Queue, cfg.Log), held: map[queue.Ref]*attempt{},
+	}, nil
+}
+
+// ID is the worker's name in heartbeats and records; every process has a new one.
+func (w *Worker) ID() string { return w.id }
+
+// Run claims and runs work orders until the context ends, then drains: nothing new is claimed, running attempts get
+// DrainGrace to finish, and what is left is given back to the scheduler. It returns when all processes have ended and
+// all reports are committed, or cannot be.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.scratch.close()
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	fleet, err := w.beat(background, 0)
+	if err != nil {
+		return fmt.Errorf("say hello to the fleet: %w", err)
+	}
+	var loops sync.WaitGroup
+	loops.Go(func() { w.heartLoop(background) })
+	loops.Go(func() { w.outbox.run(background) })
+	consumer, err := w.Queue.Consume(w.queues(), w.Slots, queue.PollInterval(fleet), w.Log, func(order queue.WorkOrder) { w.handle(background, order) })
+	if err != nil {
+		stop()
+		loops.Wait()
+		return err
+	}
+	w.Log.Info("worker ready", "slots", w.Slots, "queues", w.queues(), "sandbox", w.Runner.Describe())
+	<-ctx.Done()
+	consumer.Stop()
+	w.drain(background)
+	consumer.Close()
+	stop()
+	loops.Wait()
+	return nil
+}
+
+// drain waits for running attempts, ends those that take too long, waits for the last acknowledgements and says goodbye.
+func (w *Worker) drain(ctx context.Context) {
+	w.mu.Lock()
+	w.draining = true
+	running := len(w.held)
+	w.mu.Unlock()
+	w.Log.Info("worker drains", "running", running, "grace", w.DrainGrace)
+	done := make(chan struct{})
+	go func() { w.attempts.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(w.DrainGrace):
+		w.stopAll(errDrained)
+		<-done
+	}
+	deadline := time.Now().Add(farewellGrace)
+	for !w.outbox.empty() && time.Now().Before(deadline) {
+		wait(ctx, heartPoll)
+	}
+	if !w.outbox.empty() {
+		w.Log.Warn("worker leaves with reports that nobody has committed; their tasks will be run again")
+	}
+	if err := w.Queue.Forget(ctx, w.id); err != nil {
+		w.Log.Debug("goodbye not sent", "error", err)
+	}
+}
+
+func (w *Worker) stopAll(cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.held {
+		a.stop(cause)
+	}
+}
+
+func (w *Worker) queues() []string {
+	names := make([]string, len(w.Offered))
+	for i, offer := range w.Offered {
+		names[i] = queue.Name(offer.Hardware, offer.Engine)
+	}
+	return names
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return name
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
