@@ -104,7 +104,7 @@ func New(deps Deps) (*Server, error) {
 
 	operations := humafiber.NewV2WithGroup(app, recordingRouter{app.Group(prefix), routes}, humaConfig(deps.Config.Version))
 	guard := &guard{
-		api: operations, edge: edge, keys: keyring, sessions: signIn, limiter: limiter, limits: deps.Config.Limits,
+		api: operations, edge: edge, keys: keyring, sessions: signIn, limits: deps.Config.Limits,
 		origins: deps.Config.Origins,
 	}
 	bodies := newBodyGate(operations)

@@ -214,6 +214,8 @@ type hand struct {
 	held map[queue.Ref]queue.WorkOrder
 	stop chan struct{}
 	done chan struct{}
+
+	consumer *queue.Consumer
 	// behave answers an order with the event to report, or nil to keep it for the test.
 	behave func(queue.WorkOrder) *queue.Event
 }
@@ -227,11 +229,11 @@ func (f *fabric) hire(slots int, behave func(queue.WorkOrder) *queue.Event) *han
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	h.consumer = consumer
 	go h.beat(slots)
 	f.t.Cleanup(func() {
-		consumer.Stop()
-		consumer.Close()
 		h.kill()
+		consumer.Close()
 	})
 	return h
 }
@@ -286,13 +288,14 @@ func (h *hand) beat(slots int) {
 	}
 }
 
-// kill silences the worker, as kill -9 does. What it holds stays held.
+// kill silences the worker, as kill -9 does: it claims nothing more and its heart stops.
 func (h *hand) kill() {
 	h.mu.Lock()
 	select {
 	case <-h.stop:
 	default:
 		close(h.stop)
+		h.consumer.Stop()
 	}
 	h.mu.Unlock()
 	<-h.done

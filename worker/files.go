@@ -2,8 +2,6 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -48,7 +46,8 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 		return 0, systemFailure("SCRATCH_UNAVAILABLE", "the worker has no room to work in")
 	}
 	err := retryStore(a.ctx, func() error {
-		return w.Objects.GetFile(a.ctx, input.Object.StorageKey, path, input.Object.SHA256, input.Object.ByteSize)
+		_, err := w.Objects.GetFile(a.ctx, input.Object.StorageKey, path, input.Object.SHA256, input.Object.ByteSize)
+		return err
 	})
 	var mismatch *object.MismatchError
 	switch {
@@ -117,20 +116,16 @@ func (w *Worker) storeFile(ctx context.Context, a *attempt, artifact engines.Art
 		return queue.StoredArtifact{}, err
 	}
 	defer file.Close()
-	digest := sha256.New()
-	size, err := io.Copy(digest, file)
-	if err != nil {
-		return queue.StoredArtifact{}, fmt.Errorf("read %s: %w", artifact.Name, err)
-	}
-	stored := queue.StoredArtifact{Artifact: artifact, Object: engines.Object{
-		StorageKey: a.order.OutputPrefix + artifact.Name, SHA256: hex.EncodeToString(digest.Sum(nil)), ByteSize: size}}
+	key := a.order.OutputPrefix + artifact.Name
+	var info object.Info
 	err = retryStore(ctx, func() error {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		return w.Objects.Put(ctx, stored.StorageKey, file, size, artifact.MediaType, stored.SHA256)
+		info, err = w.Objects.Put(ctx, key, file, artifact.MediaType, "")
+		return err
 	})
-	return stored, err
+	return queue.StoredArtifact{Artifact: artifact, Object: engines.Object{StorageKey: key, SHA256: info.SHA256, ByteSize: info.ByteSize}}, err
 }
 
 // retryStore repeats do while the object store is away.

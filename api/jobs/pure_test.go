@@ -18,7 +18,9 @@ import (
 
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	docking := func(key string) *DockingRequest { return &DockingRequest{RequestID: "r", RunID: "r", IdempotencyKey: key} }
+	docking := func(key string) *DockingRequest {
+		return &DockingRequest{RequestID: "r", RunID: "r", IdempotencyKey: key}
+	}
 	for _, c := range []struct {
 		name, header string
 		body         SubmitRequest

@@ -2,9 +2,6 @@ package uploads
 
 import "time"
 
-// MaxUploadBytes bounds one presigned PUT: S3 takes at most 5 GiB in a single request; larger files need the multipart flow.
-const MaxUploadBytes = 5 << 30
-
 // urlLifetime is how long an upload URL is good (specification §8).
 const urlLifetime = time.Hour
 

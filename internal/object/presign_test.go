@@ -155,10 +155,10 @@ func TestPresignedURLsExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the URL to expire", func() bool {
-		status, _, _ := send(t, http.MethodGet, read, "", nil)
-		return status == http.StatusForbidden
+		status, text, _ := send(t, http.MethodGet, read, "", nil)
+		return status == http.StatusForbidden && strings.Contains(text, "expired")
 	})
-	if status, text, _ := send(t, http.MethodPut, write, "x", headers); status != http.StatusForbidden {
+	if status, text, _ := send(t, http.MethodPut, write, "x", headers); status != http.StatusForbidden || !strings.Contains(text, "expired") {
 		t.Errorf("PUT with an expired URL = %d %s, want 403", status, text)
 	}
 }
