@@ -145,6 +145,9 @@ func methodsOf(item *huma.PathItem) map[string]*huma.Operation {
 // listed in Operation.Errors stays.
 func describeErrors(document *huma.OpenAPI, op *huma.Operation) {
 	rule := access.RuleOf(op)
+	if op.Security == nil && !rule.Public { // an operation without a rule: say what the guard does
+		op.Security = access.Guarded(*op, rule).Security
+	}
 	delete(op.Responses, "default")
 	for _, automatic := range []int{http.StatusUnprocessableEntity, http.StatusInternalServerError} {
 		if !slices.Contains(listed(op), automatic) {

@@ -57,6 +57,7 @@ type edge struct {
 	limiter *throttle.Limiter
 	metrics *metrics
 	routes  *routeTable
+	running inFlight
 }
 
 func (e *edge) mount(app *fiber.App) {
@@ -72,6 +73,8 @@ func (e *edge) mount(app *fiber.App) {
 
 // serve gives the request its id, logger and context, turns errors and panics into answers, and records what came of it.
 func (e *edge) serve(c *fiber.Ctx) error {
+	e.running.enter()
+	defer e.running.leave()
 	started := e.now()
 	requestID := c.Get(fiber.HeaderXRequestID)
 	if !saneRequestID.MatchString(requestID) {
@@ -121,7 +124,7 @@ func (e *edge) record(c *fiber.Ctx, requestID string, took time.Duration) {
 	caller := access.From(c.UserContext())
 	e.log.Log(c.UserContext(), level, "request", "method", c.Method(), "route", route, "status", status,
 		"duration_ms", took.Milliseconds(), "request_id", requestID, "account_id", caller.AccountID, "key_id", caller.KeyID,
-		"address", e.address(c))
+		"address", e.address(c).String())
 }
 
 // route refuses, inside the API's prefix, what cannot be an operation: broken addresses, unknown ones, wrong methods.
@@ -161,7 +164,15 @@ func (e *edge) limitAddress(c *fiber.Ctx) error {
 }
 
 func (e *edge) takeAddress(c *fiber.Ctx) error {
-	return e.take(c, "address:"+e.address(c), e.config.Limits.Address)
+	return e.take(c, "address:"+network(e.address(c)), e.config.Limits.Address)
+}
+
+// network is what an address is counted as: of IPv6, where everybody has a /64 to choose from, the whole /64.
+func network(address netip.Addr) string {
+	if address.Is6() {
+		return netip.PrefixFrom(address, 64).Masked().String()
+	}
+	return address.String()
 }
 
 // take counts the request under key, writes the rate-limit headers and returns an error when the limit is passed.
@@ -178,10 +189,10 @@ func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
 
 // address is the caller's network address. Behind trusted proxies it is the last address in X-Forwarded-For that is not one
 // of them: everything before it can be made up.
-func (e *edge) address(c *fiber.Ctx) string {
+func (e *edge) address(c *fiber.Ctx) netip.Addr {
 	peer := addrOf(c.Context().RemoteAddr())
 	if !e.trusted(peer) {
-		return peer.String()
+		return peer
 	}
 	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
 	for i := len(hops) - 1; i >= 0; i-- {
@@ -193,7 +204,7 @@ func (e *edge) address(c *fiber.Ctx) string {
 			break
 		}
 	}
-	return peer.String()
+	return peer
 }
 
 func (e *edge) trusted(address netip.Addr) bool {

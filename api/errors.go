@@ -154,6 +154,8 @@ func unavailable(err error) bool {
 		return true
 	case errors.As(err, &network):
 		return true
+	case strings.Contains(err.Error(), "sql: database is closed"): // database/sql exports no value for it
+		return true
 	default:
 		return redis.HasErrorPrefix(err, "LOADING") || redis.HasErrorPrefix(err, "MASTERDOWN")
 	}

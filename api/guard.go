@@ -37,7 +37,7 @@ func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	inner := access.With(ctx.Context(), caller)
-	next(huma.WithContext(ctx, access.WithAddress(inner, g.edge.address(c))))
+	next(huma.WithContext(ctx, access.WithAddress(inner, g.edge.address(c).String())))
 }
 
 // judge returns the caller, or why the request stops here.

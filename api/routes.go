@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,7 +31,8 @@ func (t *routeTable) add(method, template string) {
 			return
 		}
 	}
-	t.routes = append(t.routes, route{template: template, segments: segments, methods: []string{method}})
+	shown := parameter.ReplaceAllString(template, "{$1}")
+	t.routes = append(t.routes, route{template: shown, segments: segments, methods: []string{method}})
 }
 
 // find returns the template that fits the path best, with its methods, or "".
@@ -69,6 +71,9 @@ func (r *route) literalBefore(other *route) bool {
 	}
 	return false
 }
+
+// parameter is a parameter of a Fiber route; documents and metrics write it in braces.
+var parameter = regexp.MustCompile(`:([^/]+)`)
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, ":") }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ type Config struct {
 // Server is the front door. It is safe for concurrent use.
 type Server struct {
 	app      *fiber.App
-	log      *slog.Logger
+	edge     *edge
 	document []byte
 	stop     context.CancelFunc
 }
@@ -116,7 +117,7 @@ func New(deps Deps) (*Server, error) {
 		register(operations)
 	}
 
-	server := &Server{app: app, log: deps.Log, stop: stop}
+	server := &Server{app: app, edge: edge, stop: stop}
 	registerDocument(operations, func() []byte { return server.document })
 	document, err := finish(operations.OpenAPI())
 	if err != nil {
@@ -139,6 +140,11 @@ func (d *Deps) check() error {
 	case len(d.Config.KeySecret) < minSecretBytes:
 		return fmt.Errorf("api: the key secret needs at least %d bytes", minSecretBytes)
 	}
+	for _, origin := range d.Config.Origins {
+		if parsed, err := url.Parse(origin); err != nil || parsed.Host == "" || origin != parsed.Scheme+"://"+parsed.Host {
+			return fmt.Errorf("api: origin %q: want the form https://app.example.org", origin)
+		}
+	}
 	defaults := DefaultLimits()
 	for _, one := range []struct{ given, otherwise *throttle.Limit }{
 		{&d.Config.Limits.Credential, &defaults.Credential},
@@ -160,10 +166,14 @@ func (s *Server) Serve(ln net.Listener) error {
 	return s.app.Listener(lingering{ln})
 }
 
-// Shutdown ends event streams, lets running requests finish until ctx is done, and closes the listener.
+// Shutdown takes no more connections, lets running requests finish, then ends event streams and closes what is left; all of
+// it until ctx is done. It may be called again.
 func (s *Server) Shutdown(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- s.app.ShutdownWithContext(ctx) }()
+	s.edge.running.wait(ctx)
 	s.stop()
-	if err := s.app.ShutdownWithContext(ctx); err != nil {
+	if err := <-closed; err != nil {
 		return fmt.Errorf("shut the front door: %w", err)
 	}
 	return nil

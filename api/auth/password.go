@@ -7,8 +7,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // The cost of one password, the first choice of the OWASP password storage cheat sheet for argon2id.
@@ -20,6 +23,8 @@ const (
 	argonDigestSize = 32
 	// argonAtOnce bounds memory (19 MiB each) and cores that sign-in can take from everything else.
 	argonAtOnce = 2
+	// argonWait bounds the queue before it: whoever waits longer is asked to come back.
+	argonWait = 5 * time.Second
 )
 
 // hasher turns passwords into argon2id's text form ("$argon2id$v=19$m=…,t=…,p=…$salt$digest") and compares them.
@@ -61,9 +66,13 @@ func (h *hasher) matches(ctx context.Context, password, stored string) (bool, er
 }
 
 func (h *hasher) digest(ctx context.Context, password string, salt []byte) ([]byte, error) {
+	wait := time.NewTimer(argonWait)
+	defer wait.Stop()
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
+	case <-wait.C:
+		return nil, fault.New(fault.ProviderUnavailable, "too many people sign in at this moment: try again")
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait to hash a password: %w", ctx.Err())
 	}

@@ -52,11 +52,18 @@ type (
 	}
 	// TaskEvent is a change of one task's state.
 	TaskEvent struct {
-		TaskIndex int    `json:"taskIndex" doc:"Position of the task in the job."`
-		Stage     string `json:"stage"`
-		Name      string `json:"name"`
-		Status    string `json:"status" enum:"PENDING,QUEUED,RUNNING,SUCCEEDED,FAILED,CANCELLED"`
-		Attempt   int    `json:"attempt"`
+		TaskIndex int        `json:"taskIndex" doc:"Position of the task in the job."`
+		Stage     string     `json:"stage"`
+		Name      string     `json:"name"`
+		Status    string     `json:"status" enum:"PENDING,QUEUED,RUNNING,SUCCEEDED,FAILED,CANCELLED"`
+		Attempt   int        `json:"attempt"`
+		Error     *TaskError `json:"error,omitempty" doc:"Why the task failed."`
+	}
+	// TaskError is why a task failed.
+	TaskError struct {
+		Class   string `json:"class" doc:"Who is at fault; one of the failure classes."`
+		Code    string `json:"code" doc:"Machine-readable reason."`
+		Message string `json:"message" doc:"What was wrong, and the next step."`
 	}
 )
 

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,10 +22,10 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, post("estimate-job", "/v1/jobs/estimate", "Price a job", estimateText,
 		access.Rule{MaxBody: MaxBodyBytes}, http.StatusUnprocessableEntity), s.estimate)
 	huma.Register(api, get("list-jobs", "/v1/jobs", "List jobs", listText), s.list)
-	huma.Register(api, get("get-job", "/v1/jobs/{id}", "Read a job", jobText), s.job)
-	huma.Register(api, get("get-job-status", "/v1/jobs/{id}/status", "Read a job's status", jobText), s.job)
+	huma.Register(api, readOperation("get-job", "/v1/jobs/{id}", "Read a job"), s.job)
+	huma.Register(api, readOperation("get-job-status", "/v1/jobs/{id}/status", "Read a job's status"), s.job)
 	huma.Register(api, get("get-job-outputs", "/v1/jobs/{id}/outputs", "List a job's files", outputsText), s.outputs)
-	huma.Register(api, cancelOperation(), s.cancel)
+	huma.Register(api, cancelOperation(api), s.cancel)
 	huma.Register(api, eventsOperation(api), s.events)
 }
 
@@ -39,7 +40,7 @@ const (
 )
 
 type submitInput struct {
-	IdempotencyKey string `header:"Idempotency-Key" doc:"8 to 255 characters. The same key with the same request answers as the first time."`
+	IdempotencyKey string `header:"Idempotency-Key" minLength:"8" maxLength:"255" doc:"The same key with the same request answers as the first time."`
 	Body           SubmitRequest
 }
 
@@ -162,8 +163,20 @@ func post(id, path, summary, text string, rule access.Rule, errors ...int) huma.
 	}, rule)
 }
 
-func cancelOperation() huma.Operation {
+func readOperation(id, path, summary string) huma.Operation {
+	op := get(id, path, summary, jobText)
+	op.Responses = map[string]*huma.Response{"304": {Description: "The job is as the ETag in If-None-Match says."}}
+	return op
+}
+
+func cancelOperation(api huma.API) huma.Operation {
 	op := post("cancel-job", "/v1/jobs/{id}/cancel", "Cancel a job", cancelText, access.Rule{Scope: access.JobsWrite}, http.StatusConflict)
 	op.DefaultStatus = http.StatusAccepted
+	op.Responses = map[string]*huma.Response{"200": {
+		Description: "The job was being cancelled, or had been, before this call.",
+		Content: map[string]*huma.MediaType{
+			"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[CancelResponse](), true, "")},
+		},
+	}}
 	return op
 }

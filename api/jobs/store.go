@@ -17,9 +17,9 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// maxQueuePosition bounds the count of tasks that wait ahead of a job: a person wants to know whether it is ten or
-// thousands, and the count reads every one of them.
-const maxQueuePosition = 10_000
+// maxQueuePosition bounds the waiting tasks that are looked at for a job's place in the queue: a person wants to know whether
+// it is ten or thousands, and a page of a hundred waiting jobs looks a hundred times.
+const maxQueuePosition = 2000
 
 // store reads the tables that the scheduler writes; it changes nothing. Every query names the account, so that another
 // tenant's job is as if absent.
@@ -97,14 +97,14 @@ LEFT JOIN LATERAL (
 ) r ON true
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks_ahead FROM (
-        SELECT 1 FROM tasks mine, LATERAL (
-            SELECT 1 FROM tasks other
-            WHERE other.queue = mine.queue AND other.status = 'PENDING' AND other.ready AND other.job_id <> j.id
-              AND (other.priority > mine.priority OR (other.priority = mine.priority AND other.id < mine.id))
+        SELECT mine.priority AS my_priority, mine.id AS my_id, other.priority, other.id FROM tasks mine, LATERAL (
+            SELECT priority, id FROM tasks
+            WHERE queue = mine.queue AND status = 'PENDING' AND ready AND job_id <> j.id
             LIMIT $2
-        ) ahead
+        ) other
         WHERE mine.job_id = j.id AND mine.ordinal = 0 AND mine.status = 'PENDING' AND j.status IN ('SUBMITTED', 'QUEUED')
-    ) counted
+    ) waiting
+    WHERE priority > my_priority OR (priority = my_priority AND id < my_id)
 ) a
 ORDER BY j.created_at DESC, j.id DESC`
 

@@ -57,7 +57,7 @@ type TaskCounts struct {
 // Queue is the place of a job that has not started.
 type Queue struct {
 	_                struct{}   `nullable:"true"`
-	Position         int        `json:"position" minimum:"0" maximum:"10000" doc:"Tasks that wait ahead of this job's first, at most 10,000 of them counted. Fair sharing between accounts may serve it earlier."`
+	Position         int        `json:"position" minimum:"0" maximum:"2000" doc:"Tasks that wait ahead of this job's first, among at most 2,000 that are looked at. Fair sharing between accounts may serve it earlier."`
 	EstimatedStartAt *time.Time `json:"estimatedStartAt" doc:"Expected start; null when unknown."`
 }
 

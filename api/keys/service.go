@@ -39,8 +39,9 @@ type Service struct {
 	log    *slog.Logger
 	clock  func() time.Time
 
-	mu     sync.Mutex
-	cached map[[sha256.Size]byte]verified
+	mu          sync.Mutex
+	revocations int // counts forget, so that no look-up that began before it is remembered after it
+	cached      map[[sha256.Size]byte]verified
 }
 
 type verified struct {
@@ -104,7 +105,8 @@ func (s *Service) Verify(ctx context.Context, key string) (access.Principal, err
 		return access.Principal{}, unauthorized()
 	}
 	sealed, now := seal(s.secret, key), s.now()
-	if caller, ok := s.remembered(sealed, now); ok {
+	caller, ok, revocations := s.remembered(sealed, now)
+	if ok {
 		return caller, nil
 	}
 	row, err := selectValid(ctx, s.db, sealed[:], now)
@@ -119,23 +121,26 @@ func (s *Service) Verify(ctx context.Context, key string) (access.Principal, err
 			return access.Principal{}, err
 		}
 	}
-	caller := access.Principal{
+	caller = access.Principal{
 		AccountID: row.AccountID, Plan: row.Plan, KeyID: row.ID, Environment: row.Environment, Scopes: row.Scopes,
 	}
-	s.remember(sealed, caller, now)
+	s.remember(sealed, caller, now, revocations)
 	return caller, nil
 }
 
-func (s *Service) remembered(sealed [sha256.Size]byte, now time.Time) (access.Principal, bool) {
+func (s *Service) remembered(sealed [sha256.Size]byte, now time.Time) (caller access.Principal, ok bool, revocations int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	entry, ok := s.cached[sealed]
-	return entry.caller, ok && now.Before(entry.until)
+	return entry.caller, ok && now.Before(entry.until), s.revocations
 }
 
-func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, now time.Time) {
+func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, now time.Time, revocations int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.revocations != revocations {
+		return
+	}
 	if len(s.cached) >= maxCached {
 		clear(s.cached)
 	}
@@ -146,6 +151,7 @@ func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, no
 func (s *Service) forget(keyID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.revocations++
 	for sealed, entry := range s.cached {
 		if entry.caller.KeyID == keyID {
 			delete(s.cached, sealed)

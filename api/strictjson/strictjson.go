@@ -16,6 +16,9 @@ const (
 	// MaxDepth bounds nesting: the deepest legal request has about ten levels, and every level costs stack in each decoder
 	// that reads the body afterwards.
 	MaxDepth = 64
+	// MaxValues bounds how many values a body holds: decoded, each takes some hundred bytes. The largest legal library of
+	// ligands has a sixth of it.
+	MaxValues = 2_000_000
 	// maxNameChars bounds how much of a member's name a message repeats.
 	maxNameChars = 64
 	// plainNumberBytes is a length below which a literal without exponent cannot leave the range of float64.
@@ -59,6 +62,7 @@ func Check(raw []byte) (hasNull bool, err error) {
 type scanner struct {
 	raw     []byte
 	at      int
+	values  int
 	hasNull bool
 	path    []segment
 }
@@ -74,6 +78,9 @@ func (s *scanner) value(depth int) error {
 	s.space()
 	if s.at >= len(s.raw) {
 		return s.refuse("the JSON ends too early")
+	}
+	if s.values++; s.values > MaxValues {
+		return s.refuse(fmt.Sprintf("the body holds more than %d values", MaxValues))
 	}
 	switch c := s.raw[s.at]; {
 	case c == '{' || c == '[':

@@ -30,13 +30,14 @@ func TestCheckRefuses(t *testing.T) {
 		{"nul", `{"a":"\u0000"}`, "a: the character U+0000 is not allowed (line 1, column 7)"},
 		{"lone surrogate", `{"a":"\ud800x"}`, "a: half of a surrogate pair is not a character (line 1, column 7)"},
 		{"not UTF-8", "{\"a\":\"\xff\"}", "the body is not UTF-8 (line 1, column 7)"},
+		{"too many", "[" + strings.Repeat("0,", strictjson.MaxValues) + "0]", "the body holds more than 2000000 values (line 1, column 4000000)"},
 		{"too deep", deep, "nesting is deeper than 64 levels (line 1, column 321)"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := strictjson.Check([]byte(one.body))
 			if err == nil || !strings.HasSuffix(err.Error(), one.want) {
-				t.Errorf("Check(%q) = %v, want %q", one.body, err, one.want)
+				t.Errorf("Check(%.200q) = %v, want %q", one.body, err, one.want)
 			}
 		})
 	}

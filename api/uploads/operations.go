@@ -19,9 +19,9 @@ func Register(api huma.API, s *Service) {
 	}, access.Rule{Scope: access.JobsWrite}), s.create)
 }
 
-type createInput struct{ Body CreateRequest }
+type createInput struct{ Body UploadURLRequest }
 
-type createOutput struct{ Body CreateResponse }
+type createOutput struct{ Body UploadURLResponse }
 
 func (s *Service) create(ctx context.Context, in *createInput) (*createOutput, error) {
 	created, err := s.Create(ctx, access.From(ctx).AccountID, in.Body)

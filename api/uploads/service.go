@@ -37,7 +37,7 @@ func New(db *sqlx.DB, objects *object.Store, now func() time.Time) *Service {
 }
 
 // Create reserves a storage key and signs the PUT that fills it. Every call makes a new key.
-func (s *Service) Create(ctx context.Context, accountID string, request CreateRequest) (CreateResponse, error) {
+func (s *Service) Create(ctx context.Context, accountID string, request UploadURLRequest) (UploadURLResponse, error) {
 	now := s.now().UTC()
 	u := upload{
 		StorageKey: storageKey(accountID, id.New("upl_"), request.Filename), AccountID: accountID,
@@ -47,12 +47,12 @@ func (s *Service) Create(ctx context.Context, accountID string, request CreateRe
 	}
 	url, headers, err := s.objects.PresignPut(ctx, u.StorageKey, u.ContentType, u.ByteSize, u.SHA256.String, urlLifetime)
 	if err != nil {
-		return CreateResponse{}, fmt.Errorf("signing upload %s: %w", u.StorageKey, err)
+		return UploadURLResponse{}, fmt.Errorf("signing upload %s: %w", u.StorageKey, err)
 	}
 	if err := s.store.insert(ctx, u); err != nil {
-		return CreateResponse{}, err
+		return UploadURLResponse{}, err
 	}
-	return CreateResponse{
+	return UploadURLResponse{
 		UploadURL: url, S3Key: u.StorageKey, Method: "PUT", ExpiresIn: int(urlLifetime / time.Second),
 		Provider: provider, Headers: headers,
 	}, nil

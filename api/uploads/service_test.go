@@ -35,7 +35,7 @@ func newAccount(t *testing.T, db *sqlx.DB) string {
 }
 
 // put sends body where an answer of Create says, with its headers, and returns the store's status.
-func put(t *testing.T, to CreateResponse, body string) int {
+func put(t *testing.T, to UploadURLResponse, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), to.Method, to.UploadURL, strings.NewReader(body))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestUploadArrives(t *testing.T) {
 	s, db := newService(t)
 	account := newAccount(t, db)
 	for _, sha := range []string{"", strings.ToUpper(digest("ATOM"))} {
-		created, err := s.Create(t.Context(), account, CreateRequest{Filename: "my receptor.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: sha})
+		created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "my receptor.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: sha})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestStoreRefusesOtherBytes(t *testing.T) {
 		{"too short", "ATO", ""},
 		{"other bytes", "MOTA", digest("ATOM")},
 	} {
-		created, err := s.Create(t.Context(), account, CreateRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: c.sha})
+		created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: c.sha})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestOwnedTellsForeignFromAbsentToNobody(t *testing.T) {
 	t.Parallel()
 	s, db := newService(t)
 	mine, theirs := newAccount(t, db), newAccount(t, db)
-	created, err := s.Create(t.Context(), theirs, CreateRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
+	created, err := s.Create(t.Context(), theirs, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestStoreAwayIsSaidSo(t *testing.T) {
 	gateway, _ := objecttest.Private(t)
 	s, db := newService(t)
 	account := newAccount(t, db)
-	created, err := s.Create(t.Context(), account, CreateRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
+	created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

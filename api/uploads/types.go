@@ -8,16 +8,16 @@ const urlLifetime = time.Hour
 // provider is the storage provider that answers name: every deployment speaks S3.
 const provider = "s3"
 
-// CreateRequest asks for a place to put one file (specification §2.6).
-type CreateRequest struct {
+// UploadURLRequest asks for a place to put one file (specification §2.6).
+type UploadURLRequest struct {
 	Filename    string `json:"filename" minLength:"1" maxLength:"1024" doc:"Name of the file; the storage key keeps its letters, digits, dots, dashes and underscores."`
 	ContentType string `json:"contentType" minLength:"1" maxLength:"255" pattern:"^[!-~]([ -~]*[!-~])?$" patternDescription:"printable ASCII" doc:"Media type of the file; it is signed, so the PUT must send it."`
 	Size        int64  `json:"size" minimum:"1" maximum:"5368709120" doc:"Size of the file in bytes; it is signed, so the PUT must send exactly as many."`
 	SHA256      string `json:"sha256,omitempty" pattern:"^[0-9A-Fa-f]{64}$" patternDescription:"64 hexadecimal digits" doc:"SHA-256 of the whole file; the store then refuses other bytes."`
 }
 
-// CreateResponse says where and how to put the file.
-type CreateResponse struct {
+// UploadURLResponse says where and how to put the file.
+type UploadURLResponse struct {
 	UploadURL string            `json:"uploadUrl" doc:"Presigned URL of the PUT."`
 	S3Key     string            `json:"s3Key" doc:"Storage key to pass as sceneFile or in an artifact reference."`
 	Method    string            `json:"method" enum:"PUT" doc:"Always PUT."`

@@ -79,8 +79,6 @@ def write_text(path: Path, text: str) -> None:
     temporary = path.with_name(path.name + ".part")
     with open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
     os.replace(temporary, path)
 
 

@@ -65,7 +65,8 @@ func dockNeeds(threads int, b box, heavyAtoms, expectedCPUSeconds float64) engin
 	atoms := 1.25 * heavyAtoms // polar hydrogens are atoms too
 	points := volume(b) / (gridSpacing * gridSpacing * gridSpacing)
 	memory := int64(gibibyte + points*bytesPerGridPoint + atoms*atoms*bytesPerPair)
-	limit := min(leastTime+time.Duration(slowdown*expectedCPUSeconds*float64(time.Second)), mostTime)
+	work := math.Min(slowdown*expectedCPUSeconds, mostTime.Seconds()) // before the conversion, which could overflow
+	limit := min(leastTime+time.Duration(work*float64(time.Second)), mostTime)
 	return engines.Resources{
 		CPUs: threads, MemoryBytes: max(memory, 2*gibibyte), FileBytes: 256 * mebibyte, Processes: 32 + 2*threads,
 		TimeLimit: limit.Round(time.Second), MaxLogBytes: maxLogBytes, ScratchBytes: 512 * mebibyte,

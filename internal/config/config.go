@@ -40,6 +40,7 @@ type Config struct {
 	DrainGrace    time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
 	LogLevel      string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
 	LogFormat     string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
+	LogFile       string        `yaml:"logFile" env:"MOLFABRIC_LOG_FILE"`     // default standard error
 }
 
 // S3 is the object store.
@@ -109,10 +110,11 @@ func Flags(flags *pflag.FlagSet) {
 	flags.Int("slots", 0, "processor cores that engines may use (default all)")
 	flags.String("log-level", "", "debug, info, warn or error (default info)")
 	flags.String("log-format", "", "text or json (default text)")
+	flags.String("log-file", "", "append the log to this file (default standard error)")
 }
 
 func applyFlags(cfg *Config, flags *pflag.FlagSet) error {
-	for name, field := range map[string]*string{"listen": &cfg.Listen, "log-level": &cfg.LogLevel, "log-format": &cfg.LogFormat} {
+	for name, field := range map[string]*string{"listen": &cfg.Listen, "log-level": &cfg.LogLevel, "log-format": &cfg.LogFormat, "log-file": &cfg.LogFile} {
 		if value := set(flags, name); value != "" {
 			*field = value
 		}

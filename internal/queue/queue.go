@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,25 +111,14 @@ func (q *Queue) Depth(queue string) (Depth, error) {
 // Sweep removes what lost workers left archived in a queue: attempts that will never be run again, because every new start
 // is a new attempt.
 func (q *Queue) Sweep(queue string) error {
-	_, err := q.inspector.DeleteAllArchivedTasks(q.asynqName(queue))
-	if err != nil && !errors.Is(err, asynq.ErrQueueNotFound) {
+	known, err := q.inspector.Queues() // asynq knows a queue from its first task on
+	if err == nil && slices.Contains(known, q.asynqName(queue)) {
+		_, err = q.inspector.DeleteAllArchivedTasks(q.asynqName(queue))
+	}
+	if err != nil {
 		return fmt.Errorf("sweep queue %s: %w", queue, err)
 	}
 	return nil
-}
-
-// Ping reports whether Redis answers, and its version.
-func (q *Queue) Ping(ctx context.Context) (string, error) {
-	info, err := q.rdb.Info(ctx, "server").Result()
-	if err != nil {
-		return "", fmt.Errorf("redis: %w", err)
-	}
-	for _, line := range strings.Split(info, "\r\n") {
-		if v, ok := strings.CutPrefix(line, "redis_version:"); ok {
-			return v, nil
-		}
-	}
-	return "unknown", nil
 }
 
 // Same reports whether this is the Redis that Mark marked: false after a flush or a restart without its data.

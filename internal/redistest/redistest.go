@@ -42,7 +42,7 @@ func New(t testing.TB) (client redis.UniversalClient, url, prefix string) {
 }
 
 // Private starts an empty server for this test alone, to flush, stop or kill. The test's end stops it and removes its data;
-// the test may start it again in the same directory with servers.StartRedis.
+// until then the test may start it again in dir with servers.StartRedis.
 func Private(t testing.TB) (started *servers.Redis, dir string) {
 	t.Helper()
 	dir = serverstest.Dir(t)

@@ -86,9 +86,11 @@ func openHome(ctx context.Context, dir string, log *slog.Logger, users ...string
 	return h, awaitVacancy(ctx, h.path)
 }
 
-// close releases the directory.
+// close releases the directory. The lock is given up by name, since a child that is being forked at this moment holds a copy of
+// the open file until it starts its program.
 func (h *home) close() error {
-	if err := h.lock.Close(); err != nil {
+	err := errors.Join(syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN), h.lock.Close())
+	if err != nil {
 		return fmt.Errorf("unlock %s: %w", h.dir, err)
 	}
 	return nil

@@ -20,6 +20,8 @@ import (
 	"syscall"
 
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/internal/proc"
 )
 
 // postgresName is the name of the database and of its owner.
@@ -175,9 +177,14 @@ func initCluster(ctx context.Context, h *home, bin, password string) error {
 	cmd.Dir = "/"
 	cmd.Env = h.environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.credential}
-	output, err := cmd.CombinedOutput()
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	err := proc.Start(cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
 	if err != nil {
-		return fmt.Errorf("initdb: %w; it said:\n%s", err, bytes.TrimSpace(output))
+		return fmt.Errorf("initdb: %w; it said:\n%s", err, bytes.TrimSpace(output.Bytes()))
 	}
 	if err := os.Remove(passwordFile); err != nil {
 		return err

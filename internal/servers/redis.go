@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"os/exec"
 	"path/filepath"
@@ -61,10 +62,10 @@ func startRedis(ctx context.Context, opts RedisOptions, h *home, program string,
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis in %s: %w", h.dir, err), h.close())
 	}
-	address := redisURL(port, password)
+	host, address := "127.0.0.1:"+strconv.Itoa(port), redisURL(port, password)
 	// SIGTERM makes Redis flush its append-only file before it ends.
 	c := command{name: "redis", argv: []string{program, config}, stopBy: syscall.SIGTERM, taken: "Address already in use"}
-	s, err := launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error { return pingRedis(ctx, address) })
+	s, err := launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error { return pingRedis(ctx, host, address) })
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +116,16 @@ func redisURL(port int, password string) string {
 	return u.String()
 }
 
-// pingRedis fails while the server still loads its file.
-func pingRedis(ctx context.Context, address string) error {
+// pingRedis fails while the server still loads its file. A port that nobody listens on yet is found out by a plain connection,
+// because the client would try it five times and complain on standard error.
+func pingRedis(ctx context.Context, host, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", host)
+	if err != nil {
+		return err
+	}
+	if err := conn.Close(); err != nil {
+		return err
+	}
 	return withRedis(address, func(client *redis.Client) error { return client.Ping(ctx).Err() })
 }
 
@@ -126,6 +135,7 @@ func withRedis(address string, do func(*redis.Client) error) error {
 		return err
 	}
 	opts.MaxRetries = -1 // the caller polls
+	opts.ContextTimeoutEnabled = true
 	client := redis.NewClient(opts)
 	return errors.Join(do(client), client.Close())
 }

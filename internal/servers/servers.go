@@ -13,6 +13,7 @@ import (
 	"net"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,7 +29,7 @@ const (
 	// pollInterval is short against what a start takes (40 to 100 ms).
 	pollInterval = 5 * time.Millisecond
 	// probePatience bounds one try to connect, so that a hung server costs one poll and not the whole start.
-	probePatience = 2 * time.Second
+	probePatience = time.Second
 	// stopGrace is what a server gets to write what it holds, before SIGKILL. Both recover from that too, only more slowly.
 	stopGrace = 30 * time.Second
 	// pipeGrace bounds the wait for the log pipe after the server's end: its own children may hold the pipe a moment longer.
@@ -61,6 +62,8 @@ type server struct {
 	tail   *tail
 	stopBy syscall.Signal
 	done   chan struct{} // closed when the child has been waited for and its directory is free again
+	// wanted is set while the server is wanted to run: between its readiness and the call of Stop.
+	wanted atomic.Bool
 }
 
 // PID is the server's process id, which is also its process group.
@@ -70,9 +73,10 @@ func (s *server) PID() int { return s.cmd.Process.Pid }
 func (s *server) Done() <-chan struct{} { return s.done }
 
 // Stop lets the server write what it holds and waits for its end; a server that needs longer than its grace, or than ctx
-// allows, is killed, which is reported as proc.ErrKilled and loses nothing that was acknowledged. It may be called
+// allows, is killed, which is reported as proc.ErrKilled and costs what a crash costs (see the starts). It may be called
 // repeatedly and concurrently; on an ended server it returns nil.
 func (s *server) Stop(ctx context.Context) error {
+	s.wanted.Store(false)
 	if err := proc.Stop(ctx, s.PID(), s.done, s.stopBy, stopGrace); err != nil {
 		return fmt.Errorf("stop %s: %w", s.name, err)
 	}
@@ -102,15 +106,7 @@ func launch(ctx context.Context, c command, h *home, port int, log *slog.Logger,
 	if err := proc.Start(s.cmd); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.name, err), h.close())
 	}
-	go func() {
-		if err := s.cmd.Wait(); err != nil {
-			log.Debug("server ended", "server", c.name, "error", err)
-		}
-		if err := h.close(); err != nil {
-			log.Warn("could not release the data directory", "server", c.name, "error", err)
-		}
-		close(s.done)
-	}()
+	go s.wait(h, log)
 	if err := s.awaitReady(ctx, probe); err != nil {
 		_ = proc.Stop(ctx, s.PID(), s.done, syscall.SIGKILL, stopGrace) // the error that counts is the start's
 		<-s.done
@@ -120,7 +116,20 @@ func launch(ctx context.Context, c command, h *home, port int, log *slog.Logger,
 		}
 		return nil, fmt.Errorf("start %s in %s: %w; its log ends with:\n%s", c.name, h.dir, err, text)
 	}
+	s.wanted.Store(true)
 	return s, nil
+}
+
+// wait waits for the server's end, tells why when nobody wanted it, and frees its directory.
+func (s *server) wait(h *home, log *slog.Logger) {
+	err := s.cmd.Wait()
+	if s.wanted.Load() {
+		log.Error("server ended by itself", "server", s.name, "error", err, "its_log", s.tail.String())
+	}
+	if err := h.close(); err != nil {
+		log.Error("data directory not released", "server", s.name, "error", err)
+	}
+	close(s.done)
 }
 
 // awaitReady polls until probe succeeds, the server ends, or patience does.

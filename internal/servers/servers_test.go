@@ -1,6 +1,7 @@
 package servers_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/internal/servers"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // store is what both servers offer; the tests of their common promises run over it.
@@ -123,33 +125,11 @@ func readRedis(t *testing.T, url string) string {
 	return strings.Join(values, " ")
 }
 
-// reachableDir is a temporary directory that other users may enter; t.TempDir is not.
-func reachableDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "molfabric-servers-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// mustStart starts a server that the test's end stops. A missing program skips the test, but not in CI.
+// mustStart starts a server that the test's end stops.
 func mustStart(t *testing.T, k kind, dir string) store {
 	t.Helper()
 	s, err := k.start(t.Context(), dir)
-	if missing := (*servers.MissingError)(nil); errors.As(err, &missing) {
-		if os.Getenv("CI") == "true" || os.Getenv("MOLFABRIC_TEST_REQUIRE") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("SKIPPED: ", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	serverstest.Check(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -166,38 +146,103 @@ func each(t *testing.T, test func(t *testing.T, k kind)) {
 	}
 }
 
-func TestStartAnswers(t *testing.T) {
+func TestRunningServer(t *testing.T) {
 	each(t, func(t *testing.T, k kind) {
-		s := mustStart(t, k, filepath.Join(reachableDir(t), "not", "there", "yet"))
-		version, err := s.Version(t.Context())
-		if err != nil || version == "" || version[0] < '1' || version[0] > '9' {
-			t.Errorf("Version() = %q, %v; want a number", version, err)
-		}
-		u, err := url.Parse(s.URL())
-		if err != nil || u.Hostname() != "127.0.0.1" {
-			t.Errorf("URL() = %q, %v; want it on 127.0.0.1", s.URL(), err)
-		}
-		if password, _ := u.User.Password(); len(password) < 32 {
-			t.Errorf("URL() has a password of %d characters, want at least 32", len(password))
-		}
-		if err := s.Stop(t.Context()); err != nil {
-			t.Error(err)
-		}
-		select {
-		case <-s.Done():
-		default:
-			t.Error("Done() is open after Stop")
-		}
-		if conn, err := net.Dial("tcp4", u.Host); err == nil {
-			_ = conn.Close()
-			t.Errorf("%s still answers after Stop", u.Host)
-		}
+		dir := filepath.Join(serverstest.Dir(t), "not", "there", "yet")
+		s := mustStart(t, k, dir)
+		checkAddress(t, s)
+		checkSecondStart(t, k, dir)
+		checkPassword(t, k, s, dir)
+		checkUser(t, s)
+		checkStop(t, s)
 	})
+}
+
+func checkAddress(t *testing.T, s store) {
+	t.Helper()
+	version, err := s.Version(t.Context())
+	if err != nil || version == "" || version[0] < '1' || version[0] > '9' {
+		t.Errorf("Version() = %q, %v; want a number", version, err)
+	}
+	u, err := url.Parse(s.URL())
+	if err != nil || u.Hostname() != "127.0.0.1" {
+		t.Errorf("URL() = %q, %v; want it on 127.0.0.1", s.URL(), err)
+	}
+	if password, _ := u.User.Password(); len(password) < 32 {
+		t.Errorf("URL() has a password of %d characters, want at least 32", len(password))
+	}
+}
+
+// checkSecondStart starts another server in the directory, which must fail and name the holder.
+func checkSecondStart(t *testing.T, k kind, dir string) {
+	t.Helper()
+	_, err := k.start(t.Context(), dir)
+	locked := (*servers.LockedError)(nil)
+	if !errors.As(err, &locked) || locked.PID != os.Getpid() || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
+		t.Errorf("second start = %v, want a LockedError that names process %d", err, os.Getpid())
+	}
+}
+
+// checkPassword tells whether others on this machine can learn the password, or do without.
+func checkPassword(t *testing.T, k kind, s store, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "password")
+	password, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("password file has mode %v, %v; want 0600", info.Mode().Perm(), err)
+	}
+	argv, err := os.ReadFile("/proc/" + strconv.Itoa(s.PID()) + "/cmdline")
+	if err != nil || strings.Contains(string(argv), string(password)) {
+		t.Errorf("command line %q, %v; want it without the password", argv, err)
+	}
+	wrong := strings.Replace(s.URL(), string(password), "wrong", 1)
+	if k.name == "redis" {
+		err = openRedis(t, wrong).Ping(t.Context()).Err()
+	} else {
+		err = openPostgres(t, wrong).PingContext(t.Context())
+	}
+	if err == nil {
+		t.Error("a wrong password was let in")
+	}
+}
+
+func checkUser(t *testing.T, s store) {
+	t.Helper()
+	info, err := os.Stat("/proc/" + strconv.Itoa(s.PID()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid := info.Sys().(*syscall.Stat_t).Uid; uid == 0 {
+		t.Error("the server runs as root")
+	}
+}
+
+func checkStop(t *testing.T, s store) {
+	t.Helper()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-s.Done():
+	default:
+		t.Error("Done() is open after Stop")
+	}
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if conn, err := net.Dial("tcp4", u.Host); err == nil {
+		_ = conn.Close()
+		t.Errorf("%s still answers after Stop", u.Host)
+	}
 }
 
 func TestDataSurvivesStopAndKill(t *testing.T) {
 	each(t, func(t *testing.T, k kind) {
-		dir := reachableDir(t)
+		dir := serverstest.Dir(t)
 		first := mustStart(t, k, dir)
 		k.write(t, first.URL(), "stopped")
 		if err := first.Stop(t.Context()); err != nil {
@@ -221,70 +266,12 @@ func TestDataSurvivesStopAndKill(t *testing.T) {
 	})
 }
 
-func TestSecondStartNamesTheHolder(t *testing.T) {
-	each(t, func(t *testing.T, k kind) {
-		dir := reachableDir(t)
-		mustStart(t, k, dir)
-		_, err := k.start(t.Context(), dir)
-		locked := (*servers.LockedError)(nil)
-		if !errors.As(err, &locked) || locked.PID != os.Getpid() {
-			t.Fatalf("second start = %v, want a LockedError with process %d", err, os.Getpid())
-		}
-		if !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
-			t.Errorf("second start says %q, want it to name process %d", err, os.Getpid())
-		}
-	})
-}
-
-func TestPasswordIsGuarded(t *testing.T) {
-	each(t, func(t *testing.T, k kind) {
-		dir := reachableDir(t)
-		s := mustStart(t, k, dir)
-		password, err := os.ReadFile(filepath.Join(dir, "password"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if info, err := os.Stat(filepath.Join(dir, "password")); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("password file has mode %v, %v; want 0600", info.Mode().Perm(), err)
-		}
-		argv, err := os.ReadFile("/proc/" + strconv.Itoa(s.PID()) + "/cmdline")
-		if err != nil || strings.Contains(string(argv), string(password)) {
-			t.Errorf("command line %q, %v; want it without the password", argv, err)
-		}
-		wrong := strings.Replace(s.URL(), string(password), "wrong", 1)
-		if k.name == "redis" {
-			err = openRedis(t, wrong).Ping(t.Context()).Err()
-		} else {
-			err = openPostgres(t, wrong).PingContext(t.Context())
-		}
-		if err == nil {
-			t.Error("a wrong password was let in")
-		}
-	})
-}
-
-func TestServerIsNotRoot(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root has rights to drop")
-	}
-	each(t, func(t *testing.T, k kind) {
-		s := mustStart(t, k, reachableDir(t))
-		info, err := os.Stat("/proc/" + strconv.Itoa(s.PID()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if uid := info.Sys().(*syscall.Stat_t).Uid; uid == 0 {
-			t.Error("the server runs as root")
-		}
-	})
-}
-
 func TestUnreachableDirectoryMovesTheData(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root runs the servers as somebody else")
 	}
 	each(t, func(t *testing.T, k kind) {
-		closed := reachableDir(t)
+		closed := serverstest.Dir(t)
 		if err := os.Chmod(closed, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +308,7 @@ func TestUnreachableDirectoryMovesTheData(t *testing.T) {
 
 func TestCancelledStartLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k kind) {
-		dir := reachableDir(t)
+		dir := serverstest.Dir(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := k.start(ctx, dir); !errors.Is(err, context.Canceled) {
@@ -333,7 +320,7 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 
 func TestStopWithoutTimeKillsAndRecovers(t *testing.T) {
 	each(t, func(t *testing.T, k kind) {
-		dir := reachableDir(t)
+		dir := serverstest.Dir(t)
 		s := mustStart(t, k, dir)
 		k.write(t, s.URL(), "kept")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -349,7 +336,7 @@ func TestStopWithoutTimeKillsAndRecovers(t *testing.T) {
 // A pid file that a crash left may carry a number that another process of the same user has by now.
 func TestPostgresIgnoresTheCrashedPidFile(t *testing.T) {
 	t.Parallel()
-	dir := reachableDir(t)
+	dir := serverstest.Dir(t)
 	first := mustStart(t, kinds[0], dir)
 	pidFile := filepath.Join(dir, "server", "data", "postmaster.pid")
 	text, err := os.ReadFile(pidFile)
@@ -386,27 +373,44 @@ func ownerOf(t *testing.T, path string) *syscall.Credential {
 	return &syscall.Credential{Uid: stat.Uid, Gid: stat.Gid}
 }
 
-func TestFailedStartShowsTheServersLog(t *testing.T) {
+func TestBrokenStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	opts := servers.PostgresOptions{Dir: reachableDir(t), Log: slog.New(slog.DiscardHandler), Settings: []string{"no_such_setting=1"}}
-	mustStart(t, kinds[0], opts.Dir).Stop(t.Context())
-	_, err := servers.StartPostgres(t.Context(), opts)
-	if err == nil || !strings.Contains(err.Error(), "no_such_setting") {
+	opts := servers.PostgresOptions{Dir: serverstest.Dir(t), Log: slog.New(slog.DiscardHandler), Settings: []string{"no_such_setting=1"}}
+	if err := mustStart(t, kinds[0], opts.Dir).Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := servers.StartPostgres(t.Context(), opts); err == nil || !strings.Contains(err.Error(), "no_such_setting") {
 		t.Errorf("start = %v, want an error with the server's words on no_such_setting", err)
+	}
+	if err := os.WriteFile(filepath.Join(opts.Dir, "password"), []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kinds[0].start(t.Context(), opts.Dir); err == nil || !strings.Contains(err.Error(), "password") {
+		t.Errorf("start with another password = %v, want an error about it", err)
 	}
 }
 
-func TestWrongPasswordFileIsToldAtOnce(t *testing.T) {
+func TestUnwantedEndIsLogged(t *testing.T) {
 	t.Parallel()
-	dir := reachableDir(t)
-	if err := mustStart(t, kinds[0], dir).Stop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("another"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kinds[0].start(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "password") {
-		t.Errorf("start = %v, want an error about the password", err)
+	dir := serverstest.Dir(t)
+	for _, c := range []struct {
+		name string
+		end  func(*servers.Redis) error
+		want bool
+	}{
+		{"stop", func(r *servers.Redis) error { return r.Stop(t.Context()) }, false},
+		{"kill", func(r *servers.Redis) error { return syscall.Kill(r.PID(), syscall.SIGKILL) }, true},
+	} {
+		var log bytes.Buffer // written before Done is closed, read after
+		r, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		serverstest.Check(t, err)
+		if err := c.end(r); err != nil {
+			t.Fatal(err)
+		}
+		<-r.Done()
+		if got := strings.Contains(log.String(), "ended by itself"); got != c.want {
+			t.Errorf("%s: the log is %q; want it to tell of the end: %v", c.name, log.String(), c.want)
+		}
 	}
 }
 

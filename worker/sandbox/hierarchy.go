@@ -50,18 +50,23 @@ func detectHierarchy() (*hierarchy, error) {
 		return nil, err
 	}
 	own := groupDirs(string(mountText), string(ownText))
-	var failures []error
-	for _, candidate := range []func(map[string]string) (*hierarchy, error){version1, version2} {
-		h, err := candidate(own)
-		if err == nil {
-			h.prefix = prefix
-			if err = h.try(); err == nil {
-				return h, nil
-			}
-		}
-		failures = append(failures, err)
+	h, err1 := version1(own)
+	if err1 == nil {
+		h.prefix = prefix
+		err1 = h.try()
 	}
-	return nil, errors.Join(failures...)
+	if err1 == nil {
+		return h, nil
+	}
+	h, err2 := version2(own)
+	if err2 == nil {
+		h.prefix = prefix
+		err2 = h.try()
+	}
+	if err2 == nil {
+		return h, nil
+	}
+	return nil, fmt.Errorf("%w; %w", err1, err2)
 }
 
 // version1 uses the separate hierarchies of version 1, which systems with both versions still have for these controllers.

@@ -37,14 +37,14 @@ type host struct {
 	bwrapVersion            [3]int
 	bind                    []string // host paths shown read-only, parents before children
 	links                   []link
-	searchPath              []string
+	searchPath              []string // PATH inside: the read-only paths' bin/ in their order, then the system's
 	// dropUser: the worker is root over real users, so commands run under an unused user id of their own instead of
 	// staying root behind a user namespace.
 	dropUser bool
 }
 
 func inspectHost(ctx context.Context, cfg Config) (host, error) {
-	h := host{searchPath: slices.Clone(systemPath)}
+	var h host
 	var err error
 	if h.prlimit, err = require("prlimit", "util-linux"); err != nil {
 		return h, err
@@ -81,6 +81,12 @@ func inspectHost(ctx context.Context, cfg Config) (host, error) {
 		}
 	}
 	slices.Sort(h.bind)
+	// After the runtimes' own: a script of an environment must find that environment's interpreter.
+	for _, dir := range systemPath {
+		if !slices.Contains(h.searchPath, dir) {
+			h.searchPath = append(h.searchPath, dir)
+		}
+	}
 	return h, nil
 }
 
@@ -195,7 +201,7 @@ func (h *host) addReadOnly(path string) error {
 	}
 	if bin := filepath.Join(path, "bin"); info.IsDir() && !slices.Contains(h.searchPath, bin) {
 		if info, err := os.Stat(bin); err == nil && info.IsDir() {
-			h.searchPath = append([]string{bin}, h.searchPath...)
+			h.searchPath = append(h.searchPath, bin)
 		}
 	}
 	return nil

@@ -132,6 +132,23 @@ func TestReadOnlyPathsAreChecked(t *testing.T) {
 	}
 }
 
+func TestRuntimesComeFirstOnThePath(t *testing.T) {
+	t.Parallel()
+	first, second := t.TempDir(), t.TempDir()
+	for _, dir := range []string{first, second} {
+		if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := New(t.Context(), Config{Isolation: Direct, ReadOnlyPaths: []string{first, second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.host.searchPath, append([]string{first + "/bin", second + "/bin"}, systemPath...); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

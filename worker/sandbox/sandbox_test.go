@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -324,7 +325,7 @@ func TestMemoryHogIsKilled(t *testing.T) {
 	}
 }
 
-// TestForkBombIsBounded lets a neighbour work while a bomb goes off.
+// TestForkBombIsBounded lets a neighbour work while a bomb goes off, and cancels the bomb when it has met its bound.
 func TestForkBombIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes[:3] { // the last cannot bound it, and says so
@@ -334,35 +335,58 @@ func TestForkBombIsBounded(t *testing.T) {
 			if mode.cfg.Isolation == Direct {
 				needsGroups(t, r)
 			}
-			bomb := shellSpec(t, "bomb() { bomb | bomb & }; trap '' TERM; bomb; sleep 60")
-			bomb.Needs.Processes, bomb.Needs.TimeLimit = 24, time.Second
-			ended := make(chan Outcome, 1)
+			bomb := shellSpec(t, "exec 2>&1; bomb() { bomb | bomb & }; trap '' TERM; while :; do bomb; done")
+			bomb.Needs.Processes = 24
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			refused := make(chan struct{})
+			ended := make(chan error, 1)
 			go func() {
-				outcome, err := r.Run(t.Context(), bomb, nil)
-				if err != nil {
-					t.Error(err)
-				}
-				ended <- outcome
+				once := sync.OnceFunc(func() { close(refused) })
+				_, err := r.Run(ctx, bomb, func(line string) {
+					if strings.Contains(line, "fork") { // "Cannot fork", and with bash "fork: retry"
+						once()
+					}
+				})
+				ended <- err
 			}()
-			expect(t, mustRun(t, r, shellSpec(t, "for i in 1 2 3 4 5 6 7 8; do sh -c true & done; wait")), Exited, 0)
-			got := <-ended
-			if got.Reason != TimedOut && got.ExitCode == 0 {
-				t.Errorf("the bomb ended as %s with %d", got.Reason, got.ExitCode)
+			select {
+			case <-refused:
+			case err := <-ended:
+				t.Fatalf("the bomb ended before it was refused a process: %v", err)
 			}
-			if !strings.Contains(got.LogTail, "fork") {
-				t.Errorf("the bomb was never refused a process; log: %s", got.LogTail)
+			expect(t, mustRun(t, r, shellSpec(t, "for i in 1 2 3 4 5 6 7 8; do sh -c true & done; wait")), Exited, 0)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
 			}
 		})
 	}
 }
 
-func TestTimeLimitAllowsAGoodEnd(t *testing.T) {
+func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	eachMode(t, func(t *testing.T, r *Runner) {
-		spec := shellSpec(t, `trap 'echo saved >out/checkpoint; exit 0' TERM; while :; do sleep 0.05; done`)
+		spec := shellSpec(t, "sleep 60")
 		spec.Needs.TimeLimit = 300 * time.Millisecond
 		got := mustRun(t, r, spec)
-		expect(t, got, TimedOut, 0)
+		if got.Reason != TimedOut || got.Usage.Wall < spec.Needs.TimeLimit || got.Usage.Wall > 30*time.Second {
+			t.Errorf("ended as %s after %v, want %s after %v", got.Reason, got.Usage.Wall, TimedOut, spec.Needs.TimeLimit)
+		}
+	})
+}
+
+func TestStoppedProgramMayEndWell(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, r *Runner) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		spec := shellSpec(t, `trap 'echo saved >out/checkpoint; exit 0' TERM; echo ready; while :; do sleep 0.05; done`)
+		got, err := r.Run(ctx, spec, func(string) { cancel() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, got, Cancelled, 0)
 		if _, err := os.Stat(spec.Dir.Out("checkpoint")); err != nil {
 			t.Errorf("the program could not save: %v; log: %s", err, got.LogTail)
 		}

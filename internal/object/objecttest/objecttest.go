@@ -37,8 +37,8 @@ func New(t testing.TB) (*object.Store, object.Config) {
 	return open(t, cfg), cfg
 }
 
-// Private starts an empty server for this test alone, to stop or to kill, and returns the directory that it can be started in
-// again. The test's end stops it and removes its objects.
+// Private starts an empty server for this test alone, to stop or to kill. The test's end stops it and removes its objects; until
+// then the test may start it again in dir with gateway.Start.
 func Private(t testing.TB) (started *gateway.Gateway, dir string) {
 	t.Helper()
 	dir = serverstest.Dir(t)

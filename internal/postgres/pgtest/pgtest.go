@@ -28,7 +28,7 @@ const schemaPrefix = "test_"
 const patience = time.Minute
 
 // throwaway trades the safety of data that nobody keeps for speed, and leaves room for many pools.
-var throwaway = []string{"fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_connections=300"}
+var throwaway = []string{"fsync=off", "full_page_writes=off", "synchronous_commit=off", "max_wal_size=128MB", "max_connections=300"}
 
 // schemas holds the address of every running test's schema.
 var schemas = struct {

@@ -1,0 +1,321 @@
+package api_test
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/uploads"
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// document is what the tests read of an OpenAPI document.
+type document struct {
+	OpenAPI    string                          `json:"openapi"`
+	Servers    []struct{ URL string }          `json:"servers"`
+	Paths      map[string]map[string]operation `json:"paths"`
+	Components struct {
+		Schemas         map[string]json.RawMessage `json:"schemas"`
+		SecuritySchemes map[string]json.RawMessage `json:"securitySchemes"`
+	} `json:"components"`
+}
+
+type operation struct {
+	OperationID string                     `json:"operationId"`
+	Summary     string                     `json:"summary"`
+	Security    []map[string][]string      `json:"security"`
+	RequestBody json.RawMessage            `json:"requestBody"`
+	Responses   map[string]json.RawMessage `json:"responses"`
+}
+
+func read(t *testing.T, text string) document {
+	t.Helper()
+	var d document
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDocumentIsServedTwice(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	canonical := d.anonymous().send("GET", "/api/v1/openapi.json", "")
+	alias := d.anonymous().send("GET", "/.well-known/openapi.json", "")
+	if canonical.StatusCode != 200 || canonical.text != alias.text || canonical.Header.Get("Content-Type") != alias.Header.Get("Content-Type") {
+		t.Errorf("the two documents differ: %d %d", canonical.StatusCode, alias.StatusCode)
+	}
+	wantHeaders(t, canonical)
+	wantHeaders(t, alias)
+	if doc := read(t, canonical.text); doc.OpenAPI != "3.1.0" || len(doc.Servers) != 1 || doc.Servers[0].URL != "/api" {
+		t.Errorf("openapi %q, servers %v", doc.OpenAPI, doc.Servers)
+	}
+}
+
+// TestDocumentIsSound checks what OpenAPI 3.1 asks for and generators trip over.
+func TestDocumentIsSound(t *testing.T) {
+	t.Parallel()
+	text := open(t).anonymous().send("GET", "/api/v1/openapi.json", "").text
+	doc := read(t, text)
+	ids := map[string]bool{}
+	for path, operations := range doc.Paths {
+		for method, op := range operations {
+			name := method + " " + path
+			if op.OperationID == "" || ids[op.OperationID] {
+				t.Errorf("%s: operationId %q is missing or taken", name, op.OperationID)
+			}
+			ids[op.OperationID] = true
+			if !strings.HasPrefix(path, "/v1/") {
+				t.Errorf("%s lies outside /v1", name)
+			}
+			for _, scheme := range op.Security {
+				for kind := range scheme {
+					if doc.Components.SecuritySchemes[kind] == nil {
+						t.Errorf("%s: no security scheme %s", name, kind)
+					}
+				}
+			}
+			if _, answers422 := op.Responses["422"]; answers422 && !strings.Contains(name, "/v1/jobs") && !strings.Contains(name, "/v1/uploads") {
+				t.Errorf("%s documents a 422 that it never gives", name)
+			}
+			if _, limited := op.Responses["429"]; !limited {
+				t.Errorf("%s does not document 429", name)
+			}
+		}
+	}
+	for _, ref := range refs(t, text) {
+		if name, local := strings.CutPrefix(ref, "#/components/schemas/"); !local || doc.Components.Schemas[name] == nil {
+			t.Errorf("reference %s leads nowhere", ref)
+		}
+	}
+	if envelope := string(doc.Components.Schemas["Error"]); !strings.Contains(envelope, `"additionalProperties": false`) {
+		t.Errorf("the envelope is not closed: %s", envelope)
+	}
+	if body := string(doc.Components.Schemas["ProbeNested"]); strings.Contains(body, "null") || !strings.Contains(body, `"additionalProperties": false`) {
+		t.Errorf("a request's schema allows null or unknown members: %s", body)
+	}
+	if balance := string(doc.Components.Schemas["Balance"]); strings.Contains(balance, "additionalProperties") || !strings.Contains(balance, `"null"`) {
+		t.Errorf("an answer's schema is closed, or monthly_reset_at is not nullable: %s", balance)
+	}
+}
+
+func refs(t *testing.T, text string) []string {
+	t.Helper()
+	var root any
+	if err := json.Unmarshal([]byte(text), &root); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	var walk func(any)
+	walk = func(node any) {
+		switch node := node.(type) {
+		case map[string]any:
+			if ref, ok := node["$ref"].(string); ok {
+				found = append(found, ref)
+			}
+			for _, child := range node {
+				walk(child)
+			}
+		case []any:
+			for _, child := range node {
+				walk(child)
+			}
+		}
+	}
+	walk(root)
+	return found
+}
+
+// TestScopeMatrix walks the document: what it says of an operation's callers is what the guard does, before it looks at any
+// body or object.
+func TestScopeMatrix(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) { deps.Groups = append(deps.Groups, productGroups(deps)...) })
+	doc := read(t, d.anonymous().send("GET", "/api/v1/openapi.json", "").text)
+	browser := d.signUp()
+	bearers := map[string]*caller{}
+	for _, scope := range access.Scopes {
+		_, key := browser.key("live", scope)
+		bearers[scope] = d.withKey(key)
+	}
+	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+		for method, op := range doc.Paths[path] {
+			method, address := strings.ToUpper(method), "/api"+strings.NewReplacer("{", "", "}", "").Replace(path)
+			if strings.HasSuffix(path, "/sign-out") {
+				continue // would end the browser's session; TestSignInAndOut calls it
+			}
+			anonymous := d.anonymous().send(method, address, "{")
+			if len(op.Security) == 0 {
+				if anonymous.StatusCode == 401 && !strings.HasSuffix(path, "/sign-in") {
+					t.Errorf("%s %s is public and asks for a credential", method, path)
+				}
+				continue
+			}
+			wantFailure(t, anonymous, 401, fault.Unauthorized, "")
+			scopes, takesKeys := op.Security[0]["apiKey"]
+			for scope, bearer := range bearers {
+				got := bearer.send(method, address, "{")
+				switch {
+				case !takesKeys:
+					wantFailure(t, got, 403, fault.SessionRequired, "")
+				case len(scopes) > 0 && !slices.Contains(scopes, scope):
+					wantFailure(t, got, 403, fault.InsufficientScope, scopes[0])
+				case got.StatusCode == 401 || got.StatusCode == 403:
+					t.Errorf("%s %s with %s: %d %s", method, path, scope, got.StatusCode, got.text)
+				}
+			}
+			if got := browser.send(method, address, "{"); got.StatusCode == 401 || got.StatusCode == 403 {
+				t.Errorf("%s %s with a session: %d %s", method, path, got.StatusCode, got.text)
+			}
+		}
+	}
+}
+
+func TestMalformedCredentials(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	browser := d.signUp()
+	_, key := browser.key("live", "credits:read")
+	flipped := []byte(key)
+	flipped[20] ^= 1
+	for name, header := range map[string]string{
+		"no scheme": key, "basic": "Basic " + key, "empty": "Bearer ", "short": "Bearer svc_live_x", "flipped": "Bearer " + string(flipped),
+		"other environment": "Bearer " + strings.Replace(key, "live", "test", 1), "unknown": "Bearer " + strings.Repeat("x", 4000),
+	} {
+		got := d.anonymous().send("GET", "/api/v1/credits/balance", "", "Authorization", header)
+		if wantFailure(t, got, 401, fault.Unauthorized, ""); t.Failed() {
+			t.Fatalf("%s", name)
+		}
+	}
+	wantFailure(t, browser.send("GET", "/api/v1/keys", "", "Authorization", "Bearer nonsense"), 401, fault.Unauthorized, "")
+	wantFailure(t, d.anonymous().send("GET", "/api/v1/keys", "", "Cookie", "molfabric_session=made-up"), 401, fault.Unauthorized, "")
+	if got := d.anonymous().send("GET", "/api/v1/credits/balance", "", "Authorization", "bearer  "+key); got.StatusCode != 200 {
+		t.Errorf("the scheme's case matters: %d %s", got.StatusCode, got.text)
+	}
+}
+
+func TestTestKeysAndForgottenRules(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	browser := d.signUp()
+	_, test := browser.key("test", "jobs:write", "credits:read")
+	_, narrow := browser.key("test", "credits:read")
+	wantFailure(t, d.withKey(test).send("POST", "/api/v1/probe/live", "{"), 403, fault.TestKeyLiveBilling, "")
+	wantFailure(t, d.withKey(narrow).send("POST", "/api/v1/probe/live", "{"), 403, fault.InsufficientScope, "jobs:write")
+	if got := d.withKey(test).send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
+		t.Errorf("balance with a test key: %d %s", got.StatusCode, got.text)
+	}
+	if got := browser.send("POST", "/api/v1/probe/live", `{"text":"a"}`); got.StatusCode != 200 {
+		t.Errorf("a session is live: %d %s", got.StatusCode, got.text)
+	}
+	wantFailure(t, d.withKey(test).send("GET", "/api/v1/probe/forgotten", ""), 403, fault.SessionRequired, "")
+	wantFailure(t, d.anonymous().send("GET", "/api/v1/probe/forgotten", ""), 401, fault.Unauthorized, "")
+}
+
+// TestGoldenDocument compares the document with the one that was released: it changes on purpose or not at all.
+func TestGoldenDocument(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
+	got := d.server.Document()
+	const golden = "testdata/openapi.json"
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Errorf("the OpenAPI document differs from %s; if that is meant, run: go test ./api -run TestGoldenDocument -update", golden)
+	}
+}
+
+// productGroups are the groups that main.go adds to those of the front door itself. Their services have a database and
+// nothing else: enough for a document, and for every answer that needs no job.
+func productGroups(deps *api.Deps) []func(huma.API) {
+	jobService := jobs.New(jobs.Deps{DB: deps.DB, Log: deps.Log, Now: deps.Now})
+	uploadService := uploads.New(deps.DB, nil, deps.Now)
+	return []func(huma.API){
+		func(a huma.API) { jobs.Register(a, jobService) },
+		func(a huma.API) { uploads.Register(a, uploadService) },
+	}
+}
+
+func TestReferencePageLoadsNothingFromOutside(t *testing.T) {
+	t.Parallel()
+	c := open(t).anonymous()
+	if got := c.send("GET", "/", ""); got.StatusCode != http.StatusFound || got.Header.Get("Location") != "/docs" {
+		t.Errorf("/: %d to %q", got.StatusCode, got.Header.Get("Location"))
+	}
+	page := c.send("GET", "/docs", "")
+	if page.StatusCode != 200 || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") ||
+		!strings.Contains(page.text, `data-document="/api/v1/openapi.json"`) {
+		t.Fatalf("/docs: %d %s", page.StatusCode, page.text)
+	}
+	if strings.Contains(page.text, "//") && strings.Contains(page.text, "http") {
+		t.Errorf("the page names another host: %s", page.text)
+	}
+	policy := page.Header.Get("Content-Security-Policy")
+	for _, rule := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'"} {
+		if !strings.Contains(policy, rule) {
+			t.Errorf("the policy %q lacks %q", policy, rule)
+		}
+	}
+	for _, part := range strings.FieldsFunc(page.text, func(r rune) bool { return r == '"' }) {
+		if !strings.HasPrefix(part, "/docs/") {
+			continue
+		}
+		plain, packed := c.send("GET", part, "", "Accept-Encoding", "identity"), c.send("GET", part, "")
+		if plain.StatusCode != 200 || plain.text == "" || plain.text != packed.text {
+			t.Errorf("%s: %d, %d bytes, unpacked %d bytes", part, plain.StatusCode, len(plain.text), len(packed.text))
+		}
+	}
+}
+
+func TestProbesOfOperators(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.anonymous().send("GET", "/api/v1/probe/one", "")
+	d.anonymous().send("GET", "/api/v1/nowhere/at/all", "")
+	ready := d.anonymous().send("GET", "/readyz", "")
+	var answer struct {
+		Ready bool
+		Parts []struct {
+			Name, Version string
+			Ready         bool
+		}
+	}
+	ready.decode(t, &answer)
+	if ready.StatusCode != 200 || !answer.Ready || len(answer.Parts) != 3 {
+		t.Errorf("readyz: %d %s", ready.StatusCode, ready.text)
+	}
+	for _, part := range answer.Parts {
+		if !part.Ready || part.Version == "" {
+			t.Errorf("part %+v", part)
+		}
+	}
+	metrics := d.anonymous().send("GET", "/metrics", "").text
+	for _, line := range []string{
+		`http_requests_total{method="GET",route="/api/v1/probe/{id}",status="200"} 1`,
+		`http_requests_total{method="GET",route="unmatched",status="404"} 1`,
+		`http_request_duration_seconds_count{method="GET",route="/api/v1/probe/{id}"} 1`,
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("metrics lack %s", line)
+		}
+	}
+}

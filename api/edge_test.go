@@ -1,0 +1,495 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+	"github.com/jmoiron/sqlx"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/postgres/pgtest"
+)
+
+func TestUnknownAddressesAndMethods(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for _, one := range []struct {
+		method, path string
+		status       int
+		code         fault.Code
+		allow        string
+	}{
+		{"GET", "/api/v1/nothing", 404, fault.NotFound, ""},
+		{"GET", "/api/v1/credits/balance/", 404, fault.NotFound, ""},
+		{"GET", "/api/V1/credits/balance", 404, fault.NotFound, ""},
+		{"GET", "/api", 404, fault.NotFound, ""},
+		{"GET", "/api/v1/probe//", 404, fault.NotFound, ""},
+		{"GET", "/api/v1/probe/%00", 400, fault.Validation, ""},
+		{"GET", "/api/v1/probe/echo", 405, fault.MethodNotAllowed, "POST"},
+		{"DELETE", "/api/v1/probe/some-id", 405, fault.MethodNotAllowed, "GET, HEAD"},
+		{"PATCH", "/api/v1/keys", 405, fault.MethodNotAllowed, "POST, GET, HEAD"},
+		{"OPTIONS", "/api/v1/keys", 405, fault.MethodNotAllowed, "POST, GET, HEAD"},
+	} {
+		got := d.anonymous().send(one.method, one.path, "")
+		wantFailure(t, got, one.status, one.code, "")
+		if allow := got.Header.Get("Allow"); allow != one.allow {
+			t.Errorf("%s %s: Allow is %q, want %q", one.method, one.path, allow, one.allow)
+		}
+	}
+	for _, path := range []string{"/nothing", "/docs/nothing.js"} {
+		if got := d.anonymous().send("GET", path, ""); got.StatusCode != 404 || !strings.HasPrefix(got.text, `{"error":"`) {
+			t.Errorf("GET %s: %d %s", path, got.StatusCode, got.text)
+		}
+	}
+	if got := d.anonymous().send("PROPFIND", "/api/v1/keys", ""); got.StatusCode != 405 || !strings.Contains(got.text, `"METHOD_NOT_ALLOWED"`) {
+		t.Errorf("PROPFIND: %d %s", got.StatusCode, got.text)
+	}
+}
+
+// TestUnreadableRequests sends what no client library would.
+func TestUnreadableRequests(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for request, want := range map[string]string{
+		"GET /api/v1/probe/x HTTP/1.1\r\nHost: x\r\nA: " + strings.Repeat("a", 20<<10): "431 Request Header Fields Too Large",
+		"POST /api/v1/probe/echo HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n":        "400 Bad Request",
+		"nonsense\r\n": "400 Bad Request",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(conn, "%s\r\nConnection: close\r\n\r\n", strings.TrimSuffix(request, "\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(conn)
+		if !strings.Contains(string(text), want) || !strings.Contains(string(text), `{"error":"`) {
+			t.Errorf("%.60q: got %q, %v, want %s in the envelope", request, text, err, want)
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestHeadIsGetWithoutBody(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	got := d.anonymous().send("HEAD", "/api/v1/openapi.json", "")
+	if got.StatusCode != 200 || got.text != "" || got.ContentLength < 1000 {
+		t.Errorf("got %d, %d bytes, length %d", got.StatusCode, len(got.text), got.ContentLength)
+	}
+	wantHeaders(t, got)
+}
+
+func TestUnexpectedFailuresTellNothing(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	for _, how := range []string{"panic", "plain", "internal"} {
+		got := d.anonymous().send("GET", "/api/v1/probe/fail?how="+how, "", "X-Request-Id", "my-request-"+how)
+		wantFailure(t, got, 500, "", "internal error, request id my-request-"+how)
+		if strings.Contains(got.text, "secret") {
+			t.Errorf("%s: the answer shows the cause: %s", how, got.text)
+		}
+		if !strings.Contains(d.log.String(), `"request_id":"my-request-`+how) {
+			t.Errorf("%s: the log does not name the request", how)
+		}
+	}
+	if log := d.log.String(); strings.Count(log, `"level":"ERROR"`) != 3 || !strings.Contains(log, "secret-in-a-panic") {
+		t.Errorf("want three failures, each logged once with its cause: %s", log)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	c := open(t).anonymous()
+	if got := c.send("GET", "/healthz", "", "X-Request-Id", "trace-12345678").Header.Get("X-Request-Id"); got != "trace-12345678" {
+		t.Errorf("a sane id became %q", got)
+	}
+	for _, insane := range []string{"", "x", "with space in it", strings.Repeat("x", 200), `quote"quote"quote`} {
+		if got := c.send("GET", "/healthz", "", "X-Request-Id", insane).Header.Get("X-Request-Id"); !strings.HasPrefix(got, "req_") {
+			t.Errorf("%q became %q, want an id of our own", insane, got)
+		}
+	}
+}
+
+func TestLogHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	browser := d.signUp()
+	_, key := browser.key("live", "credits:read")
+	d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+	d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"someone@example.org","password":"correct horse"}`)
+	log := d.log.String()
+	for _, secret := range []string{key, "correct horse", "someone@example.org", cookie(t, browser).Value} {
+		if strings.Contains(log, secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+	if !strings.Contains(log, `"route":"/api/v1/credits/balance"`) {
+		t.Errorf("no access log: %s", log)
+	}
+}
+
+func TestCORS(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) { deps.Config.Origins = []string{"https://app.example.org"} })
+	got := d.anonymous().send("OPTIONS", "/api/v1/credits/balance", "", "Origin", "https://app.example.org",
+		"Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "authorization")
+	if got.StatusCode != 204 || got.Header.Get("Access-Control-Allow-Origin") != "https://app.example.org" ||
+		!strings.Contains(got.Header.Get("Access-Control-Allow-Headers"), "Authorization") {
+		t.Errorf("preflight: %d %v", got.StatusCode, got.Header)
+	}
+	got = d.anonymous().send("GET", "/api/v1/credits/balance", "", "Origin", "https://app.example.org")
+	exposed := got.Header.Get("Access-Control-Expose-Headers")
+	for _, name := range []string{"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"} {
+		if !strings.Contains(strings.ToLower(exposed), strings.ToLower(name)) {
+			t.Errorf("%s is not exposed: %s", name, exposed)
+		}
+	}
+	got = d.anonymous().send("GET", "/api/v1/credits/balance", "", "Origin", "https://evil.example.org")
+	if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
+		t.Errorf("a foreign origin is allowed: %s", allowed)
+	}
+}
+
+func TestCrossSiteRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) { deps.Config.Origins = []string{"https://app.example.org"} })
+	browser := d.signUp()
+	_, key := browser.key("live", "jobs:write")
+	body := `{"name":"n","scopes":["jobs:read"]}`
+	for _, one := range []struct {
+		name   string
+		header []string
+		status int
+	}{
+		{"no origin: not a browser", nil, 201},
+		{"own page", []string{"Sec-Fetch-Site", "same-origin", "Origin", d.base}, 201},
+		{"own page, old browser", []string{"Origin", d.base}, 201},
+		{"configured origin", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://app.example.org"}, 201},
+		{"other site", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.org"}, 403},
+		{"other site, old browser", []string{"Origin", "https://evil.example.org"}, 403},
+		{"sandboxed frame", []string{"Origin", "null"}, 403},
+		{"sibling site", []string{"Sec-Fetch-Site", "same-site", "Origin", "https://x.example.org"}, 403},
+	} {
+		got := browser.send("POST", "/api/v1/keys", body, one.header...)
+		if got.StatusCode != one.status {
+			t.Errorf("%s: %d %s, want %d", one.name, got.StatusCode, got.text, one.status)
+		}
+		if one.status == 403 {
+			wantFailure(t, got, 403, fault.CSRFRejected, "")
+		}
+	}
+	signIn := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "Origin", "https://evil.example.org")
+	wantFailure(t, signIn, 403, fault.CSRFRejected, "")
+	if got := browser.send("GET", "/api/v1/keys", "", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 200 {
+		t.Errorf("reading changes nothing and is not refused: %d", got.StatusCode)
+	}
+	withKey := d.withKey(key).send("POST", "/api/v1/probe/live", `{"text":"a"}`, "Origin", "https://evil.example.org")
+	if withKey.StatusCode != 200 {
+		t.Errorf("a key is not sent by itself and needs no origin: %d %s", withKey.StatusCode, withKey.text)
+	}
+}
+
+func TestRateLimits(t *testing.T) {
+	t.Parallel()
+	few := throttle.Limit{Rate: 1, Period: time.Hour, Burst: 3}
+	many := throttle.Limit{Rate: 1000, Period: time.Second, Burst: 1000}
+	t.Run("key", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: few, Address: many, SignIn: many} })
+		_, key := d.signUp().key("live", "credits:read")
+		for i, want := range []string{"2", "1", "0"} {
+			got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+			if got.StatusCode != 200 || got.Header.Get("RateLimit-Remaining") != want || got.Header.Get("RateLimit-Limit") != "3" {
+				t.Errorf("call %d: %d %v", i, got.StatusCode, got.Header)
+			}
+		}
+		got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+		wantFailure(t, got, 429, fault.RateLimited, "Retry-After")
+		if got.Header.Get("Retry-After") == "" || got.Header.Get("RateLimit-Remaining") != "0" {
+			t.Errorf("headers: %v", got.Header)
+		}
+	})
+	t.Run("address", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: many, Address: few, SignIn: many} })
+		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json"} {
+			wantHeaders(t, d.anonymous().send("GET", path, ""))
+		}
+		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json", "/.well-known/openapi.json"} {
+			wantFailure(t, d.anonymous().send("GET", path, ""), 429, fault.RateLimited, "")
+		}
+		if got := d.anonymous().send("GET", "/healthz", ""); got.StatusCode != 200 {
+			t.Errorf("probes are limited: %d", got.StatusCode)
+		}
+	})
+	t.Run("sign-in", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: few} })
+		for range 3 {
+			wantFailure(t, d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"A@example.org","password":"x"}`), 401, fault.Unauthorized, "")
+		}
+		got := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`)
+		wantFailure(t, got, 429, fault.RateLimited, "too many attempts")
+		if got.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	})
+	t.Run("behind a proxy", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, func(deps *api.Deps) {
+			deps.Config.Limits = api.Limits{Credential: many, Address: few, SignIn: many}
+			deps.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+		})
+		for range 3 {
+			d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "6.6.6.6, 203.0.113.7, 10.1.2.3")
+		}
+		if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "7.7.7.7, 203.0.113.7"); got.StatusCode != 429 {
+			t.Errorf("the client's own part of X-Forwarded-For is believed: %d", got.StatusCode)
+		}
+		if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "203.0.113.8"); got.StatusCode != 404 {
+			t.Errorf("another client is limited too: %d", got.StatusCode)
+		}
+	})
+}
+
+// TestRedisAway: limits are off, everything else works, and the log says so once.
+func TestRedisAway(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: closedAddress(t), MaxRetries: -1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	d := open(t, withRedis(rdb))
+	_, key := d.signUp().key("live", "credits:read")
+	for range 5 {
+		got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+		if got.StatusCode != 200 {
+			t.Fatalf("got %d %s", got.StatusCode, got.text)
+		}
+		wantHeaders(t, got)
+	}
+	if said := strings.Count(d.log.String(), "rate limits are off"); said != 1 {
+		t.Errorf("logged %d times", said)
+	}
+	if got := d.anonymous().send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.text, `{"name":"redis","ready":false`) {
+		t.Errorf("readyz: %d %s", got.StatusCode, got.text)
+	}
+}
+
+// TestDatabaseAway cuts the line to Postgres: 503 in the envelope with Retry-After, never a bare 500, and back again.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	line := newLine(t, pgtest.URL(t))
+	db, err := postgres.Open(t.Context(), line.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	d := open(t, func(deps *api.Deps) { deps.DB = db })
+	browser := d.signUp()
+	line.cut()
+	got := browser.send("GET", "/api/v1/keys", "")
+	wantFailure(t, got, 503, fault.ProviderUnavailable, "try again")
+	if got.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	if said := strings.Count(d.log.String(), `"msg":"request failed"`); said != 1 {
+		t.Errorf("logged %d times: %s", said, d.log)
+	}
+	if got := d.anonymous().send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.text, `{"name":"postgres","ready":false`) {
+		t.Errorf("readyz: %d %s", got.StatusCode, got.text)
+	}
+	if got := d.anonymous().send("GET", "/healthz", ""); got.StatusCode != 200 {
+		t.Errorf("healthz: %d %s", got.StatusCode, got.text)
+	}
+	line.mend()
+	if got := browser.send("GET", "/api/v1/keys", ""); got.StatusCode != 200 {
+		t.Errorf("after the line is mended: %d %s", got.StatusCode, got.text)
+	}
+}
+
+// line is a connection to a real server that a test can cut.
+type line struct {
+	url string
+
+	mu     sync.Mutex
+	broken bool
+	open   []net.Conn
+}
+
+func newLine(t *testing.T, server string) *line {
+	t.Helper()
+	address, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := address.Host
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{}
+	address.Host = ln.Addr().String()
+	l.url = address.String()
+	var carried sync.WaitGroup
+	carried.Go(func() {
+		for {
+			near, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", target)
+			if err != nil || !l.add(near, far) {
+				_ = near.Close()
+				continue
+			}
+			carried.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() })
+			carried.Go(func() { _, _ = io.Copy(near, far); _ = near.Close() })
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		l.cut()
+		carried.Wait()
+	})
+	return l
+}
+
+func (l *line) add(ends ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, ends...)
+	return !l.broken
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = true
+	for _, one := range l.open {
+		_ = one.Close()
+	}
+	l.open = nil
+}
+
+func (l *line) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = false
+}
+
+func closedAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return ln.Addr().String()
+}
+
+// TestShutdown: a running request gets its answer, an event stream ends, and no new connection is taken.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	gate, reached := make(chan struct{}), make(chan struct{})
+	streamed := make(chan struct{})
+	d := open(t, func(deps *api.Deps) {
+		deps.Groups = append(deps.Groups, func(a huma.API) {
+			huma.Register(a, access.Guarded(huma.Operation{OperationID: "wait", Method: http.MethodGet, Path: "/v1/wait"}, access.Rule{Public: true}),
+				func(ctx context.Context, _ *struct{}) (*struct{ Body string }, error) {
+					close(reached)
+					<-gate
+					return &struct{ Body string }{"done"}, ctx.Err()
+				})
+			huma.Register(a, access.Guarded(huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/v1/stream"}, access.Rule{Public: true}),
+				func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
+					return &huma.StreamResponse{Body: func(out huma.Context) {
+						humafiber.UnwrapV2(out).Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+							_, _ = w.WriteString("begun")
+							_ = w.Flush()
+							close(streamed)
+							<-ctx.Done()
+						})
+					}}, nil
+				})
+		})
+	})
+	answers := make(chan answer, 2)
+	for _, path := range []string{"/api/v1/wait", "/api/v1/stream"} {
+		go func() { answers <- d.anonymous().send("GET", path, "") }()
+	}
+	<-reached
+	<-streamed
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	shut := make(chan error, 1)
+	go func() { shut <- d.server.Shutdown(ctx) }()
+	for refused := false; !refused; {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+		if refused = err != nil; !refused {
+			_ = conn.Close()
+		}
+		if ctx.Err() != nil {
+			t.Fatal("connections are still taken")
+		}
+	}
+	close(gate)
+	for range 2 {
+		if got := <-answers; got.StatusCode != 200 || got.text != "begun" && strings.TrimSpace(got.text) != `"done"` {
+			t.Errorf("got %d %s", got.StatusCode, got.text)
+		}
+	}
+	if err := <-shut; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+func TestLiteralSegmentsComeFirst(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
+	browser := d.signUp()
+	wantFailure(t, browser.send("GET", "/api/v1/jobs/submit", ""), 405, fault.MethodNotAllowed, "this address takes POST")
+	wantFailure(t, browser.send("GET", "/api/v1/jobs/job_unknown", ""), 404, fault.NotFound, "")
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*api.Deps){
+		"short secret":    func(d *api.Deps) { d.Config.KeySecret = []byte("short") },
+		"wildcard origin": func(d *api.Deps) { d.Config.Origins = []string{"*"} },
+		"origin as URL":   func(d *api.Deps) { d.Config.Origins = []string{"https://app.example.org/"} },
+		"no database":     func(d *api.Deps) { d.DB = nil },
+	} {
+		deps := api.Deps{
+			DB: &sqlx.DB{}, Redis: redis.NewClient(&redis.Options{}), Ledger: &billing.Ledger{}, Metrics: prometheus.NewRegistry(),
+			Log: discard(), Now: time.Now, Config: api.Config{KeySecret: make([]byte, 32)},
+		}
+		change(&deps)
+		if _, err := api.New(deps); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package jobs
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// stream opens a job's event stream. lines yields what comes; it is closed with the stream.
+func (d *desk) stream(caller access.Principal, jobID, lastEventID string) (lines <-chan string, hangUp func()) {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.url+"/v1/jobs/"+jobID+"/events", nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	request.Header.Set("X-Account", caller.AccountID)
+	if lastEventID != "" {
+		request.Header.Set("Last-Event-ID", lastEventID)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		d.t.Fatalf("got %d, %s", response.StatusCode, kind)
+	}
+	out := make(chan string, 1000)
+	go func() {
+		defer close(out)
+		for scanner := bufio.NewScanner(response.Body); scanner.Scan(); {
+			if scanner.Text() != "" {
+				out <- scanner.Text()
+			}
+		}
+	}()
+	hangUp = func() { _ = response.Body.Close() }
+	d.t.Cleanup(hangUp)
+	return out, hangUp
+}
+
+// next waits for the next line; "" is the end of the stream.
+func (d *desk) next(lines <-chan string) string {
+	d.t.Helper()
+	select {
+	case line := <-lines:
+		return line
+	case <-time.After(deadline):
+		d.t.Fatal("nothing came")
+		return ""
+	}
+}
+
+// add appends an event and returns its id.
+func (d *desk) add(jobID, kind, body string) (eventID string) {
+	d.t.Helper()
+	if err := d.db.GetContext(d.t.Context(), &eventID, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1, $2, $3, now()) RETURNING id::text`, jobID, kind, body); err != nil {
+		d.t.Fatal(err)
+	}
+	return eventID
+}
+
+func (d *desk) openStreams() int {
+	d.streams.mu.Lock()
+	defer d.streams.mu.Unlock()
+	return d.streams.total
+}
+
+// settle waits until no stream is open.
+func (d *desk) settle() {
+	d.t.Helper()
+	for end := time.Now().Add(deadline); d.openStreams() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("%d streams are still open", d.openStreams())
+		}
+	}
+}
+
+func TestStreamTellsWhatHappensUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller := d.account()
+	jobID := d.submit(caller)
+	lines, _ := d.stream(caller, jobID, "")
+	if line := d.next(lines); line != "retry: 1000" {
+		t.Errorf("first line is %q", line)
+	}
+	for line := d.next(lines); !strings.HasPrefix(line, "data:"); line = d.next(lines) { // the submission itself
+	}
+	progress := d.add(jobID, "progress", `{"percent": 12.5, "message": "docking\nethanol"}`)
+	for _, want := range []string{"id: " + progress, "event: progress", `data: {"message": "docking\nethanol", "percent": 12.5}`} {
+		if line := d.next(lines); line != want {
+			t.Errorf("got %q, want %q", line, want)
+		}
+	}
+	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now() WHERE id = $1`, jobID)
+	end := d.add(jobID, "status", `{"status": "COMPLETED", "reason": "", "terminal": true}`)
+	for _, want := range []string{"id: " + end, "event: status", `data: {"reason": "", "status": "COMPLETED", "terminal": true}`, ""} {
+		if line := d.next(lines); line != want {
+			t.Errorf("got %q, want %q", line, want)
+		}
+	}
+	d.settle()
+
+	lines, _ = d.stream(caller, jobID, progress)
+	if line := d.next(lines); line != "retry: 1000" {
+		t.Errorf("first line is %q", line)
+	}
+	if line := d.next(lines); line != "id: "+end {
+		t.Errorf("resumed with %q, want only what came after %s", line, progress)
+	}
+	if response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/events", "", "Last-Event-ID", end); response.StatusCode != http.StatusNoContent {
+		t.Errorf("after the end: got %d %s, want 204", response.StatusCode, text)
+	}
+}
+
+func TestStreamSendsALongPastInBatches(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller := d.account()
+	jobID := d.submit(caller)
+	d.exec(`INSERT INTO job_events (job_id, kind, body, at) SELECT $1, 'progress', jsonb_build_object('percent', n / 10.0, 'message', ''), now() FROM generate_series(1, $2::int) n`, jobID, 2*eventBatch+50)
+	d.add(jobID, "status", `{"status": "FAILED", "reason": "", "terminal": true}`)
+	lines, _ := d.stream(caller, jobID, "")
+	count, last := 0, 0
+	for line := d.next(lines); line != ""; line = d.next(lines) {
+		var eventID int
+		if _, err := fmt.Sscanf(line, "id: %d", &eventID); err == nil {
+			if eventID <= last {
+				t.Errorf("event %d comes after %d", eventID, last)
+			}
+			count, last = count+1, eventID
+		}
+	}
+	if want := 1 + 2*eventBatch + 50 + 1; count != want { // the submission, the progress, the end
+		t.Errorf("got %d events, want %d", count, want)
+	}
+}
+
+func TestStreamNoticesThatItsClientHasGone(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.streams.heartbeat = 20 * time.Millisecond
+	caller := d.account()
+	jobID := d.submit(caller)
+	lines, hangUp := d.stream(caller, jobID, "")
+	for line := d.next(lines); line != ": heartbeat"; line = d.next(lines) {
+	}
+	if n := d.openStreams(); n != 1 {
+		t.Errorf("%d streams are open, want 1", n)
+	}
+	hangUp()
+	d.settle()
+}
+
+func TestStreamEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller := d.account()
+	lines, _ := d.stream(caller, d.submit(caller), "")
+	d.next(lines)
+	d.stop()
+	for d.next(lines) != "" {
+	}
+	d.settle()
+}
+
+func TestStreamEndsAtItsAge(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.streams.maxAge = time.Millisecond
+	caller := d.account()
+	lines, _ := d.stream(caller, d.submit(caller), "")
+	for d.next(lines) != "" {
+	}
+	d.settle()
+}
+
+func TestWatchRefusals(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller, other := d.account(), d.account()
+	jobID := d.submit(caller)
+	_, _, err := d.Watch(t.Context(), other.AccountID, jobID, "")
+	wantFault(t, "another account", err, fault.NotFound, "")
+	_, _, err = d.Watch(t.Context(), caller.AccountID, jobID, "soon")
+	wantFault(t, "id", err, fault.Validation, "Last-Event-ID")
+	for range maxAccountStreams {
+		if _, _, err := d.Watch(t.Context(), caller.AccountID, jobID, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, err = d.Watch(t.Context(), caller.AccountID, jobID, "")
+	wantFault(t, "one too many", err, fault.RateLimited, "")
+	if response, _ := d.call(other, http.MethodHead, "/v1/jobs/"+jobID+"/events", ""); response.StatusCode == http.StatusOK {
+		t.Errorf("HEAD of another account: got %d", response.StatusCode)
+	}
+}

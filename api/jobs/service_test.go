@@ -1,0 +1,312 @@
+package jobs
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/id"
+)
+
+func TestSubmitRefusals(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller, other := d.account(), d.account()
+	d.file(caller, "receptor.pdb", 1000, strings.Repeat("a", 64))
+	d.file(other, "theirs.pdb", 1000, "")
+	artifact := func(key string, size int, sha string) string {
+		return fmt.Sprintf(`{"schema":"service.docking.artifact/v1","artifactId":"r","storageKey":%q,"sha256":%q,"byteSize":%d,"mediaType":"chemical/x-pdb","format":"pdb"}`, key, strings.Repeat(sha, 64), size)
+	}
+	with := func(params string) string {
+		return `{"jobType":"simulation","simulator":"vina","sceneFile":"receptor.pdb","simulationParams":{` + params + `}}`
+	}
+	for _, c := range []struct {
+		name, body string
+		code       fault.Code
+		place      string
+	}{
+		{"pipeline", `{"jobType":"pipeline"}`, fault.PipelineDisabled, "jobType"},
+		{"no scene", `{"jobType":"simulation","simulator":"vina"}`, fault.Validation, "sceneFile"},
+		{"empty scene", `{"sceneFile":""}`, fault.Validation, "sceneFile"},
+		{"render by default", `{"sceneFile":"receptor.pdb"}`, fault.UnsupportedSimulator, "render"},
+		{"molecular", `{"jobType":"molecular","sceneFile":"receptor.pdb"}`, fault.UnsupportedSimulator, "molecular"},
+		{"no simulator", `{"jobType":"simulation","sceneFile":"receptor.pdb"}`, fault.Validation, "simulator"},
+		{"unknown simulator", `{"jobType":"simulation","simulator":"smina","sceneFile":"receptor.pdb"}`, fault.UnsupportedSimulator, "autodock-vina"},
+		{"unknown scene", strings.Replace(docking, "receptor.pdb", "no.pdb", 1), fault.SceneNotFound, "sceneFile"},
+		{"foreign scene", strings.Replace(docking, "receptor.pdb", "theirs.pdb", 1), fault.SceneNotFound, "sceneFile"},
+		{"foreign attachment", strings.Replace(docking, `{"jobType"`, `{"attachments":["receptor.pdb","theirs.pdb"],"jobType"`, 1), fault.ArtifactNotFound, "attachments[1]"},
+		{"foreign receptor", with(`"receptorArtifact":` + artifact("theirs.pdb", 1000, "a")), fault.ArtifactNotFound, "simulationParams.receptorArtifact.storageKey"},
+		{"other size", with(`"receptorArtifact":` + artifact("receptor.pdb", 999, "a")), fault.Validation, "simulationParams.receptorArtifact.byteSize"},
+		{"other digest", with(`"receptorArtifact":` + artifact("receptor.pdb", 1000, "b")), fault.Validation, "simulationParams.receptorArtifact.sha256"},
+		{"foreign ligand", with(`"ligandLibrary":[{"ligandId":"a","label":"a","source":{"kind":"artifact","artifact":` + artifact("theirs.pdb", 1, "a") + `}}]`), fault.ArtifactNotFound, "simulationParams.ligandLibrary[0].source.artifact.storageKey"},
+		{"the engine's own rule", with(``), fault.Validation, "simulationParams.ligandIdentity"},
+	} {
+		_, err := d.Submit(t.Context(), caller, "", request(t, c.body))
+		wantFault(t, c.name, err, c.code, c.place)
+	}
+	var jobs int
+	if err := d.db.GetContext(t.Context(), &jobs, `SELECT count(*) FROM jobs`); err != nil || jobs != 0 {
+		t.Errorf("%d jobs are stored, %v; want none", jobs, err)
+	}
+}
+
+func TestSubmitOverTheWire(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller := d.account()
+	d.file(caller, "receptor.pdb", 1000, "")
+	response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit", docking, "Idempotency-Key", "first-key")
+	first := decoded[SubmitResponse](t, text)
+	if response.StatusCode != http.StatusOK || first.Status != "SUBMITTED" || first.Provider != "molfabric" || first.Currency != "GBP" || first.JobType != "simulation" || first.IdempotentReplay {
+		t.Fatalf("got %d %s", response.StatusCode, text)
+	}
+	if _, pence, ok := strings.Cut(string(first.EstimatedCost), "."); !ok || len(pence) != 2 {
+		t.Errorf("estimatedCost is %s, want two decimals", first.EstimatedCost)
+	}
+	response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit", strings.Replace(docking, `{"jobType"`, `{"idempotencyKey":"first-key","jobType"`, 1))
+	again := decoded[SubmitResponse](t, text)
+	if response.Header.Get("Idempotency-Replayed") != "true" || !again.IdempotentReplay || again.JobID != first.JobID || again.EstimatedCost != first.EstimatedCost {
+		t.Errorf("replay: got %v %s", response.Header, text)
+	}
+	_, err := d.Submit(t.Context(), caller, "first-key", request(t, strings.Replace(docking, "ABL1 screen", "another", 1)))
+	wantFault(t, "another request", err, fault.IdempotencyKeyReused, "")
+	var ticket string
+	if err := d.db.GetContext(t.Context(), &ticket, `SELECT request->'metadata'->>'ticket' FROM jobs WHERE id = $1`, first.JobID); err != nil || ticket != "12345678901234567890" {
+		t.Errorf("metadata keeps %q, %v", ticket, err)
+	}
+	for _, body := range []string{
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","colour":"red"}`,
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","simulationParams":{"colour":"red"}}`,
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","dockingRequest":{"requestId":"r"}}`,
+		`{"jobType":"film","sceneFile":"receptor.pdb"}`,
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","metadata":{"fps":"fast"}}`,
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","metadata":[]}`,
+		`{"jobType":"render","sceneFile":"receptor.pdb","frameStep":1.5}`,
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","taskCount":0}`,
+		`{"jobType":"simulation","sceneFile":"receptor.pdb","simulationParams":{"estimatedRuntimeSeconds":0}}`,
+	} {
+		if response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit", body); response.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d %s, want a refusal by the schema", body, response.StatusCode, text)
+		}
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller := d.account()
+	body := strings.Replace(strings.Replace(docking, `"sceneFile":"receptor.pdb","jobName":"ABL1 screen",`, "", 1), `"ticket":12345678901234567890`, `"fps":24`, 1)
+	response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate", body)
+	estimate := decoded[EstimateResponse](t, text)
+	if response.StatusCode != http.StatusOK || estimate.Currency != "GBP" || estimate.Range.Likely != estimate.EstimatedCost || estimate.LicenseNames == nil || estimate.Breakdown.StartFee != "0.02" {
+		t.Errorf("got %d %s", response.StatusCode, text)
+	}
+	for name, body := range map[string]string{
+		"pipeline":         `{"jobType":"pipeline"}`,
+		"unknown metadata": strings.Replace(body, `"fps":24`, `"ticket":1`, 1),
+		"scene":            docking,
+	} {
+		if response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate", body); response.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d %s, want a refusal by the schema", name, response.StatusCode, text)
+		}
+	}
+	_, err := d.Estimate(caller, EstimateRequest{})
+	wantFault(t, "render", err, fault.UnsupportedSimulator, "render")
+	_, err = d.Estimate(caller, EstimateRequest{JobType: ref(typeSimulation), Simulator: "vina"})
+	wantFault(t, "the engine's own rule", err, fault.Validation, "simulationParams.ligandIdentity")
+}
+
+func TestJobOverItsLife(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller, other := d.account(), d.account()
+	ahead := d.submit(other)
+	jobID := d.submit(caller)
+	path := "/v1/jobs/" + jobID
+
+	response, text := d.call(caller, http.MethodGet, path+"/status", "")
+	view := decoded[Job](t, text)
+	if view.Status != "SUBMITTED" || view.Queue == nil || view.Queue.Position != 2 || view.Progress.Tasks.Pending != view.Progress.Tasks.Total || *view.Simulator != "autodock-vina" || len(view.StatusHistory) != 1 {
+		t.Errorf("submitted behind %s: got %s", ahead, text)
+	}
+	if response.Header.Get("Retry-After") == "" || response.Header.Get("ETag") == "" {
+		t.Errorf("headers are %v, want Retry-After and ETag", response.Header)
+	}
+	if response, text := d.call(caller, http.MethodGet, path, "", "If-None-Match", response.Header.Get("ETag")); response.StatusCode != http.StatusNotModified || text != "" {
+		t.Errorf("unchanged: got %d %q", response.StatusCode, text)
+	}
+
+	d.exec(`UPDATE tasks SET status = 'SUCCEEDED', progress = 1 WHERE job_id = $1 AND stage = 'prepare'`, jobID)
+	d.exec(`UPDATE tasks SET status = 'RUNNING', progress = 0.5, started_at = now() WHERE job_id = $1 AND name = 'dock-00000'`, jobID)
+	d.exec(`UPDATE task_details SET message = 'docking ethanol' FROM tasks WHERE tasks.id = task_id AND job_id = $1 AND name = 'dock-00000'`, jobID)
+	d.exec(`UPDATE jobs SET status = 'RUNNING', started_at = now(), accrued_micropence = 1500000 WHERE id = $1`, jobID)
+	_, text = d.call(caller, http.MethodGet, path, "")
+	view = decoded[Job](t, text)
+	if view.Queue != nil || view.Progress.Stage != "dock" || view.Progress.Message != "docking ethanol" || view.Progress.Percent <= 0 || view.Progress.Percent >= 99 || view.Cost.Accrued != "0.02" {
+		t.Errorf("running: got %s", text)
+	}
+
+	d.exec(`UPDATE tasks SET status = 'SUCCEEDED', progress = 1 WHERE job_id = $1`, jobID)
+	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now(), charged_pence = 3 WHERE id = $1`, jobID)
+	response, text = d.call(caller, http.MethodGet, path, "")
+	view = decoded[Job](t, text)
+	if !view.Terminal || view.Progress.Percent != 100 || view.Cost.Final == nil || *view.Cost.Final != "0.03" || response.Header.Get("Retry-After") != "" {
+		t.Errorf("completed: got %v %s", response.Header, text)
+	}
+	for _, id := range []string{jobID, "job_0", "submit"} {
+		if _, err := d.Job(t.Context(), other.AccountID, id); err == nil {
+			t.Errorf("%s: another account reads it", id)
+		}
+	}
+}
+
+func TestListPagesAndFilters(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller, other := d.account(), d.account()
+	d.submit(other)
+	var ids []string
+	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
+	for i := range 5 {
+		jobID := d.submit(caller)
+		d.exec(`UPDATE jobs SET created_at = $2, job_name = $3 WHERE id = $1`, jobID, start.Add(time.Duration(i/2)*time.Minute), fmt.Sprintf("Screen 100%% no_%d", i))
+		ids = append([]string{jobID}, ids...)
+	}
+	d.exec(`UPDATE jobs SET status = 'FAILED', finished_at = now() WHERE id = $1`, ids[4])
+	read := func(query ListQuery) (got []string) {
+		t.Helper()
+		for query.Limit = 2; ; {
+			list, err := d.List(t.Context(), caller.AccountID, query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, j := range list.Jobs {
+				got = append(got, j.JobID)
+			}
+			if list.NextCursor == nil {
+				return got
+			}
+			query.Cursor = *list.NextCursor
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		query ListQuery
+		want  []string
+	}{
+		{"all", ListQuery{}, ids},
+		{"states", ListQuery{Status: []string{"FAILED", "RUNNING"}}, ids[4:]},
+		{"type", ListQuery{JobType: "render"}, nil},
+		{"alias", ListQuery{Simulator: "Vina"}, ids},
+		{"unknown simulator", ListQuery{Simulator: "blastp"}, nil},
+		{"after", ListQuery{CreatedAfter: start}, ids[:3]},
+		{"before", ListQuery{CreatedBefore: start.Add(time.Minute)}, ids[3:]},
+		{"text", ListQuery{Q: "SCREEN 100% NO_2"}, ids[2:3]},
+		{"no pattern", ListQuery{Q: "100_"}, nil},
+		{"id", ListQuery{Q: ids[1]}, ids[1:2]},
+	} {
+		if got := read(c.query); !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+	_, err := d.List(t.Context(), caller.AccountID, ListQuery{Query: page.Query{Limit: 2, Cursor: "nonsense"}})
+	wantFault(t, "cursor", err, fault.InvalidCursor, "cursor")
+	response, text := d.call(caller, http.MethodGet, "/v1/jobs?status=FAILED&status=RUNNING&limit=1&createdAfter=2020-01-01T00:00:00Z", "")
+	if list := decoded[JobList](t, text); response.StatusCode != http.StatusOK || len(list.Jobs) != 1 || list.Jobs[0].JobID != ids[4] || list.NextCursor != nil {
+		t.Errorf("over the wire: got %d %s", response.StatusCode, text)
+	}
+	for _, query := range []string{"status=DONE", "limit=0", "limit=101", "colour=red", "createdAfter=yesterday"} {
+		if response, text := d.call(caller, http.MethodGet, "/v1/jobs?"+query, ""); response.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d %s", query, response.StatusCode, text)
+		}
+	}
+}
+
+func TestOutputsPage(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller, other := d.account(), d.account()
+	jobID := d.submit(caller)
+	var want []string
+	for i, role := range []string{"intermediate", "log", "result"} {
+		key := fmt.Sprintf("accounts/%s/jobs/%s/%d", caller.AccountID, jobID, i)
+		info, err := d.deps.Objects.Put(t.Context(), key, strings.NewReader("poses of "+role), "text/plain", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		artifactID := id.New("art_")
+		d.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
+			SELECT $1, job_id, id, account_id, 'poses/' || $3 || '.txt', $3, $4, $5, $6, 'text/plain', 'log', now() FROM tasks WHERE job_id = $2 AND ordinal = 1`,
+			artifactID, jobID, role, key, info.SHA256, info.ByteSize)
+		if role != "intermediate" {
+			want = append([]string{artifactID}, want...)
+		}
+	}
+	var got []string
+	for query := (page.Query{Limit: 1}); ; {
+		outputs, err := d.Outputs(t.Context(), caller.AccountID, jobID, query)
+		if err != nil || outputs.Complete || outputs.Status != "SUBMITTED" {
+			t.Fatalf("got %+v, %v", outputs, err)
+		}
+		for _, o := range outputs.Outputs {
+			got = append(got, o.ArtifactID)
+			response, err := http.Get(o.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusOK || response.ContentLength != o.ByteSize || o.TaskIndex != 1 || time.Until(o.URLExpiresAt) > outputURLLifetime {
+				t.Errorf("%s: got %d, %+v", o.URL, response.StatusCode, o)
+			}
+		}
+		if outputs.NextCursor == nil {
+			break
+		}
+		query.Cursor = *outputs.NextCursor
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	_, err := d.Outputs(t.Context(), other.AccountID, jobID, page.Query{Limit: 1})
+	wantFault(t, "another account", err, fault.NotFound, "")
+
+	// An output is a file of the account: the next job may start from it, another account's may not.
+	key := fmt.Sprintf("accounts/%s/jobs/%s/2", caller.AccountID, jobID)
+	next := request(t, strings.Replace(docking, "receptor.pdb", key, 1))
+	if _, err := d.Submit(t.Context(), caller, "", next); err != nil {
+		t.Errorf("an output as scene: %v", err)
+	}
+	_, err = d.Submit(t.Context(), other, "", next)
+	wantFault(t, "another account's output as scene", err, fault.SceneNotFound, "sceneFile")
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller, other := d.account(), d.account()
+	jobID := d.submit(caller)
+	path := "/v1/jobs/" + jobID + "/cancel"
+	_, err := d.Cancel(t.Context(), other.AccountID, jobID, "")
+	wantFault(t, "another account", err, fault.NotFound, "")
+	response, text := d.call(caller, http.MethodPost, path, `{"reason":"wrong box"}`)
+	if answer := decoded[CancelResponse](t, text); response.StatusCode != http.StatusAccepted || answer.Status != "CANCELLED" || answer.JobID != jobID {
+		t.Errorf("first: got %d %s", response.StatusCode, text)
+	}
+	response, text = d.call(caller, http.MethodPost, path, "")
+	if answer := decoded[CancelResponse](t, text); response.StatusCode != http.StatusOK || answer.Status != "CANCELLED" {
+		t.Errorf("again: got %d %s", response.StatusCode, text)
+	}
+	view, err := d.Job(t.Context(), caller.AccountID, jobID)
+	if err != nil || view.StatusReason == nil || *view.StatusReason != "wrong box" || !view.Terminal {
+		t.Errorf("got %+v, %v", view, err)
+	}
+	done := d.submit(caller)
+	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now() WHERE id = $1`, done)
+	_, err = d.Cancel(t.Context(), caller.AccountID, done, "")
+	wantFault(t, "ended", err, fault.JobNotCancellable, "")
+}

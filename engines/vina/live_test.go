@@ -1,0 +1,240 @@
+package vina
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/internal/mol"
+)
+
+const (
+	peptide = "testdata/peptide.pdb"
+	// sharedDocking holds real receptors and ligands beside a developer's checkout; the tests that use it skip without it.
+	sharedDocking = "../../../shared/data/docking"
+)
+
+var testObjects = map[string]string{
+	"scene.pdb":  peptide,
+	"lactic.sdf": "testdata/lactic-acid.sdf",
+	"amide.mol2": "testdata/acetamide.mol2",
+	"para.pdbqt": "testdata/paracetamol.pdbqt",
+	"torn.pdbqt": peptide,
+}
+
+// mixedLibrary has a ligand of every kind of source and of every early failure.
+func mixedLibrary(p *Params) {
+	library(
+		smiles("aspirin", "CC(=O)Oc1ccccc1C(=O)O"),
+		smiles("torn", "C1CC"),
+		smiles("caffeine", "Cn1cnc2c1c(=O)n(C)c(=O)n2C"),
+		smiles("empty", " "),
+		artifact("lactic", "lactic.sdf", "sdf"),
+		artifact("amide", "amide.mol2", "mol2"),
+		artifact("paracetamol", "para.pdbqt", "pdbqt"),
+		artifact("no-ligand", "torn.pdbqt", "pdbqt"),
+		smiles("boron", "OB(O)c1ccccc1"),
+		smiles("salt", "[Na+].CC(=O)[O-]"),
+	)(p)
+}
+
+type resultsDocument struct {
+	Counts  countsRecord `json:"counts"`
+	Ligands []struct {
+		LigandID             string
+		Status, FailureStage string
+		Error                string
+		Rank                 int
+		BestScoreKcalMol     float64
+		LigandEfficiency     float64
+		HeavyAtoms           int
+		InChIKey             string
+		Files                map[string]string
+	} `json:"ligands"`
+}
+
+func readResults(t *testing.T, outcome *enginestest.Outcome) resultsDocument {
+	t.Helper()
+	var document resultsDocument
+	text := readOutput(t, outcome, shardRank, "results.json")
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+func readOutput(t *testing.T, outcome *enginestest.Outcome, shard, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(outcome.Dirs[shard].Out(name))
+	if err != nil {
+		t.Fatalf("%v\nfailures: %v\nlog of %s:\n%s", err, outcome.Failures, shard, outcome.Logs[shard])
+	}
+	return content
+}
+
+func liveCases() []enginestest.LiveCase {
+	return []enginestest.LiveCase{
+		{Name: "mixed library", Objects: testObjects, Check: checkMixedLibrary, Request: requestFor(params(func(p *Params) {
+			mixedLibrary(p)
+			p.DockingExecution = &DockingExecution{ShardSize: ptr(3)}
+		}))},
+		{Name: "box away", Objects: testObjects, Request: requestFor(params(func(p *Params) { p.BoxCenterAngstrom = &mol.BoxCenter{500, 0, 0} })),
+			Check: wantFailure(shardReceptor, engines.UserInput, "BOX_OUTSIDE_RECEPTOR", "boxCenterAngstrom")},
+		{Name: "receptor of another format", Objects: testObjects, Request: requestFor(params(func(p *Params) { p.ReceptorArtifact = ptr(reference("scene.pdb", "pdbqt")) })),
+			Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_FORMAT_MISMATCH", "receptorArtifact.format")},
+		{Name: "receptor that is no structure", Objects: map[string]string{"scene.pdb": "testdata/acetamide.mol2"}, Request: requestFor(params(nil)),
+			Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_UNREADABLE", "ATOM")},
+		{Name: "receptor that is a ligand", Objects: map[string]string{"scene.pdb": "testdata/paracetamol.pdbqt"}, Request: requestFor(params(nil)),
+			Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_UNREADABLE", "ligand")},
+		{Name: "fixed state of a missing residue", Objects: testObjects, Request: requestFor(params(func(p *Params) {
+			p.ReceptorPreparation = &mol.ReceptorPreparation{FixedProtonationStates: []mol.FixedProtonationState{{Chain: "B", Residue: 3, ResidueName: "ASP", State: "neutral"}}}
+		})), Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_RESIDUE_MISSING", "fixedProtonationStates[0]")},
+		{Name: "only a broken ligand", Objects: testObjects, Request: requestFor(params(func(p *Params) { p.LigandIdentity = ptr(smiles("torn", "C1CC")) })),
+			Check: checkOnlyBroken},
+	}
+}
+
+func checkMixedLibrary(t *testing.T, outcome *enginestest.Outcome) {
+	results := readResults(t, outcome)
+	if results.Counts != (countsRecord{Total: 10, Completed: 6, Failed: 4}) {
+		t.Fatalf("got counts %+v, want 6 of 10", results.Counts)
+	}
+	wantStage := map[string]string{"torn": "parse", "empty": "parse", "no-ligand": "parse", "boron": "embed"}
+	for i, ligand := range results.Ligands {
+		if stage, broken := wantStage[ligand.LigandID]; broken {
+			if ligand.Status != statusFailed || ligand.FailureStage != stage || ligand.Error == "" || ligand.Rank != 0 {
+				t.Errorf("%s: got %s at %q (%s), want FAILED at %s", ligand.LigandID, ligand.Status, ligand.FailureStage, ligand.Error, stage)
+			}
+			continue
+		}
+		if ligand.Status != statusCompleted || ligand.Rank != i+1 || ligand.BestScoreKcalMol >= 0 || ligand.InChIKey == "" {
+			t.Errorf("%s: got %+v, want rank %d, a negative score and an InChIKey", ligand.LigandID, ligand, i+1)
+		}
+		if i > 0 && results.Ligands[i-1].BestScoreKcalMol > ligand.BestScoreKcalMol {
+			t.Errorf("%s is ranked after a worse score", ligand.LigandID)
+		}
+		sdf := string(readOutput(t, outcome, shardRank, ligand.Files["sdf"]))
+		if !strings.Contains(sdf, "M  END") || !strings.HasSuffix(sdf, "$$$$\n") || strings.Count(sdf, "<scoreKcalMol>") != strings.Count(sdf, "$$$$") {
+			t.Errorf("%s: its SDF is malformed:\n%s", ligand.LigandID, sdf)
+		}
+	}
+	if sdf := string(readOutput(t, outcome, shardRank, "poses/00001.sdf")); !strings.Contains(sdf, "M  CHG") {
+		t.Errorf("aspirin's poses lost the charge of its carboxylate:\n%s", sdf)
+	}
+	if failures := outcome.Results[shardRank].Failures; len(failures) != 4 {
+		t.Errorf("the ranking names %d failed ligands, want 4: %v", len(failures), failures)
+	}
+	if seed := outcome.Results[shardRank].Seed; seed == nil || *seed != 42 {
+		t.Errorf("got seed %v, want 42", seed)
+	}
+}
+
+func checkOnlyBroken(t *testing.T, outcome *enginestest.Outcome) {
+	wantFailure("dock-00000", engines.UserInput, "NO_LIGAND_DOCKED", "torn")(t, outcome)
+	wantFailure(shardRank, engines.UserInput, "NO_LIGAND_DOCKED", "parse")(t, outcome)
+	if items := outcome.Failures["dock-00000"].Items; len(items) != 1 || items[0].Item != "torn" || items[0].Step != "parse" {
+		t.Errorf("got items %+v, want the broken ligand at parse", items)
+	}
+}
+
+func wantFailure(shard string, class engines.FailureClass, code, text string) func(*testing.T, *enginestest.Outcome) {
+	return func(t *testing.T, outcome *enginestest.Outcome) {
+		t.Helper()
+		got := outcome.Failures[shard]
+		if got == nil {
+			t.Fatalf("shard %s did not fail; log:\n%s", shard, outcome.Logs[shard])
+		}
+		if got.Class != class || got.Code != code || !strings.Contains(got.Message+items(got), text) {
+			t.Errorf("shard %s failed with %s %s %q, want %s %s naming %q", shard, got.Class, got.Code, got.Message, class, code, text)
+		}
+	}
+}
+
+func items(failure *engines.Failure) string {
+	text, _ := json.Marshal(failure.Items)
+	return string(text)
+}
+
+// TestSameSeedSameBytes runs one request three times: again, with another shard size and more threads, and each ligand's
+// poses must be the same to the byte.
+func TestSameSeedSameBytes(t *testing.T) {
+	t.Parallel()
+	enginestest.Python(t)
+	run := func(shardSize, threads int) *enginestest.Outcome {
+		return enginestest.Drive(t, New(), requestFor(params(func(p *Params) {
+			library(smiles("a", "CC(=O)Oc1ccccc1C(=O)O"), smiles("b", "CCO"), smiles("c", "NCCc1ccc(O)c(O)c1"))(p)
+			p.DockingExecution = &DockingExecution{ShardSize: ptr(shardSize)}
+			p.CPUThreads, p.Exhaustiveness = ptr(threads), ptr(2)
+		})), testObjects)
+	}
+	first, again, alone := run(3, 1), run(3, 1), run(1, 2)
+	for _, name := range []string{"results.json", "results.csv", "best.sdf", "provenance.json"} {
+		if !bytes.Equal(readOutput(t, first, shardRank, name), readOutput(t, again, shardRank, name)) {
+			t.Errorf("%s differs between two runs with one seed", name)
+		}
+	}
+	for _, name := range []string{"results.csv", "best.sdf", "poses/00001.pdbqt", "poses/00002.pdbqt", "poses/00003.pdbqt", "poses/00003.sdf"} {
+		if !bytes.Equal(readOutput(t, first, shardRank, name), readOutput(t, alone, shardRank, name)) {
+			t.Errorf("%s differs between a batch on one thread and single ligands on two", name)
+		}
+	}
+}
+
+// TestPublishedReceptor docks into dockstring's ABL1, a PDBQT whose residues have no chain, where the package is installed
+// (requirements-demo.lock).
+func TestPublishedReceptor(t *testing.T) {
+	t.Parallel()
+	find := exec.CommandContext(t.Context(), enginestest.Python(t), "-c",
+		"import importlib.util as u; print(u.find_spec('dockstring').submodule_search_locations[0])")
+	found, err := find.Output()
+	if err != nil {
+		t.Skip("SKIPPED: install requirements-demo.lock into MOLFABRIC_PYTHON for ABL1's receptor")
+	}
+	receptor := filepath.Join(strings.TrimSpace(string(found)), "resources", "targets", "ABL1_target.pdbqt")
+	outcome := enginestest.Drive(t, New(), requestFor(params(func(p *Params) {
+		p.BoxCenterAngstrom, p.BoxSizeAngstrom = &mol.BoxCenter{15.851, 14.647, 3.904}, &mol.BoxSize{22, 22, 22}
+	})), map[string]string{"scene.pdb": receptor})
+	if got := readResults(t, outcome).Ligands[0].BestScoreKcalMol; got > -6 {
+		t.Errorf("aspirin binds with %.2f kcal/mol, want at most -6", got)
+	}
+}
+
+// TestRealComplexes redocks two crystal ligands. One search instead of eight keeps it short and misses the best pose, so the
+// bounds are mild; they still tell a prepared complex from a broken one.
+func TestRealComplexes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("docks two drug-sized ligands")
+	}
+	enginestest.Python(t)
+	cases := []struct {
+		name, receptor, ligand, format string
+		center                         mol.BoxCenter
+		bestKcalMol                    float64
+	}{
+		{"c-Abl with imatinib", "1iep/1iep_receptorH.pdb", "1iep/1iep_ligand.sdf", "sdf", mol.BoxCenter{15.19, 53.903, 16.917}, -8},
+		{"BACE-1 with a macrocycle", "bace1/BACE_1_receptorH.pdb", "bace1/BACE_1_ligand.mol2", "mol2", mol.BoxCenter{30.103, 6.152, 15.584}, -4},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			objects := map[string]string{"scene.pdb": filepath.Join(sharedDocking, c.receptor), "ligand": filepath.Join(sharedDocking, c.ligand)}
+			if _, err := os.Stat(objects["scene.pdb"]); err != nil {
+				t.Skip("SKIPPED: the shared docking data is not beside this checkout")
+			}
+			outcome := enginestest.Drive(t, New(), requestFor(params(func(p *Params) {
+				p.LigandIdentity = ptr(artifact("native", "ligand", c.format))
+				p.BoxCenterAngstrom, p.BoxSizeAngstrom = &c.center, &mol.BoxSize{20, 20, 20}
+			})), objects)
+			if got := readResults(t, outcome).Ligands[0].BestScoreKcalMol; got > c.bestKcalMol {
+				t.Errorf("got %.2f kcal/mol, want at most %.2f", got, c.bestKcalMol)
+			}
+		})
+	}
+}

@@ -1,0 +1,197 @@
+// Package cli holds the commands that a user of the API types: login, keys, dock, submit, jobs, status, watch, outputs, cancel
+// and balance, and the demonstration. It talks to a server through internal/client alone, so that whatever it can do, every
+// other program can do over HTTP. It starts no server: main.go's own commands do.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+)
+
+// The environment variables that the commands read.
+const (
+	envServer = "MOLFABRIC_SERVER"
+	envKey    = "MOLFABRIC_API_KEY"
+	envConfig = "MOLFABRIC_CONFIG"
+)
+
+// defaultServer is where `molfabric up` listens.
+const defaultServer = "http://127.0.0.1:8080"
+
+// Commands returns the commands, for main.go to hang below its root.
+func Commands() []*cobra.Command {
+	commands := []*cobra.Command{
+		loginCommand(), logoutCommand(), keysCommand(), dockCommand(), submitCommand(), jobsCommand(), statusCommand(),
+		watchCommand(), outputsCommand(), cancelCommand(), balanceCommand(), exitCodesTopic(),
+	}
+	for _, command := range commands {
+		if command.Runnable() || command.HasSubCommands() {
+			command.GroupID = GroupID
+		}
+	}
+	return commands
+}
+
+// GroupID is the help group of the client's commands; Execute adds the group to the root.
+const GroupID = "client"
+
+// Execute runs the root command with the process' arguments and returns the exit code (see ExitOK). It prints the error, with
+// the next step where there is one. ctx should end at SIGINT and SIGTERM.
+func Execute(ctx context.Context, root *cobra.Command) int {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
+	if !root.ContainsGroup(GroupID) {
+		root.AddGroup(&cobra.Group{ID: GroupID, Title: "Commands of a user:"})
+	}
+	if !root.Runnable() {
+		root.RunE = groupRun
+		root.Args = cobra.ArbitraryArgs
+	}
+	failed, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	report(root.ErrOrStderr(), failed, err)
+	return ExitCode(err)
+}
+
+// groupRun is what a command does that only holds others.
+func groupRun(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	message := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
+	if close := cmd.SuggestionsFor(args[0]); len(close) > 0 {
+		message += "; did you mean " + strings.Join(close, " or ") + "?"
+	}
+	return usage("%s", message)
+}
+
+// report prints an error for people.
+func report(w io.Writer, failed *cobra.Command, err error) {
+	if errors.Is(err, errInterrupted) { // has been explained where it happened
+		return
+	}
+	fmt.Fprintf(w, "molfabric: %v\n", err)
+	if next := hint(err); next != "" {
+		fmt.Fprintf(w, "  %s\n", next)
+	}
+	var wrong *usageError
+	if errors.As(err, &wrong) && failed != nil {
+		fmt.Fprintf(w, "  `%s --help` shows how it is used\n", failed.CommandPath())
+	}
+}
+
+// connection is the flags that every command has.
+type connection struct {
+	server, key string
+	json        bool
+}
+
+func (c *connection) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&c.server, "server", "", "address of the server (default $"+envServer+", else where you have signed in, else "+defaultServer+")")
+	flags.StringVar(&c.key, "key", "", "API key (default $"+envKey+", else the one of `molfabric login`)")
+	flags.BoolVar(&c.json, "json", false, "print the API's JSON to standard output, and nothing else")
+}
+
+// command makes a command whose body gets an invocation.
+func command(spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error) *cobra.Command {
+	cmd := &spec
+	var flags connection
+	flags.define(cmd)
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		if err := args(cmd, given); err != nil {
+			return usage("%v", err)
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, given []string) error {
+		inv, err := flags.open(cmd)
+		if err != nil {
+			return err
+		}
+		defer inv.api.Close()
+		return run(cmd.Context(), inv, given)
+	}
+	return cmd
+}
+
+// invocation is one run of a command: whom it talks to, and where it prints.
+type invocation struct {
+	api      *client.Client
+	settings settings
+	path     string // of the settings
+	signedIn bool   // a credential is at hand
+	json     bool
+	in       io.Reader
+	out      io.Writer // results
+	err      io.Writer // progress and remarks
+	now      func() time.Time
+	getenv   func(string) string
+}
+
+func (c *connection) open(cmd *cobra.Command) (*invocation, error) {
+	path, err := settingsPath(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := loadSettings(path)
+	if err != nil {
+		return nil, err
+	}
+	options := c.choose(kept, os.Getenv)
+	api, err := client.New(options)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	return &invocation{
+		api: api, settings: kept, path: path, signedIn: options.APIKey != "" || options.Session != "", json: c.json,
+		in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), now: time.Now, getenv: os.Getenv,
+	}, nil
+}
+
+// choose decides whom to talk to, and as whom: flags before the environment before the settings. What the settings hold for
+// one server is never sent to another.
+func (c *connection) choose(kept settings, getenv func(string) string) client.Options {
+	options := client.Options{Server: first(c.server, getenv(envServer), kept.Server, defaultServer), APIKey: first(c.key, getenv(envKey))}
+	if sameServer(options.Server, kept.Server) {
+		options.APIKey, options.Session = first(options.APIKey, kept.APIKey), kept.Session
+	}
+	return options
+}
+
+func sameServer(a, b string) bool { return strings.TrimRight(a, "/") == strings.TrimRight(b, "/") }
+
+func first(values ...string) string {
+	for _, value := range values {
+		if value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// authorized fails early, and with the way out, where no credential is at hand.
+func (inv *invocation) authorized() error {
+	if !inv.signedIn {
+		return errNotSignedIn
+	}
+	return nil
+}
+
+// print writes what the API has said.
+func (inv *invocation) print(text json.RawMessage) error {
+	_, err := fmt.Fprintf(inv.out, "%s\n", text)
+	return err
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+const (
+	// maxRequestBytes bounds a request that `submit` reads: what the API takes.
+	maxRequestBytes = 160 << 20
+	// completionTimeout is how long a shell may wait for the ids of jobs.
+	completionTimeout = 2 * time.Second
+)
+
+func submitCommand() *cobra.Command {
+	var watch bool
+	var key string
+	cmd := command(cobra.Command{
+		Use: "submit [FILE]", Short: "Submit a job as JSON, from a file or standard input",
+		Long: `Submits a request to POST /v1/jobs/submit as it is. The submission repeats itself safely after a broken connection, under the
+idempotency key of the request, of --idempotency-key, or one that is made for it.`,
+		Example: "  molfabric submit request.json --watch\n  jq .seed=7 request.json | molfabric submit",
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		request, err := inv.readRequest(args)
+		if err != nil {
+			return err
+		}
+		receipt, err := inv.submit(ctx, request, first(key, keyOf(request)))
+		if err != nil {
+			return err
+		}
+		if !watch {
+			return inv.showReceipt(receipt)
+		}
+		if !inv.json {
+			fmt.Fprintf(inv.out, "Job %s is submitted.\n", receipt.JobID)
+		}
+		return inv.watch(ctx, receipt.JobID, defaultTop)
+	})
+	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and show the job's progress and result")
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "8 to 255 characters; the same key with the same request makes one job")
+	return cmd
+}
+
+// readRequest reads a JSON object.
+func (inv *invocation) readRequest(args []string) (json.RawMessage, error) {
+	source, name := inv.in, "standard input"
+	if len(args) == 1 && args[0] != "-" {
+		file, err := os.Open(args[0])
+		if err != nil {
+			return nil, invalidInput("%v", err)
+		}
+		defer file.Close()
+		source, name = file, args[0]
+	}
+	text, err := io.ReadAll(io.LimitReader(source, maxRequestBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(text) > maxRequestBytes {
+		return nil, invalidInput("%s: is larger than %d MiB", name, maxRequestBytes>>20)
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		return nil, invalidInput("%s: is not a JSON object", name)
+	}
+	return text, nil
+}
+
+// keyOf is the idempotency key that a request carries itself, so that the header says the same.
+func keyOf(request json.RawMessage) string {
+	var body struct {
+		IdempotencyKey string `json:"idempotencyKey"`
+		DockingRequest struct {
+			IdempotencyKey string `json:"idempotencyKey"`
+		} `json:"dockingRequest"`
+	}
+	if json.Unmarshal(request, &body) != nil {
+		return "" // the server names the member that is wrong
+	}
+	return first(body.IdempotencyKey, body.DockingRequest.IdempotencyKey)
+}
+
+// submit sends a request, and explains what an interruption leaves open.
+func (inv *invocation) submit(ctx context.Context, request any, idempotencyKey string) (client.Receipt, error) {
+	receipt, err := inv.api.Submit(ctx, request, idempotencyKey)
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintln(inv.err, "Interrupted while submitting: the job may have been taken. `molfabric jobs` tells.")
+		return receipt, errInterrupted
+	}
+	return receipt, err
+}
+
+func (inv *invocation) showReceipt(receipt client.Receipt) error {
+	if inv.json {
+		return inv.print(receipt.JSON())
+	}
+	fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
+	fmt.Fprintf(inv.out, "  molfabric watch %s    shows its progress and result\n", receipt.JobID)
+	fmt.Fprintf(inv.out, "  molfabric cancel %s   stops it\n", receipt.JobID)
+	return nil
+}
+
+func jobsCommand() *cobra.Command {
+	var filter client.JobFilter
+	cmd := command(cobra.Command{
+		Use: "jobs", Short: "List your jobs, newest first",
+		Example: "  molfabric jobs --status running --status queued\n  molfabric jobs --search imatinib",
+	}, cobra.NoArgs, func(ctx context.Context, inv *invocation, _ []string) error {
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		for i, status := range filter.Status {
+			filter.Status[i] = strings.ToUpper(strings.ReplaceAll(status, "-", "_"))
+		}
+		jobs, err := inv.api.Jobs(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if inv.json {
+			return inv.print(jobs.JSON())
+		}
+		if err := jobsTable(inv.out, jobs.Jobs); err != nil {
+			return err
+		}
+		if jobs.NextCursor != nil {
+			fmt.Fprintf(inv.out, "\nThere are more: add --cursor %s\n", *jobs.NextCursor)
+		}
+		return nil
+	})
+	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only jobs in this state; may be repeated")
+	cmd.Flags().StringVar(&filter.Simulator, "simulator", "", "only jobs of this simulator")
+	cmd.Flags().StringVar(&filter.Text, "search", "", "only jobs whose name holds this text")
+	cmd.Flags().IntVar(&filter.Limit, "limit", 20, "how many, 1 to 100")
+	cmd.Flags().StringVar(&filter.Cursor, "cursor", "", "go on where an earlier page has ended")
+	var states []string
+	for _, status := range job.Statuses {
+		states = append(states, strings.ToLower(string(status)))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	return cmd
+}
+
+func statusCommand() *cobra.Command {
+	return jobCommand(cobra.Command{Use: "status JOB", Short: "Show a job's state, progress and cost"},
+		func(ctx context.Context, inv *invocation, jobID string) error {
+			j, err := inv.api.Job(ctx, jobID)
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return inv.print(j.JSON())
+			}
+			showJob(inv.out, j)
+			return nil
+		})
+}
+
+func cancelCommand() *cobra.Command {
+	var reason string
+	cmd := jobCommand(cobra.Command{Use: "cancel JOB", Short: "Stop a job; what it has used until then is charged"},
+		func(ctx context.Context, inv *invocation, jobID string) error {
+			cancellation, err := inv.api.Cancel(ctx, jobID, reason)
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return inv.print(cancellation.JSON())
+			}
+			fmt.Fprintf(inv.out, "%s: %s\n", cancellation.JobID, cancellation.Message)
+			return nil
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the job's history")
+	return cmd
+}
+
+// jobCommand makes a command whose only argument is a job's id, which the shell completes.
+func jobCommand(spec cobra.Command, run func(ctx context.Context, inv *invocation, jobID string) error) *cobra.Command {
+	cmd := command(spec, cobra.ExactArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		return run(ctx, inv, args[0])
+	})
+	cmd.ValidArgsFunction = completeJobs
+	return cmd
+}
+
+// completeJobs offers the newest jobs. It says nothing when the server is away: a shell has no place for errors.
+func completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var flags connection
+	flags.server, _ = cmd.Flags().GetString("server") // every command of this package has the flag
+	flags.key, _ = cmd.Flags().GetString("key")
+	inv, err := flags.open(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer inv.api.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	jobs, err := inv.api.Jobs(ctx, client.JobFilter{Page: client.Page{Limit: 50}})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, j := range jobs.Jobs {
+		offered = append(offered, fmt.Sprintf("%s\t%s, %s", j.JobID, strings.ToLower(string(j.Status)), first(j.JobName, j.JobType)))
+	}
+	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+)
+
+// allScopes of a key, for help and completion (specification §2.7).
+var allScopes = []string{"jobs:read", "jobs:write", "credits:read", "projects:read", "projects:write", "convert", "molecular:chat"}
+
+func keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "keys", Short: "List, create and revoke API keys", Args: cobra.ArbitraryArgs, RunE: groupRun,
+		Long: "Manages API keys. It needs the session of `molfabric login`: a key cannot make or revoke keys.",
+	}
+	cmd.AddCommand(keysListCommand(), keysCreateCommand(), keysRevokeCommand())
+	return cmd
+}
+
+func keysListCommand() *cobra.Command {
+	return command(cobra.Command{Use: "list", Short: "List the account's API keys"}, cobra.NoArgs,
+		func(ctx context.Context, inv *invocation, _ []string) error {
+			if err := inv.hasSession(); err != nil {
+				return err
+			}
+			keys, err := inv.api.ListKeys(ctx)
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return inv.print(keys.JSON())
+			}
+			return keysTable(inv.out, keys.Keys)
+		})
+}
+
+func keysCreateCommand() *cobra.Command {
+	var test bool
+	var scopes []string
+	cmd := command(cobra.Command{
+		Use: "create NAME", Short: "Create an API key; it is shown this once",
+		Example: "  molfabric keys create ci --scope jobs:read --scope jobs:write",
+	}, cobra.ExactArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := inv.hasSession(); err != nil {
+			return err
+		}
+		environment := "live"
+		if test {
+			environment = "test"
+		}
+		key, err := inv.api.CreateKey(ctx, client.NewKey{Name: args[0], Environment: environment, Scopes: scopes})
+		if err != nil {
+			return err
+		}
+		if inv.json {
+			return inv.print(key.JSON())
+		}
+		fmt.Fprintln(inv.out, key.Secret)
+		fmt.Fprintf(inv.err, "This is key %s, %q. It is shown this once.\n", key.ID, key.Name)
+		return nil
+	})
+	cmd.Flags().BoolVar(&test, "test", false, "a test key: never billed, cannot submit jobs")
+	cmd.Flags().StringSliceVar(&scopes, "scope", client.Scopes, "what the key may do; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(allScopes, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	return cmd
+}
+
+func keysRevokeCommand() *cobra.Command {
+	return command(cobra.Command{Use: "revoke ID", Short: "Revoke an API key"}, cobra.ExactArgs(1),
+		func(ctx context.Context, inv *invocation, args []string) error {
+			if err := inv.hasSession(); err != nil {
+				return err
+			}
+			revocation, err := inv.api.RevokeKey(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if inv.json {
+				return inv.print(revocation.JSON())
+			}
+			fmt.Fprintf(inv.out, "Key %s is revoked since %s.\n", revocation.ID, clock(revocation.RevokedAt))
+			return nil
+		})
+}
+
+// hasSession fails early where only a key is at hand.
+func (inv *invocation) hasSession() error {
+	if inv.api.Session() == "" {
+		return errNotSignedIn
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Document is part of every answer: it keeps the API's own text, with the members that this client does not know.
+type Document struct{ text json.RawMessage }
+
+// JSON is the answer as the API wrote it; nil when there was none.
+func (d Document) JSON() json.RawMessage { return d.text }
+
+func (d *Document) keep(text []byte) { d.text = text }
+
+// document is an answer that embeds Document.
+type document interface{ keep(text []byte) }
+
+// call is one operation of the API.
+type call struct {
+	method, path string // below /api
+	query        url.Values
+	body         any // nil, or what is sent as JSON
+	header       map[string]string
+	sessionOnly  bool
+	idempotent   bool     // a repetition after a broken connection is harmless
+	into         document // nil when the answer has no body
+}
+
+// do makes the call, with retries. Errors: *Error, *NetworkError, the context's, and what encoding/json says about a body
+// that cannot be written or an answer that cannot be read.
+func (c *Client) do(ctx context.Context, call call) error {
+	var body []byte
+	if call.body != nil {
+		text, err := json.Marshal(call.body)
+		if err != nil {
+			return fmt.Errorf("writing the request: %w", err)
+		}
+		body = text
+	}
+	return c.attempts(ctx, call.idempotent || call.method == http.MethodGet, func() error { return c.once(ctx, call, body) })
+}
+
+func (c *Client) once(ctx context.Context, call call, body []byte) error {
+	limited, cancel := context.WithTimeout(ctx, answerTimeout+time.Duration(len(body)/slowestBytesPerSecond)*time.Second)
+	defer cancel()
+	request, err := c.request(limited, call, body)
+	if err != nil {
+		return err
+	}
+	answer, err := c.api.Do(request)
+	if err != nil {
+		return c.network(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return refusal(answer)
+	}
+	c.remember(answer)
+	if call.into == nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
+	if err != nil {
+		return c.network(ctx, err)
+	}
+	if len(text) > maxAnswerBytes {
+		return fmt.Errorf("%s %s: the answer is larger than %d MiB", call.method, call.path, maxAnswerBytes>>20)
+	}
+	if err := json.Unmarshal(text, call.into); err != nil {
+		return fmt.Errorf("%s does not answer like a molfabric server: %w", c.server, err)
+	}
+	call.into.keep(bytes.TrimSpace(text))
+	return nil
+}
+
+func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Request, error) {
+	address := c.server + "/api" + call.path
+	if len(call.query) > 0 {
+		address += "?" + call.query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, call.method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", call.method, call.path, err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Accept", "application/json")
+	for name, value := range call.header {
+		request.Header.Set(name, value)
+	}
+	c.authorize(request, call.sessionOnly)
+	return request, nil
+}

@@ -1,0 +1,244 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/mol"
+)
+
+// transferGrace is the time a transfer gets beside what its size takes on the slowest line.
+const transferGrace = time.Minute
+
+// Uploaded is a file that lies in the store.
+type Uploaded struct {
+	StorageKey  string
+	SHA256      string // hexadecimal
+	ByteSize    int64
+	ContentType string
+}
+
+// uploadTicket is the API's answer to a request for an upload.
+type uploadTicket struct {
+	Document
+	UploadURL string            `json:"uploadUrl"`
+	Key       string            `json:"s3Key"`
+	Method    string            `json:"method"`
+	Headers   map[string]string `json:"headers"`
+}
+
+// UploadFile uploads the file at path under its own name, with the content type of its extension.
+func (c *Client) UploadFile(ctx context.Context, path string) (Uploaded, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Uploaded{}, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return Uploaded{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return Uploaded{}, fmt.Errorf("%s: is not a regular file", path)
+	}
+	uploaded, err := c.Upload(ctx, filepath.Base(path), file, info.Size())
+	if err != nil {
+		return Uploaded{}, fmt.Errorf("uploading %s: %w", path, err)
+	}
+	return uploaded, nil
+}
+
+// Upload stores the first size bytes of content under a file name. content is read once for its SHA-256, which the store then
+// checks, and once for each try. The context's end and the errors of Client's calls pass through.
+func (c *Client) Upload(ctx context.Context, filename string, content io.ReaderAt, size int64) (Uploaded, error) {
+	digest, err := Digest(io.NewSectionReader(content, 0, size))
+	if err != nil {
+		return Uploaded{}, err
+	}
+	if size == 0 {
+		return Uploaded{}, errors.New("the file is empty")
+	}
+	contentType := ContentType(filename)
+	var ticket uploadTicket
+	if err := c.do(ctx, call{
+		method: http.MethodPost, path: "/v1/jobs/upload-url", idempotent: true, into: &ticket,
+		body: map[string]any{"filename": filename, "contentType": contentType, "size": size, "sha256": digest},
+	}); err != nil {
+		return Uploaded{}, err
+	}
+	if err := c.attempts(ctx, true, func() error { return c.put(ctx, ticket, content, size) }); err != nil {
+		return Uploaded{}, err
+	}
+	return Uploaded{StorageKey: ticket.Key, SHA256: digest, ByteSize: size, ContentType: contentType}, nil
+}
+
+// put sends the file once, with exactly the headers that are part of the URL's signature.
+func (c *Client) put(ctx context.Context, ticket uploadTicket, content io.ReaderAt, size int64) error {
+	limited, cancel := context.WithTimeout(ctx, transferTime(size))
+	defer cancel()
+	// A section of its own, because the transport may still read the body of a try that the store has refused already.
+	request, err := http.NewRequestWithContext(limited, ticket.Method, ticket.UploadURL, io.NewSectionReader(content, 0, size))
+	if err != nil {
+		return errors.New("the server answered with an upload address that is none")
+	}
+	request.ContentLength = size
+	for name, value := range ticket.Headers {
+		request.Header.Set(name, value)
+	}
+	answer, err := c.store.Do(request)
+	if err != nil {
+		return c.network(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return storeRefusal(answer)
+	}
+	return nil
+}
+
+// DownloadOutput writes a job's file to destination and checks its size and SHA-256. The file appears under its name only
+// when it is whole and right; one that is there already and right is left alone. Folders are made as needed. A checksum that
+// stays wrong is a *ChecksumError.
+func (c *Client) DownloadOutput(ctx context.Context, output Output, destination string) error {
+	if matches(output, destination) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(destination), 0o755); err != nil {
+		return err
+	}
+	part := destination + ".part"
+	err := c.attempts(ctx, true, func() error {
+		file, err := os.Create(part)
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.get(ctx, output, file), file.Close())
+	})
+	if err != nil {
+		return errors.Join(err, remove(part))
+	}
+	return os.Rename(part, destination)
+}
+
+// FetchOutput reads a job's file of at most limit bytes into memory, checked like DownloadOutput's.
+func (c *Client) FetchOutput(ctx context.Context, output Output, limit int64) ([]byte, error) {
+	if output.ByteSize > limit {
+		return nil, fmt.Errorf("%s: has %d bytes, more than the %d that are read at once", output.Name, output.ByteSize, limit)
+	}
+	var content bytes.Buffer
+	err := c.attempts(ctx, true, func() error {
+		content.Reset()
+		return c.get(ctx, output, &content)
+	})
+	return content.Bytes(), err
+}
+
+// get reads the file once.
+func (c *Client) get(ctx context.Context, output Output, into io.Writer) error {
+	limited, cancel := context.WithTimeout(ctx, transferTime(output.ByteSize))
+	defer cancel()
+	request, err := http.NewRequestWithContext(limited, http.MethodGet, output.URL, nil)
+	if err != nil {
+		return fmt.Errorf("%s: the server answered with an address that is none", output.Name)
+	}
+	answer, err := c.store.Do(request)
+	if err != nil {
+		return c.network(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return storeRefusal(answer)
+	}
+	hashed := &hashingWriter{to: into, hash: sha256.New()}
+	// One byte more than announced shows that the file is longer, without reading all of it.
+	if _, err := io.Copy(hashed, io.LimitReader(answer.Body, output.ByteSize+1)); err != nil {
+		if hashed.failed != nil {
+			return hashed.failed
+		}
+		return c.network(ctx, err)
+	}
+	if hashed.written != output.ByteSize {
+		return &ChecksumError{Name: output.Name, Want: strconv.FormatInt(output.ByteSize, 10) + " bytes", Got: strconv.FormatInt(hashed.written, 10) + " bytes"}
+	}
+	if got := hex.EncodeToString(hashed.hash.Sum(nil)); got != output.SHA256 {
+		return &ChecksumError{Name: output.Name, Want: output.SHA256, Got: got}
+	}
+	return nil
+}
+
+// hashingWriter passes bytes on, and tells the destination's failures from the source's.
+type hashingWriter struct {
+	to      io.Writer
+	hash    hash.Hash
+	written int64
+	failed  error
+}
+
+func (w *hashingWriter) Write(p []byte) (int, error) {
+	n, err := w.to.Write(p)
+	w.hash.Write(p[:n])
+	w.written += int64(n)
+	w.failed = err
+	return n, err
+}
+
+// matches reports whether the file is there already.
+func matches(output Output, path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() != output.ByteSize {
+		return false
+	}
+	digest, err := Digest(file)
+	return err == nil && digest == output.SHA256
+}
+
+// Digest is the SHA-256 of what content holds, in hexadecimal.
+func Digest(content io.Reader) (string, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, content); err != nil {
+		return "", fmt.Errorf("reading the file: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// contentTypes by format (the file's extension), as the engines name them.
+var contentTypes = map[string]string{
+	mol.FormatPDB: "chemical/x-pdb", mol.FormatPDBQT: "chemical/x-pdbqt", mol.FormatSDF: "chemical/x-mdl-sdfile",
+	mol.FormatMOL2: "chemical/x-mol2", "json": "application/json",
+}
+
+// ContentType is the media type that a file of this name is uploaded with.
+func ContentType(filename string) string {
+	extension := strings.TrimPrefix(strings.ToLower(filepath.Ext(filename)), ".")
+	if known, ok := contentTypes[extension]; ok {
+		return known
+	}
+	return "application/octet-stream"
+}
+
+func transferTime(size int64) time.Duration {
+	return transferGrace + time.Duration(size/slowestBytesPerSecond)*time.Second
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

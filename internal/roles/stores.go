@@ -1,0 +1,98 @@
+// Package roles wires the rooms into the processes that one molfabric binary can be: api, scheduler, worker, migrate, and up,
+// which is all of them on one machine with the stores they need. It knows everyone and decides nothing.
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// openDatabase connects to the configured Postgres and holds its schema against the one that this binary knows.
+func openDatabase(ctx context.Context, cfg config.Config) (*sqlx.DB, error) {
+	if cfg.DatabaseURL == "" {
+		return nil, errors.New("DATABASE_URL is not set: give the address of Postgres, or run `molfabric up`, which brings its own")
+	}
+	db, err := postgres.Open(ctx, cfg.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return db, nil
+}
+
+// openMigrated is openDatabase for processes that need the schema at its head.
+func openMigrated(ctx context.Context, cfg config.Config) (*sqlx.DB, error) {
+	db, err := openDatabase(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	current, head, err := postgres.SchemaVersion(ctx, db)
+	if err == nil && current < head {
+		err = fmt.Errorf("the database is at schema %d and this program needs %d; run `molfabric migrate`", current, head)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func openRedis(ctx context.Context, cfg config.Config) (redis.UniversalClient, error) {
+	if cfg.RedisURL == "" {
+		return nil, errors.New("REDIS_URL is not set: give the address of Redis, or run `molfabric up`, which brings its own")
+	}
+	options, err := redis.ParseURL(cfg.RedisURL)
+	if err != nil {
+		return nil, errors.New("REDIS_URL is not an address like redis://:password@host:6379/0") // the cause would show the password
+	}
+	client := redis.NewClient(options)
+	if err := client.Ping(ctx).Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("redis does not answer: %w", err), client.Close())
+	}
+	return client, nil
+}
+
+func openObjects(ctx context.Context, cfg config.Config) (*object.Store, error) {
+	if cfg.S3.Endpoint == "" {
+		return nil, errors.New("S3_ENDPOINT is not set: give the address of an S3 server with S3_ACCESS_KEY, S3_SECRET_KEY and S3_BUCKET, or run `molfabric up`, which brings its own")
+	}
+	store, err := object.New(object.Config{Endpoint: cfg.S3.Endpoint, PublicEndpoint: cfg.S3.PublicEndpoint, Region: cfg.S3.Region,
+		Bucket: cfg.S3.Bucket, AccessKey: cfg.S3.AccessKey, SecretKey: cfg.S3.SecretKey})
+	if err != nil {
+		return nil, fmt.Errorf("object store: %w", err)
+	}
+	if err := store.EnsureBucket(ctx); err != nil {
+		return nil, fmt.Errorf("object store: %w", err)
+	}
+	return store, nil
+}
+
+// Migrate brings the configured database to the newest schema.
+func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
+	db, err := openDatabase(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := postgres.Migrate(ctx, db); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	current, _, err := postgres.SchemaVersion(ctx, db)
+	if err != nil {
+		return err
+	}
+	log.Info("database is at its newest schema", "version", current)
+	return nil
+}
+
+func newQueue(client redis.UniversalClient, cfg config.Config) *queue.Queue {
+	return queue.New(client, cfg.RedisPrefix)
+}

@@ -1,0 +1,246 @@
+package roles
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/object/gateway"
+	"github.com/molfabric/molfabric/internal/proc"
+	"github.com/molfabric/molfabric/internal/servers"
+)
+
+const (
+	// stopGrace bounds the stop of one server.
+	stopGrace = 30 * time.Second
+	// workerPause is the first pause before a worker that died is started again; it doubles up to workerPauseMax.
+	workerPause    = 500 * time.Millisecond
+	workerPauseMax = 30 * time.Second
+	// workerGrace is added to the drain grace for a worker's last reports before it is killed.
+	workerGrace = 15 * time.Second
+)
+
+// Running is what `molfabric up` leaves in its home directory for other commands to find it.
+type Running struct {
+	PID       int       `json:"pid"`
+	URL       string    `json:"url"`
+	StartedAt time.Time `json:"startedAt"`
+}
+
+// stopper is a server that was started here.
+type stopper struct {
+	name string
+	stop func(context.Context) error
+	done <-chan struct{}
+}
+
+// Up is `molfabric up`: the stores that are not configured, the schema, the API, the scheduler and a worker, until the
+// context ends. Then everything stops in the order in which nothing is lost: the worker drains, the scheduler commits what it
+// has reported, the stores close. ready, when not nil, is called once the API answers and a worker runs.
+func Up(ctx context.Context, cfg config.Config, askedAddress bool, version string, log *slog.Logger, ready func(Running)) error {
+	if err := os.MkdirAll(cfg.Home, 0o755); err != nil {
+		return fmt.Errorf("make the home directory: %w", err)
+	}
+	started, err := startStores(ctx, &cfg, log)
+	defer func() { stopAll(context.WithoutCancel(ctx), started, log) }()
+	if err != nil {
+		return err
+	}
+	if err := Migrate(ctx, cfg, log); err != nil {
+		return err
+	}
+	c, err := openControl(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	server, err := c.server(version)
+	if err != nil {
+		return err
+	}
+	ln, err := listen(ctx, cfg.Listen, askedAddress)
+	if err != nil {
+		return err
+	}
+	running := Running{PID: os.Getpid(), URL: "http://" + ln.Addr().String(), StartedAt: time.Now().UTC()}
+	forget, err := announce(cfg.Home, running)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer forget()
+
+	// The scheduler and the API outlive the worker, so that its last reports are committed.
+	background, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	var rooms sync.WaitGroup
+	rooms.Go(func() { _ = c.scheduler.Run(background) })
+	rooms.Go(func() {
+		if err := c.serve(background, server, ln); err != nil {
+			stop(fmt.Errorf("the API failed: %w", err))
+		}
+	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	rooms.Go(func() { watchStores(background, started, cancel) })
+	log.Info("molfabric is up", "url", running.URL, "docs", running.URL+"/docs", "home", cfg.Home)
+	if ready != nil {
+		ready(running)
+	}
+	superviseWorker(ctx, cfg, log)
+	stop(nil)
+	rooms.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// startStores starts the stores that the configuration does not name, and fills their addresses in.
+func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (started []stopper, err error) {
+	if cfg.DatabaseURL == "" {
+		p, err := servers.StartPostgres(ctx, servers.PostgresOptions{Dir: filepath.Join(cfg.Home, "postgres"), Log: log})
+		if err != nil {
+			return started, err
+		}
+		cfg.DatabaseURL = p.URL()
+		started = append(started, stopper{"postgres", p.Stop, p.Done()})
+	}
+	if cfg.RedisURL == "" {
+		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log})
+		if err != nil {
+			return started, err
+		}
+		cfg.RedisURL = r.URL()
+		started = append(started, stopper{"redis", r.Stop, r.Done()})
+	}
+	if cfg.S3.Endpoint == "" {
+		g, err := gateway.Start(ctx, gateway.Options{Dir: filepath.Join(cfg.Home, "objects"), Log: log})
+		if err != nil {
+			return started, err
+		}
+		s := g.Config()
+		cfg.S3 = config.S3{Endpoint: s.Endpoint, Region: s.Region, Bucket: s.Bucket, AccessKey: s.AccessKey, SecretKey: s.SecretKey}
+		started = append(started, stopper{"object store", g.Stop, g.Done()})
+	}
+	return started, nil
+}
+
+// watchStores ends everything when a store that was started here dies: what follows could not be kept.
+func watchStores(ctx context.Context, started []stopper, end context.CancelCauseFunc) {
+	var watches sync.WaitGroup
+	for _, s := range started {
+		watches.Go(func() {
+			select {
+			case <-ctx.Done():
+			case <-s.done:
+				end(fmt.Errorf("%s ended by itself; its log above tells why", s.name))
+			}
+		})
+	}
+	watches.Wait()
+}
+
+// stopAll stops servers in the reverse order of their start.
+func stopAll(ctx context.Context, started []stopper, log *slog.Logger) {
+	for i := len(started) - 1; i >= 0; i-- {
+		grace, cancel := context.WithTimeout(ctx, stopGrace)
+		if err := started[i].stop(grace); err != nil {
+			log.Error("server not stopped cleanly", "server", started[i].name, "error", err)
+		}
+		cancel()
+	}
+}
+
+// superviseWorker runs `molfabric worker` as a child, again when it dies, until the context ends; then it lets it drain.
+func superviseWorker(ctx context.Context, cfg config.Config, log *slog.Logger) {
+	pause := workerPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := runWorkerChild(ctx, cfg)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > workerPauseMax {
+			pause = workerPause
+		}
+		log.Error("worker ended; starting it again", "error", err, "after", pause)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, workerPauseMax)
+	}
+}
+
+// runWorkerChild starts one worker process and waits for its end. It gets the addresses of Redis and the object store, and no
+// database.
+func runWorkerChild(ctx context.Context, cfg config.Config) error {
+	child := exec.Command("/proc/self/exe", "worker", "--home", cfg.Home, "--slots", fmt.Sprint(cfg.Slots))
+	child.Args[0] = "molfabric"
+	child.Env = workerEnvironment(cfg)
+	child.Stdout, child.Stderr = os.Stderr, os.Stderr
+	if err := proc.Start(child); err != nil {
+		return fmt.Errorf("start the worker: %w", err)
+	}
+	exited := make(chan struct{})
+	var err error
+	go func() { err = child.Wait(); close(exited) }()
+	select {
+	case <-exited:
+		return err
+	case <-ctx.Done():
+		stopErr := proc.Stop(context.WithoutCancel(ctx), child.Process.Pid, exited, syscall.SIGTERM, cfg.DrainGrace+workerGrace)
+		<-exited
+		return stopErr
+	}
+}
+
+func workerEnvironment(cfg config.Config) []string {
+	env := []string{
+		"REDIS_URL=" + cfg.RedisURL, "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
+		"S3_ENDPOINT=" + cfg.S3.Endpoint, "S3_REGION=" + cfg.S3.Region, "S3_BUCKET=" + cfg.S3.Bucket,
+		"S3_ACCESS_KEY=" + cfg.S3.AccessKey, "S3_SECRET_KEY=" + cfg.S3.SecretKey,
+		"MOLFABRIC_PYTHON=" + cfg.Python, "MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
+		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
+	}
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func runningFile(home string) string { return filepath.Join(home, "running.json") }
+
+// announce leaves a file that tells other commands where this system answers; forget removes it.
+func announce(home string, running Running) (forget func(), err error) {
+	body, err := json.Marshal(running)
+	if err != nil {
+		return nil, fmt.Errorf("describe the running system: %w", err)
+	}
+	if err := os.WriteFile(runningFile(home), body, 0o600); err != nil {
+		return nil, fmt.Errorf("describe the running system: %w", err)
+	}
+	return func() { _ = os.Remove(runningFile(home)) }, nil
+}
+
+// FindRunning returns the system that runs from a home directory, or nil.
+func FindRunning(home string) *Running {
+	body, err := os.ReadFile(runningFile(home))
+	if err != nil {
+		return nil
+	}
+	var running Running
+	if json.Unmarshal(body, &running) != nil || syscall.Kill(running.PID, 0) != nil {
+		return nil
+	}
+	return &running
+}

@@ -1,0 +1,63 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/worker"
+	"github.com/molfabric/molfabric/worker/sandbox"
+)
+
+// RunWorker is `molfabric worker`: it needs Redis and the object store, and never sees the database.
+func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
+	client, err := openRedis(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	objects, err := openObjects(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	runner, err := newRunner(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	registry := all.Registry()
+	offers, refusals := worker.Inspect(ctx, runner, registry)
+	for _, r := range refusals {
+		log.Warn("engine not offered", "engine", r.Engine, "reason", r.Reason)
+	}
+	if len(offers) == 0 {
+		return noEngine(refusals)
+	}
+	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: objects, Engines: registry, Runner: runner, Offered: offers,
+		Slots: cfg.Slots, ScratchDir: filepath.Join(cfg.Home, "scratch"), Version: version, DrainGrace: cfg.DrainGrace, Log: log})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx)
+}
+
+// newRunner looks at the machine and makes the sandbox.
+func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandbox.Runner, error) {
+	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox), Programs: map[string]string{"python": cfg.Python}, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("sandbox: %w", err)
+	}
+	return runner, nil
+}
+
+func noEngine(refusals []worker.Refusal) error {
+	reasons := make([]string, len(refusals))
+	for i, r := range refusals {
+		reasons[i] = fmt.Sprintf("%s: %v", r.Engine, r.Reason)
+	}
+	return errors.New("this machine can run no engine; " + strings.Join(reasons, "; "))
+}

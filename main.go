@@ -1,0 +1,159 @@
+// Command molfabric is a distributed compute fabric for molecular science: the servers, the workers and the client in one
+// binary. This file holds the list of subcommands and nothing they do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/cli"
+	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/roles"
+)
+
+// version is set by the linker (see the Makefile).
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := cli.Execute(ctx, root())
+	stop()
+	os.Exit(code)
+}
+
+// root lists every subcommand.
+func root() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "molfabric",
+		Short: "A compute fabric for molecular science",
+		Long: `molfabric docks ligands, and later simulates and renders, on fleets of workers that it schedules,
+meters and bills.
+
+  molfabric up       starts everything on this machine
+  molfabric login    signs you in to a server
+  molfabric dock     docks ligands into a receptor and prints the ranking
+  molfabric doctor   tells what is installed and healthy`,
+		Version: version, SilenceUsage: true, SilenceErrors: true,
+	}
+	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
+	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), doctorCommand(), demoCommand()} {
+		c.GroupID = "server"
+		config.Flags(c.Flags())
+		cmd.AddCommand(c)
+	}
+	cli.AddCommands(cmd, version)
+	return cmd
+}
+
+func upCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "up", Short: "Start everything on this machine", Args: cobra.NoArgs,
+		Long: `Starts the API, the scheduler and a worker, and what they need: Postgres, Redis and an S3 server, each
+unless DATABASE_URL, REDIS_URL or S3_ENDPOINT names one. Data stays in the home directory. Ctrl-C stops all of it;
+nothing is lost, and jobs that were running go on at the next start.`,
+		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			asked := cmd.Flags().Changed("listen") || os.Getenv("MOLFABRIC_LISTEN") != ""
+			return roles.Up(ctx, cfg, asked, version, log, func(r roles.Running) {
+				fmt.Printf("molfabric is up at %s (reference: %s/docs). Ctrl-C stops it.\n", r.URL, r.URL)
+			})
+		}),
+	}
+}
+
+func apiCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "api", Short: "Run the API alone", Args: cobra.NoArgs,
+		Long: "Runs the API. Needs DATABASE_URL, REDIS_URL, S3_ENDPOINT with its keys, and MOLFABRIC_KEY_SECRET, the same for all instances.",
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			return roles.RunAPI(ctx, cfg, version, log)
+		}),
+	}
+}
+
+func schedulerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "scheduler", Short: "Run a scheduler alone", Args: cobra.NoArgs,
+		Long: "Runs one scheduler; of several, one leads. Needs DATABASE_URL, REDIS_URL and S3_ENDPOINT with its keys.",
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			return roles.RunScheduler(ctx, cfg, log)
+		}),
+	}
+}
+
+func workerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "worker", Short: "Run a worker alone, here or on another machine", Args: cobra.NoArgs,
+		Long: `Runs a worker, which offers every engine that is installed on its machine. It needs REDIS_URL and S3_ENDPOINT with its
+keys, and no database. SIGTERM drains it: running tasks get a grace to finish, the rest is given back.`,
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			return roles.RunWorker(ctx, cfg, version, log)
+		}),
+	}
+}
+
+func migrateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Bring the database to the newest schema", Args: cobra.NoArgs,
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			return roles.Migrate(ctx, cfg, log)
+		}),
+	}
+}
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Report the version and health of every part", Args: cobra.NoArgs,
+		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			report := roles.Examine(ctx, cfg, version, log)
+			if err := report.Write(cmd.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if !report.Healthy {
+				return errors.New("something that is needed is missing or ill; the table says what")
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo", Short: "Dock real drugs into a real kinase, from sign-up to the bill", Args: cobra.NoArgs,
+		Long: `Uses the system that runs from the home directory, or starts one for the time of the demo, with its log in
+<home>/molfabric.log.`,
+		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, _ *slog.Logger) error {
+			log, err := roles.QuietLog(&cfg)
+			if err != nil {
+				return err
+			}
+			return roles.WithSystem(ctx, cfg, version, log, func(ctx context.Context, url string) error {
+				return cli.RunDemo(ctx, cli.DemoOptions{Server: url, Home: cfg.Home, Python: cfg.Python, Out: cmd.OutOrStdout()})
+			})
+		}),
+	}
+}
+
+// withConfig reads the configuration and sets up the log before a server command runs.
+func withConfig(run func(context.Context, *cobra.Command, config.Config, *slog.Logger) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		cfg, err := config.Load(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		log, err := roles.NewLog(cfg)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), cmd, cfg, log)
+	}
+}
