@@ -467,6 +467,45 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// TestShutdownBesideServe: however the two meet, Serve returns.
+func TestShutdownBesideServe(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		deps := bareDeps()
+		server, err := api.New(deps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(ln) }()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		if err := server.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		select {
+		case err := <-served:
+			if err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		case <-ctx.Done():
+			t.Fatal("Serve does not return")
+		}
+		cancel()
+	}
+}
+
+// bareDeps are enough to wire a front door that nobody asks anything.
+func bareDeps() api.Deps {
+	return api.Deps{
+		DB: &sqlx.DB{}, Redis: redis.NewClient(&redis.Options{}), Ledger: &billing.Ledger{}, Metrics: prometheus.NewRegistry(),
+		Log: discard(), Now: time.Now, Config: api.Config{KeySecret: make([]byte, 32)},
+	}
+}
+
 func TestLiteralSegmentsComeFirst(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
@@ -483,10 +522,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"origin as URL":   func(d *api.Deps) { d.Config.Origins = []string{"https://app.example.org/"} },
 		"no database":     func(d *api.Deps) { d.DB = nil },
 	} {
-		deps := api.Deps{
-			DB: &sqlx.DB{}, Redis: redis.NewClient(&redis.Options{}), Ledger: &billing.Ledger{}, Metrics: prometheus.NewRegistry(),
-			Log: discard(), Now: time.Now, Config: api.Config{KeySecret: make([]byte, 32)},
-		}
+		deps := bareDeps()
 		change(&deps)
 		if _, err := api.New(deps); err == nil {
 			t.Errorf("%s: no error", name)

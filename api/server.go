@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -70,6 +71,10 @@ type Server struct {
 	edge     *edge
 	document []byte
 	stop     context.CancelFunc
+
+	mu       sync.Mutex
+	listener *lingering // set by Serve
+	shut     bool
 }
 
 // New wires the front door. It opens no port and starts nothing.
@@ -161,19 +166,35 @@ func (d *Deps) check() error {
 // Document is the OpenAPI document as it is served.
 func (s *Server) Document() []byte { return s.document }
 
-// Serve answers requests on ln until Shutdown, then returns nil.
+// Serve answers requests on ln until Shutdown, then returns nil; after a Shutdown it returns at once. It is called once.
 func (s *Server) Serve(ln net.Listener) error {
-	return s.app.Listener(lingering{ln})
+	listener := newLingering(ln)
+	s.mu.Lock()
+	s.listener = listener
+	shut := s.shut
+	s.mu.Unlock()
+	if shut {
+		return listener.Close()
+	}
+	return s.app.Listener(listener)
 }
 
 // Shutdown takes no more connections, lets running requests finish, then ends event streams and closes what is left; all of
-// it until ctx is done. It may be called again.
+// it until ctx is done. It may be called again, and before or beside Serve.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.shut = true
+	listener := s.listener
+	s.mu.Unlock()
+	var closing error
+	if listener != nil { // fasthttp closes it too, unless it has not begun to serve
+		closing = listener.Close()
+	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.app.ShutdownWithContext(ctx) }()
 	s.edge.running.wait(ctx)
 	s.stop()
-	if err := <-closed; err != nil {
+	if err := errors.Join(closing, <-closed); err != nil {
 		return fmt.Errorf("shut the front door: %w", err)
 	}
 	return nil

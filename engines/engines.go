@@ -116,7 +116,7 @@ type Input struct {
 }
 
 // From refers to an output of an earlier stage. With Shard empty it means that output of every shard of the stage that
-// succeeded: each is then staged at in/<Input.Name>/<shard name>/<output name>. A named shard that did not succeed makes the
+// succeeded and has it: each is then staged at in/<Input.Name>/<shard name>/<output name>. A named shard that did not succeed makes the
 // depending shard fail with the same failure class.
 type From struct {
 	Stage  string `json:"stage"`

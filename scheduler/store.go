@@ -584,6 +584,12 @@ func storeProgress(ctx context.Context, db *sqlx.DB, news []queue.Held, jobs map
 	if err != nil {
 		return fmt.Errorf("store progress: %w", err)
 	}
+	return addProgressEvents(ctx, db, jobs, now)
+}
+
+// addProgressEvents tells the watchers of jobs how far they are. Each job's row is locked while its event gets its id, so that
+// ids of one job are committed in their order and a watcher that reads on from the last id misses nothing.
+func addProgressEvents(ctx context.Context, db *sqlx.DB, jobs map[string]string, now time.Time) error {
 	for _, jobID := range sortedKeys(jobs) {
 		var percent float64
 		err := db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED', 'CANCELLED') THEN 1 ELSE progress END)
@@ -595,8 +601,8 @@ func storeProgress(ctx context.Context, db *sqlx.DB, news []queue.Held, jobs map
 		if err != nil {
 			return fmt.Errorf("encode progress event: %w", err)
 		}
-		if _, err := db.ExecContext(ctx, `INSERT INTO job_events (job_id, kind, body, at)
-			SELECT $1, 'progress', $2, $3 FROM jobs WHERE id = $1 AND finished_at IS NULL`, jobID, body, now); err != nil {
+		if _, err := db.ExecContext(ctx, `WITH open AS (SELECT id FROM jobs WHERE id = $1 AND finished_at IS NULL FOR NO KEY UPDATE)
+			INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'progress', $2, $3 FROM open`, jobID, body, now); err != nil {
 			return fmt.Errorf("add progress event of %s: %w", jobID, err)
 		}
 	}

@@ -82,7 +82,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 }
 
 // Estimate prices a request without submitting it. The engine's *engines.InvalidError is returned as it is.
-func (s *Scheduler) Estimate(_ string, engine engines.Engine, req engines.Request) (Estimation, error) {
+func (s *Scheduler) Estimate(engine engines.Engine, req engines.Request) (Estimation, error) {
 	plan, err := engine.Plan(req)
 	if err != nil {
 		return Estimation{}, err

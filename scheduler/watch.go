@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -349,7 +350,10 @@ func (w *watch) runningRefs() []queue.Ref {
 	return refs
 }
 
-// progressEvent is the body of a "progress" event for watchers.
+// maxOpenPercent is the most that a job which has not ended shows, as in its status.
+const maxOpenPercent = 99.9
+
+// progressEvent is the body of a "progress" event for watchers: percent with one decimal, rounded down.
 func progressEvent(percent float64, message string) (json.RawMessage, error) {
-	return json.Marshal(map[string]any{"percent": percent, "message": message})
+	return json.Marshal(map[string]any{"percent": min(math.Floor(percent*10)/10, maxOpenPercent), "message": message})
 }

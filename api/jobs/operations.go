@@ -62,7 +62,7 @@ type estimateInput struct{ Body EstimateRequest }
 type estimateOutput struct{ Body EstimateResponse }
 
 func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
-	estimation, err := s.Estimate(access.From(ctx), in.Body)
+	estimation, err := s.Estimate(in.Body)
 	if err != nil {
 		return nil, err
 	}

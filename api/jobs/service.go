@@ -90,7 +90,7 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 }
 
 // Estimate prices a job without an input file. Errors: fault.UnsupportedSimulator, fault.Validation.
-func (s *Service) Estimate(caller access.Principal, request EstimateRequest) (scheduler.Estimation, error) {
+func (s *Service) Estimate(request EstimateRequest) (scheduler.Estimation, error) {
 	engine, err := s.engineFor(valueOr(request.JobType, typeRender), request.Simulator)
 	if err != nil {
 		return scheduler.Estimation{}, err
@@ -99,7 +99,7 @@ func (s *Service) Estimate(caller access.Principal, request EstimateRequest) (sc
 	if err != nil {
 		return scheduler.Estimation{}, err
 	}
-	estimation, err := s.deps.Scheduler.Estimate(caller.Plan, engine, engines.Request{
+	estimation, err := s.deps.Scheduler.Estimate(engine, engines.Request{
 		SceneFile: engines.Object{StorageKey: unknownScene}, Params: params, TaskCount: valueOr(request.TaskCount, 0),
 	})
 	return estimation, asValidation(err)

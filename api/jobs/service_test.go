@@ -115,9 +115,9 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: got %d %s, want a refusal by the schema", name, response.StatusCode, text)
 		}
 	}
-	_, err := d.Estimate(caller, EstimateRequest{})
+	_, err := d.Estimate(EstimateRequest{})
 	wantFault(t, "render", err, fault.UnsupportedSimulator, "render")
-	_, err = d.Estimate(caller, EstimateRequest{JobType: ref(typeSimulation), Simulator: "vina"})
+	_, err = d.Estimate(EstimateRequest{JobType: ref(typeSimulation), Simulator: "vina"})
 	wantFault(t, "the engine's own rule", err, fault.Validation, "simulationParams.ligandIdentity")
 }
 

@@ -28,41 +28,53 @@ const (
 // defaultServer is where `molfabric up` listens.
 const defaultServer = "http://127.0.0.1:8080"
 
-// Commands returns the commands, for main.go to hang below its root.
-func Commands() []*cobra.Command {
-	commands := []*cobra.Command{
-		loginCommand(), logoutCommand(), keysCommand(), dockCommand(), submitCommand(), jobsCommand(), statusCommand(),
-		watchCommand(), outputsCommand(), cancelCommand(), balanceCommand(), exitCodesTopic(),
-	}
-	for _, command := range commands {
-		if command.Runnable() || command.HasSubCommands() {
-			command.GroupID = GroupID
-		}
-	}
-	return commands
-}
+// groupID is the help group of the client's commands.
+const groupID = "client"
 
-// GroupID is the help group of the client's commands; Execute adds the group to the root.
-const GroupID = "client"
+// AddCommands hangs the client's commands below the root. version is what --version prints, and what servers see.
+func AddCommands(root *cobra.Command, version string) {
+	root.Version = version
+	root.AddGroup(&cobra.Group{ID: groupID, Title: "Using a server:"})
+	for _, command := range []*cobra.Command{
+		loginCommand(), logoutCommand(), keysCommand(), dockCommand(), submitCommand(), jobsCommand(), statusCommand(),
+		watchCommand(), outputsCommand(), cancelCommand(), balanceCommand(),
+	} {
+		command.GroupID = groupID
+		root.AddCommand(command)
+	}
+	root.AddCommand(exitCodesTopic())
+}
 
 // Execute runs the root command with the process' arguments and returns the exit code (see ExitOK). It prints the error, with
 // the next step where there is one. ctx should end at SIGINT and SIGTERM.
 func Execute(ctx context.Context, root *cobra.Command) int {
-	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SilenceErrors, root.SilenceUsage, root.SuggestionsMinimumDistance = true, true, 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%v", err) })
-	if !root.ContainsGroup(GroupID) {
-		root.AddGroup(&cobra.Group{ID: GroupID, Title: "Commands of a user:"})
-	}
 	if !root.Runnable() {
-		root.RunE = groupRun
-		root.Args = cobra.ArbitraryArgs
+		root.Args, root.RunE = cobra.ArbitraryArgs, groupRun
 	}
+	markUsage(root)
 	failed, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return ExitOK
 	}
 	report(root.ErrOrStderr(), failed, err)
 	return ExitCode(err)
+}
+
+// markUsage makes wrong arguments of every command a *usageError.
+func markUsage(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usage("%v", err)
+			}
+			return nil
+		}
+	}
+	for _, below := range cmd.Commands() {
+		markUsage(below)
+	}
 }
 
 // groupRun is what a command does that only holds others.
@@ -92,6 +104,19 @@ func report(w io.Writer, failed *cobra.Command, err error) {
 	}
 }
 
+// one takes exactly one argument, and says what is missing by its name.
+func one(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return usage("%s is missing", what)
+		case 1:
+			return nil
+		}
+		return usage("only one %s is taken, but %q follows it", what, args[1])
+	}
+}
+
 // connection is the flags that every command has.
 type connection struct {
 	server, key string
@@ -110,12 +135,7 @@ func command(spec cobra.Command, args cobra.PositionalArgs, run func(ctx context
 	cmd := &spec
 	var flags connection
 	flags.define(cmd)
-	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		if err := args(cmd, given); err != nil {
-			return usage("%v", err)
-		}
-		return nil
-	}
+	cmd.Args = args
 	cmd.RunE = func(cmd *cobra.Command, given []string) error {
 		inv, err := flags.open(cmd)
 		if err != nil {
@@ -151,6 +171,7 @@ func (c *connection) open(cmd *cobra.Command) (*invocation, error) {
 		return nil, err
 	}
 	options := c.choose(kept, os.Getenv)
+	options.UserAgent = "molfabric/" + cmd.Root().Version
 	api, err := client.New(options)
 	if err != nil {
 		return nil, usage("%v", err)

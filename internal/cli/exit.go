@@ -16,19 +16,18 @@ import (
 
 // The exit codes of every command; they are part of the contract with scripts.
 const (
-	ExitOK             = 0
-	ExitUnexpected     = 1
-	ExitUsage          = 2
-	ExitForbidden      = 3
-	ExitNotFound       = 4
-	ExitInvalid        = 5
-	ExitCredit         = 6
-	ExitJobFailed      = 7
-	ExitPartlyFailed   = 8
-	ExitJobCancelled   = 9
-	ExitUnavailable    = 10
-	ExitInterrupted    = 130
-	exitCodeColumnSize = 5
+	ExitOK           = 0
+	ExitUnexpected   = 1
+	ExitUsage        = 2
+	ExitForbidden    = 3
+	ExitNotFound     = 4
+	ExitInvalid      = 5
+	ExitCredit       = 6
+	ExitJobFailed    = 7
+	ExitPartlyFailed = 8
+	ExitJobCancelled = 9
+	ExitUnavailable  = 10
+	ExitInterrupted  = 130
 )
 
 var exitCodes = []struct {
@@ -53,7 +52,7 @@ func exitCodesTopic() *cobra.Command {
 	var text strings.Builder
 	text.WriteString("Every command ends with one of these codes:\n\n")
 	for _, c := range exitCodes {
-		fmt.Fprintf(&text, "%*d  %s\n", exitCodeColumnSize, c.code, c.meaning)
+		fmt.Fprintf(&text, "%5d  %s\n", c.code, c.meaning)
 	}
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of the commands mean", Long: strings.TrimRight(text.String(), "\n")}
 }

@@ -189,7 +189,7 @@ func cancelCommand() *cobra.Command {
 
 // jobCommand makes a command whose only argument is a job's id, which the shell completes.
 func jobCommand(spec cobra.Command, run func(ctx context.Context, inv *invocation, jobID string) error) *cobra.Command {
-	cmd := command(spec, cobra.ExactArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+	cmd := command(spec, one("JOB"), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := inv.authorized(); err != nil {
 			return err
 		}

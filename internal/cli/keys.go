@@ -44,7 +44,7 @@ func keysCreateCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use: "create NAME", Short: "Create an API key; it is shown this once",
 		Example: "  molfabric keys create ci --scope jobs:read --scope jobs:write",
-	}, cobra.ExactArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+	}, one("NAME"), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := inv.hasSession(); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func keysCreateCommand() *cobra.Command {
 }
 
 func keysRevokeCommand() *cobra.Command {
-	return command(cobra.Command{Use: "revoke ID", Short: "Revoke an API key"}, cobra.ExactArgs(1),
+	return command(cobra.Command{Use: "revoke ID", Short: "Revoke an API key"}, one("ID"),
 		func(ctx context.Context, inv *invocation, args []string) error {
 			if err := inv.hasSession(); err != nil {
 				return err

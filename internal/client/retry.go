@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often one call is tried: with the waits between, about ten seconds, enough for a restart.
-	maxAttempts = 6
+	// maxAttempts bounds how often one call is tried: with the waits between, about four seconds, enough for a restart.
+	maxAttempts = 5
 	// firstWait and longestWait bound the waits, which double from one to the other.
 	firstWait   = 250 * time.Millisecond
 	longestWait = 5 * time.Second

@@ -29,6 +29,9 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 	if err != nil {
 		return err
 	}
+	if removed, err := runner.SweepStale(); err != nil || removed > 0 {
+		log.Info("swept what dead workers left", "control_groups", removed, "error", err)
+	}
 	registry := all.Registry()
 	offers, refusals := worker.Inspect(ctx, runner, registry)
 	for _, r := range refusals {

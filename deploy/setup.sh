@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# Installs what molfabric needs on a Debian machine with Go and Python 3.11: programs from Debian, the scientific Python with
+# every package pinned by hash, and the Go modules. It may be run again at any time; what is in place already is left alone.
+set -euo pipefail
+umask 022 # engines run as another user, who must be able to read what is installed here
+
+usage() {
+  cat <<'TEXT'
+usage: deploy/setup.sh [--home DIR] [--tests]
+
+  --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository)
+  --tests     also what the test suite needs: a C compiler for the race detector
+TEXT
+}
+
+cd "$(dirname "$0")/.."
+home=${MOLFABRIC_HOME:-$PWD/.molfabric}
+tests=false
+while [ $# -gt 0 ]; do
+  case $1 in
+    --home) home=${2:?--home needs a directory}; shift ;;
+    --tests) tests=true ;;
+    -h | --help) usage; exit ;;
+    *) usage >&2; exit 2 ;;
+  esac
+  shift
+done
+mkdir -p "$home/setup"
+home=$(cd "$home" && pwd)
+stamps=$home/setup
+
+say() { printf 'set-up: %s\n' "$*"; }
+fail() { printf 'set-up failed: %s\n' "$*" >&2; exit 1; }
+
+# logged NAME COMMAND...: runs a noisy command into a log that is shown when it fails.
+logged() {
+  local log=$stamps/$1.log began=$SECONDS
+  shift
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    tail -n 40 "$log" >&2
+    fail "this command did not succeed (its whole output is in $log): $*"
+  fi
+  say "  done in $((SECONDS - began)) s"
+}
+
+# digest FILES...: what a stamp holds, so that changed files install again.
+digest() { cat "$@" | sha256sum | cut -d ' ' -f 1; }
+stamped() { [ "$(cat "$1" 2>/dev/null || true)" = "$2" ]; }
+
+# --- programs from Debian ---
+
+has() { command -v "$1" >/dev/null; }
+has_postgres() {
+  has postgres || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null
+}
+
+# usable PYTHON: is it 3.11 or newer, and can it make environments?
+usable() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+# find_python prints the first usable interpreter; the lock is made for 3.11, so that comes first.
+find_python() {
+  local name path
+  for name in python3.11 /usr/bin/python3.11 python3 /usr/bin/python3; do
+    if path=$(command -v "$name") && usable "$path"; then
+      echo "$path"
+      return
+    fi
+  done
+  return 1
+}
+
+missing_packages() {
+  has_postgres || echo postgresql
+  has redis-server || echo redis-server
+  has bwrap || echo bubblewrap
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
+  if ! python_ready && ! find_python >/dev/null; then
+    echo python3-venv
+  fi
+  if $tests && ! { has "${CC:-gcc}" && [ -e /usr/include/stdio.h ]; }; then
+    printf '%s\n' gcc libc6-dev
+  fi
+}
+
+# as_root COMMAND...: runs it as root, or tells the user what to run.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif has sudo && { sudo -n true 2>/dev/null || sudo -v </dev/tty; }; then
+    sudo "$@"
+  else
+    return 126
+  fi
+}
+
+# The programs are wanted, the services are not: molfabric starts its own on free ports. policy-rc.d is how Debian is told not to
+# start what it installs; an administrator's own policy stays as it is.
+policy=/usr/sbin/policy-rc.d
+ours=false
+forbid_services() {
+  [ -e "$policy" ] && return
+  ours=true
+  trap allow_services EXIT
+  as_root sh -c "printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy"
+}
+allow_services() {
+  if $ours; then
+    as_root rm -f "$policy"
+    ours=false
+  fi
+}
+
+# Keeps the services that came with the packages from starting at the next boot. Neither tool being there, there is no boot to mind.
+disable_services() {
+  local service
+  for service in "$@"; do
+    if has systemctl; then
+      as_root systemctl disable "$service"
+    elif has update-rc.d; then
+      as_root update-rc.d "$service" disable
+    fi
+  done || true
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# A machine's package lists may be missing or older than the archive, so the second try is on fresh ones.
+apt_install() {
+  apt install --no-install-recommends "$@" || { apt update && apt install --no-install-recommends "$@"; }
+}
+
+install_packages() {
+  local wanted services=()
+  mapfile -t wanted < <(missing_packages)
+  [ ${#wanted[@]} -gt 0 ] || return 0
+  has apt-get || fail "these programs are missing and this is no Debian; install them another way: ${wanted[*]}"
+  as_root true || fail "these packages are missing; install them with: sudo apt-get install --no-install-recommends ${wanted[*]}"
+  say "installing from Debian: ${wanted[*]} (up to 100 MB, about a minute)"
+  case " ${wanted[*]} " in *' postgresql '*) services+=(postgresql) ;; esac
+  case " ${wanted[*]} " in *' redis-server '*) services+=(redis-server) ;; esac
+  forbid_services
+  logged apt apt_install "${wanted[@]}"
+  allow_services
+  if [ ${#services[@]} -gt 0 ]; then
+    disable_services "${services[@]}" >"$stamps/services.log" 2>&1
+  fi
+  mapfile -t wanted < <(missing_packages)
+  [ ${#wanted[@]} -eq 0 ] || fail "still missing after the installation: ${wanted[*]}"
+}
+
+# --- the scientific Python ---
+
+environment=$home/python
+lock=engines/vina/requirements.lock
+demo_lock=engines/vina/requirements-demo.lock
+python_digest=$(digest "$lock" "$demo_lock")
+
+# The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
+python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
+
+pip_install() { "$environment/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: "$@"; }
+
+make_python() {
+  "$1" -m venv "$environment"
+  pip_install -r "$lock"
+  pip_install --no-deps -r "$demo_lock"
+}
+
+install_python() {
+  local python
+  python_ready && return
+  python=$(find_python) || fail "Python 3.11 or newer is missing; install it with: sudo apt-get install python3.11 python3-venv"
+  if [ -e "$environment" ] && [ ! -e "$environment/pyvenv.cfg" ]; then
+    fail "$environment is in the way: it is not a Python environment"
+  fi
+  rm -rf "$environment"
+  say "installing the scientific Python into $environment (200 MB to download, 600 MB on disk, a minute or two)"
+  logged python make_python "$python"
+  echo "$python_digest" >"$environment/stamp"
+}
+
+# --- Go modules ---
+
+install_modules() {
+  local wanted
+  has go || fail "Go is missing; this needs the version that go.mod names: $(sed -n 's/^go //p' go.mod)"
+  wanted=$(digest go.mod go.sum)
+  stamped "$stamps/modules" "$wanted" && return
+  say "fetching the Go modules (150 MB to download the first time)"
+  logged go go mod download
+  echo "$wanted" >"$stamps/modules"
+}
+
+# Two runs at once would install over each other; the second waits and finds nothing left to do.
+exec 9>"$stamps/lock"
+flock 9
+install_packages
+install_python
+install_modules

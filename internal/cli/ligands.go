@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/molfabric/molfabric/internal/mol"
+)
+
+// Bounds of specification §2.2.
+const (
+	maxLigands     = 10_000
+	maxSMILESChars = 4096
+	maxLabelChars  = 512
+	maxIDChars     = 128
+)
+
+// maxLineBytes bounds a line of a .smi file: the longest SMILES and label in any alphabet, with room.
+const maxLineBytes = 64 << 10
+
+// ligand is one ligand of a docking: a SMILES, or a file.
+type ligand struct {
+	id     string // unique in the library, made from the label
+	label  string
+	smiles string
+	path   string // of an .sdf, .mol2 or .pdbqt file
+}
+
+var (
+	// plainName is a label that --ligand takes before its first "=".
+	plainName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._,:+()'/-]*$`)
+	// likeSMILES is a text of organic-subset atoms and digits alone: "CC" of "CC=O" is no name.
+	likeSMILES = regexp.MustCompile(`^(Cl|Br|[BCNOPSFI]|[bcnops]|[0-9()/+-])+$`)
+	unsafeRun  = regexp.MustCompile(`[^A-Za-z0-9._:-]+`)
+)
+
+// parseLigand reads NAME=SMILES. A SMILES has "=" of its own, so a name must come first and must not read as one.
+func parseLigand(flag string) (ligand, error) {
+	name, smiles, found := strings.Cut(flag, "=")
+	name, smiles = strings.TrimSpace(name), strings.TrimSpace(smiles)
+	switch {
+	case !found || !plainName.MatchString(name):
+		return ligand{}, usage(`--ligand %q: write NAME=SMILES, such as aspirin="CC(=O)Oc1ccccc1C(=O)O"`, flag)
+	case likeSMILES.MatchString(name):
+		return ligand{}, usage("--ligand %q: %q reads as a SMILES itself; put another name in front, or the ligand into a .smi file", flag, name)
+	}
+	entry := ligand{label: name, smiles: smiles}
+	if err := entry.check(); err != nil {
+		return ligand{}, usage("--ligand %q: %v", flag, err)
+	}
+	return entry, nil
+}
+
+// check holds a ligand against the bounds; whether the SMILES is a molecule is found out where RDKit is.
+func (l ligand) check() error {
+	switch {
+	case l.path == "" && l.smiles == "":
+		return errors.New("there is no SMILES")
+	case utf8.RuneCountInString(l.smiles) > maxSMILESChars:
+		return fmt.Errorf("the SMILES is longer than %d characters", maxSMILESChars)
+	case strings.ContainsAny(l.smiles, " \t"):
+		return errors.New("a SMILES holds no space")
+	case utf8.RuneCountInString(l.label) > maxLabelChars:
+		return fmt.Errorf("the name is longer than %d characters", maxLabelChars)
+	case !utf8.ValidString(l.label) || !utf8.ValidString(l.smiles):
+		return errors.New("the text is not UTF-8")
+	}
+	return nil
+}
+
+// readSMILES reads a .smi file: a SMILES and, after white space, a name on each line; empty lines and lines that begin with #
+// are skipped. A ligand without a name is called after its line's number.
+func readSMILES(r io.Reader, name string) ([]ligand, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLineBytes)
+	var found []ligand
+	for number := 1; lines.Scan(); number++ {
+		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		entry := ligand{smiles: line, label: fmt.Sprintf("ligand-%d", number)}
+		if cut := strings.IndexAny(line, " \t"); cut >= 0 {
+			entry.smiles, entry.label = line[:cut], strings.Join(strings.Fields(line[cut:]), " ")
+		}
+		if err := entry.check(); err != nil {
+			return nil, invalidInput("%s:%d: %v", name, number, err)
+		}
+		if found = append(found, entry); len(found) > maxLigands {
+			return nil, invalidInput("%s: holds more than %d ligands; cut it into several libraries", name, maxLigands)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, invalidInput("%s: has a line of more than %d bytes; is it a .smi file?", name, maxLineBytes)
+	} else if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(found) == 0 {
+		return nil, invalidInput("%s: holds no ligand", name)
+	}
+	return found, nil
+}
+
+// ligandFormats that a file may have.
+var ligandFormats = map[string]bool{mol.FormatSDF: true, mol.FormatMOL2: true, mol.FormatPDBQT: true}
+
+// gatherLigands puts together what the flags name, in their order: SMILES, libraries, files.
+func gatherLigands(smiles, libraries, files []string) ([]ligand, error) {
+	var all []ligand
+	for _, flag := range smiles {
+		entry, err := parseLigand(flag)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entry)
+	}
+	for _, path := range libraries {
+		entries, err := readLibrary(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entries...)
+	}
+	for _, path := range files {
+		if !ligandFormats[formatOf(path)] {
+			return nil, usage("--ligand-file %s: must be .sdf, .mol2 or .pdbqt", path)
+		}
+		label := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+		all = append(all, ligand{path: path, label: shorten(first(label, "ligand"), maxLabelChars)})
+	}
+	switch {
+	case len(all) == 0:
+		return nil, usage("name at least one ligand, with --ligand, --ligands or --ligand-file")
+	case len(all) > maxLigands:
+		return nil, usage("there are %d ligands; a job takes at most %d", len(all), maxLigands)
+	}
+	nameLigands(all)
+	return all, nil
+}
+
+func readLibrary(path string) ([]ligand, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, invalidInput("%v", err)
+	}
+	defer file.Close()
+	return readSMILES(file, path)
+}
+
+// nameLigands gives each ligand an id made from its label: safe for files and unique.
+func nameLigands(all []ligand) {
+	taken := make(map[string]bool, len(all))
+	for i := range all {
+		base := safeID(all[i].label)
+		id := base
+		for n := 2; taken[id]; n++ {
+			suffix := fmt.Sprintf("-%d", n)
+			id = base[:min(len(base), maxIDChars-len(suffix))] + suffix
+		}
+		taken[id], all[i].id = true, id
+	}
+}
+
+// safeID turns a label into the characters that an id may have (specification §2.2).
+func safeID(label string) string {
+	id := strings.Trim(unsafeRun.ReplaceAllString(label, "-"), "._:-")
+	id = strings.TrimRight(id[:min(len(id), maxIDChars)], "._:-")
+	return first(id, "ligand")
+}
+
+// formatOf is the format that a file's name states.
+func formatOf(path string) string {
+	return strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+const (
+	// lineEvery is how often a log, which is no terminal, gets a line of progress.
+	lineEvery = 5 * time.Second
+	// barParts is how finely a bar is divided: permille, as the API's percent has one decimal.
+	barParts = 1000
+	barWidth = 30
+	// guessAfter and guessPercent are what must have passed before the time left is worth a guess.
+	guessAfter   = 5 * time.Second
+	guessPercent = 2.0
+)
+
+// display shows the progress of one thing. update may be called at any rate; close must be called once, and says whether the
+// thing was finished.
+type display interface {
+	update(percent float64, message string)
+	close(finished bool)
+}
+
+// newDisplay shows a bar on a terminal, and lines elsewhere. since is how long the thing has been going on already.
+func newDisplay(w io.Writer, now func() time.Time, since time.Duration) display {
+	pace := &pace{now: now, start: now().Add(-since), seen: now(), first: -1}
+	if terminalOf(w) != nil {
+		return newBar(w, pace)
+	}
+	return &lines{w: w, pace: pace}
+}
+
+// pace knows how far a thing is and guesses how long the rest will take.
+type pace struct {
+	now     func() time.Time
+	start   time.Time // of the thing
+	seen    time.Time // of the watching: what came before it says nothing about speed
+	first   float64   // percent when the watching began; below 0 before
+	percent float64
+	message string
+}
+
+func (p *pace) update(percent float64, message string) {
+	if p.first < 0 {
+		p.first = percent
+	}
+	p.percent = min(max(percent, 0), 100)
+	p.message = strings.Join(strings.Fields(message), " ")
+}
+
+// times is the time that has passed, and a guess at the time left where there is one.
+func (p *pace) times() string {
+	text := duration(p.now().Sub(p.start))
+	watched, done := p.now().Sub(p.seen), p.percent-p.first
+	if watched < guessAfter || done < guessPercent || p.percent >= 100 {
+		return text
+	}
+	left := time.Duration(float64(watched) * (100 - p.percent) / done)
+	return text + ", about " + duration(left) + " left"
+}
+
+// duration is m:ss, or h:mm:ss.
+func duration(d time.Duration) string {
+	seconds := int(max(d, 0).Round(time.Second) / time.Second)
+	if seconds < 3600 {
+		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
+}
+
+// lines is a display for logs: a line when something has changed, and not more often than lineEvery.
+type lines struct {
+	w    io.Writer
+	pace *pace
+	last time.Time
+	text string
+}
+
+func (l *lines) update(percent float64, message string) {
+	l.pace.update(percent, message)
+	text := fmt.Sprintf("%5.1f %%  %s", l.pace.percent, l.pace.message)
+	if text == l.text || l.pace.now().Sub(l.last) < lineEvery {
+		return
+	}
+	l.text, l.last = text, l.pace.now()
+	fmt.Fprintf(l.w, "%s  (%s)\n", text, l.pace.times())
+}
+
+func (l *lines) close(bool) {}
+
+// bar is a display for terminals.
+type bar struct {
+	progress *mpb.Progress
+	bar      *mpb.Bar
+	mu       sync.Mutex // the terminal is drawn from a goroutine of mpb's, which close waits for
+	pace     *pace
+}
+
+func newBar(w io.Writer, pace *pace) *bar {
+	b := &bar{pace: pace, progress: mpb.New(mpb.WithOutput(w))}
+	look := mpb.BarStyle().Lbound("▕").Rbound("▏").Filler("█").Tip("█").Padding("░")
+	b.bar = b.progress.New(barParts, look, mpb.BarWidth(barWidth),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return fmt.Sprintf("%5.1f %% ", b.pace.percent)
+		})),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return strings.TrimRight(" "+b.pace.times()+" · "+b.pace.message, " ·")
+		})))
+	return b
+}
+
+func (b *bar) update(percent float64, message string) {
+	b.mu.Lock()
+	b.pace.update(percent, message)
+	parts := int64(math.Floor(b.pace.percent * barParts / 100))
+	b.mu.Unlock()
+	b.bar.SetCurrent(min(parts, barParts-1)) // the last part is close's: a full bar ends itself
+}
+
+func (b *bar) close(finished bool) {
+	if finished {
+		b.mu.Lock()
+		b.pace.percent = 100
+		b.mu.Unlock()
+		b.bar.SetCurrent(barParts)
+	} else {
+		b.bar.Abort(false)
+	}
+	b.progress.Wait()
+}
+
+// noDisplay is for output that programs read.
+type noDisplay struct{}
+
+func (noDisplay) update(float64, string) {}
+func (noDisplay) close(bool)             {}

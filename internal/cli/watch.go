@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+)
+
+// defaultTop is how many ligands a ranked table shows: a screenful; the files hold all.
+const defaultTop = 20
+
+func watchCommand() *cobra.Command {
+	var top int
+	cmd := jobCommand(cobra.Command{
+		Use: "watch JOB", Short: "Follow a job until it ends, and show its result",
+		Long: `Follows a job until it ends, and shows its result and its bill. It may be stopped and started at any time: the job does not
+notice. With --json it prints the job's events, one JSON object a line, from the beginning.`,
+	}, func(ctx context.Context, inv *invocation, jobID string) error { return inv.watch(ctx, jobID, top) })
+	cmd.Flags().IntVar(&top, "top", defaultTop, "how many ligands of a docking to show")
+	return cmd
+}
+
+// watch follows a job to its end and shows the result.
+func (inv *invocation) watch(ctx context.Context, jobID string, top int) error {
+	var sink func(client.Event) error
+	if inv.json {
+		sink = inv.printEvent
+	}
+	j, err := inv.follow(ctx, jobID, sink)
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		return endOf(j, "")
+	}
+	return inv.conclude(ctx, j, top)
+}
+
+func (inv *invocation) printEvent(e client.Event) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("writing an event: %w", err)
+	}
+	return inv.print(text)
+}
+
+// follow shows a job's progress until it ends, and returns it then. sink, when it is not nil, gets every event. An interruption
+// is explained and is errInterrupted.
+func (inv *invocation) follow(ctx context.Context, jobID string, sink func(client.Event) error) (client.Job, error) {
+	j, err := inv.api.Job(ctx, jobID)
+	if err != nil {
+		return j, inv.explainStop(ctx, jobID, err)
+	}
+	if j.Terminal && sink == nil {
+		return j, nil
+	}
+	var shown display = noDisplay{}
+	if !inv.json {
+		shown = newDisplay(inv.err, inv.now, inv.age(j))
+	}
+	shown.update(j.Progress.Percent, j.Progress.Message)
+	err = inv.api.Events(ctx, jobID, "", func(e client.Event) error {
+		show(shown, e)
+		if sink != nil {
+			return sink(e)
+		}
+		return nil
+	})
+	if err == nil {
+		j, err = inv.api.Job(ctx, jobID)
+	}
+	shown.close(err == nil && j.Progress.Percent >= 100)
+	return j, inv.explainStop(ctx, jobID, err)
+}
+
+// age is how long a job has been there; 0 where this machine's clock disagrees with the server's.
+func (inv *invocation) age(j client.Job) time.Duration { return max(inv.now().Sub(j.CreatedAt), 0) }
+
+// show brings an event onto the display.
+func show(shown display, e client.Event) {
+	var progress client.ProgressEvent
+	if e.Kind == client.EventProgress && json.Unmarshal(e.Data, &progress) == nil {
+		shown.update(progress.Percent, progress.Message)
+	}
+}
+
+// explainStop says that a job goes on although nobody watches it any more.
+func (inv *invocation) explainStop(ctx context.Context, jobID string, err error) error {
+	if err == nil || ctx.Err() == nil && ExitCode(err) != ExitUnavailable {
+		return err
+	}
+	fmt.Fprintf(inv.err, "No longer watching; the job goes on.\n  molfabric watch %s    shows its progress and result\n  molfabric cancel %s   stops it\n", jobID, jobID)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// conclude shows what an ended job has brought and cost. The error says how it ended.
+func (inv *invocation) conclude(ctx context.Context, j client.Job, top int) error {
+	detail, err := inv.showDocking(ctx, j, top)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.out, "\n%s\n  %s\n", painter(inv.out).bold("Bill"), bill(j.Cost))
+	return endOf(j, detail)
+}

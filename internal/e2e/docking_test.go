@@ -1,0 +1,292 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/redistest"
+)
+
+// The box that dockstring publishes for ABL1, made smaller; small molecules in it dock within seconds.
+const boxMembers = `"boxCenterAngstrom":[15.851,14.647,3.904],"boxSizeAngstrom":18`
+
+var smiles = map[string]string{
+	"aspirin": "CC(=O)Oc1ccccc1C(=O)O", "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C", "paracetamol": "CC(=O)Nc1ccc(O)cc1",
+	"ibuprofen": "CC(C)Cc1ccc(cc1)C(C)C(=O)O", "nicotine": "CN1CCC[C@H]1c1cccnc1", "benzamidine": "NC(=N)c1ccccc1",
+}
+
+// docking is a submission that docks the named molecules.
+func docking(sceneKey string, exhaustiveness int, names ...string) json.RawMessage {
+	var ligands []string
+	for _, name := range names {
+		ligands = append(ligands, fmt.Sprintf(`{"ligandId":%q,"label":%q,"source":{"kind":"smiles","smiles":%q}}`, name, name, smiles[name]))
+	}
+	return json.RawMessage(fmt.Sprintf(`{"jobType":"simulation","simulator":"autodock-vina","sceneFile":%q,"jobName":"test",
+		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness))
+}
+
+// results is what the tests read of results.json.
+type results struct {
+	Ligands []struct {
+		LigandID         string  `json:"ligandId"`
+		Status           string  `json:"status"`
+		FailureStage     string  `json:"failureStage"`
+		BestScoreKcalMol float64 `json:"bestScoreKcalMol"`
+		PoseCount        int     `json:"poseCount"`
+	} `json:"ligands"`
+}
+
+// TestDockWithTheCommandLine is the whole path of a user who docks: sign-up, a key, an upload, a library with one broken
+// ligand, the ranking, the files, the bill, and the same system after a restart.
+func TestDockWithTheCommandLine(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	dir := t.TempDir()
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(stdin string, args ...string) (stdout string, code int) {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env = append(os.Environ(), "MOLFABRIC_CONFIG="+filepath.Join(dir, "config.json"), "NO_COLOR=1")
+		cmd.Stdin = strings.NewReader(stdin)
+		var out, diagnostics bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &diagnostics
+		code = exitCode(cmd.Run())
+		t.Logf("molfabric %s → %d\n%s%s", strings.Join(args, " "), code, out.String(), diagnostics.String())
+		return out.String(), code
+	}
+	if _, code := run("a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org", "--password-stdin"); code != 0 {
+		t.Fatal("sign-up failed")
+	}
+	table, code := run("", "dock", receptor(t), "--center", "15.851,14.647,3.904", "--size", "18", "--exhaustiveness", "1", "--seed", "7",
+		"--ligand", "aspirin="+smiles["aspirin"], "--ligand", "caffeine="+smiles["caffeine"], "--ligand", "broken=C1CC(", "-o", filepath.Join(dir, "results"))
+	if code != 8 {
+		t.Errorf("exit code %d, want 8 for a job with a broken ligand", code)
+	}
+	for _, want := range []string{"aspirin", "caffeine", "broken", "parse", "kcal/mol", "£"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the report does not mention %q", want)
+		}
+	}
+	for _, name := range []string{"results.json", "results.csv", "best.sdf", "provenance.json"} {
+		if found, _ := filepath.Glob(filepath.Join(dir, "results", "*"+name)); len(found) == 0 {
+			if _, err := os.Stat(filepath.Join(dir, "results", name)); err != nil {
+				t.Errorf("the results hold no %s", name)
+			}
+		}
+	}
+	jobs, _ := run("", "jobs", "--json")
+	balance, _ := run("", "balance", "--json")
+	s.down()
+	s.up()
+	moved := []string{"--server", s.url} // the port is another one
+	if again, _ := run("", append([]string{"jobs", "--json"}, moved...)...); again != jobs {
+		t.Errorf("after a restart the jobs are %s, before %s", again, jobs)
+	}
+	if again, _ := run("", append([]string{"balance", "--json"}, moved...)...); again != balance {
+		t.Errorf("after a restart the balance is %s, before %s", again, balance)
+	}
+}
+
+// TestLossesChangeNothing kills the worker and flushes Redis in the middle of a job, and expects the results of an
+// undisturbed run, byte for byte, and one charge.
+func TestLossesChangeNothing(t *testing.T) {
+	t.Parallel()
+	server, _ := redistest.Private(t)
+	s := start(t, "REDIS_URL="+server.URL())
+	c := s.user()
+	scene, err := c.UploadFile(t.Context(), receptor(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"aspirin", "caffeine", "paracetamol", "ibuprofen", "nicotine", "benzamidine"}
+	submit := func() string {
+		receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 4, names...), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt.JobID
+	}
+	calm := submit()
+	if ended := s.await(c, calm); ended.Status != job.Completed {
+		t.Fatalf("undisturbed job ended as %s: %v", ended.Status, ended.Error)
+	}
+	want := output(t, c, calm, "results.json")
+
+	disturbed := submit()
+	s.eventually("docking has begun", func() bool { return s.docked(c, disturbed) >= 1 })
+	if err := syscall.Kill(s.worker(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("a new worker docks", func() bool { return s.docked(c, disturbed) >= 2 })
+	options, err := redis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := redis.NewClient(options)
+	defer store.Close()
+	if err := store.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ended := s.await(c, disturbed)
+	if ended.Status != job.Completed {
+		t.Fatalf("disturbed job ended as %s: %v", ended.Status, ended.Error)
+	}
+	if got := output(t, c, disturbed, "results.json"); !bytes.Equal(got, want) {
+		t.Errorf("the disturbed job's results differ:\n%s\nwant\n%s", got, want)
+	}
+	charges, err := c.Transactions(t.Context(), client.Page{}, disturbed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, entry := range charges.Transactions {
+		if entry.Type == "charge" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d charges, want 1", n)
+	}
+	balance, err := c.Balance(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if balance.HeldCents != 0 {
+		t.Errorf("%d pence still held", balance.HeldCents)
+	}
+}
+
+// docked is how many tasks beyond the two preparations have succeeded.
+func (s *system) docked(c *client.Client, jobID string) int {
+	s.t.Helper()
+	state, err := c.Job(s.t.Context(), jobID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return state.Progress.Tasks.Succeeded - 2
+}
+
+// TestCancelEndsTheEngine cancels a job whose engine runs, and expects its process to be gone and the used time charged.
+func TestCancelEndsTheEngine(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.user()
+	scene, err := c.UploadFile(t.Context(), receptor(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 128, "ibuprofen", "nicotine"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines := func() int {
+		found, _ := filepath.Glob(filepath.Join(s.home, "scratch", "*", "task_*"))
+		return len(found)
+	}
+	s.eventually("docking runs", func() bool { return s.docked(c, receipt.JobID) == 0 && engines() > 0 })
+	if _, err := c.Cancel(t.Context(), receipt.JobID, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	ended := s.await(c, receipt.JobID)
+	if ended.Status != job.Cancelled || ended.StatusReason == nil || *ended.StatusReason != "enough" {
+		t.Errorf("ended as %s (%v), want %s with the reason given", ended.Status, ended.StatusReason, job.Cancelled)
+	}
+	s.eventually("the engine's directories are gone", func() bool { return engines() == 0 })
+	_, err = c.Cancel(t.Context(), receipt.JobID, "")
+	if err != nil {
+		t.Errorf("cancel again: %v", err)
+	}
+}
+
+// TestBadInput sends what users get wrong. What can be seen at submit is refused there by the name of its field; what only the
+// engine can see ends as a typed failure of the job.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c, stranger := s.user(), s.user()
+	scene, err := c.UploadFile(t.Context(), receptor(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := stranger.UploadFile(t.Context(), receptor(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := func(from, to string) json.RawMessage {
+		text := string(docking(scene.StorageKey, 1, "aspirin"))
+		if !strings.Contains(text, from) {
+			t.Fatalf("the request holds no %s", from)
+		}
+		return json.RawMessage(strings.Replace(text, from, to, 1))
+	}
+	for _, test := range []struct {
+		name    string
+		request json.RawMessage
+		code    fault.Code
+		field   string
+	}{
+		{"empty SMILES", edit(fmt.Sprintf("%q", smiles["aspirin"]), `""`), fault.Validation, "simulationParams.ligandLibrary[0].source.smiles"},
+		{"box without volume", edit(`"boxSizeAngstrom":18`, `"boxSizeAngstrom":0`), fault.Validation, "simulationParams.boxSizeAngstrom"},
+		{"box of two numbers", edit(`[15.851,14.647,3.904]`, `[1,2]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
+		{"no box", edit(boxMembers+",", ""), fault.Validation, "simulationParams.boxCenterAngstrom"},
+		{"wrong type", edit(`"exhaustiveness":1`, `"exhaustiveness":"one"`), fault.Validation, "simulationParams.exhaustiveness"},
+		{"unknown field", edit(`"exhaustiveness":1`, `"thoroughness":1`), fault.Validation, "thoroughness"},
+		{"null", edit(`"exhaustiveness":1`, `"exhaustiveness":null`), fault.Validation, "simulationParams.exhaustiveness"},
+		{"no scene", edit(fmt.Sprintf(`"sceneFile":%q,`, scene.StorageKey), ""), fault.Validation, "sceneFile"},
+		{"unknown upload", edit(scene.StorageKey, scene.StorageKey+"x"), fault.SceneNotFound, "sceneFile"},
+		{"another account's upload", edit(scene.StorageKey, foreign.StorageKey), fault.SceneNotFound, "sceneFile"},
+		{"unknown simulator", edit(`"autodock-vina"`, `"smina"`), fault.UnsupportedSimulator, "simulator"},
+		{"pipeline", edit(`"jobType":"simulation"`, `"jobType":"pipeline"`), fault.PipelineDisabled, "pipeline"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := c.Submit(t.Context(), test.request, "")
+			var refused *client.Error
+			if !errors.As(err, &refused) || client.CodeOf(err) != test.code || !strings.Contains(refused.Message, test.field) {
+				t.Errorf("got %v, want %s naming %s", err, test.code, test.field)
+			}
+		})
+	}
+	malformed := filepath.Join(t.TempDir(), "broken.pdb")
+	if err := os.WriteFile(malformed, []byte("this is no structure\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken, err := c.UploadFile(t.Context(), malformed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name    string
+		request json.RawMessage
+		code    string
+	}{
+		{"malformed receptor", edit(scene.StorageKey, broken.StorageKey), "RECEPTOR_UNREADABLE"},
+		{"box away from the receptor", edit(`[15.851,14.647,3.904]`, `[900,900,900]`), "BOX_OUTSIDE_RECEPTOR"},
+		{"unparsable SMILES", edit(smiles["aspirin"], "not a molecule"), "NO_LIGAND_DOCKED"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			receipt, err := c.Submit(t.Context(), test.request, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := s.await(c, receipt.JobID)
+			if ended.Status != job.Failed || ended.Error == nil || ended.Error.Code != test.code || ended.Error.FailureClass != "USER_INPUT" {
+				t.Errorf("ended as %s with %+v, want FAILED with %s", ended.Status, ended.Error, test.code)
+			}
+		})
+	}
+}
