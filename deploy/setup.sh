@@ -13,6 +13,7 @@ usage: deploy/setup.sh [--home DIR] [--tests]
 TEXT
 }
 
+called_from=$PWD
 cd "$(dirname "$0")/.."
 home=${MOLFABRIC_HOME:-$PWD/.molfabric}
 tests=false
@@ -25,6 +26,10 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+case $home in
+  /*) ;;
+  *) home=$called_from/$home ;;
+esac
 mkdir -p "$home/setup"
 home=$(cd "$home" && pwd)
 stamps=$home/setup
@@ -32,11 +37,12 @@ stamps=$home/setup
 say() { printf 'set-up: %s\n' "$*"; }
 fail() { printf 'set-up failed: %s\n' "$*" >&2; exit 1; }
 
-# logged NAME COMMAND...: runs a noisy command into a log that is shown when it fails.
+# logged NAME COMMAND...: runs a noisy command into a log that is shown when it fails. Within the command bash does not stop
+# at an error by itself.
 logged() {
   local log=$stamps/$1.log began=$SECONDS
   shift
-  if ! "$@" >"$log" 2>&1 </dev/null; then
+  if ! "$@" >"$log" 2>&1 </dev/null 9>&-; then
     tail -n 40 "$log" >&2
     fail "this command did not succeed (its whole output is in $log): $*"
   fi
@@ -86,7 +92,7 @@ missing_packages() {
 as_root() {
   if [ "$(id -u)" = 0 ]; then
     "$@"
-  elif has sudo && { sudo -n true 2>/dev/null || sudo -v </dev/tty; }; then
+  elif has sudo && { sudo -n true || [ -t 2 ]; } 2>/dev/null; then
     sudo "$@"
   else
     return 126
@@ -160,12 +166,12 @@ python_digest=$(digest "$lock" "$demo_lock")
 # The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
 python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
 
-pip_install() { "$environment/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: "$@"; }
+pip_install() {
+  "$environment/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: "$@"
+}
 
 make_python() {
-  "$1" -m venv "$environment"
-  pip_install -r "$lock"
-  pip_install --no-deps -r "$demo_lock"
+  "$1" -m venv "$environment" && pip_install -r "$lock" && pip_install --no-deps -r "$demo_lock"
 }
 
 install_python() {

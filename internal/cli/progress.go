@@ -10,6 +10,7 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
 )
 
 const (
@@ -18,6 +19,8 @@ const (
 	// barParts is how finely a bar is divided: permille, as the API's percent has one decimal.
 	barParts = 1000
 	barWidth = 30
+	// barColumns is the narrowest terminal that a bar and its times fit on.
+	barColumns = 60
 	// guessAfter and guessPercent are what must have passed before the time left is worth a guess.
 	guessAfter   = 5 * time.Second
 	guessPercent = 2.0
@@ -30,11 +33,13 @@ type display interface {
 	close(finished bool)
 }
 
-// newDisplay shows a bar on a terminal, and lines elsewhere. since is how long the thing has been going on already.
+// newDisplay shows a bar on a terminal that is wide enough, and lines elsewhere. since is how long the thing has been going on already.
 func newDisplay(w io.Writer, now func() time.Time, since time.Duration) display {
 	pace := &pace{now: now, start: now().Add(-since), seen: now(), first: -1}
-	if terminalOf(w) != nil {
-		return newBar(w, pace)
+	if terminal := terminalOf(w); terminal != nil {
+		if columns, _, err := term.GetSize(int(terminal.Fd())); err == nil && columns >= barColumns {
+			return newBar(w, pace)
+		}
 	}
 	return &lines{w: w, pace: pace}
 }

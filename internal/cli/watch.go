@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/job"
 )
 
 // defaultTop is how many ligands a ranked table shows: a screenful; the files hold all.
@@ -63,9 +64,11 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 	if !inv.json {
 		shown = newDisplay(inv.err, inv.now, inv.age(j))
 	}
-	shown.update(j.Progress.Percent, j.Progress.Message)
+	course := courseOf(j)
+	shown.update(course.percent, course.text())
 	err = inv.api.Events(ctx, jobID, "", func(e client.Event) error {
-		show(shown, e)
+		course.take(e)
+		shown.update(course.percent, course.text())
 		if sink != nil {
 			return sink(e)
 		}
@@ -81,12 +84,49 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 // age is how long a job has been there; 0 where this machine's clock disagrees with the server's.
 func (inv *invocation) age(j client.Job) time.Duration { return max(inv.now().Sub(j.CreatedAt), 0) }
 
-// show brings an event onto the display.
-func show(shown display, e client.Event) {
+// course is what the events have told about a job so far.
+type course struct {
+	percent float64
+	message string // the last that a task has sent
+	stage   string // of the task that has started last
+	ended   map[int]bool
+	total   int // tasks
+}
+
+func courseOf(j client.Job) *course {
+	return &course{percent: j.Progress.Percent, message: j.Progress.Message, total: j.Progress.Tasks.Total, ended: map[int]bool{}}
+}
+
+// take learns from an event; kinds that it does not know tell it nothing.
+func (c *course) take(e client.Event) {
 	var progress client.ProgressEvent
-	if e.Kind == client.EventProgress && json.Unmarshal(e.Data, &progress) == nil {
-		shown.update(progress.Percent, progress.Message)
+	var task client.TaskEvent
+	switch {
+	case e.Kind == client.EventProgress && json.Unmarshal(e.Data, &progress) == nil:
+		c.percent, c.message = progress.Percent, progress.Message
+	case e.Kind == client.EventTask && json.Unmarshal(e.Data, &task) == nil:
+		switch task.Status {
+		case job.TaskSucceeded, job.TaskFailed, job.TaskCancelled:
+			c.ended[task.TaskIndex] = true
+		case job.TaskRunning:
+			c.stage, c.message = task.Stage, ""
+			delete(c.ended, task.TaskIndex)
+		default: // a lost task waits again
+			delete(c.ended, task.TaskIndex)
+		}
 	}
+}
+
+// text says what is being done.
+func (c *course) text() string {
+	if c.stage == "" {
+		return c.message
+	}
+	text := fmt.Sprintf("%s, %d of %d tasks done", c.stage, len(c.ended), c.total)
+	if c.message != "" {
+		text += " · " + c.message
+	}
+	return text
 }
 
 // explainStop says that a job goes on although nobody watches it any more.

@@ -45,6 +45,15 @@ type ProgressEvent struct {
 	Message string  `json:"message"`
 }
 
+// TaskEvent is Event.Data of a change of one task's state.
+type TaskEvent struct {
+	TaskIndex int            `json:"taskIndex"`
+	Stage     string         `json:"stage"`
+	Name      string         `json:"name"`
+	Status    job.TaskStatus `json:"status"`
+	Attempt   int            `json:"attempt"`
+}
+
 // Events calls handle for every event of a job after the one called after ("" for all), in order and each once, and returns
 // nil when the job has ended. A stream that breaks is taken up where it broke. Errors: handle's own, the context's, *Error
 // where the server refuses, and *NetworkError when it stays away.

@@ -58,13 +58,14 @@ type system struct {
 	cmd  *exec.Cmd
 	log  *syncBuffer
 	url  string
+	addr string // of the API; any free port at first, the same after a restart
 }
 
 // start starts `molfabric up` in a home of its own. env is added to its environment.
 func start(t *testing.T, env ...string) *system {
 	t.Helper()
 	python := enginestest.Python(t)
-	s := &system{t: t, home: serverstest.Dir(t), log: &syncBuffer{},
+	s := &system{t: t, home: serverstest.Dir(t), log: &syncBuffer{}, addr: "127.0.0.1:0",
 		env: append(os.Environ(), append([]string{"MOLFABRIC_PYTHON=" + python}, env...)...)}
 	s.up()
 	t.Cleanup(s.down)
@@ -78,7 +79,7 @@ func (s *system) up() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.cmd = exec.Command(program, "up", "--home", s.home, "--listen", "127.0.0.1:0")
+	s.cmd = exec.Command(program, "up", "--home", s.home, "--listen", s.addr)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -89,7 +90,7 @@ func (s *system) up() {
 		if err != nil || json.Unmarshal(body, &running) != nil {
 			return false
 		}
-		s.url = running.URL
+		s.url, s.addr = running.URL, strings.TrimPrefix(running.URL, "http://")
 		response, err := http.Get(s.url + "/readyz")
 		if err != nil {
 			return false

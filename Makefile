@@ -1,0 +1,76 @@
+# Every target with a comment after its name is shown by `make help`.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# Where data, scratch and the scientific Python lie.
+MOLFABRIC_HOME ?= $(CURDIR)/.molfabric
+export MOLFABRIC_HOME
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# What `make test` tests, e.g. make test PACKAGES=./billing/... TESTFLAGS='-run Hold'
+PACKAGES ?= ./...
+TESTFLAGS ?=
+
+# Another vulnerability database for `make lint`, e.g. VULNDB=file:///srv/vulndb
+VULNDB ?=
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: setup build ## Install, start and dock four real drugs into a real kinase, from sign-up to the bill
+	@bin/molfabric demo --home "$$MOLFABRIC_HOME"
+
+# exec: Ctrl-C and a SIGTERM reach molfabric itself, which then stops everything it started.
+.PHONY: up
+up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all of it
+	@exec bin/molfabric up --home "$$MOLFABRIC_HOME"
+
+.PHONY: setup
+setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
+	@deploy/setup.sh
+
+# Without cgo the binary runs on any Linux, whatever its C library: a second machine joins with a copy of it.
+.PHONY: build
+build: ## Build bin/molfabric
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/molfabric .
+
+.PHONY: setup-tests
+setup-tests:
+	@deploy/setup.sh --tests
+
+.PHONY: test
+test: setup-tests bin/tools/gotestsum ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+	@go vet $(PACKAGES)
+	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" bin/tools/gotestsum --format pkgname-and-test-fails \
+		--format-hide-empty-pkg --hide-summary skipped,output --jsonfile bin/test.json --post-run-command .ci/tally \
+		-- -race -vet=off -count=1 -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: lint
+lint: bin/tools/golangci-lint bin/tools/govulncheck ## Check the sources with golangci-lint and for known vulnerabilities
+	@bin/tools/golangci-lint run
+	@.ci/vulnerabilities "$(VULNDB)"
+
+.PHONY: fmt
+fmt: bin/tools/golangci-lint ## Format the Go sources
+	@bin/tools/golangci-lint fmt
+
+.PHONY: clean
+clean: ## Remove what was built
+	@rm -rf bin coverage.out
+
+.PHONY: reset
+reset: ## Stop molfabric and remove its local accounts, jobs and files
+	@deploy/reset.sh "$$MOLFABRIC_HOME"
+
+golangci-lint = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+govulncheck = golang.org/x/vuln/cmd/govulncheck
+gotestsum = gotest.tools/gotestsum
+
+bin/tools/%: .ci/tools/go.mod .ci/tools/go.sum
+	@echo "building $* (golangci-lint takes two minutes the first time)"
+	@go build -C .ci/tools -o ../../$@ $($*)

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// read reads an answer of the API from testdata.
+func read[T any](t *testing.T, name string) T {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value T
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return value
+}
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	results := read[dockingResults](t, "results.json")
+	jobs := read[client.Jobs](t, "jobs.json")
+	tests := map[string]func(w *bytes.Buffer) error{
+		"docking.txt": func(w *bytes.Buffer) error {
+			if err := dockingTable(w, results, read[dockingTimings](t, "timings.json").cpuSeconds(), 2); err != nil {
+				return err
+			}
+			w.WriteString("→ " + showFailedLigands(w, results) + "\n")
+			return nil
+		},
+		"jobs.txt":    func(w *bytes.Buffer) error { return jobsTable(w, jobs.Jobs) },
+		"no-jobs.txt": func(w *bytes.Buffer) error { return jobsTable(w, nil) },
+		"outputs.txt": func(w *bytes.Buffer) error { return outputsTable(w, read[client.Outputs](t, "outputs.json").Outputs) },
+		"keys.txt":    func(w *bytes.Buffer) error { return keysTable(w, read[client.Keys](t, "keys.json").Keys) },
+		"transactions.txt": func(w *bytes.Buffer) error {
+			return transactionsTable(w, read[client.Transactions](t, "transactions.json").Transactions)
+		},
+		"status.txt": func(w *bytes.Buffer) error {
+			for _, j := range jobs.Jobs {
+				showJob(w, j)
+				w.WriteString("\n")
+			}
+			return nil
+		},
+		"balance.txt": func(w *bytes.Buffer) error {
+			showBalance(w, read[client.Balance](t, "balance.json"))
+			return nil
+		},
+		"estimate.txt": func(w *bytes.Buffer) error {
+			showEstimate(&invocation{out: w}, read[client.Estimate](t, "estimate.json"), 5)
+			return nil
+		},
+	}
+	for name, print := range tests {
+		var w bytes.Buffer
+		if err := print(&w); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		golden(t, name, w.String())
+	}
+}
+
+func TestColoursAreForTerminals(t *testing.T) {
+	t.Parallel()
+	if got := painter(&bytes.Buffer{}).status(job.Failed); got != "FAILED" {
+		t.Errorf("no terminal: got %q, want no colour", got)
+	}
+	if got, want := paint(true).status(job.Failed), "\x1b[31mFAILED\x1b[0m"; got != want {
+		t.Errorf("terminal: got %q, want %q", got, want)
+	}
+}
+
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 213_672: "213.7 kB", 5 << 30: "5.4 GB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d bytes: got %s, want %s", n, got, want)
+		}
+	}
+	for amount, want := range map[int64]string{0: "£0.00", 5: "£0.05", -5: "-£0.05", 12345: "£123.45"} {
+		if got := pence(amount); got != want {
+			t.Errorf("%d pence: got %s, want %s", amount, got, want)
+		}
+	}
+	if got := money("1.20", "EUR"); got != "EUR 1.20" {
+		t.Errorf("got %s, want EUR 1.20", got)
+	}
+	if got := shorten("naïveté", 4); got != "naï…" {
+		t.Errorf("got %s, want naï…", got)
+	}
+}
