@@ -189,7 +189,8 @@ def dock_all(request: dict[str, Any], ligands: list[dict[str, Any]], progress: P
         def report(finished: int, fraction: float) -> None:
             current = min(started + finished, len(ligands) - 1)
             label = ligands[current]["label"]
-            progress(0.99 * (started + finished + fraction) / len(ligands), f"docking {label} ({current + 1} of {len(ligands)})")
+            place = f" ({current + 1} of {len(ligands)})" if len(ligands) > 1 else ""
+            progress(0.99 * (started + finished + fraction) / len(ligands), f"docking {label}{place}")
 
         status = docking.wait(report)
         outcomes += docking.outcomes()

@@ -93,6 +93,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	d.title(4, "Docking")
+	d.say("scores estimate the binding free energy in kcal/mol: lower is better")
 	j, err := d.inv.dock(ctx, plan)
 	if err != nil {
 		return err
@@ -239,9 +240,11 @@ func (d *demo) goOn(ctx context.Context, j client.Job) error {
 	}
 	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold("How to go on"))
 	d.say("%s of the credit is left; job %s is in the account's list.", balance.AvailableDisplay, j.JobID)
-	d.say("make up                          starts the system and leaves it running")
-	d.say("molfabric login --sign-up        opens an account of your own")
-	d.say("molfabric dock --help            docks your own ligands")
-	d.say("%s/docs     the API, to read and to try", d.Server)
+	for _, step := range [][2]string{
+		{"make up", "starts the system and leaves it running"}, {"molfabric login --sign-up", "opens an account of your own"},
+		{"molfabric dock --help", "docks your own ligands"}, {d.Server + "/docs", "the API, to read and to try"},
+	} {
+		d.say("%-32s %s", step[0], step[1])
+	}
 	return nil
 }

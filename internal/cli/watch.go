@@ -77,7 +77,7 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 	if err == nil {
 		j, err = inv.api.Job(ctx, jobID)
 	}
-	shown.close(err == nil && j.Progress.Percent >= 100)
+	shown.close(err == nil && (j.Status == job.Completed || j.Status == job.CompletedWithFailures))
 	return j, inv.explainStop(ctx, jobID, err)
 }
 
