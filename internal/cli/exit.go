@@ -174,8 +174,11 @@ func hint(err error) string {
 	var (
 		network *client.NetworkError
 		ended   *jobEnd
+		refused *signInError
 	)
 	switch {
+	case errors.As(err, &refused):
+		return "check both, or open an account with --sign-up"
 	case errors.Is(err, errNotSignedIn):
 		return "run `molfabric login`, or set " + envKey
 	case errors.As(err, &network):

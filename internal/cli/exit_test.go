@@ -28,6 +28,7 @@ func TestExitCodes(t *testing.T) {
 		{"file", invalidInput("x"), ExitInvalid, ""},
 		{"not signed in", errNotSignedIn, ExitForbidden, "molfabric login"},
 		{"unauthorized", answer(401, fault.Unauthorized), ExitForbidden, "molfabric login"},
+		{"wrong password", &signInError{answer(401, fault.Unauthorized)}, ExitForbidden, "--sign-up"},
 		{"session", answer(403, fault.SessionRequired), ExitForbidden, "molfabric login"},
 		{"scope", answer(403, fault.InsufficientScope), ExitForbidden, "keys create"},
 		{"not found", answer(404, fault.NotFound), ExitNotFound, "molfabric jobs"},

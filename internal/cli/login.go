@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // maxSecretBytes bounds a line of standard input: the longest password is 128 characters.
@@ -77,8 +78,17 @@ func (inv *invocation) sign(ctx context.Context, email, password string, signUp 
 	if signUp {
 		return inv.api.SignUp(ctx, email, password, "")
 	}
-	return inv.api.SignIn(ctx, email, password)
+	account, err := inv.api.SignIn(ctx, email, password)
+	if client.CodeOf(err) == fault.Unauthorized {
+		err = &signInError{err}
+	}
+	return account, err
 }
+
+// signInError is a refused email or password, for which signing in is no way out.
+type signInError struct{ error }
+
+func (e *signInError) Unwrap() error { return e.error }
 
 // credentials takes email and password from flags and standard input, and asks a person for the rest.
 func (inv *invocation) credentials(email string, passwordStdin, signUp bool) (string, string, error) {
