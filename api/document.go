@@ -98,7 +98,7 @@ func finish(document *huma.OpenAPI) ([]byte, error) {
 	requests := map[*huma.Schema]bool{}
 	for _, item := range document.Paths {
 		for _, op := range methodsOf(item) {
-			describeErrors(document, op)
+			describeErrors(op)
 			if op.RequestBody != nil {
 				for _, media := range op.RequestBody.Content {
 					reach(document.Components.Schemas, media.Schema, requests)
@@ -143,7 +143,7 @@ func methodsOf(item *huma.PathItem) map[string]*huma.Operation {
 
 // describeErrors replaces huma's automatic answers by those that every operation of its kind can give. What a group has
 // listed in Operation.Errors stays.
-func describeErrors(document *huma.OpenAPI, op *huma.Operation) {
+func describeErrors(op *huma.Operation) {
 	rule := access.RuleOf(op)
 	if op.Security == nil && !rule.Public { // an operation without a rule: say what the guard does
 		op.Security = access.Guarded(*op, rule).Security

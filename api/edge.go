@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -254,7 +255,7 @@ func closeOrDrain(c *fiber.Ctx) {
 	}
 	conn := c.Context().Conn()
 	if length := c.Request().Header.ContentLength(); length <= drainBytes && conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-		if _, err := io.CopyN(io.Discard, stream, drainBytes+1); err == io.EOF {
+		if _, err := io.CopyN(io.Discard, stream, drainBytes+1); errors.Is(err, io.EOF) {
 			return
 		}
 	}

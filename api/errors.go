@@ -66,9 +66,11 @@ type Error struct {
 	cause      error         // for the log; nil when the caller alone is at fault
 }
 
-func (e *Error) Error() string  { return e.Message }
+func (e *Error) Error() string { return e.Message }
+func (e *Error) Unwrap() error { return e.cause }
+
+// GetStatus is the HTTP status; huma asks for it.
 func (e *Error) GetStatus() int { return e.status }
-func (e *Error) Unwrap() error  { return e.cause }
 
 // envelope turns any failure into what its caller may see of it.
 func envelope(err error, requestID string) *Error {

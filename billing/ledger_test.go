@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -290,7 +291,7 @@ func TestDatabaseRefuses(t *testing.T) {
 	bonus := entry(`'bonus', 'wallet', 5, 0, 5, NULL`)
 	for _, tt := range []struct {
 		name, statements string
-		want             pq.ErrorCode
+		want             pqerror.Code
 	}{
 		{"an entry without postings", bonus, "23514"},
 		{"an entry with one posting", bonus + posting("cash", -5), "23514"},

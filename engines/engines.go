@@ -138,8 +138,10 @@ type Resources struct {
 // Dir is a task's private directory on the worker: in/ holds the staged inputs, out/ what the process wrote.
 type Dir string
 
-// In is the path of a staged input; Out that of an output.
-func (d Dir) In(name string) string  { return filepath.Join(string(d), "in", name) }
+// In is the path of a staged input.
+func (d Dir) In(name string) string { return filepath.Join(string(d), "in", name) }
+
+// Out is the path of an output.
 func (d Dir) Out(name string) string { return filepath.Join(string(d), "out", name) }
 
 // Command is a process to start in a task's directory.

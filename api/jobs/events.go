@@ -130,8 +130,8 @@ func (s *streams) take(accountID string) (release func(), err error) {
 	}, nil
 }
 
-// watcher is one client of one job's events.
-type watcher struct {
+// Watcher is one client of one job's events.
+type Watcher struct {
 	accountID, jobID string
 	after            int64 // id of the last event that the client has
 	release          func()
@@ -139,7 +139,7 @@ type watcher struct {
 
 // respond turns the response into the watcher's stream. Fiber calls back from a goroutine that outlives the handler; it ends
 // with the job, the client, the server, or maxAge.
-func (s *streams) respond(w watcher) func(huma.Context) {
+func (s *streams) respond(w Watcher) func(huma.Context) {
 	return func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", "text/event-stream")
 		ctx.SetHeader("X-Accel-Buffering", "no")
@@ -159,7 +159,7 @@ func (s *streams) respond(w watcher) func(huma.Context) {
 }
 
 // run sends events until one of the ends that respond names.
-func (s *streams) run(ctx context.Context, out io.Writer, w watcher) {
+func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
 	poll, heartbeat := time.NewTicker(s.poll), time.NewTicker(s.heartbeat)
 	defer poll.Stop()
 	defer heartbeat.Stop()
@@ -192,7 +192,7 @@ func (s *streams) run(ctx context.Context, out io.Writer, w watcher) {
 
 // news sends what has happened since the last look. more says that there may be further events at once; goOn is false after
 // the last event of the job, and when the store or the client is away.
-func (s *streams) news(ctx context.Context, out io.Writer, w *watcher) (more, goOn bool) {
+func (s *streams) news(ctx context.Context, out io.Writer, w *Watcher) (more, goOn bool) {
 	events, err := s.store.events(ctx, w.accountID, w.jobID, w.after, eventBatch)
 	if err != nil {
 		s.logEnd(ctx, *w, err)
@@ -209,7 +209,7 @@ func (s *streams) news(ctx context.Context, out io.Writer, w *watcher) (more, go
 
 // beat writes a comment. It reports false when the client has gone, or when the job has ended and all was sent: that is so
 // for a client that comes back after the end.
-func (s *streams) beat(ctx context.Context, out io.Writer, w watcher) bool {
+func (s *streams) beat(ctx context.Context, out io.Writer, w Watcher) bool {
 	if !send(out, []byte(": heartbeat\n\n")) {
 		return false
 	}
@@ -221,7 +221,7 @@ func (s *streams) beat(ctx context.Context, out io.Writer, w watcher) bool {
 }
 
 // ended reports whether the job has ended and the client has every event of it.
-func (s *streams) ended(ctx context.Context, w watcher) (bool, error) {
+func (s *streams) ended(ctx context.Context, w Watcher) (bool, error) {
 	status, err := s.store.status(ctx, w.accountID, w.jobID)
 	if err != nil || !job.Status(status).Terminal() {
 		return false, err
@@ -230,7 +230,7 @@ func (s *streams) ended(ctx context.Context, w watcher) (bool, error) {
 	return len(rest) == 0, err
 }
 
-func (s *streams) logEnd(ctx context.Context, w watcher, err error) {
+func (s *streams) logEnd(ctx context.Context, w Watcher, err error) {
 	if ctx.Err() == nil {
 		s.log.Warn("event stream ended early", "job", w.jobID, "account", w.accountID, "error", err)
 	}

@@ -112,7 +112,9 @@ func (d *desk) listen() {
 		if err := app.ShutdownWithTimeout(deadline); err != nil {
 			d.t.Error(err)
 		}
-		<-served
+		if err := <-served; err != nil {
+			d.t.Error(err)
+		}
 	})
 }
 

@@ -61,7 +61,7 @@ type estimateInput struct{ Body EstimateRequest }
 
 type estimateOutput struct{ Body EstimateResponse }
 
-func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
+func (s *Service) estimate(_ context.Context, in *estimateInput) (*estimateOutput, error) {
 	estimation, err := s.Estimate(in.Body)
 	if err != nil {
 		return nil, err

@@ -254,20 +254,20 @@ func (s *Service) Cancel(ctx context.Context, accountID, jobID, reason string) (
 // Watch reserves an event stream of a job for a client that has every event up to lastEventID. ended is true when there will
 // never be another event for it; then nothing is reserved. Errors: fault.NotFound, fault.Validation, fault.RateLimited,
 // fault.ProviderUnavailable.
-func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string) (w watcher, ended bool, err error) {
+func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string) (w Watcher, ended bool, err error) {
 	if err := checkID(jobID); err != nil {
-		return watcher{}, false, err
+		return Watcher{}, false, err
 	}
 	after, err := lastEventID(lastEvent)
 	if err != nil {
-		return watcher{}, false, err
+		return Watcher{}, false, err
 	}
-	w = watcher{accountID: accountID, jobID: jobID, after: after}
+	w = Watcher{accountID: accountID, jobID: jobID, after: after}
 	if _, err := s.store.status(ctx, accountID, jobID); err != nil {
-		return watcher{}, false, err
+		return Watcher{}, false, err
 	}
 	if ended, err = s.streams.ended(ctx, w); err != nil || ended {
-		return watcher{}, ended, err
+		return Watcher{}, ended, err
 	}
 	w.release, err = s.streams.take(accountID)
 	return w, false, err

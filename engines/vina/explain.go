@@ -54,19 +54,18 @@ func (Vina) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail stri
 	return nil
 }
 
+// readFailure returns what the program said of its failure, or nil when it said nothing that can be used.
 func readFailure(path string) *engines.Failure {
-	content, err := readBounded(path, maxFailureBytes)
-	if err != nil {
-		return nil
-	}
 	var failure engines.Failure
-	if json.Unmarshal(content, &failure) != nil || failure.Code == "" || failure.Message == "" {
-		return nil
+	content, err := readBounded(path, maxFailureBytes)
+	if err == nil {
+		err = json.Unmarshal(content, &failure)
 	}
-	if failure.Class != engines.UserInput && failure.Class != engines.Executor {
-		return nil
+	known := failure.Class == engines.UserInput || failure.Class == engines.Executor
+	if err == nil && known && failure.Code != "" && failure.Message != "" {
+		return &failure
 	}
-	return &failure
+	return nil
 }
 
 func executor(code, message string) *engines.Failure {

@@ -83,8 +83,8 @@ func groupRun(cmd *cobra.Command, args []string) error {
 		return cmd.Help()
 	}
 	message := fmt.Sprintf("%s has no command %q", cmd.CommandPath(), args[0])
-	if close := cmd.SuggestionsFor(args[0]); len(close) > 0 {
-		message += "; did you mean " + strings.Join(close, " or ") + "?"
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		message += "; did you mean " + strings.Join(similar, " or ") + "?"
 	}
 	return usage("%s", message)
 }

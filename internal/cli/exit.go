@@ -131,11 +131,12 @@ type jobEnd struct {
 
 func (e *jobEnd) Error() string {
 	text := fmt.Sprintf("job %s %s", e.job.JobID, ending(e.job.Status))
-	if e.job.Error != nil {
+	switch {
+	case e.job.Error != nil:
 		text += fmt.Sprintf(": %s (%s)", e.job.Error.Message, e.job.Error.Code)
-	} else if e.detail != "" {
+	case e.detail != "":
 		text += ": " + e.detail
-	} else if e.job.StatusReason != nil && *e.job.StatusReason != "" {
+	case e.job.StatusReason != nil && *e.job.StatusReason != "":
 		text += ": " + *e.job.StatusReason
 	}
 	return text

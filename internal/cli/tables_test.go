@@ -60,9 +60,9 @@ func TestTables(t *testing.T) {
 			return nil
 		},
 	}
-	for name, print := range tests {
+	for name, show := range tests {
 		var w bytes.Buffer
-		if err := print(&w); err != nil {
+		if err := show(&w); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		golden(t, name, w.String())

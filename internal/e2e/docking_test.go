@@ -38,17 +38,6 @@ func docking(sceneKey string, exhaustiveness int, names ...string) json.RawMessa
 		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness))
 }
 
-// results is what the tests read of results.json.
-type results struct {
-	Ligands []struct {
-		LigandID         string  `json:"ligandId"`
-		Status           string  `json:"status"`
-		FailureStage     string  `json:"failureStage"`
-		BestScoreKcalMol float64 `json:"bestScoreKcalMol"`
-		PoseCount        int     `json:"poseCount"`
-	} `json:"ligands"`
-}
-
 // TestDockWithTheCommandLine is the whole path of a user who docks: sign-up, a key, an upload, a library with one broken
 // ligand, the ranking, the files, the bill, and the same system after a restart.
 func TestDockWithTheCommandLine(t *testing.T) {

@@ -93,7 +93,7 @@ func InTx(ctx context.Context, db *sqlx.DB, do func(tx *sqlx.Tx) error) error {
 			return err
 		}
 		// Random, or those that collided would meet again.
-		pause := time.NewTimer(rand.N(retryBase << (attempt - 1)))
+		pause := time.NewTimer(rand.N(retryBase << (attempt - 1))) //nolint:gosec // G404: a pause, not a secret
 		select {
 		case <-pause.C:
 		case <-ctx.Done():

@@ -95,9 +95,13 @@ func startS3(ctx context.Context, opts S3Options, h *home, port int) (*S3, error
 // Endpoint is the server's base URL.
 func (s *S3) Endpoint() string { return "http://" + s.order.Address }
 
-// Region, AccessKey and SecretKey are what requests must be signed with.
-func (s *S3) Region() string    { return s.order.Region }
+// Region is what requests must be signed for.
+func (s *S3) Region() string { return s.order.Region }
+
+// AccessKey names the key that requests must be signed with.
 func (s *S3) AccessKey() string { return s.order.AccessKey }
+
+// SecretKey is the key that requests must be signed with.
 func (s *S3) SecretKey() string { return s.order.SecretKey }
 
 func pingS3(ctx context.Context, address string) error {

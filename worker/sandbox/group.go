@@ -11,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/molfabric/molfabric/engines"
 	"golang.org/x/sys/unix"
+
+	"github.com/molfabric/molfabric/engines"
 )
 
 const (

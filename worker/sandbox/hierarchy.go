@@ -11,8 +11,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/molfabric/molfabric/engines"
 	"golang.org/x/sys/unix"
+
+	"github.com/molfabric/molfabric/engines"
 )
 
 // Controllers of the kernel's control groups that caps are made of. cpu is used where it is there; the others are required.

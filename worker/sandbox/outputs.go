@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/molfabric/molfabric/engines"
 	"golang.org/x/sys/unix"
+
+	"github.com/molfabric/molfabric/engines"
 )
 
 // MaxOutputs bounds the entries of one task's out/ that are looked at: more than any engine writes, few enough to hold.

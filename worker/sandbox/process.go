@@ -13,8 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/molfabric/molfabric/internal/proc"
 	"golang.org/x/sys/unix"
+
+	"github.com/molfabric/molfabric/internal/proc"
 )
 
 const (

@@ -20,8 +20,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/molfabric/molfabric/engines"
 	"golang.org/x/sys/unix"
+
+	"github.com/molfabric/molfabric/engines"
 )
 
 // Isolation says how far a command is kept apart from the machine.

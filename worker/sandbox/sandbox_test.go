@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
-	"golang.org/x/sys/unix"
 )
 
 // parentDir, in the environment of this test binary, makes it the parent of one sandbox instead of running tests.
@@ -181,8 +180,8 @@ func TestBadSpecsAreRefused(t *testing.T) {
 		"no time":            func(s *Spec) { s.Needs.TimeLimit = 0 },
 		"relative directory": func(s *Spec) { s.Dir = "task" },
 		"absent directory":   func(s *Spec) { s.Dir += "/absent" },
-		"out is a link":      func(s *Spec) { os.Symlink("/", s.Dir.Out("")) },
-		"in is a link":       func(s *Spec) { os.Symlink("/", s.Dir.In("")) },
+		"out is a link":      func(s *Spec) { symlink(t, "/", s.Dir.Out("")) },
+		"in is a link":       func(s *Spec) { symlink(t, "/", s.Dir.In("")) },
 		"file above":         files("../x"),
 		"file at the root":   files("/etc/x"),
 		"file unclean":       files("a/../b"),
@@ -190,7 +189,7 @@ func TestBadSpecsAreRefused(t *testing.T) {
 		"file as in":         files("in"),
 		"file as log":        files(logName),
 		"file through link": func(s *Spec) {
-			os.Symlink(os.TempDir(), filepath.Join(string(s.Dir), "run"))
+			symlink(t, os.TempDir(), filepath.Join(string(s.Dir), "run"))
 			files("run/x")(s)
 		},
 		"PATH set":     func(s *Spec) { s.Command.Env = map[string]string{"PATH": "/"} },
@@ -564,10 +563,18 @@ func withArgument(t testing.TB, argument string) (pids []int) {
 	return pids
 }
 
+// symlink makes a symbolic link.
+func symlink(t testing.TB, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // eventually polls a condition that nobody announces.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); unix.Nanosleep(&unix.Timespec{Nsec: 5e6}, nil) {
+	for deadline := time.Now().Add(10 * time.Second); !condition(); <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

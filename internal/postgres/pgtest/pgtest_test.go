@@ -8,10 +8,10 @@ import (
 
 func TestEachTestHasItsSchema(t *testing.T) {
 	t.Parallel()
-	if pgtest.URL(t) != pgtest.URL(t) {
+	first := pgtest.URL(t)
+	if again := pgtest.URL(t); again != first {
 		t.Error("two URLs of one test differ")
 	}
-	first := pgtest.URL(t)
 	db := pgtest.New(t)
 	var inner string
 	t.Run("subtest", func(t *testing.T) {

@@ -62,8 +62,12 @@ func StartShared[S any](name string, start func(dir string) (S, error)) (S, erro
 		return none, err
 	}
 	// The temporary directory is everybody's: another user must not have prepared the place.
-	if info, err := os.Lstat(base); err != nil || !info.IsDir() || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
-		return none, fmt.Errorf("%s is not a directory of this user (%v)", base, err)
+	info, err := os.Lstat(base)
+	if err != nil {
+		return none, err
+	}
+	if !info.IsDir() || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		return none, fmt.Errorf("%s is not a directory of this user", base)
 	}
 	for place := range maxPlaces {
 		s, err := start(filepath.Join(base, name+"-"+strconv.Itoa(place)))
