@@ -47,7 +47,7 @@ setup-tests:
 test: setup-tests bin/tools/gotestsum ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
 	@go vet $(PACKAGES)
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" bin/tools/gotestsum --format pkgname-and-test-fails \
-		--format-hide-empty-pkg --hide-summary skipped,output --jsonfile bin/test.json --post-run-command .ci/tally \
+		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
 		-- -race -vet=off -count=1 -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: lint
@@ -72,5 +72,5 @@ govulncheck = golang.org/x/vuln/cmd/govulncheck
 gotestsum = gotest.tools/gotestsum
 
 bin/tools/%: .ci/tools/go.mod .ci/tools/go.sum
-	@echo "building $* (golangci-lint takes two minutes the first time)"
+	@echo "building $* from source (the first time this takes up to two minutes)"
 	@go build -C .ci/tools -o ../../$@ $($*)

@@ -23,6 +23,8 @@ var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks for a clean end; after it a second one ends the program at once.
+	context.AfterFunc(ctx, stop)
 	code := cli.Execute(ctx, root())
 	stop()
 	os.Exit(code)
@@ -59,6 +61,9 @@ func upCommand() *cobra.Command {
 unless DATABASE_URL, REDIS_URL or S3_ENDPOINT names one. Data stays in the home directory. Ctrl-C stops all of it;
 nothing is lost, and jobs that were running go on at the next start.`,
 		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			context.AfterFunc(ctx, func() {
+				fmt.Printf("Stopping: running tasks get %s to finish, the rest is given back. Ctrl-C again stops at once.\n", cfg.DrainGrace)
+			})
 			asked := cmd.Flags().Changed("listen") || os.Getenv("MOLFABRIC_LISTEN") != ""
 			return roles.Up(ctx, cfg, asked, version, log, func(r roles.Running) {
 				fmt.Printf("molfabric is up at %s (reference: %s/docs). Ctrl-C stops it.\n", r.URL, r.URL)

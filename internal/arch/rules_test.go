@@ -59,7 +59,8 @@ var exclusive = []only{
 	{"github.com/lib/pq", databaseRooms, noDatabase},
 	{"database/sql", databaseRooms, noDatabase},
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
-	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
+	// The client alone of these runs no server and no engine: its demonstration asks Python where a receptor lies.
+	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},

@@ -15,6 +15,7 @@ func TestLaterSourcesWin(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("MOLFABRIC_HOME", home)
+	t.Setenv("MOLFABRIC_PYTHON", "") // `make test` sets it
 	t.Setenv("MOLFABRIC_LISTEN", "127.0.0.1:2")
 	t.Setenv("MOLFABRIC_LOG_LEVEL", "error")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
