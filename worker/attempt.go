@@ -3,8 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -25,22 +25,14 @@ var (
 type attempt struct {
 	order  queue.WorkOrder
 	log    *slog.Logger
-	ctx    context.Context
+	life   context.Context // of the worker's work as a whole: outputs are stored under it, also after a stop order
+	ctx    context.Context // of this attempt, until it is stopped
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
 	phase    queue.Phase
 	progress float64
 	message  string
-}
-
-// ending is how an attempt ended: exactly one of result, failure and cancelled is set.
-type ending struct {
-	result    *queue.Result
-	failure   *engines.Failure
-	cancelled bool
-	usage     queue.Usage
-	logs      []queue.StoredArtifact
 }
 
 // handle runs a claimed order. It returns as soon as the engine's process has been reaped, so that the next order is claimed
@@ -61,14 +53,16 @@ func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 	<-reaped
 }
 
-// hold takes an order on. It returns nil when this worker has it already, or gives it back at once because it is leaving.
+// hold takes an order on. It returns nil when this worker has it already, running or reported, or gives it back at once because
+// it is leaving.
 func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
-	a := &attempt{order: order, phase: queue.Waiting,
+	a := &attempt{order: order, life: ctx, phase: queue.Waiting,
 		log: w.Log.With("job", order.JobID, "task", order.TaskID, "attempt", order.Attempt, "request", order.RequestID)}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.held[order.Ref()] != nil {
+	if w.held[order.Ref()] != nil || w.outbox.answersFor(order.Ref()) {
+		a.log.Info("dropped a repeated order")
 		a.cancel(nil)
 		return nil
 	}
@@ -91,9 +85,13 @@ func (w *Worker) release(a *attempt) {
 }
 
 // run takes an attempt through staging, the engine and the storing of its outputs. reaped is called once no process of it is
-// left and its slots are free.
-func (w *Worker) run(a *attempt, reaped func()) ending {
+// left and its slots are free. An engine's adapter reads what foreign programs wrote: when it panics, this attempt alone fails.
+func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	defer reaped()
+	defer a.survive(func() {
+		end = ending{failure: executorFailure("ENGINE_BROKEN", "the engine's adapter failed on this task")}
+	})
+	// When Redis cannot say, the next heartbeat will.
 	if stopped, err := w.Queue.Stopped(a.ctx, a.order.JobID, a.order.Ref()); err == nil && stopped {
 		return ending{cancelled: true}
 	}
@@ -147,53 +145,12 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir) (sa
 	if err != nil {
 		return outcome, ending{failure: systemFailure("SANDBOX_FAILED", "the engine could not be run on this worker"), usage: usage}.logged(a.log, err)
 	}
-	end := judge(engine, a.order.Shard, dir, outcome)
-	if outcome.Reason == sandbox.Cancelled {
-		end = a.interrupted()
+	end := a.interrupted()
+	if outcome.Reason != sandbox.Cancelled {
+		end = judge(a.log, engine, a.order.Shard, dir, outcome)
 	}
 	end.usage = usage
 	return outcome, end
-}
-
-// judge turns the end of a process into the end of its attempt. Only a clean exit with complete outputs is a success.
-func judge(engine engines.Engine, shard engines.Shard, dir engines.Dir, outcome sandbox.Outcome) ending {
-	name := engine.Spec().Title
-	switch outcome.Reason {
-	case sandbox.TimedOut:
-		return ending{failure: &engines.Failure{Class: engines.Timeout, Code: "TIME_LIMIT", Message: fmt.Sprintf("%s did not end within %s", name, shard.Needs.TimeLimit)}}
-	case sandbox.OutOfMemory:
-		return ending{failure: &engines.Failure{Class: engines.Executor, Code: "OUT_OF_MEMORY", Message: fmt.Sprintf("%s needed more than %d MiB of memory", name, shard.Needs.MemoryBytes>>20)}}
-	}
-	if _, refused, err := sandbox.Outputs(dir); err != nil || len(refused) > 0 {
-		return ending{failure: &engines.Failure{Class: engines.Executor, Code: "OUTPUT_UNSAFE", Message: name + " wrote something other than plain files"}}
-	}
-	if outcome.Reason == sandbox.Killed || outcome.ExitCode != 0 {
-		return ending{failure: explain(engine, shard, dir, outcome)}
-	}
-	result, err := engine.Collect(shard, dir)
-	var failure *engines.Failure
-	switch {
-	case errors.As(err, &failure):
-		return ending{failure: failure}
-	case err != nil:
-		return ending{failure: &engines.Failure{Class: engines.Executor, Code: "OUTPUT_INVALID", Message: fmt.Sprintf("%s ended well but its output is not usable: %v", name, err)}}
-	}
-	out := &queue.Result{Summary: result.Summary, Failures: result.Failures, Programs: result.Programs}
-	for _, artifact := range result.Artifacts {
-		out.Artifacts = append(out.Artifacts, queue.StoredArtifact{Artifact: artifact})
-	}
-	return ending{result: out}
-}
-
-// explain asks the engine why its process failed, and falls back on the exit code.
-func explain(engine engines.Engine, shard engines.Shard, dir engines.Dir, outcome sandbox.Outcome) *engines.Failure {
-	if e, ok := engine.(engines.Explainer); ok {
-		if failure := e.Explain(shard, dir, outcome.ExitCode, outcome.LogTail); failure != nil {
-			return failure
-		}
-	}
-	return &engines.Failure{Class: engines.Executor, Code: "ENGINE_FAILED",
-		Message: fmt.Sprintf("%s ended with exit code %d; its log tells more", engine.Spec().Title, outcome.ExitCode)}
 }
 
 // follow reads progress from the engine's lines.
@@ -202,7 +159,12 @@ func (a *attempt) follow(engine engines.Engine) func(string) {
 	if !ok {
 		return nil
 	}
+	broken := false
 	return func(line string) {
+		if broken {
+			return
+		}
+		defer a.survive(func() { broken = true })
 		fraction, message, ok := progresser.Progress(line)
 		if !ok {
 			return
@@ -213,8 +175,25 @@ func (a *attempt) follow(engine engines.Engine) func(string) {
 	}
 }
 
+// survive is deferred around an engine's adapter: it catches a panic, logs it and calls then.
+func (a *attempt) survive(then func()) {
+	if panicked := recover(); panicked != nil {
+		a.log.Error("engine adapter panicked", "panic", panicked, "stack", string(debug.Stack()))
+		then()
+	}
+}
+
 // stop ends the attempt, wherever it is. Only the first cause counts.
 func (a *attempt) stop(cause error) { a.cancel(cause) }
+
+// stopWaiting ends the attempt unless its process has started.
+func (a *attempt) stopWaiting(cause error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.phase == queue.Waiting {
+		a.stop(cause)
+	}
+}
 
 // interrupted is the end of an attempt whose context was cancelled: a cancel when the scheduler asked for it, otherwise a
 // fault of the system, to be tried again elsewhere.
@@ -261,14 +240,4 @@ func (a *attempt) event(workerID string, end ending) queue.Event {
 		event.Kind, event.Result = queue.Succeeded, end.result
 	}
 	return event
-}
-
-func systemFailure(code, format string, args ...any) *engines.Failure {
-	return &engines.Failure{Class: engines.System, Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-// logged logs the cause of a failure whose message to the job's owner must not hold it.
-func (e ending) logged(log *slog.Logger, cause error) ending {
-	log.Error("attempt failed", "code", e.failure.Code, "error", cause)
-	return e
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
@@ -49,25 +51,36 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 		_, err := w.Objects.GetFile(a.ctx, input.Object.StorageKey, path, input.Object.SHA256, input.Object.ByteSize)
 		return err
 	})
-	var mismatch *object.MismatchError
-	switch {
-	case err == nil:
+	if err == nil {
 		return input.Object.ByteSize, nil
-	case errors.As(err, &mismatch):
+	}
+	var mismatch *object.MismatchError
+	mismatched, missing := errors.As(err, &mismatch), errors.Is(err, object.ErrNotFound)
+	name := filepath.Base(input.Object.StorageKey)
+	if uploaded := !fromStage(a.order.Shard, input); uploaded && mismatched {
 		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_MISMATCH",
-			Message: fmt.Sprintf("the file %s is not what the request says: %v", filepath.Base(input.Object.StorageKey), mismatch)}
-	case errors.Is(err, object.ErrNotFound):
-		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_NOT_FOUND",
-			Message: fmt.Sprintf("the file %s does not exist any more", filepath.Base(input.Object.StorageKey))}
+			Message: fmt.Sprintf("the file %s is not what the request says: %v", name, mismatch)}
+	} else if uploaded && missing {
+		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_NOT_FOUND", Message: fmt.Sprintf("the file %s does not exist any more", name)}
 	}
 	a.log.Error("input not staged", "input", input.Name, "error", err)
+	if mismatched || missing {
+		return 0, systemFailure("INPUT_LOST", "the file %s of an earlier stage has been lost or damaged", name)
+	}
 	return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver an input")
+}
+
+// fromStage reports whether an input is the output of an earlier stage: its loss is the fabric's fault and not the user's.
+func fromStage(shard engines.Shard, input queue.ResolvedInput) bool {
+	return slices.ContainsFunc(shard.Inputs, func(planned engines.Input) bool {
+		return planned.From != nil && (input.Name == planned.Name || strings.HasPrefix(input.Name, planned.Name+"/"))
+	})
 }
 
 // store puts the log and, after a success, the outputs of an attempt into the object store and completes its ending. An
 // attempt whose outputs cannot be stored is no success.
 func (w *Worker) store(a *attempt, dir engines.Dir, outcome sandbox.Outcome, end *ending) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), storeTimeout)
+	ctx, cancel := context.WithTimeout(a.life, storeTimeout)
 	defer cancel()
 	if outcome.LogPath != "" {
 		name := "logs/" + a.order.Shard.Name + ".log"
@@ -89,24 +102,49 @@ func (w *Worker) store(a *attempt, dir engines.Dir, outcome sandbox.Outcome, end
 }
 
 func (w *Worker) storeOutputs(ctx context.Context, a *attempt, dir engines.Dir, end *ending) *engines.Failure {
-	total := int64(0)
+	if failure := checkOutputs(dir, end.result.Artifacts, a.order.Shard.Needs.ScratchBytes); failure != nil {
+		return failure
+	}
 	for i, artifact := range end.result.Artifacts {
 		stored, err := w.storeFile(ctx, a, artifact.Artifact, func() (*os.File, error) { return sandbox.OpenOutput(dir, artifact.Name) })
-		switch {
-		case errors.Is(err, os.ErrNotExist), errors.Is(err, sandbox.ErrUnsafeOutput):
-			return &engines.Failure{Class: engines.Executor, Code: "OUTPUT_MISSING", Message: "an announced output is missing: " + artifact.Name}
-		case err != nil:
+		if err != nil {
 			a.log.Error("output not stored", "output", artifact.Name, "error", err)
 			return systemFailure("STORE_UNAVAILABLE", "the object store did not take an output")
 		}
-		if total += stored.ByteSize; total > a.order.Shard.Needs.ScratchBytes {
-			return &engines.Failure{Class: engines.Executor, Code: "OUTPUT_TOO_LARGE",
-				Message: fmt.Sprintf("the outputs are larger than the %d MiB allowed", a.order.Shard.Needs.ScratchBytes>>20)}
-		}
 		end.result.Artifacts[i] = stored
+		end.usage.BytesOut += stored.ByteSize
 	}
-	end.usage.BytesOut += total
 	return nil
+}
+
+// checkOutputs looks for every announced output before the first is stored, so that nothing is stored of a shard that left too
+// little or too much.
+func checkOutputs(dir engines.Dir, artifacts []queue.StoredArtifact, maxBytes int64) *engines.Failure {
+	total := int64(0)
+	for _, artifact := range artifacts {
+		byteSize, err := outputByteSize(dir, artifact.Name)
+		if err != nil {
+			return executorFailure("OUTPUT_MISSING", "an announced output is missing: %s", artifact.Name)
+		}
+		total += byteSize
+	}
+	if total > maxBytes {
+		return executorFailure("OUTPUT_TOO_LARGE", "the outputs are larger than the %d MiB allowed", maxBytes>>20)
+	}
+	return nil
+}
+
+func outputByteSize(dir engines.Dir, name string) (int64, error) {
+	file, err := sandbox.OpenOutput(dir, name)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // storeFile stores one file under the attempt's prefix with its digest.

@@ -55,16 +55,19 @@ func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	for _, offer := range w.Offered {
 		hb.Programs[offer.Engine] = offer.Programs
 	}
-	reporting := w.outbox.refs()
+	held := map[queue.Ref]bool{}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	hb.Draining = w.draining
 	for ref, a := range w.held {
 		hb.Held = append(hb.Held, a.held())
-		delete(reporting, ref)
+		held[ref] = true
 	}
-	for ref, jobID := range reporting {
-		hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: jobID, Phase: queue.Reporting, Progress: 1})
+	w.mu.Unlock()
+	// Asked last: an attempt that ends meanwhile is then in both, and never in neither.
+	for ref, jobID := range w.outbox.refs() {
+		if !held[ref] {
+			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: jobID, Phase: queue.Reporting, Progress: 1})
+		}
 	}
 	return hb
 }

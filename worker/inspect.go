@@ -16,6 +16,9 @@ import (
 // a few hundred megabytes.
 var probeNeeds = engines.Resources{CPUs: 1, MemoryBytes: 2 << 30, FileBytes: 1 << 20, Processes: 256, TimeLimit: 2 * time.Minute, MaxLogBytes: 1 << 20}
 
+// maxProbeBytes bounds what is read of a probe's output: versions are a few lines.
+const maxProbeBytes = 64 << 10
+
 // Offer is an engine that this machine can run.
 type Offer struct {
 	Engine   string
@@ -53,7 +56,11 @@ func probe(ctx context.Context, runner *sandbox.Runner, spec engines.Spec) (map[
 	defer os.RemoveAll(dir)
 	var out strings.Builder
 	outcome, err := runner.Run(ctx, sandbox.Spec{Dir: engines.Dir(dir), Command: engines.Command{Argv: spec.Probe.Argv}, Needs: probeNeeds},
-		func(line string) { out.WriteString(line + "\n") })
+		func(line string) {
+			if out.Len() < maxProbeBytes {
+				out.WriteString(line + "\n")
+			}
+		})
 	if err != nil {
 		return nil, err
 	}

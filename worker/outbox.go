@@ -11,14 +11,15 @@ import (
 )
 
 const (
-	// resendAfter is how long an event waits for its acknowledgement before the stream is asked whether it is still there.
+	// resendAfter is how long an event waits for its acknowledgement before the stream is asked whether it is still there, and
+	// before it is asked again.
 	resendAfter = 3 * time.Second
 	// flushInterval is how often unsent events are tried again while Redis is away.
 	flushInterval = 500 * time.Millisecond
 )
 
-// outbox keeps every report until the scheduler has committed it, and sends it again when Redis lost it. It is bounded by the
-// attempts that this worker has run and not yet had acknowledged.
+// outbox keeps every report until the scheduler has committed it, and sends it again when Redis lost it. It holds at most two
+// events of an attempt, and the scheduler hands out a bounded number of attempts before it acknowledges some.
 type outbox struct {
 	queue *queue.Queue
 	log   *slog.Logger
@@ -28,11 +29,12 @@ type outbox struct {
 	pending []*report // in the order in which they were made
 }
 
-// report is an event on its way. place is where it lies in the stream, "" until it has been sent.
+// report is an event on its way. place is where it lies in the stream, "" until it has been sent; seenAt is when it was last
+// known to lie there.
 type report struct {
 	event  queue.Event
 	place  string
-	sentAt time.Time
+	seenAt time.Time
 }
 
 func newOutbox(q *queue.Queue, log *slog.Logger) *outbox {
@@ -66,6 +68,13 @@ func (o *outbox) refs() map[queue.Ref]string {
 		out[r.event.Ref] = r.event.JobID
 	}
 	return out
+}
+
+// answersFor reports whether an event of an attempt waits for its acknowledgement.
+func (o *outbox) answersFor(ref queue.Ref) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.pending, func(r *report) bool { return r.event.Ref == ref })
 }
 
 // empty reports whether everything has been acknowledged.
@@ -118,10 +127,8 @@ func (o *outbox) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	for i, r := range due {
-		r.place, r.sentAt = places[i], time.Now()
+		r.place, r.seenAt = places[i], time.Now()
 	}
 	return nil
 }
@@ -132,14 +139,17 @@ func (o *outbox) snapshot() []*report {
 	return slices.Clone(o.pending)
 }
 
-// lost reports whether an event must be sent (again). Only run changes place and sentAt, so reading them here is safe.
+// lost reports whether an event must be sent (again). Only run changes place and seenAt, so that no lock is needed for them.
 func (o *outbox) lost(ctx context.Context, r *report) (bool, error) {
 	if r.place == "" {
 		return true, nil
 	}
-	if time.Since(r.sentAt) < resendAfter {
+	if time.Since(r.seenAt) < resendAfter {
 		return false, nil
 	}
 	there, err := o.queue.StillThere(ctx, r.place)
-	return !there, err
+	if there {
+		r.seenAt = time.Now()
+	}
+	return err == nil && !there, err
 }

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -12,10 +14,14 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
+// workerPrefix begins the names of workers and with them those of their directories: nothing else below the root is touched.
+const workerPrefix = "wrk_"
+
 // scratch is the worker's private directory. A lock file in it shows other workers that its owner lives.
 type scratch struct {
 	dir  string
 	lock *os.File
+	log  *slog.Logger
 }
 
 // openScratch makes the worker's directory below root and removes those of workers that have died.
@@ -23,6 +29,12 @@ func openScratch(root, workerID string, log *slog.Logger) (*scratch, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, fmt.Errorf("make the scratch directory: %w", err)
 	}
+	// One worker at a time: another's directory must not be swept between its making and its locking.
+	door, err := lockFile(root, unix.O_DIRECTORY, unix.LOCK_EX)
+	if err != nil {
+		return nil, fmt.Errorf("lock the scratch directory: %w", err)
+	}
+	defer door.Close()
 	sweepScratch(root, log)
 	dir := filepath.Join(root, workerID)
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -32,22 +44,34 @@ func openScratch(root, workerID string, log *slog.Logger) (*scratch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the worker's scratch directory: %w", err)
 	}
-	return &scratch{dir: dir, lock: lock}, nil
+	return &scratch{dir: dir, lock: lock, log: log}, nil
 }
 
+// lockDir locks a worker's directory, or fails at once when its owner lives.
 func lockDir(dir string) (*os.File, error) {
-	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	return lockFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, unix.LOCK_EX|unix.LOCK_NB)
+}
+
+// lockFile opens a file and locks it until it is closed or the process ends.
+func lockFile(path string, flags, how int) (*os.File, error) {
+	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	for {
+		err = unix.Flock(int(file.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return file, nil
 }
 
-// sweepScratch removes the directories whose lock nobody holds.
+// sweepScratch removes the workers' directories whose lock nobody holds.
 func sweepScratch(root string, log *slog.Logger) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -55,15 +79,21 @@ func sweepScratch(root string, log *slog.Logger) {
 		return
 	}
 	for _, entry := range entries {
+		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), workerPrefix) {
+			continue
+		}
 		dir := filepath.Join(root, entry.Name())
 		lock, err := lockDir(dir)
+		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, os.ErrNotExist) {
+			continue // its owner lives, or is leaving
+		}
+		if err == nil {
+			err = os.RemoveAll(dir)
+			lock.Close()
+		}
 		if err != nil {
-			continue // its owner lives, or it is not a worker's
+			log.Warn("scratch of a dead worker not removed", "directory", dir, "error", err)
 		}
-		if err := os.RemoveAll(dir); err != nil {
-			log.Warn("scratch of a dead worker not removed", "error", err)
-		}
-		lock.Close()
 	}
 }
 
@@ -83,6 +113,8 @@ func (s *scratch) remove(dir engines.Dir) error { return os.RemoveAll(string(dir
 
 // close removes everything of this worker.
 func (s *scratch) close() {
-	os.RemoveAll(s.dir)
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.log.Warn("scratch directory left behind; the next worker removes it", "error", err)
+	}
 	s.lock.Close()
 }

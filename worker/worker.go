@@ -24,6 +24,9 @@ import (
 const (
 	// DefaultDrainGrace is how long running attempts may go on after a worker was asked to stop.
 	DefaultDrainGrace = 20 * time.Second
+	// storeGrace is how long a stopping worker then waits for processes to end and outputs to be stored, before it gives up
+	// storing: longer than sandbox.DefaultGrace, and outputs of a few hundred megabytes still get through.
+	storeGrace = 30 * time.Second
 	// farewellGrace bounds how long a stopping worker waits for its last reports to be committed.
 	farewellGrace = 10 * time.Second
 )
@@ -69,7 +72,7 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.DrainGrace == 0 {
 		cfg.DrainGrace = DefaultDrainGrace
 	}
-	workerID := id.New("wrk_")
+	workerID := id.New(workerPrefix)
 	cfg.Log = cfg.Log.With("worker", workerID)
 	scratch, err := openScratch(cfg.ScratchDir, workerID, cfg.Log)
 	if err != nil {
@@ -84,13 +87,15 @@ func New(cfg Config) (*Worker, error) {
 // ID is the worker's name in heartbeats and records; every process has a new one.
 func (w *Worker) ID() string { return w.id }
 
-// Run claims and runs work orders until the context ends, then drains: nothing new is claimed, running attempts get
-// DrainGrace to finish, and what is left is given back to the scheduler. It returns when all processes have ended and
-// all reports are committed, or cannot be.
+// Run claims and runs work orders until the context ends, then drains: nothing new is claimed, what has not started is given
+// back to the scheduler, running attempts get DrainGrace to finish, and what then still runs is ended and given back too. It
+// returns when all processes have ended and all reports are committed, or cannot be.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.scratch.close()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	work, abandon := context.WithCancel(background)
+	defer abandon()
 	fleet, err := w.beat(background, 0)
 	if err != nil {
 		return fmt.Errorf("say hello to the fleet: %w", err)
@@ -98,7 +103,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { w.heartLoop(background) })
 	loops.Go(func() { w.outbox.run(background) })
-	consumer, err := w.Queue.Consume(w.queues(), w.Slots, queue.PollInterval(fleet), w.Log, func(order queue.WorkOrder) { w.handle(background, order) })
+	consumer, err := w.Queue.Consume(w.queues(), w.Slots, queue.PollInterval(fleet), w.Log, func(order queue.WorkOrder) { w.handle(work, order) })
 	if err != nil {
 		stop()
 		loops.Wait()
@@ -107,28 +112,41 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.Log.Info("worker ready", "slots", w.Slots, "queues", w.queues(), "sandbox", w.Runner.Describe())
 	<-ctx.Done()
 	consumer.Stop()
-	w.drain(background)
+	w.drain(abandon)
 	consumer.Close()
+	w.awaitAcknowledgements(background)
 	stop()
 	loops.Wait()
+	w.sayGoodbye(ctx)
 	return nil
 }
 
-// drain waits for running attempts, ends those that take too long, waits for the last acknowledgements and says goodbye.
-func (w *Worker) drain(ctx context.Context) {
+// drain brings every attempt to its end. Afterwards the outbox answers for all of them.
+func (w *Worker) drain(abandon context.CancelFunc) {
 	w.mu.Lock()
 	w.draining = true
-	running := len(w.held)
+	held := len(w.held)
+	for _, a := range w.held {
+		a.stopWaiting(errDrained)
+	}
 	w.mu.Unlock()
-	w.Log.Info("worker drains", "running", running, "grace", w.DrainGrace)
+	w.Log.Info("worker drains", "held", held, "grace", w.DrainGrace)
 	done := make(chan struct{})
 	go func() { w.attempts.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(w.DrainGrace):
-		w.stopAll(errDrained)
-		<-done
+	if endsWithin(done, w.DrainGrace) {
+		return
 	}
+	w.stopAll(errDrained)
+	if endsWithin(done, storeGrace) {
+		return
+	}
+	w.Log.Warn("worker gives up storing outputs; their tasks will be run again")
+	abandon()
+	<-done // a process that the kernel cannot end holds its worker
+}
+
+// awaitAcknowledgements waits until the scheduler has committed the last reports.
+func (w *Worker) awaitAcknowledgements(ctx context.Context) {
 	deadline := time.Now().Add(farewellGrace)
 	for !w.outbox.empty() && time.Now().Before(deadline) {
 		wait(ctx, heartPoll)
@@ -136,6 +154,12 @@ func (w *Worker) drain(ctx context.Context) {
 	if !w.outbox.empty() {
 		w.Log.Warn("worker leaves with reports that nobody has committed; their tasks will be run again")
 	}
+}
+
+// sayGoodbye spares the scheduler the wait for further heartbeats. It comes after the last one, which would undo it.
+func (w *Worker) sayGoodbye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellGrace)
+	defer cancel()
 	if err := w.Queue.Forget(ctx, w.id); err != nil {
 		w.Log.Debug("goodbye not sent", "error", err)
 	}
@@ -171,5 +195,17 @@ func wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
+	}
+}
+
+// endsWithin reports whether done is closed before d has passed.
+func endsWithin(done <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
 	}
 }

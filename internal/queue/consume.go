@@ -17,8 +17,8 @@ const (
 	maxPoll = time.Second
 )
 
-// PollInterval is how often each of n workers asks for work, so that the whole fleet asks Redis a bounded number of times a
-// second.
+// PollInterval is how often the nth worker of a fleet asks for work. What the fleet asks of Redis then grows as the logarithm of
+// its size, and by 1/maxPoll a worker from the fiftieth on.
 func PollInterval(workers int) time.Duration {
 	return min(max(minPoll*time.Duration(workers), minPoll), maxPoll)
 }
@@ -26,8 +26,8 @@ func PollInterval(workers int) time.Duration {
 // Consumer claims work orders.
 type Consumer struct{ server *asynq.Server }
 
-// Consume claims work orders from the queues, at most slots at a time, and calls handle for each on a goroutine of its own.
-// handle answers for the order from then on; it is never called again for the same attempt by this consumer.
+// Consume claims work orders from the queues and calls handle for each on a goroutine of its own, at most slots at a time. handle
+// answers for the order from then on. It may be called again for an attempt whose hand-over was repeated.
 func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slog.Logger, handle func(WorkOrder)) (*Consumer, error) {
 	weights := map[string]int{}
 	for _, name := range queues {
@@ -37,7 +37,7 @@ func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slo
 		Concurrency:       slots,
 		Queues:            weights,
 		TaskCheckInterval: poll,
-		// Draining is the worker's: by the time Close is called no handler is running.
+		// Draining is the worker's: when Close is called every handler has returned or is about to.
 		ShutdownTimeout: time.Second,
 		Logger:          asynqLog{log},
 		LogLevel:        asynq.WarnLevel,
@@ -57,10 +57,10 @@ func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slo
 	return &Consumer{server: server}, nil
 }
 
-// Stop claims nothing more; running handlers go on.
+// Stop claims nothing more; running handlers go on. An order that has been claimed may still reach its handler.
 func (c *Consumer) Stop() { c.server.Stop() }
 
-// Close ends the consumer after Stop, when no handler is running any more.
+// Close ends the consumer after Stop and waits for the handlers, which must not run for long any more.
 func (c *Consumer) Close() { c.server.Shutdown() }
 
 // asynqLog passes asynq's own messages on to slog.

@@ -100,7 +100,7 @@ type Phase string
 
 // The phases of a held attempt.
 const (
-	Waiting   Phase = "waiting" // for a free slot
+	Waiting   Phase = "waiting" // for a free slot or its inputs
 	Running   Phase = "running"
 	Reporting Phase = "reporting" // the end is told but not yet acknowledged
 )

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// taskType is the one asynq task type; the queue says which engine.
-const taskType = "molfabric:task"
+const (
+	// taskType is the one asynq task type; the queue says which engine.
+	taskType = "molfabric:task"
+	// asynqQueues is the set in which asynq lists its queues.
+	asynqQueues = "asynq:queues"
+)
 
 // Queue is the scheduler's and the workers' face of Redis. It is safe for concurrent use.
 type Queue struct {
@@ -65,11 +68,11 @@ func (q *Queue) Enqueue(ctx context.Context, order WorkOrder) error {
 
 // Remove takes an attempt out of its queue before a worker has claimed it. It reports false when it was not waiting there.
 func (q *Queue) Remove(queue string, ref Ref) (bool, error) {
-	err := q.inspector.DeleteTask(q.asynqName(queue), ref.String())
+	err := q.inspect(queue, func(name string) error { return q.inspector.DeleteTask(name, ref.String()) })
 	switch {
 	case err == nil:
 		return true, nil
-	case errors.Is(err, asynq.ErrTaskNotFound), errors.Is(err, asynq.ErrQueueNotFound), isActive(err):
+	case errors.Is(err, asynq.ErrTaskNotFound), isActive(err):
 		return false, nil
 	}
 	return false, fmt.Errorf("remove %s from %s: %w", ref, queue, err)
@@ -80,14 +83,18 @@ func isActive(err error) bool { return strings.Contains(err.Error(), "active sta
 
 // Waiting reports whether an attempt lies in its queue, unclaimed.
 func (q *Queue) Waiting(queue string, ref Ref) (bool, error) {
-	info, err := q.inspector.GetTaskInfo(q.asynqName(queue), ref.String())
-	if errors.Is(err, asynq.ErrTaskNotFound) || errors.Is(err, asynq.ErrQueueNotFound) {
+	var info *asynq.TaskInfo
+	err := q.inspect(queue, func(name string) (err error) {
+		info, err = q.inspector.GetTaskInfo(name, ref.String())
+		return err
+	})
+	if errors.Is(err, asynq.ErrTaskNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("look up %s in %s: %w", ref, queue, err)
 	}
-	return info.State == asynq.TaskStatePending || info.State == asynq.TaskStateScheduled, nil
+	return info.State == asynq.TaskStatePending, nil
 }
 
 // Depth is a queue as Redis holds it now.
@@ -98,10 +105,11 @@ type Depth struct {
 
 // Depth returns how many attempts wait and run in a queue.
 func (q *Queue) Depth(queue string) (Depth, error) {
-	info, err := q.inspector.GetQueueInfo(q.asynqName(queue))
-	if errors.Is(err, asynq.ErrQueueNotFound) {
-		return Depth{}, nil
-	}
+	var info *asynq.QueueInfo
+	err := q.inspect(queue, func(name string) (err error) {
+		info, err = q.inspector.GetQueueInfo(name)
+		return err
+	})
 	if err != nil {
 		return Depth{}, fmt.Errorf("inspect queue %s: %w", queue, err)
 	}
@@ -111,14 +119,34 @@ func (q *Queue) Depth(queue string) (Depth, error) {
 // Sweep removes what lost workers left archived in a queue: attempts that will never be run again, because every new start
 // is a new attempt.
 func (q *Queue) Sweep(queue string) error {
-	known, err := q.inspector.Queues() // asynq knows a queue from its first task on
-	if err == nil && slices.Contains(known, q.asynqName(queue)) {
-		_, err = q.inspector.DeleteAllArchivedTasks(q.asynqName(queue))
-	}
+	err := q.inspect(queue, func(name string) error {
+		_, err := q.inspector.DeleteAllArchivedTasks(name)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("sweep queue %s: %w", queue, err)
 	}
 	return nil
+}
+
+// inspect looks at a queue through asynq, which refuses one that it has not listed. A client lists a queue at the first task
+// it hands over and not again, so after a flush of Redis waiting tasks could not be seen: the queue is then listed here.
+func (q *Queue) inspect(queue string, look func(asynqName string) error) error {
+	name := q.asynqName(queue)
+	err := look(name)
+	if err == nil || !isUnlisted(err) {
+		return err
+	}
+	// asynq's inspector takes no context either; the Redis client's own timeouts bound both.
+	if err := q.rdb.SAdd(context.Background(), asynqQueues, name).Err(); err != nil {
+		return err
+	}
+	return look(name)
+}
+
+// isUnlisted tells asynq's refusal of a queue, which only some of its methods give as an error value.
+func isUnlisted(err error) bool {
+	return errors.Is(err, asynq.ErrQueueNotFound) || strings.Contains(err.Error(), "does not exist")
 }
 
 // Same reports whether this is the Redis that Mark marked: false after a flush or a restart without its data.

@@ -129,7 +129,8 @@ func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 	return orders, nil
 }
 
-// Workers returns the newest heartbeat of every worker that has sent one within the last minute.
+// Workers returns the newest heartbeat of every worker that has sent one within the last minute, and forgets the others: they
+// may have died while nobody watched.
 func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 	ids, err := q.rdb.HKeys(ctx, q.key("workers")).Result()
 	if err != nil {
@@ -147,11 +148,21 @@ func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 		return nil, fmt.Errorf("read heartbeats: %w", err)
 	}
 	var out []Heartbeat
-	for _, get := range gets {
+	var silent []string
+	for i, get := range gets {
 		var hb Heartbeat
-		if body, err := get.Bytes(); err == nil && json.Unmarshal(body, &hb) == nil {
+		switch body, err := get.Bytes(); {
+		case errors.Is(err, redis.Nil):
+			silent = append(silent, ids[i])
+		case err == nil && json.Unmarshal(body, &hb) == nil:
 			out = append(out, hb)
 		}
+	}
+	if len(silent) == 0 {
+		return out, nil
+	}
+	if err := q.rdb.HDel(ctx, q.key("workers"), silent...).Err(); err != nil {
+		return nil, fmt.Errorf("forget silent workers: %w", err)
 	}
 	return out, nil
 }
