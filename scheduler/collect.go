@@ -1,21 +1,20 @@
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
-	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
@@ -24,198 +23,269 @@ const (
 	collectBatch = 200
 	// collectBlock is how long Redis is asked to wait for an event before the loop looks at its context again.
 	collectBlock = time.Second
-	// retryBackoff is the pause before the first retry of a task that its program failed; it doubles with each.
+	// retryBackoff is the pause before the first retry of a task; it doubles with each up to maxBackoff, so that a store which is
+	// away, or a worker that fails everything at once, does not use up a task's attempts within seconds.
 	retryBackoff = 2 * time.Second
+	maxBackoff   = time.Minute
 )
+
+// unusableError says that an event's content can never be stored, however often it is delivered.
+type unusableError struct{ cause error }
+
+func (e *unusableError) Error() string { return "unusable report: " + e.cause.Error() }
+func (e *unusableError) Unwrap() error { return e.cause }
 
 // collectLoop applies what workers report, in batches, and acknowledges after the commit.
 func (s *Scheduler) collectLoop(ctx context.Context) {
 	for ctx.Err() == nil {
-		deliveries, err := s.Queue.Receive(ctx, collectBatch, collectBlock)
-		if err == nil && len(deliveries) > 0 {
-			err = s.collect(ctx, deliveries)
-		}
-		s.logLoopError(ctx, "collect", err)
+		s.logLoopError(ctx, "collect", s.collectOnce(ctx, collectBlock))
 	}
+}
+
+// collectOnce waits up to block for events (not at all when it is negative) and applies a batch of them.
+func (s *Scheduler) collectOnce(ctx context.Context, block time.Duration) error {
+	deliveries, err := s.Queue.Receive(ctx, collectBatch, block)
+	if err != nil || len(deliveries) == 0 {
+		return err
+	}
+	return s.collect(ctx, deliveries)
 }
 
 // collect applies a batch in one transaction. When that fails the events are applied one by one, so that a single bad one
 // holds up nobody else; what could not be applied stays in the stream.
 func (s *Scheduler) collect(ctx context.Context, deliveries []queue.Delivery) error {
-	err := s.apply(ctx, deliveries)
+	err := s.apply(ctx, events(deliveries))
 	if err == nil {
 		return s.finishCollect(ctx, deliveries)
 	}
 	if len(deliveries) == 1 {
-		return err
+		return s.collectUnusable(ctx, deliveries, err)
 	}
-	errs := []error{err}
-	for _, d := range deliveries {
-		if err := s.collect(ctx, []queue.Delivery{d}); err != nil {
-			errs = append(errs, fmt.Errorf("event %s %s of %s: %w", d.ID, d.Kind, d.Ref, err))
+	var errs []error
+	for i := range deliveries {
+		if err := s.collect(ctx, deliveries[i:i+1]); err != nil {
+			errs = append(errs, fmt.Errorf("event %s %s of %s: %w", deliveries[i].ID, deliveries[i].Kind, deliveries[i].Ref, err))
 		}
-	}
-	if len(errs) == 1 {
-		return nil
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Scheduler) finishCollect(ctx context.Context, deliveries []queue.Delivery) error {
-	for _, d := range deliveries {
-		s.Metrics.observe(d.Event)
+// collectUnusable replaces an event that can never be stored by the failure of its attempt: otherwise it would lie at the head
+// of the stream, and its job would stay open, for ever.
+func (s *Scheduler) collectUnusable(ctx context.Context, delivery []queue.Delivery, cause error) error {
+	var unusable *unusableError
+	if !errors.As(cause, &unusable) {
+		return cause
 	}
+	event := delivery[0].Event
+	s.Log.Error("report cannot be stored; the attempt counts as failed", "job", event.JobID, "attempt", event.Ref, "worker", event.WorkerID, "kind", event.Kind, "error", cause)
+	class := engines.Executor
+	if event.Failure != nil {
+		class = event.Failure.Class
+	}
+	failed := queue.Event{ID: event.ID, Kind: queue.Failed, Ref: event.Ref, JobID: event.JobID, Engine: event.Engine,
+		Failure: &engines.Failure{Class: class, Code: "REPORT_UNUSABLE", Message: "the task ended, but what it reported cannot be stored"}}
+	if err := s.apply(ctx, []queue.Event{failed}); err != nil {
+		return err
+	}
+	return s.finishCollect(ctx, delivery)
+}
+
+func events(deliveries []queue.Delivery) []queue.Event {
+	out := make([]queue.Event, len(deliveries))
+	for i := range deliveries {
+		out[i] = deliveries[i].Event
+	}
+	return out
+}
+
+// finishCollect acknowledges what has been committed, also when the leader is just being stopped.
+func (s *Scheduler) finishCollect(ctx context.Context, deliveries []queue.Delivery) error {
 	s.wakeUp()
-	return s.Queue.Acknowledge(ctx, deliveries)
+	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverGrace)
+	defer cancel()
+	return s.Queue.Acknowledge(handOver, deliveries)
 }
 
 // apply commits a batch of events: task states, results, usage, and everything that follows for their jobs. Applying an event
 // again, or one of a fenced attempt, changes nothing.
-func (s *Scheduler) apply(ctx context.Context, deliveries []queue.Delivery) error {
-	return postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		now := s.Now().UTC()
-		var jobIDs []string
-		for _, d := range deliveries {
-			if d.ID != "" && !slices.Contains(jobIDs, d.JobID) {
-				jobIDs = append(jobIDs, d.JobID)
+func (s *Scheduler) apply(ctx context.Context, events []queue.Event) error {
+	var jobIDs []string
+	for _, event := range events {
+		if nameable(event) {
+			jobIDs = append(jobIDs, event.JobID)
+		}
+	}
+	slices.Sort(jobIDs)
+	return s.change(ctx, slices.Compact(jobIDs), func(c *change) error {
+		for _, event := range events {
+			if err := s.applyEvent(ctx, c, event); err != nil {
+				return err
 			}
 		}
-		jobs, err := lockJobs(ctx, tx, jobIDs)
-		if err != nil {
-			return err
-		}
-		for _, d := range deliveries {
-			if owner := jobs[d.JobID]; owner != nil {
-				if err := s.applyEvent(ctx, tx, owner, d.Event, now); err != nil {
-					return err
-				}
-			}
-		}
-		return s.rollUpAll(ctx, tx, jobs, now)
+		return nil
 	})
 }
 
-// applyEvent applies one event under its job's lock. The attempt is the fence: an event of any but the current attempt, or of
-// a task that has ended, is dropped.
-func (s *Scheduler) applyEvent(ctx context.Context, tx *sqlx.Tx, owner *jobRow, event queue.Event, now time.Time) error {
-	task, err := readTask(ctx, tx, owner.ID, event.Ref.TaskID)
-	if err != nil {
-		return err
+// applyEvent applies one event under its job's lock. The attempt is the fence: an event of an unknown task, of any but the
+// current attempt, or of a task that has ended is dropped.
+func (s *Scheduler) applyEvent(ctx context.Context, c *change, event queue.Event) error {
+	var task *taskRow
+	owner := c.jobs[event.JobID]
+	if owner != nil && nameable(event) {
+		var err error
+		if task, err = readTask(ctx, c.tx, owner.ID, event.Ref.TaskID); err != nil {
+			return err
+		}
 	}
 	if task == nil || task.Attempt != event.Ref.Attempt || task.Status.Terminal() || task.Status == job.TaskPending {
-		s.Metrics.fenced.Inc()
-		s.Log.Info("dropped a late report", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt, "kind", event.Kind)
+		c.then(func(context.Context) {
+			s.Metrics.fenced.Inc()
+			s.Log.Info("dropped a late report", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt, "kind", event.Kind)
+		})
 		return nil
 	}
-	switch event.Kind {
-	case queue.Started:
-		return startTask(ctx, tx, *task, event, now)
-	case queue.Succeeded:
-		return s.applySuccess(ctx, tx, owner, *task, event, now)
-	case queue.Failed:
-		return s.applyFailure(ctx, tx, owner, *task, event, now)
-	case queue.Cancelled:
-		return s.applyCancelled(ctx, tx, owner, *task, event, now)
+	if err := s.applyCurrent(ctx, c, owner, *task, event); err != nil {
+		return unusableIfRefused(err)
 	}
-	s.Log.Warn("dropped an event of unknown kind", "kind", event.Kind)
+	c.then(func(context.Context) { s.Metrics.observe(event) })
 	return nil
 }
 
-func (s *Scheduler) applySuccess(ctx context.Context, tx *sqlx.Tx, owner *jobRow, task taskRow, event queue.Event, now time.Time) error {
+// nameable tells whether Postgres can be asked for an event's job and task: a text with a NUL is an error there, and names
+// nothing here.
+func nameable(event queue.Event) bool { return !strings.Contains(event.JobID+event.Ref.TaskID, "\x00") }
+
+// applyCurrent applies an event of a task's current attempt.
+func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+	switch event.Kind {
+	case queue.Started:
+		return startTask(ctx, c, task, event.WorkerID)
+	case queue.Succeeded:
+		return s.applySuccess(ctx, c, owner, task, event)
+	case queue.Failed:
+		return s.applyFailure(ctx, c, owner, task, event)
+	case queue.Cancelled:
+		return s.applyCancelled(ctx, c, owner, task, event)
+	}
+	return &unusableError{fmt.Errorf("unknown kind %q", event.Kind)}
+}
+
+// unusableIfRefused marks an error that says that Postgres will never take a value: a NUL in a text, a storage key that is
+// taken.
+func unusableIfRefused(err error) error {
+	var refusal *pq.Error
+	if errors.As(err, &refusal) && (refusal.Code.Class() == "22" || refusal.Code.Class() == "23") {
+		return &unusableError{err}
+	}
+	return err
+}
+
+func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
 	if event.Result == nil {
-		return fmt.Errorf("event %s: a success without a result", event.ID)
+		return &unusableError{errors.New("a success without a result")}
 	}
-	if err := s.settleAttempt(ctx, tx, owner, task, event, "SUCCEEDED", true, now); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "SUCCEEDED", true); err != nil {
 		return err
 	}
-	if err := insertArtifacts(ctx, tx, task, append(event.Result.Artifacts, event.Logs...), now); err != nil {
+	if err := keepFiles(ctx, c, task, slices.Concat(event.Result.Artifacts, event.Logs)); err != nil {
 		return err
 	}
-	if err := storeResult(ctx, tx, task.ID, *event.Result); err != nil {
+	if err := storeResult(ctx, c, task.ID, *event.Result); err != nil {
 		return err
 	}
-	return endTask(ctx, tx, task.ID, job.TaskSucceeded, nil, now)
+	return endTask(ctx, c, task, job.TaskSucceeded, nil)
 }
 
 // applyFailure decides between another attempt and the end of the task.
-func (s *Scheduler) applyFailure(ctx context.Context, tx *sqlx.Tx, owner *jobRow, task taskRow, event queue.Event, now time.Time) error {
+func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
 	failure := event.Failure
 	if failure == nil {
 		failure = &engines.Failure{Class: engines.System, Code: "NO_REASON", Message: "the worker gave no reason"}
 	}
-	if err := s.settleAttempt(ctx, tx, owner, task, event, "FAILED", billable(failure.Class), now); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "FAILED", billable(failure.Class)); err != nil {
 		return err
 	}
-	switch next := afterFailure(failure.Class, task.Retries, task.Interruptions, owner.Status); next {
+	log := s.Log.With("job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
+	switch next := afterFailure(failure.Class, task.Retries, task.Interruptions, owner.Stopping); next {
 	case again, againFree:
-		s.Metrics.retried.WithLabelValues(task.Queue, string(failure.Class)).Inc()
-		s.Log.Warn("attempt failed; trying again", "job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
-		return returnTask(ctx, tx, task.ID, next == again, now.Add(retryBackoff<<task.Retries))
+		c.then(func(context.Context) {
+			s.Metrics.retried.WithLabelValues(task.Queue, string(failure.Class)).Inc()
+			log.Warn("attempt failed; trying again")
+		})
+		return returnTask(ctx, c, task, next == again, c.now.Add(backoff(task.Retries+task.Interruptions)))
+	case drop:
+		return endTask(ctx, c, task, job.TaskCancelled, nil)
 	default:
-		s.Log.Warn("task failed", "job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
-		if err := insertArtifacts(ctx, tx, task, event.Logs, now); err != nil {
+		c.then(func(context.Context) { log.Warn("task failed") })
+		if err := keepFiles(ctx, c, task, event.Logs); err != nil {
 			return err
 		}
-		return endTask(ctx, tx, task.ID, job.TaskFailed, failure, now)
+		return endTask(ctx, c, task, job.TaskFailed, failure)
 	}
 }
 
-func (s *Scheduler) applyCancelled(ctx context.Context, tx *sqlx.Tx, owner *jobRow, task taskRow, event queue.Event, now time.Time) error {
-	if owner.Status != job.Cancelling { // stopped for another reason, such as a stop order that outlived its cause
-		return returnTask(ctx, tx, task.ID, false, now)
+// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job, and free when
+// the fabric stopped it because the job could no longer succeed.
+func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+	if !owner.Stopping { // by a stop order that outlived its cause
+		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED", Message: "the task was stopped although its job goes on"}
+		return s.applyFailure(ctx, c, owner, task, event)
 	}
-	if err := s.settleAttempt(ctx, tx, owner, task, event, "CANCELLED", true, now); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling); err != nil {
 		return err
 	}
-	return endTask(ctx, tx, task.ID, job.TaskCancelled, nil, now)
+	return endTask(ctx, c, task, job.TaskCancelled, nil)
 }
 
 // settleAttempt records what an attempt used and adds its price to the job's bill when the attempt is billable.
-func (s *Scheduler) settleAttempt(ctx context.Context, tx *sqlx.Tx, owner *jobRow, task taskRow, event queue.Event, outcome string, bill bool, now time.Time) error {
+func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event, outcome string, bill bool) error {
 	price := billing.Micropence(0)
 	if bill {
-		spec, ok := s.Engines.Lookup(owner.Simulator.String)
-		if !ok {
-			return fmt.Errorf("job %s: engine %q is not in this deployment", owner.ID, owner.Simulator.String)
-		}
+		hardware, _, _ := strings.Cut(task.Queue, ".") // see queue.Name
 		var err error
-		price, err = s.Prices.Meter(billing.Usage{Engine: spec.Spec().ID, Hardware: spec.Spec().Hardware,
+		price, err = s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: hardware,
 			CPUMicros: event.Usage.CPUMicroseconds, OutputBytes: event.Usage.BytesOut})
 		if err != nil {
-			return fmt.Errorf("meter attempt %s: %w", event.Ref, err)
+			err = fmt.Errorf("meter attempt %s: %w", event.Ref, err)
+			if !fault.Is(err, fault.UnsupportedSimulator) { // the price book is to blame for that one
+				err = &unusableError{err}
+			}
+			return err
 		}
 	}
 	owner.AccruedMicropence += int64(price)
-	return insertAttempt(ctx, tx, task, event, outcome, price, now)
+	return insertAttempt(ctx, c, task, event, outcome, price)
 }
 
-// rollUpAll brings every locked job up to date with its tasks, account by account in the order of their ids: settling a bill
-// locks the account.
-func (s *Scheduler) rollUpAll(ctx context.Context, tx *sqlx.Tx, jobs map[string]*jobRow, now time.Time) error {
-	byAccount := func(a, b *jobRow) int {
-		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.ID, b.ID))
-	}
-	for _, owner := range slices.SortedFunc(maps.Values(jobs), byAccount) {
-		if err := s.rollUp(ctx, tx, owner, now); err != nil {
-			return fmt.Errorf("roll up %s: %w", owner.ID, err)
+// keepFiles records the files that an attempt has stored. Their keys become readable by the job's owner, so a worker cannot
+// name any but the attempt's own.
+func keepFiles(ctx context.Context, c *change, task taskRow, files []queue.StoredArtifact) error {
+	prefix := outputPrefix(task)
+	for _, file := range files {
+		if !strings.HasPrefix(file.StorageKey, prefix) {
+			return &unusableError{fmt.Errorf("the file %q is not below %s", file.StorageKey, prefix)}
 		}
 	}
-	return nil
+	return insertArtifacts(ctx, c, task, files)
 }
 
 // next is what happens to a task after a failed attempt.
 type next int
 
 const (
-	end       next = iota
-	again          // as a retry that counts
-	againFree      // as an interruption, which does not
+	end       next = iota // it fails
+	again                 // another attempt, as a retry that counts
+	againFree             // another attempt, after an interruption, which does not
+	drop                  // it ends with its job, which is being stopped
 )
 
 // afterFailure says whether a failed attempt is tried again.
-func afterFailure(class engines.FailureClass, retries, interruptions int, status job.Status) next {
+func afterFailure(class engines.FailureClass, retries, interruptions int, stopping bool) next {
 	switch {
-	case status == job.Cancelling:
+	case stopping && class == engines.System:
+		return drop
+	case stopping:
 		return end
 	case class == engines.System && interruptions < job.MaxInterruptions:
 		return againFree
@@ -223,6 +293,11 @@ func afterFailure(class engines.FailureClass, retries, interruptions int, status
 		return again
 	}
 	return end
+}
+
+// backoff is the pause before the next attempt of a task that has been given back n times before.
+func backoff(n int) time.Duration {
+	return min(retryBackoff<<min(n, 10), maxBackoff) // the inner bound keeps the shift from overflowing
 }
 
 // billable says whether an attempt that failed for this reason is charged: the user's own mistakes and limits are, the

@@ -10,18 +10,20 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
-	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
 const (
-	// windowFactor is how many attempts a slot has in its queue: enough that a slot never waits for the scheduler, few enough
-	// that Redis stays small and a newcomer's task is soon at the head.
-	windowFactor = 3
+	// windowFactor is how many attempts a slot has in flight: the one that it runs and the next, so that it never waits for the
+	// scheduler. More would only make a newcomer's task wait behind what is already queued.
+	windowFactor = 2
 	// minWindow keeps a queue moving whose workers have not been heard of yet.
 	minWindow = 4
 	// maxBatch bounds one dispatch transaction.
 	maxBatch = 200
+	// handOverGrace is how long a leader that is stopping may still hand over what it has committed; otherwise those tasks would
+	// wait for the next leader to miss them.
+	handOverGrace = 3 * time.Second
 )
 
 // dispatchLoop moves ready tasks into the queues whenever something may have changed.
@@ -62,70 +64,71 @@ func (s *Scheduler) fill(ctx context.Context, queueName string) error {
 // dispatch starts the next attempt of up to limit ready tasks of a queue: committed as QUEUED first, then handed to Redis. A
 // crash between the two is repaired by the watch. Returns how many tasks it moved.
 func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (int, error) {
+	// What is picked here is looked at again under the jobs' locks: until then another leader may have taken it.
+	picked, err := nextReady(ctx, s.DB, queueName, limit, s.Now().UTC())
+	if err != nil || len(picked) == 0 {
+		return 0, err
+	}
 	var orders []queue.WorkOrder
 	moved := 0
-	err := postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		orders, moved = nil, 0
-		now := s.Now().UTC()
-		candidates, err := nextReady(ctx, tx, queueName, limit, now)
-		if err != nil || len(candidates) == 0 {
-			return err
-		}
-		jobs, err := lockJobs(ctx, tx, candidates.jobIDs())
-		if err != nil {
-			return err
-		}
-		tasks, err := queueTasks(ctx, tx, candidates.taskIDs(), now)
+	err = s.change(ctx, picked.jobIDs(), func(c *change) error {
+		tasks, err := queueTasks(ctx, c, picked.taskIDs())
 		if err != nil {
 			return err
 		}
 		moved = len(tasks)
-		orders, err = s.workOrders(ctx, tx, jobs, tasks, now)
-		if err != nil {
-			return err
-		}
-		return s.rollUpAll(ctx, tx, jobs, now)
+		orders, err = s.workOrders(ctx, c, tasks)
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("dispatch to %s: %w", queueName, err)
 	}
+	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverGrace)
+	defer cancel()
 	for _, order := range orders {
-		if err := s.Queue.Enqueue(ctx, order); err != nil {
+		if err := s.Queue.Enqueue(handOver, order); err != nil {
 			return moved, err
 		}
+		s.Metrics.dispatched.WithLabelValues(queueName).Inc()
 	}
-	s.Metrics.dispatched.WithLabelValues(queueName).Add(float64(len(orders)))
 	return moved, nil
 }
 
-// workOrders describes the attempts that have just been queued. A task whose input will never exist fails instead.
-func (s *Scheduler) workOrders(ctx context.Context, tx *sqlx.Tx, jobs map[string]*jobRow, tasks []taskRow, now time.Time) ([]queue.WorkOrder, error) {
+// workOrders describes the attempts that have just been queued. A task that can never be run fails instead: it must not hold
+// up the others.
+func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow) ([]queue.WorkOrder, error) {
 	outputs := outputCache{}
 	var orders []queue.WorkOrder
 	for _, task := range tasks {
 		var shard engines.Shard
-		if err := json.Unmarshal(task.Shard, &shard); err != nil {
-			return nil, fmt.Errorf("decode shard of %s: %w", task.ID, err)
-		}
-		inputs, failure, err := outputs.resolve(ctx, tx, task.JobID, shard)
+		var inputs []queue.ResolvedInput
+		var failure *engines.Failure
+		err := json.Unmarshal(task.Shard, &shard)
 		if err != nil {
+			s.Log.Error("task has an unreadable shard", "job", task.JobID, "task", task.ID, "error", err)
+			failure = &engines.Failure{Class: engines.System, Code: "SHARD_UNREADABLE", Message: "the plan of this task cannot be read any more"}
+		} else if inputs, failure, err = outputs.resolve(ctx, c.tx, task.JobID, shard); err != nil {
 			return nil, err
 		}
 		if failure != nil {
-			if err := endTask(ctx, tx, task.ID, job.TaskFailed, failure, now); err != nil {
+			if err := endTask(ctx, c, task, job.TaskFailed, failure); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		owner := jobs[task.JobID]
+		owner := c.jobs[task.JobID]
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
 			Engine: owner.Simulator.String, Queue: task.Queue, Shard: shard, Inputs: inputs,
-			OutputPrefix: fmt.Sprintf("accounts/%s/jobs/%s/%s/%d/", owner.AccountID, task.JobID, task.ID, task.Attempt),
-			CommittedAt:  now,
+			OutputPrefix: outputPrefix(task), CommittedAt: c.now,
 		})
 	}
 	return orders, nil
+}
+
+// outputPrefix is where an attempt stores its files, and the only place of which its report may speak.
+func outputPrefix(task taskRow) string {
+	return fmt.Sprintf("accounts/%s/jobs/%s/%s/%d/", task.AccountID, task.JobID, task.ID, task.Attempt)
 }
 
 // outputCache finds the stored outputs that shards refer to, reading each stage of a job once a dispatch.

@@ -3,8 +3,14 @@ package scheduler
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"fmt"
+	"time"
 )
+
+// keepTimeout is how long the connection that holds the lead may stay silent. Without it a leader that is cut off from Postgres
+// would take itself for the leader until the kernel gives the connection up, many minutes later.
+const keepTimeout = 3 * time.Second
 
 // leadLock is the advisory lock that the leading scheduler holds, one a schema: the hash of the schema's name makes two
 // deployments in one database independent.
@@ -22,7 +28,7 @@ func (s *Scheduler) elect(ctx context.Context) (*lease, error) {
 	}
 	var won bool
 	if err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock(`+leadLock+`)`).Scan(&won); err != nil {
-		conn.Close()
+		(&lease{conn}).release() // the answer alone may have been lost
 		return nil, fmt.Errorf("ask for the lead: %w", err)
 	}
 	if !won {
@@ -36,17 +42,20 @@ func (s *Scheduler) elect(ctx context.Context) (*lease, error) {
 func (l *lease) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause(ctx, electionInterval)
-		if ctx.Err() == nil && l.conn.PingContext(ctx) != nil {
+		if !l.alive(ctx) {
 			return
 		}
 	}
 }
 
-// release gives the lead back. The context may have ended by now.
-func (l *lease) release() {
-	ctx, cancel := context.WithTimeout(context.Background(), electionInterval)
+func (l *lease) alive(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
-	// A failure is fine: the lock ends with the connection.
-	_, _ = l.conn.ExecContext(ctx, `SELECT pg_advisory_unlock(`+leadLock+`)`)
+	return l.conn.PingContext(ctx) == nil
+}
+
+// release gives the lead back by ending the connection. Put back into the pool, it might take the lock along.
+func (l *lease) release() {
+	_ = l.conn.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it
 	l.conn.Close()
 }

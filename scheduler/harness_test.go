@@ -26,8 +26,8 @@ import (
 // deadline bounds every wait of these tests; a healthy machine needs a fraction.
 const deadline = 30 * time.Second
 
-// threeStages plans like docking does: one essential preparation, n shards, one essential ranking. It carries the id of a
-// priced engine; its command is never run.
+// threeStages plans like docking does: one essential preparation, with companions that are not, then n shards, then one
+// essential ranking. It carries the id of a priced engine; its command is never run.
 type threeStages struct{}
 
 func (threeStages) Spec() engines.Spec {
@@ -35,7 +35,7 @@ func (threeStages) Spec() engines.Spec {
 }
 
 func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
-	var params struct{ Shards int }
+	var params struct{ Shards, Companions int }
 	if err := json.Unmarshal(r.Params, &params); err != nil {
 		return nil, err
 	}
@@ -47,6 +47,9 @@ func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
 			Essential: essential, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: time.Minute}}
 	}
 	plan := []engines.Shard{shard("prepare", 0, "receptor", true, engines.Input{Name: "scene", Object: &r.SceneFile})}
+	for i := range params.Companions {
+		plan = append(plan, shard("prepare", 0, fmt.Sprintf("companion-%03d", i), false))
+	}
 	prepared := engines.Input{Name: "receptor", From: &engines.From{Stage: "prepare", Shard: "receptor", Output: "out"}}
 	for i := range params.Shards {
 		plan = append(plan, shard("dock", 1, fmt.Sprintf("dock-%03d", i), false, prepared))
@@ -66,14 +69,14 @@ func (threeStages) Collect(engines.Shard, engines.Dir) (engines.Result, error) {
 // fabric is a scheduler on stores of its own.
 type fabric struct {
 	*scheduler.Scheduler
-	t      *testing.T
+	t      testing.TB
 	db     *sqlx.DB
 	rdb    redis.UniversalClient
 	queue  *queue.Queue
 	ledger *billing.Ledger
 }
 
-func newFabric(t *testing.T, rdb redis.UniversalClient, prefix string) *fabric {
+func newFabric(t testing.TB, rdb redis.UniversalClient, prefix string) *fabric {
 	t.Helper()
 	book, err := billing.LoadBook("")
 	if err != nil {
@@ -108,11 +111,11 @@ func (f *fabric) account() string {
 	f.t.Helper()
 	accountID := id.New("acct_")
 	err := postgres.InTx(context.Background(), f.db, func(tx *sqlx.Tx) error {
-		_, err := tx.Exec(`INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ($1, $2, '', '', 'free', now())`, accountID, accountID+"@example.test")
+		_, err := tx.Exec(`INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ($1, $2, '', '', 'free', $3)`, accountID, accountID+"@example.test", f.Now())
 		if err != nil {
 			return err
 		}
-		return f.ledger.OpenAccount(context.Background(), tx, accountID, "free", time.Now())
+		return f.ledger.OpenAccount(context.Background(), tx, accountID, "free", f.Now())
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -184,12 +187,20 @@ func (f *fabric) count(query string, args ...any) int {
 // tasks have ended.
 func (f *fabric) audit() {
 	f.t.Helper()
-	violations, err := f.ledger.Audit(context.Background(), f.db)
+	for _, violation := range f.violations() {
+		f.t.Error(violation)
+	}
+}
+
+func (f *fabric) violations() []string {
+	f.t.Helper()
+	var found []string
+	ledger, err := f.ledger.Audit(context.Background(), f.db)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	for _, v := range violations {
-		f.t.Errorf("ledger: %s", v)
+	for _, v := range ledger {
+		found = append(found, fmt.Sprintf("ledger: %s", v))
 	}
 	for what, query := range map[string]string{
 		"hold open for an ended job":   `SELECT count(*) FROM holds h JOIN jobs j ON j.id = h.job_id WHERE j.finished_at IS NOT NULL AND h.status = 'open'`,
@@ -199,9 +210,10 @@ func (f *fabric) audit() {
 		"task with two successes":      `SELECT count(*) FROM (SELECT task_id FROM task_attempts WHERE outcome = 'SUCCEEDED' GROUP BY task_id HAVING count(*) > 1) s`,
 	} {
 		if n := f.count(query); n > 0 {
-			f.t.Errorf("%s: %d", what, n)
+			found = append(found, fmt.Sprintf("%s: %d", what, n))
 		}
 	}
+	return found
 }
 
 // hand is a worker driven by a test: it claims orders through the real queue and reports what the test tells it to.

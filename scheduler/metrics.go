@@ -94,7 +94,7 @@ func (m *Metrics) captured(status job.Status, pence int64) {
 const scrapeTimeout = 2 * time.Second
 
 var (
-	tasksDesc = prometheus.NewDesc("molfabric_tasks", "Tasks that have not ended, by queue and state.", []string{"queue", "status"}, nil)
+	tasksDesc = prometheus.NewDesc("molfabric_tasks", "Tasks that may be dispatched, are queued or run, by queue and state.", []string{"queue", "status"}, nil)
 	depthDesc = prometheus.NewDesc("molfabric_queue_depth", "Attempts waiting in Redis, by queue.", []string{"queue"}, nil)
 	ageDesc   = prometheus.NewDesc("molfabric_queue_age_seconds", "Age of the oldest attempt waiting in Redis, by queue.", []string{"queue"}, nil)
 )

@@ -1,13 +1,13 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"time"
-
-	"github.com/jmoiron/sqlx"
+	"maps"
+	"slices"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
@@ -17,36 +17,54 @@ import (
 // maxRollUpSteps bounds the chain advance → advance → end that one change may set off; a plan has a handful of stages.
 const maxRollUpSteps = 64
 
-// rollUp brings a job up to date with its tasks: its status, the next stage, and at the end its bill. The caller holds the
-// job's lock and has put into owner what the same transaction has accrued.
-func (s *Scheduler) rollUp(ctx context.Context, tx *sqlx.Tx, owner *jobRow, now time.Time) error {
+// rollUpAll brings every job of a change up to date with its tasks, account by account in the order of their ids: settling a
+// bill locks the account.
+func (s *Scheduler) rollUpAll(ctx context.Context, c *change) error {
+	byAccount := func(a, b *jobRow) int {
+		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.ID, b.ID))
+	}
+	for _, owner := range slices.SortedFunc(maps.Values(c.jobs), byAccount) {
+		if err := s.rollUp(ctx, c, owner); err != nil {
+			return fmt.Errorf("roll up %s: %w", owner.ID, err)
+		}
+	}
+	return nil
+}
+
+// rollUp brings a job up to date with its tasks: its status, the next stage, and at the end its bill. The same transaction has
+// put into owner what it has accrued.
+func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *jobRow) error {
 	if owner.Status.Terminal() {
 		return nil
 	}
 	for range maxRollUpSteps {
-		snapshot, err := readSnapshot(ctx, tx, owner)
+		snapshot, err := readSnapshot(ctx, c.tx, owner)
 		if err != nil {
 			return err
 		}
 		decision := job.Rollup(snapshot)
 		if decision.AdvanceStage {
 			owner.StageIndex++
-			if err := readyStage(ctx, tx, owner.ID, owner.StageIndex); err != nil {
+			if err := readyStage(ctx, c.tx, owner.ID, owner.StageIndex); err != nil {
 				return err
 			}
 		}
 		if decision.CancelRest {
-			if err := cancelPending(ctx, tx, owner.ID, now); err != nil {
+			if err := cancelPending(ctx, c, owner.ID); err != nil {
 				return err
 			}
 		}
+		if decision.StopRest && !owner.Stopping {
+			owner.Stopping = true
+			c.then(func(ctx context.Context) { s.stopJob(ctx, owner.ID) })
+		}
 		if decision.Status != owner.Status {
-			if err := s.move(ctx, tx, owner, decision.Status, now); err != nil {
+			if err := s.move(ctx, c, owner, decision.Status); err != nil {
 				return err
 			}
 		}
 		if !decision.AdvanceStage && !decision.CancelRest {
-			return saveJob(ctx, tx, owner, now)
+			return saveJob(ctx, c, owner)
 		}
 	}
 	return fmt.Errorf("the roll-up did not come to rest")
@@ -54,20 +72,20 @@ func (s *Scheduler) rollUp(ctx context.Context, tx *sqlx.Tx, owner *jobRow, now 
 
 // move changes a job's status along the table of legal transitions, with its history and its watchers' event. A terminal
 // status settles the bill in the same transaction.
-func (s *Scheduler) move(ctx context.Context, tx *sqlx.Tx, owner *jobRow, to job.Status, now time.Time) error {
+func (s *Scheduler) move(ctx context.Context, c *change, owner *jobRow, to job.Status) error {
 	if !owner.Status.CanMove(to) {
 		return &job.IllegalMoveError{From: string(owner.Status), To: string(to)}
 	}
 	owner.Status = to
-	if to == job.Running && !owner.StartedAt.Valid {
-		owner.StartedAt = sql.NullTime{Time: now, Valid: true}
+	if (to == job.Running || to == job.Completed || to == job.CompletedWithFailures) && !owner.StartedAt.Valid {
+		owner.StartedAt = sql.NullTime{Time: c.now, Valid: true}
 	}
 	reason := ""
 	if to == job.Cancelling || to == job.Cancelled {
 		reason = owner.CancelReason.String
 	}
 	if to.Terminal() {
-		if err := s.finish(ctx, tx, owner, now); err != nil {
+		if err := s.finish(ctx, c, owner); err != nil {
 			return err
 		}
 		reason = owner.StatusReason.String
@@ -76,13 +94,13 @@ func (s *Scheduler) move(ctx context.Context, tx *sqlx.Tx, owner *jobRow, to job
 	if err != nil {
 		return fmt.Errorf("encode status event: %w", err)
 	}
-	return recordStatus(ctx, tx, owner.ID, to, reason, body, now)
+	return recordStatus(ctx, c.tx, owner.ID, to, reason, body, c.now)
 }
 
 // finish fills in why the job ended and charges it: once, at most the hold, the rest released.
-func (s *Scheduler) finish(ctx context.Context, tx *sqlx.Tx, owner *jobRow, now time.Time) error {
-	owner.FinishedAt = sql.NullTime{Time: now, Valid: true}
-	failed, err := readFailures(ctx, tx, owner.ID)
+func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error {
+	owner.FinishedAt = sql.NullTime{Time: c.now, Valid: true}
+	failed, err := readFailures(ctx, c.tx, owner.ID)
 	if err != nil {
 		return err
 	}
@@ -92,13 +110,15 @@ func (s *Scheduler) finish(ctx context.Context, tx *sqlx.Tx, owner *jobRow, now 
 	if err != nil {
 		return err
 	}
-	captured, err := s.Ledger.Settle(ctx, tx, owner.ID, charge, now)
+	captured, err := s.Ledger.Settle(ctx, c.tx, owner.ID, charge, c.now)
 	if err != nil {
 		return err
 	}
 	owner.ChargedPence = sql.NullInt64{Int64: captured, Valid: true}
-	s.Metrics.captured(owner.Status, captured)
-	s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "status", owner.Status, "charged_pence", captured, "held_pence", owner.HeldPence)
+	c.then(func(context.Context) {
+		s.Metrics.captured(owner.Status, captured)
+		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "status", owner.Status, "charged_pence", captured, "held_pence", owner.HeldPence)
+	})
 	return nil
 }
 

@@ -5,7 +5,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -123,9 +122,9 @@ func (s *Scheduler) announce(ctx context.Context) {
 	}
 }
 
-// logLoopError logs a loop's failure once it is not just the end of the context, and pauses.
+// logLoopError logs a loop's failure, unless it is just the end of the context, and pauses.
 func (s *Scheduler) logLoopError(ctx context.Context, loop string, err error) {
-	if err == nil || ctx.Err() != nil || errors.Is(err, context.Canceled) {
+	if err == nil || ctx.Err() != nil {
 		return
 	}
 	s.Log.Error("scheduler loop failed; trying again", "loop", loop, "error", err)

@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/redistest"
@@ -66,6 +64,7 @@ func TestFailuresDecideRetryAndBill(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			rdb, _, prefix := redistest.New(t)
 			own := newFabric(t, rdb, prefix)
 			own.lead()
@@ -103,68 +102,6 @@ func failOne(name string) func(queue.WorkOrder) *queue.Event {
 			return failure(engines.UserInput)
 		}
 		return success(order)
-	}
-}
-
-func TestInsufficientCreditStoresNothing(t *testing.T) {
-	t.Parallel()
-	rdb, _, prefix := redistest.New(t)
-	f := newFabric(t, rdb, prefix)
-	accountID := f.account()
-	_, err := f.Submit(context.Background(), submission(accountID, 15_000, ""))
-	if !fault.Is(err, fault.InsufficientCredits) {
-		t.Fatalf("got %v, want %s", err, fault.InsufficientCredits)
-	}
-	if n := f.count(`SELECT (SELECT count(*) FROM jobs) + (SELECT count(*) FROM tasks) + (SELECT count(*) FROM holds)`); n != 0 {
-		t.Errorf("%d rows left behind", n)
-	}
-}
-
-func TestInvalidRequestIsTheEnginesOwnError(t *testing.T) {
-	t.Parallel()
-	rdb, _, prefix := redistest.New(t)
-	f := newFabric(t, rdb, prefix)
-	_, err := f.Submit(context.Background(), submission(f.account(), 0, ""))
-	var invalid *engines.InvalidError
-	if !errors.As(err, &invalid) || invalid.Field != "shards" {
-		t.Errorf("got %v, want an InvalidError of shards", err)
-	}
-}
-
-func TestIdempotencyKeyGivesOneJob(t *testing.T) {
-	t.Parallel()
-	rdb, _, prefix := redistest.New(t)
-	f := newFabric(t, rdb, prefix)
-	accountID := f.account()
-	const callers = 20
-	ids, replays := make([]string, callers), make([]bool, callers)
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			receipt, err := f.Submit(context.Background(), submission(accountID, 2, "the-same-key"))
-			if err != nil {
-				t.Errorf("caller %d: %v", i, err)
-				return
-			}
-			ids[i], replays[i] = receipt.JobID, receipt.Replayed
-		})
-	}
-	wg.Wait()
-	fresh := 0
-	for i := range callers {
-		if ids[i] != ids[0] {
-			t.Errorf("caller %d got job %s, caller 0 got %s", i, ids[i], ids[0])
-		}
-		if !replays[i] {
-			fresh++
-		}
-	}
-	if fresh != 1 || f.count(`SELECT count(*) FROM jobs`) != 1 || f.count(`SELECT count(*) FROM holds`) != 1 {
-		t.Errorf("%d answers were not replays, want exactly one job and one hold", fresh)
-	}
-	_, err := f.Submit(context.Background(), submission(accountID, 3, "the-same-key"))
-	if !fault.Is(err, fault.IdempotencyKeyReused) {
-		t.Errorf("another request with the key: got %v, want %s", err, fault.IdempotencyKeyReused)
 	}
 }
 
@@ -226,59 +163,6 @@ func TestFlushedRedisLosesNothing(t *testing.T) {
 	f.awaitStatus(jobID, job.Completed)
 	if flushed != 3 {
 		t.Errorf("Redis was flushed %d times, want 3", flushed)
-	}
-}
-
-func TestCancel(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	ctx := context.Background()
-	accountID := f.account()
-
-	waiting := f.submit(accountID, 5)
-	answer, err := f.Cancel(ctx, accountID, waiting, "changed my mind")
-	if err != nil || answer.Already {
-		t.Fatalf("cancel of a waiting job: %+v, %v", answer, err)
-	}
-	if got := f.awaitStatus(waiting, job.Cancelled); *got.Charged != 0 {
-		t.Errorf("a job that never ran was charged %d pence", *got.Charged)
-	}
-	if again, err := f.Cancel(ctx, accountID, waiting, ""); err != nil || !again.Already {
-		t.Errorf("cancel again: %+v, %v", again, err)
-	}
-
-	worker := f.hire(1, func(queue.WorkOrder) *queue.Event { return nil })
-	running := f.submit(accountID, 5)
-	order := <-worker.orders
-	f.eventually("the task runs", func() bool {
-		return f.count(`SELECT count(*) FROM tasks WHERE id = $1 AND status = 'RUNNING'`, order.TaskID) == 1
-	})
-	if answer, err := f.Cancel(ctx, accountID, running, ""); err != nil || answer.Status != job.Cancelling {
-		t.Fatalf("cancel of a running job: %+v, %v", answer, err)
-	}
-	if stopped, err := f.queue.Stopped(ctx, running, order.Ref()); err != nil || !stopped {
-		t.Errorf("the worker is not told to stop: %v, %v", stopped, err)
-	}
-	worker.finish(order, queue.Event{Kind: queue.Cancelled, Usage: queue.Usage{CPUMicroseconds: 3600_000_000}})
-	// An hour of one core is 24 pence, the start fee 2; the hold of 7 tasks of a minute is less than that.
-	if got := f.awaitStatus(running, job.Cancelled); *got.Charged != got.Held {
-		t.Errorf("charged %d pence of a hold of %d, want all of it", *got.Charged, got.Held)
-	}
-
-	if _, err := f.Cancel(ctx, f.account(), running, ""); !fault.Is(err, fault.NotFound) {
-		t.Errorf("another account's cancel: got %v, want %s", err, fault.NotFound)
-	}
-}
-
-func TestCancelOfAnEndedJobIsRefused(t *testing.T) {
-	t.Parallel()
-	f := start(t)
-	f.hire(2, success)
-	accountID := f.account()
-	jobID := f.submit(accountID, 1)
-	f.awaitStatus(jobID, job.Completed)
-	if _, err := f.Cancel(context.Background(), accountID, jobID, ""); !fault.Is(err, fault.JobNotCancellable) {
-		t.Errorf("got %v, want %s", err, fault.JobNotCancellable)
 	}
 }
 

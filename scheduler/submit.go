@@ -105,14 +105,27 @@ func checkPlan(plan []engines.Shard) error {
 	if len(plan) == 0 || len(plan) > engines.MaxShards {
 		return fmt.Errorf("%d shards, want 1 to %d", len(plan), engines.MaxShards)
 	}
-	stage := 0
-	for _, shard := range plan {
-		if shard.StageIndex != stage && shard.StageIndex != stage+1 {
-			return fmt.Errorf("shard %s: stage %d follows stage %d", shard.Name, shard.StageIndex, stage)
+	stages := map[string]int{} // name → index, of the stages so far
+	last := -1
+	for i, shard := range plan {
+		if shard.StageIndex != last && shard.StageIndex != last+1 || i == 0 && shard.StageIndex != 0 {
+			return fmt.Errorf("shard %s: stage %d follows stage %d", shard.Name, shard.StageIndex, last)
 		}
-		stage = shard.StageIndex
+		last = shard.StageIndex
+		stages[shard.Stage] = last
 		if len(shard.Params) > engines.MaxShardParamsBytes {
 			return fmt.Errorf("shard %s: %d bytes of parameters, at most %d", shard.Name, len(shard.Params), engines.MaxShardParamsBytes)
+		}
+		for _, input := range shard.Inputs {
+			if (input.Object == nil) == (input.From == nil) {
+				return fmt.Errorf("shard %s: input %s is not exactly one of a stored object and an earlier output", shard.Name, input.Name)
+			}
+			if input.From == nil {
+				continue
+			}
+			if from, known := stages[input.From.Stage]; !known || from >= last {
+				return fmt.Errorf("shard %s: input %s comes from %q, which is no earlier stage", shard.Name, input.Name, input.From.Stage)
+			}
 		}
 	}
 	return nil

@@ -3,11 +3,12 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"strings"
 	"time"
-
-	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
@@ -16,11 +17,11 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
+// maxMessageRunes bounds what is kept of an engine's progress message: a line for people.
+const maxMessageRunes = 200
+
 // sweepEvery is how many watch rounds pass between two sweeps of what lost workers left in the queues.
 const sweepEvery = 60
-
-// taskChange changes one task under its job's lock.
-type taskChange func(ctx context.Context, tx *sqlx.Tx, owner *jobRow, task taskRow, now time.Time) error
 
 // watchLoop compares the tasks in flight with what the workers say they hold, and repairs what differs: lost workers, lost
 // queue entries, lost stop orders. It is what makes Redis expendable.
@@ -29,10 +30,7 @@ func (s *Scheduler) watchLoop(ctx context.Context) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
 	for round := 0; ctx.Err() == nil; round++ {
-		if err := s.watchOnce(ctx, w); err != nil {
-			w.forgive(s.Now())
-			s.logLoopError(ctx, "watch", err)
-		}
+		s.logLoopError(ctx, "watch", s.watchOnce(ctx, w))
 		if round%sweepEvery == 0 {
 			s.logLoopError(ctx, "sweep", s.sweep(ctx))
 		}
@@ -45,29 +43,49 @@ func (s *Scheduler) watchLoop(ctx context.Context) {
 
 // watchOnce is one round of the watch.
 func (s *Scheduler) watchOnce(ctx context.Context, w *watch) error {
+	inFlight, err := s.look(ctx, w)
+	if err != nil {
+		// A store did not answer; while it was away nobody could report.
+		w.forgive(s.Now())
+		return err
+	}
+	// What goes wrong for one task or one purpose must not keep the rest from being done.
+	var errs []error
+	for _, task := range inFlight {
+		errs = append(errs, s.account(ctx, w, task))
+	}
+	w.keepOnly(inFlight)
+	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, inFlight))
+	return errors.Join(errs...)
+}
+
+// look reads the tasks in flight and then the heartbeats, in this order: a task that is reported and acknowledged in between
+// is found ended when it is looked at again.
+func (s *Scheduler) look(ctx context.Context, w *watch) ([]taskRow, error) {
 	same, err := s.Queue.Same(ctx, w.epoch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !same {
 		// Redis is new, has lost its data, or was another leader's: everybody gets time to report.
 		w.forgive(s.Now())
 		if err := s.Queue.Mark(ctx, w.epoch); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	inFlight, err := tasksInFlight(ctx, s.DB)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	heartbeats, err := s.Queue.Workers(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.hear(heartbeats, s.Now())
+	buried := w.bury(s.Now())
 	s.Metrics.fleet(w.living())
 	s.slots.Store(w.slots())
-	for _, dead := range w.bury(s.Now()) {
+	for _, dead := range buried {
 		if dead.Draining && len(dead.Held) == 0 {
 			s.Log.Info("worker left", "worker", dead.WorkerID, "host", dead.Host)
 		} else {
@@ -75,77 +93,70 @@ func (s *Scheduler) watchOnce(ctx context.Context, w *watch) error {
 			s.Log.Warn("worker lost", "worker", dead.WorkerID, "host", dead.Host, "held", len(dead.Held))
 		}
 		if err := s.Queue.Forget(ctx, dead.WorkerID); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for _, task := range inFlight {
-		if err := s.account(ctx, w, task); err != nil {
-			return err
-		}
-	}
-	w.keepOnly(inFlight)
-	if err := s.followProgress(ctx, w, inFlight); err != nil {
-		return err
-	}
-	if err := s.stopStale(ctx, w); err != nil {
-		return err
-	}
-	return s.pursueCancels(ctx)
+	return inFlight, s.lookIntoQueues(w, inFlight)
 }
 
-// account asks where a task in flight is, and takes it back when nobody has answered for it long enough.
-func (s *Scheduler) account(ctx context.Context, w *watch, task taskRow) error {
-	ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
-	if w.held[ref] != nil {
-		w.found(ref)
-		return nil
-	}
-	if task.Status == job.TaskQueued && !w.diedHolding[ref] {
+// lookIntoQueues finds which of the queued tasks that no worker answers for still wait to be claimed.
+func (s *Scheduler) lookIntoQueues(w *watch, inFlight []taskRow) error {
+	clear(w.waiting)
+	for _, task := range inFlight {
+		ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
+		if task.Status != job.TaskQueued || w.held[ref] != nil || w.diedHolding[ref] {
+			continue
+		}
 		waiting, err := s.Queue.Waiting(task.Queue, ref)
 		if err != nil {
 			return err
 		}
-		if waiting {
-			w.found(ref)
-			return nil
-		}
+		w.waiting[ref] = waiting
+	}
+	return nil
+}
+
+// account takes a task in flight back when nobody has answered for it long enough.
+func (s *Scheduler) account(ctx context.Context, w *watch, task taskRow) error {
+	ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
+	if w.held[ref] != nil || w.waiting[ref] {
+		w.found(ref)
+		return nil
 	}
 	if !w.lost(ref, task.WorkerID.String, s.Now()) {
 		return nil
 	}
-	s.Metrics.lostTasks.Inc()
-	s.Log.Warn("task lost; starting it again", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker", task.WorkerID.String)
-	if err := s.withTask(ctx, task, s.takeBack); err != nil {
-		return err
-	}
-	if err := s.Queue.StopAttempt(ctx, ref); err != nil {
+	taken, err := s.changeTask(ctx, task, s.takeBack)
+	if err != nil {
 		return err
 	}
 	w.found(ref)
+	if !taken { // it has just been started or ended: its attempt may be current still, and is left alone
+		return nil
+	}
 	s.wakeUp()
-	return nil
+	return s.Queue.StopAttempt(ctx, ref)
 }
 
-// takeBack ends a lost attempt: the task waits for its next one, or ends when its job is being cancelled or it has been lost
-// too often.
-func (s *Scheduler) takeBack(ctx context.Context, tx *sqlx.Tx, owner *jobRow, task taskRow, now time.Time) error {
-	event := queue.Event{WorkerID: task.WorkerID.String, Ref: queue.Ref{TaskID: task.ID, Attempt: task.Attempt}, Usage: queue.Usage{FinishedAt: now}}
-	if err := insertAttempt(ctx, tx, task, event, "LOST", billing.Micropence(0), now); err != nil {
+// takeBack ends a lost attempt: the task waits for its next one, or ends when its job is being stopped or it has been
+// interrupted too often.
+func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *jobRow, task taskRow) error {
+	event := queue.Event{WorkerID: task.WorkerID.String, Ref: queue.Ref{TaskID: task.ID, Attempt: task.Attempt}}
+	if err := insertAttempt(ctx, c, task, event, "LOST", billing.Micropence(0)); err != nil {
 		return err
 	}
-	if owner.Status == job.Cancelling {
-		return endTask(ctx, tx, task.ID, job.TaskCancelled, nil, now)
+	c.then(func(context.Context) {
+		s.Metrics.lostTasks.Inc()
+		s.Log.Warn("task lost", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker", task.WorkerID.String)
+	})
+	switch afterFailure(engines.System, task.Retries, task.Interruptions, owner.Stopping) {
+	case againFree:
+		return returnTask(ctx, c, task, false, c.now)
+	case drop:
+		return endTask(ctx, c, task, job.TaskCancelled, nil)
 	}
-	if afterFailure(engines.System, task.Retries, task.Interruptions, owner.Status) == againFree {
-		return returnTask(ctx, tx, task.ID, false, now)
-	}
-	return endTask(ctx, tx, task.ID, job.TaskFailed, &engines.Failure{Class: engines.System, Code: "WORKER_LOST",
-		Message: fmt.Sprintf("every one of %d attempts lost its worker", task.Attempt)}, now)
-}
-
-// dropUnstarted ends a queued task of a cancelling job.
-func (s *Scheduler) dropUnstarted(ctx context.Context, tx *sqlx.Tx, _ *jobRow, task taskRow, now time.Time) error {
-	return endTask(ctx, tx, task.ID, job.TaskCancelled, nil, now)
+	return endTask(ctx, c, task, job.TaskFailed, &engines.Failure{Class: engines.System, Code: "WORKER_LOST",
+		Message: fmt.Sprintf("the task was interrupted %d times, the last time by the loss of its worker", task.Interruptions+1)})
 }
 
 // followProgress stores the progress that has changed since the last round and tells the watchers of those jobs.
@@ -157,8 +168,10 @@ func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []tas
 		if held == nil || held.Phase != queue.Running || !w.changed(*held) {
 			continue
 		}
-		news = append(news, held.Held)
-		jobs[task.JobID] = held.Message
+		report := held.Held
+		report.Message = truncate(strings.ReplaceAll(report.Message, "\x00", ""), maxMessageRunes) // Postgres' text has no NUL
+		news = append(news, report)
+		jobs[task.JobID] = report.Message
 	}
 	if len(news) == 0 {
 		return nil
@@ -194,8 +207,9 @@ func (s *Scheduler) sweep(ctx context.Context) error {
 type watch struct {
 	epoch        string
 	seen         map[string]sighting     // by worker
-	dead         map[string]bool         // workers declared lost, for as long as the leader lives
+	dead         map[string]bool         // workers declared lost, while tasks in flight are theirs
 	held         map[queue.Ref]*heldBy   // by living workers
+	waiting      map[queue.Ref]bool      // in their queues, unclaimed
 	diedHolding  map[queue.Ref]bool      // in the last heartbeat of a lost worker
 	missingSince map[queue.Ref]time.Time // attempts that nobody answers for
 	told         map[queue.Ref]string    // progress last stored
@@ -214,7 +228,7 @@ type heldBy struct {
 
 func newWatch(epoch string) *watch {
 	return &watch{epoch: epoch, seen: map[string]sighting{}, dead: map[string]bool{}, held: map[queue.Ref]*heldBy{},
-		diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{}, told: map[queue.Ref]string{}}
+		waiting: map[queue.Ref]bool{}, diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{}, told: map[queue.Ref]string{}}
 }
 
 // hear takes note of heartbeats. A worker lives as long as its sequence number rises.
@@ -284,27 +298,17 @@ func (w *watch) forgive(now time.Time) {
 	clear(w.missingSince)
 }
 
-// keepOnly forgets attempts that are no longer in flight.
+// keepOnly forgets what concerns no task in flight.
 func (w *watch) keepOnly(inFlight []taskRow) {
-	current := make(map[queue.Ref]bool, len(inFlight))
+	current, workers := make(map[queue.Ref]bool, len(inFlight)), map[string]bool{}
 	for _, task := range inFlight {
 		current[queue.Ref{TaskID: task.ID, Attempt: task.Attempt}] = true
+		workers[task.WorkerID.String] = true
 	}
-	for ref := range w.missingSince {
-		if !current[ref] {
-			delete(w.missingSince, ref)
-		}
-	}
-	for ref := range w.diedHolding {
-		if !current[ref] {
-			delete(w.diedHolding, ref)
-		}
-	}
-	for ref := range w.told {
-		if !current[ref] {
-			delete(w.told, ref)
-		}
-	}
+	maps.DeleteFunc(w.missingSince, func(ref queue.Ref, _ time.Time) bool { return !current[ref] })
+	maps.DeleteFunc(w.diedHolding, func(ref queue.Ref, _ bool) bool { return !current[ref] })
+	maps.DeleteFunc(w.told, func(ref queue.Ref, _ string) bool { return !current[ref] })
+	maps.DeleteFunc(w.dead, func(worker string, _ bool) bool { return !workers[worker] })
 }
 
 // changed reports whether an attempt's progress differs from what was last stored, and takes note of it.

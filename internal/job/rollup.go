@@ -7,7 +7,8 @@ const (
 	MaxInterruptions = 20
 )
 
-// Counts is how many tasks of a job are in each state.
+// Counts is how many tasks of a job are in each state. The roll-up only asks which states there are: a reader may count each
+// once.
 type Counts struct {
 	Pending, Queued, Running, Succeeded, Failed, Cancelled int
 }
@@ -18,7 +19,10 @@ func (c Counts) Total() int {
 }
 
 // Open is the number of tasks that have not ended.
-func (c Counts) Open() int { return c.Pending + c.Queued + c.Running }
+func (c Counts) Open() int { return c.Pending + c.inFlight() }
+
+// inFlight is the number of tasks that are in a queue or with a worker.
+func (c Counts) inFlight() int { return c.Queued + c.Running }
 
 // Add counts n tasks of a state.
 func (c *Counts) Add(s TaskStatus, n int) {
@@ -49,11 +53,12 @@ type Snapshot struct {
 	ItemFailures    bool   // a succeeded task named items that failed
 }
 
-// Decision is what follows from a Snapshot. At most one of AdvanceStage and CancelRest is set.
+// Decision is what follows from a Snapshot. AdvanceStage excludes the other two.
 type Decision struct {
 	Status       Status // the state that the job must have now; equal to the old one when nothing changes
 	AdvanceStage bool   // make the next stage's tasks ready
-	CancelRest   bool   // cancel the tasks that have not started: the job can no longer succeed
+	CancelRest   bool   // cancel the tasks that have not been dispatched: nobody wants them any more
+	StopRest     bool   // stop the tasks that are queued or run, for the same reason
 }
 
 // Rollup decides a job's state from its tasks'. It is pure, and repeating it on its own result changes nothing more.
@@ -66,9 +71,9 @@ func Rollup(s Snapshot) Decision {
 	case s.All.Open() == 0:
 		return Decision{Status: final(s)}
 	case s.Status == Cancelling:
-		return Decision{Status: Cancelling, CancelRest: s.All.Pending > 0}
+		return Decision{Status: Cancelling, CancelRest: s.All.Pending > 0, StopRest: s.All.inFlight() > 0}
 	case doomed:
-		return Decision{Status: live(s), CancelRest: s.All.Pending > 0}
+		return Decision{Status: live(s), CancelRest: s.All.Pending > 0, StopRest: s.All.inFlight() > 0}
 	case s.Stage.Open() == 0 && s.StageIndex+1 < s.StageCount:
 		return Decision{Status: live(s), AdvanceStage: true}
 	}

@@ -25,6 +25,7 @@ CREATE TABLE jobs (
     failure_class    text,
     error_retryable  boolean NOT NULL DEFAULT false,
     attempts         int NOT NULL DEFAULT 1,
+    stopping         boolean NOT NULL DEFAULT false, -- what still runs is told to stop: a cancel, or no success is possible
     cancel_requested_at timestamptz,
     cancel_reason    text,
     request_id       text NOT NULL DEFAULT '',       -- X-Request-Id of the submission, for the logs
@@ -72,6 +73,7 @@ CREATE TABLE tasks (
     UNIQUE (job_id, ordinal)
 );
 CREATE INDEX tasks_pending ON tasks (queue, account_id, priority DESC, id) WHERE status = 'PENDING' AND ready;
+CREATE INDEX tasks_by_state ON tasks (job_id, stage_index, status, essential);
 CREATE INDEX tasks_in_flight ON tasks (status, queue, account_id) WHERE status IN ('QUEUED', 'RUNNING');
 
 -- The cold half: what to run, and what came of it.
@@ -130,6 +132,7 @@ CREATE TABLE job_events (
     at     timestamptz NOT NULL
 );
 CREATE INDEX job_events_by_job ON job_events (job_id, id);
+CREATE INDEX job_events_progress ON job_events (job_id) WHERE kind = 'progress'; -- the newest alone is kept
 
 CREATE TABLE idempotency_keys (
     account_id     text NOT NULL REFERENCES accounts (id),

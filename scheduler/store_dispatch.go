@@ -1,0 +1,134 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+func countInFlight(ctx context.Context, db *sqlx.DB, queueName string) (int, error) {
+	var n int
+	err := db.GetContext(ctx, &n, `SELECT count(*) FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING')`, queueName)
+	if err != nil {
+		return 0, fmt.Errorf("count tasks in flight: %w", err)
+	}
+	return n, nil
+}
+
+// candidate is a task that may be dispatched next.
+type candidate struct {
+	TaskID string `db:"id"`
+	JobID  string `db:"job_id"`
+}
+
+type candidates []candidate
+
+func (c candidates) taskIDs() []string {
+	out := make([]string, len(c))
+	for i := range c {
+		out[i] = c[i].TaskID
+	}
+	return out
+}
+
+func (c candidates) jobIDs() []string {
+	var out []string
+	for i := range c {
+		out = append(out, c[i].JobID)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// nextReadyQuery takes a queue, a moment and a limit.
+const nextReadyQuery = `
+WITH RECURSIVE waiting AS (
+	(SELECT account_id FROM tasks WHERE queue = $1 AND status = 'PENDING' AND ready ORDER BY account_id LIMIT 1)
+	UNION ALL
+	SELECT (SELECT t.account_id FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.account_id > w.account_id
+		ORDER BY t.account_id LIMIT 1)
+	FROM waiting w WHERE w.account_id IS NOT NULL
+), in_flight AS (
+	SELECT account_id, count(*) AS n FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING') GROUP BY account_id
+), offered AS (
+	SELECT c.id, c.job_id, c.priority,
+		coalesce(f.n, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY c.priority DESC, c.id) AS turn
+	FROM waiting w
+	CROSS JOIN LATERAL (
+		SELECT t.id, t.job_id, t.priority FROM tasks t
+		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.account_id = w.account_id
+			AND (t.not_before IS NULL OR t.not_before <= $2)
+		ORDER BY t.priority DESC, t.id LIMIT $3
+	) c
+	LEFT JOIN in_flight f ON f.account_id = w.account_id
+	WHERE w.account_id IS NOT NULL
+)
+SELECT id, job_id FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
+
+// nextReady picks the tasks to dispatch next: the higher plan priority first, then accounts in turn, where what an account
+// already has in flight counts as turns it has had. It reads at most limit tasks of each account that waits, whatever the
+// backlog.
+func nextReady(ctx context.Context, db *sqlx.DB, queueName string, limit int, now time.Time) (candidates, error) {
+	var out candidates
+	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit)
+	if err != nil {
+		return nil, fmt.Errorf("pick tasks for %s: %w", queueName, err)
+	}
+	return out, nil
+}
+
+// queueTasks starts the next attempt of the tasks that are still waiting and returns them with their shards, in the order of
+// their ids.
+func queueTasks(ctx context.Context, c *change, ids []string) ([]taskRow, error) {
+	var rows []taskRow
+	err := c.tx.SelectContext(ctx, &rows, `
+		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL
+		FROM task_details d
+		WHERE t.id = ANY($1) AND t.status = 'PENDING' AND t.ready AND d.task_id = t.id
+		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.worker_id, d.shard`,
+		pq.Array(ids), c.now)
+	if err != nil {
+		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)
+	}
+	slices.SortFunc(rows, func(a, b taskRow) int { return cmp.Compare(a.ID, b.ID) })
+	return rows, nil
+}
+
+// readStageOutputs returns, for every shard of a stage, its output of that name or why it has none.
+func readStageOutputs(ctx context.Context, tx *sqlx.Tx, jobID, stage, output string) (map[string]stageOutput, error) {
+	var rows []struct {
+		Name       string         `db:"name"`
+		StorageKey sql.NullString `db:"storage_key"`
+		SHA256     sql.NullString `db:"sha256"`
+		ByteSize   sql.NullInt64  `db:"byte_size"`
+		Class      sql.NullString `db:"failure_class"`
+		Code       sql.NullString `db:"error_code"`
+		Message    sql.NullString `db:"error_message"`
+	}
+	err := tx.SelectContext(ctx, &rows, `SELECT t.name, a.storage_key, a.sha256, a.byte_size, d.failure_class, d.error_code, d.error_message
+		FROM tasks t JOIN task_details d ON d.task_id = t.id
+		LEFT JOIN artifacts a ON a.task_id = t.id AND a.name = $3 AND t.status = 'SUCCEEDED'
+		WHERE t.job_id = $1 AND t.stage = $2`, jobID, stage, output)
+	if err != nil {
+		return nil, fmt.Errorf("read outputs of stage %s: %w", stage, err)
+	}
+	out := make(map[string]stageOutput, len(rows))
+	for _, r := range rows {
+		var o stageOutput
+		if r.StorageKey.Valid {
+			o.object = &engines.Object{StorageKey: r.StorageKey.String, SHA256: r.SHA256.String, ByteSize: r.ByteSize.Int64}
+		} else if r.Class.Valid {
+			o.failure = &engines.Failure{Class: engines.FailureClass(r.Class.String), Code: r.Code.String, Message: r.Message.String}
+		}
+		out[r.Name] = o
+	}
+	return out, nil
+}

@@ -1,0 +1,133 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// tasksInFlight returns every task that is in a queue or with a worker; the dispatch window bounds their number.
+func tasksInFlight(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
+	var rows []taskRow
+	err := db.SelectContext(ctx, &rows, `SELECT `+taskFields+` FROM tasks WHERE status IN ('QUEUED', 'RUNNING') ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("read tasks in flight: %w", err)
+	}
+	return rows, nil
+}
+
+// tasksToStop returns the tasks in flight of jobs that are being stopped.
+func tasksToStop(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
+	var rows []taskRow
+	err := db.SelectContext(ctx, &rows, `SELECT `+taskFields+` FROM tasks WHERE status IN ('QUEUED', 'RUNNING')
+		AND job_id IN (SELECT id FROM jobs WHERE finished_at IS NULL AND stopping) ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("read tasks to stop: %w", err)
+	}
+	return rows, nil
+}
+
+// staleRefs returns those of the attempts that are not their task's current one any more.
+func staleRefs(ctx context.Context, db *sqlx.DB, refs []queue.Ref) ([]queue.Ref, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	ids, attempts := make([]string, len(refs)), make([]int64, len(refs))
+	for i, r := range refs {
+		ids[i], attempts[i] = r.TaskID, int64(r.Attempt)
+	}
+	rows, err := db.QueryContext(ctx, `SELECT r.id, r.attempt FROM unnest($1::text[], $2::int[]) AS r (id, attempt)
+		LEFT JOIN tasks t ON t.id = r.id
+		WHERE t.id IS NULL OR t.attempt <> r.attempt OR t.status NOT IN ('QUEUED', 'RUNNING')`, pq.Array(ids), pq.Array(attempts))
+	if err != nil {
+		return nil, fmt.Errorf("look for stale attempts: %w", err)
+	}
+	defer rows.Close()
+	var stale []queue.Ref
+	for rows.Next() {
+		var r queue.Ref
+		if err := rows.Scan(&r.TaskID, &r.Attempt); err != nil {
+			return nil, fmt.Errorf("look for stale attempts: %w", err)
+		}
+		stale = append(stale, r)
+	}
+	return stale, rows.Err()
+}
+
+// storeProgress stores the progress of running attempts and adds one progress event to each of their jobs. Progress decides
+// nothing, so it takes no job's lock and leaves out the tasks that a transaction holds just now: waiting for them, in an order
+// of its own, could block both for ever.
+func storeProgress(ctx context.Context, db *sqlx.DB, news []queue.Held, jobs map[string]string, now time.Time) error {
+	ids, attempts := make([]string, len(news)), make([]int64, len(news))
+	progress, messages := make([]float64, len(news)), make([]string, len(news))
+	for i, h := range news {
+		ids[i], attempts[i], progress[i], messages[i] = h.TaskID, int64(h.Attempt), h.Progress, h.Message
+	}
+	_, err := db.ExecContext(ctx, `WITH news AS (
+			SELECT * FROM unnest($1::text[], $2::int[], $3::real[], $4::text[]) AS n (id, attempt, progress, message)
+		), free AS (
+			SELECT t.id, n.progress, n.message FROM tasks t JOIN news n ON t.id = n.id AND t.attempt = n.attempt
+			WHERE t.status = 'RUNNING' FOR NO KEY UPDATE OF t SKIP LOCKED
+		), moved AS (
+			UPDATE tasks t SET progress = f.progress FROM free f WHERE t.id = f.id RETURNING t.id, f.message
+		)
+		UPDATE task_details d SET message = m.message FROM moved m WHERE d.task_id = m.id`,
+		pq.Array(ids), pq.Array(attempts), pq.Array(progress), pq.Array(messages))
+	if err != nil {
+		return fmt.Errorf("store progress: %w", err)
+	}
+	return addProgressEvents(ctx, db, jobs, now)
+}
+
+// addProgressEvents tells the watchers of jobs how far they are. The newest event takes the place of the one before, so that a
+// job which runs for days does not fill the table. Each job's row is locked while its event gets its id, so that ids of one
+// job are committed in their order and a watcher that reads on from the last id misses nothing.
+func addProgressEvents(ctx context.Context, db *sqlx.DB, jobs map[string]string, now time.Time) error {
+	for _, jobID := range sortedKeys(jobs) {
+		var percent float64
+		err := db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED', 'CANCELLED') THEN 1 ELSE progress END)
+			/ greatest(sum(weight), 1e-9) FROM tasks WHERE job_id = $1`, jobID)
+		if err != nil {
+			return fmt.Errorf("sum progress of %s: %w", jobID, err)
+		}
+		body, err := progressEvent(percent, jobs[jobID])
+		if err != nil {
+			return fmt.Errorf("encode progress event: %w", err)
+		}
+		if _, err := db.ExecContext(ctx, `WITH open AS (
+				SELECT id FROM jobs WHERE id = $1 AND finished_at IS NULL FOR NO KEY UPDATE
+			), gone AS (
+				DELETE FROM job_events WHERE kind = 'progress' AND job_id IN (SELECT id FROM open)
+			)
+			INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'progress', $2, $3 FROM open`, jobID, body, now); err != nil {
+			return fmt.Errorf("add progress event of %s: %w", jobID, err)
+		}
+	}
+	return nil
+}
+
+// openTasks is how many tasks of a queue are in a state.
+type openTasks struct {
+	Queue  string         `db:"queue"`
+	Status job.TaskStatus `db:"status"`
+	N      int            `db:"n"`
+}
+
+// countOpenTasks counts the tasks that may be dispatched, are queued or run. Each half matches a partial index, so that the
+// tasks that have ended, which are nearly all, are not looked at.
+func countOpenTasks(ctx context.Context, db *sqlx.DB) ([]openTasks, error) {
+	var rows []openTasks
+	err := db.SelectContext(ctx, &rows, `SELECT queue, 'PENDING' AS status, count(*) AS n FROM tasks WHERE status = 'PENDING' AND ready GROUP BY queue
+		UNION ALL
+		SELECT queue, status, count(*) FROM tasks WHERE status IN ('QUEUED', 'RUNNING') GROUP BY queue, status`)
+	if err != nil {
+		return nil, fmt.Errorf("count open tasks: %w", err)
+	}
+	return rows, nil
+}

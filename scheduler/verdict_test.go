@@ -1,0 +1,164 @@
+package scheduler_test
+
+import (
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// verdict compares what the stores say with what the world knows.
+func (w *world) verdict() {
+	for _, violation := range w.f.violations() {
+		w.t.Error(violation)
+	}
+	charged := map[string]int64{}
+	for _, j := range w.jobs {
+		charged[j.account] += w.verdictOn(j)
+	}
+	for _, c := range w.accounts {
+		balance, err := w.f.ledger.Balance(w.ctx, w.f.db, c.id, w.clock)
+		w.must(err)
+		if left := c.pence - charged[c.id]; balance.AvailablePence != left || balance.HeldPence != 0 {
+			w.t.Errorf("account has %d pence available and %d held, want %d and 0", balance.AvailablePence, balance.HeldPence, left)
+		}
+	}
+}
+
+// attemptRow is an attempt that was settled.
+type attemptRow struct {
+	TaskID  string `db:"task_id"`
+	Attempt int    `db:"attempt"`
+	Outcome string `db:"outcome"`
+	Price   int64  `db:"charged_micropence"`
+}
+
+// taskOutcome is how a task ended.
+type taskOutcome struct {
+	ID      string         `db:"id"`
+	Status  job.TaskStatus `db:"status"`
+	Attempt int            `db:"attempt"`
+	Files   int            `db:"files"` // of the attempt that counts
+	Others  int            `db:"others"`
+}
+
+// verdictOn checks one job and returns its charge.
+func (w *world) verdictOn(j *submitted) int64 {
+	var settled []attemptRow
+	w.must(w.f.db.Select(&settled, `SELECT a.task_id, a.attempt, a.outcome, a.charged_micropence FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+		WHERE t.job_id = $1 ORDER BY a.task_id, a.attempt`, j.id))
+	used := billing.Micropence(0)
+	byTask := map[string][]attemptRow{}
+	for _, a := range settled {
+		want := w.price(j, a)
+		if billing.Micropence(a.Price) != want {
+			w.t.Errorf("attempt %s.%d, %s: priced at %d micropence, want %d", a.TaskID, a.Attempt, a.Outcome, a.Price, want)
+		}
+		used += want
+		byTask[a.TaskID] = append(byTask[a.TaskID], a)
+	}
+	got := w.f.bill(j.id)
+	system := got.Status == job.Failed && got.Class != nil && *got.Class == string(engines.System)
+	want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used, HoldPence: got.Held, SystemFailure: system})
+	w.must(err)
+	if got.Charged == nil || *got.Charged != want {
+		w.t.Errorf("job %s, %s: charged %v, want %d", j.id, got.Status, got.Charged, want)
+	}
+	w.verdictOnStatus(j, got.Status, byTask)
+	return want
+}
+
+// verdictOnStatus checks that a job's state follows from its tasks', theirs from the attempts, and that it moved legally.
+func (w *world) verdictOnStatus(j *submitted, status job.Status, settled map[string][]attemptRow) {
+	var tasks []taskOutcome
+	w.must(w.f.db.Select(&tasks, `SELECT t.id, t.status, t.attempt,
+			count(a.id) FILTER (WHERE a.storage_key LIKE '%/' || t.id || '/' || t.attempt || '/%') AS files,
+			count(a.id) FILTER (WHERE a.storage_key NOT LIKE '%/' || t.id || '/' || t.attempt || '/%') AS others
+		FROM tasks t LEFT JOIN artifacts a ON a.task_id = t.id WHERE t.job_id = $1 GROUP BY t.id ORDER BY t.id`, j.id))
+	ended := map[job.TaskStatus]int{}
+	items := false
+	for _, task := range tasks {
+		ended[task.Status]++
+		w.verdictOnTask(task, settled[task.ID])
+		if r := w.runs[queue.Ref{TaskID: task.ID, Attempt: task.Attempt}]; task.Status == job.TaskSucceeded && r != nil {
+			items = items || len(r.end.Result.Failures) > 0
+		}
+	}
+	all := len(tasks)
+	switch {
+	case j.cancelled != (status == job.Cancelled):
+		w.t.Errorf("job is %s; cancelled by its owner: %v", status, j.cancelled)
+	case (status == job.Completed) != (ended[job.TaskSucceeded] == all && !items && !j.cancelled):
+		w.t.Errorf("job is %s with %v of %d tasks, failed items: %v", status, ended, all, items)
+	case status == job.Failed && ended[job.TaskFailed] == 0:
+		w.t.Errorf("job is %s and no task failed: %v", status, ended)
+	}
+	var history []job.Status
+	w.must(w.f.db.Select(&history, `SELECT status FROM job_status_history WHERE job_id = $1 ORDER BY seq`, j.id))
+	for i := 1; i < len(history); i++ {
+		if !history[i-1].CanMove(history[i]) {
+			w.t.Errorf("job moved %v", history)
+		}
+	}
+	if history[len(history)-1] != status {
+		w.t.Errorf("job is %s, its history %v", status, history)
+	}
+}
+
+// verdictOnTask checks that every attempt but the last, which may never have started, was settled, and that exactly the
+// current attempt of a task that succeeded is its success.
+func (w *world) verdictOnTask(task taskOutcome, settled []attemptRow) {
+	counted := 0
+	for i, a := range settled {
+		if a.Attempt != i+1 || a.Attempt > task.Attempt {
+			w.t.Errorf("task %s in attempt %d has settled attempts %+v", task.ID, task.Attempt, settled)
+		}
+		if a.Outcome == "SUCCEEDED" {
+			counted++
+			if a.Attempt != task.Attempt {
+				w.t.Errorf("task %s in attempt %d counts the success of attempt %d", task.ID, task.Attempt, a.Attempt)
+			}
+		}
+	}
+	if len(settled) < task.Attempt-1 {
+		w.t.Errorf("task %s in attempt %d has only the settled attempts %+v", task.ID, task.Attempt, settled)
+	}
+	succeeded := task.Status == job.TaskSucceeded
+	if succeeded != (counted == 1) || succeeded != (task.Files == 1) || task.Others != 0 {
+		w.t.Errorf("task %s is %s with %d successes, %d files and %d foreign ones", task.ID, task.Status, counted, task.Files, task.Others)
+	}
+	if task.Attempt > 1+job.MaxRetries+job.MaxInterruptions {
+		w.t.Errorf("task %s was started %d times", task.ID, task.Attempt)
+	}
+}
+
+// price is what an attempt may cost, from what its worker said and the rules of billing, and checks that the worker said what
+// was settled.
+func (w *world) price(j *submitted, a attemptRow) billing.Micropence {
+	r := w.runs[queue.Ref{TaskID: a.TaskID, Attempt: a.Attempt}]
+	if a.Outcome == "LOST" {
+		return 0
+	}
+	if r == nil || r.end == nil {
+		w.t.Errorf("attempt %s.%d was settled as %s, and nobody has said so", a.TaskID, a.Attempt, a.Outcome)
+		return 0
+	}
+	bill := false
+	switch said := r.end; {
+	case a.Outcome == "SUCCEEDED" && said.Kind == queue.Succeeded && !r.broken:
+		bill = true
+	case a.Outcome == "FAILED" && r.broken, a.Outcome == "FAILED" && said.Kind == queue.Cancelled:
+	case a.Outcome == "FAILED" && said.Kind == queue.Failed:
+		bill = said.Failure.Class == engines.UserInput || said.Failure.Class == engines.Timeout
+	case a.Outcome == "CANCELLED" && said.Kind == queue.Cancelled:
+		bill = j.cancelled
+	default:
+		w.t.Errorf("attempt %s.%d was settled as %s, its worker said %s", a.TaskID, a.Attempt, a.Outcome, said.Kind)
+	}
+	if !bill {
+		return 0
+	}
+	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: "cpu", CPUMicros: r.end.Usage.CPUMicroseconds, OutputBytes: r.end.Usage.BytesOut})
+	w.must(err)
+	return price
+}

@@ -1,0 +1,117 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
+	ref := queue.Ref{TaskID: "task_1", Attempt: 1}
+	beat := func(seq int64, held ...queue.Ref) []queue.Heartbeat {
+		hb := queue.Heartbeat{WorkerID: "wrk_1", Seq: seq, Queues: []string{"cpu.x"}, Slots: 2}
+		for _, r := range held {
+			hb.Held = append(hb.Held, queue.Held{Ref: r, Phase: queue.Running})
+		}
+		return []queue.Heartbeat{hb}
+	}
+
+	t.Run("a heartbeat that does not rise is silence", func(t *testing.T) {
+		t.Parallel()
+		w := newWatch("")
+		w.hear(beat(1, ref), start)
+		w.hear(beat(1, ref), start.Add(lostAfter))
+		if buried := w.bury(start.Add(lostAfter)); len(buried) != 1 || w.held[ref] != nil {
+			t.Errorf("buried %d workers, held %v; want one and nothing", len(buried), w.held)
+		}
+		if !w.lost(ref, "", start.Add(lostAfter)) {
+			t.Error("an attempt in the last heartbeat of a lost worker is not lost at once")
+		}
+	})
+	t.Run("a rising heartbeat is life", func(t *testing.T) {
+		t.Parallel()
+		w := newWatch("")
+		w.hear(beat(1), start)
+		w.hear(beat(2, ref), start.Add(lostAfter))
+		if buried := w.bury(start.Add(lostAfter)); len(buried) != 0 || w.held[ref] == nil || (*w.slots())["cpu.x"] != 2 {
+			t.Errorf("buried %d workers, held %v, slots %v", len(buried), w.held, *w.slots())
+		}
+	})
+	t.Run("after a pause of Redis everybody gets time to report", func(t *testing.T) {
+		t.Parallel()
+		w := newWatch("")
+		w.hear(beat(1), start)
+		if w.lost(ref, "", start) {
+			t.Error("an attempt is lost when it is first missed")
+		}
+		w.forgive(start.Add(time.Hour))
+		if buried := w.bury(start.Add(time.Hour)); len(buried) != 0 || w.lost(ref, "", start.Add(time.Hour)) {
+			t.Errorf("buried %d workers at once", len(buried))
+		}
+		if !w.lost(ref, "", start.Add(time.Hour+lostAfter)) {
+			t.Error("an attempt that nobody answers for is never lost")
+		}
+	})
+	t.Run("a zombie lives again", func(t *testing.T) {
+		t.Parallel()
+		w := newWatch("")
+		w.hear(beat(1, ref), start)
+		w.bury(start.Add(lostAfter))
+		w.hear(beat(2, ref), start.Add(lostAfter))
+		if w.held[ref] == nil || w.dead["wrk_1"] || w.diedHolding[ref] {
+			t.Error("a worker that speaks again is still taken for dead")
+		}
+	})
+	t.Run("nothing is remembered of what is over", func(t *testing.T) {
+		t.Parallel()
+		w := newWatch("")
+		w.hear(beat(1, ref), start)
+		w.bury(start.Add(lostAfter))
+		w.lost(queue.Ref{TaskID: "task_2"}, "", start)
+		w.changed(heldBy{Held: queue.Held{Ref: ref}})
+		w.keepOnly(nil)
+		if len(w.dead)+len(w.diedHolding)+len(w.missingSince)+len(w.told) != 0 {
+			t.Errorf("remembered: %+v", w)
+		}
+	})
+}
+
+func TestCheckPlan(t *testing.T) {
+	t.Parallel()
+	object := &engines.Object{StorageKey: "scene"}
+	from := func(stage string) *engines.From { return &engines.From{Stage: stage, Output: "out"} }
+	tests := []struct {
+		name string
+		plan []engines.Shard
+		ok   bool
+	}{
+		{"empty", nil, false},
+		{"two stages", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{Object: object}}}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{From: from("a")}}}}, true},
+		{"begins late", []engines.Shard{{Stage: "b", StageIndex: 1}}, false},
+		{"leaves a stage out", []engines.Shard{{Stage: "a"}, {Stage: "c", StageIndex: 2}}, false},
+		{"goes back", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1}, {Stage: "a"}}, false},
+		{"input without source", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{Name: "x"}}}}, false},
+		{"input with two sources", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{Object: object, From: from("a")}}}}, false},
+		{"input from its own stage", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{From: from("a")}}}}, false},
+		{"input from an unknown stage", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{From: from("z")}}}}, false},
+		{"parameters too large", []engines.Shard{{Stage: "a", Params: make([]byte, engines.MaxShardParamsBytes+1)}}, false},
+	}
+	for _, test := range tests {
+		if err := checkPlan(test.plan); (err == nil) != test.ok {
+			t.Errorf("%s: got %v, want ok: %v", test.name, err, test.ok)
+		}
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]time.Duration{0: 2 * time.Second, 1: 4 * time.Second, 4: 32 * time.Second, 5: time.Minute, 1000: time.Minute} {
+		if got := backoff(n); got != want {
+			t.Errorf("after %d returns: %s, want %s", n, got, want)
+		}
+	}
+}
