@@ -142,7 +142,7 @@ func demoCommand() *cobra.Command {
 				return err
 			}
 			return roles.WithSystem(ctx, cfg, version, log, func(ctx context.Context, url string) error {
-				return cli.RunDemo(ctx, cli.DemoOptions{Server: url, Home: cfg.Home, Python: cfg.Python, Cores: cfg.Slots, Out: cmd.OutOrStdout()})
+				return cli.RunDemo(ctx, cli.DemoOptions{Server: url, Home: cfg.Home, Python: cfg.Python, Cores: cfg.Slots, Program: os.Args[0], Out: cmd.OutOrStdout()})
 			})
 		}),
 	}

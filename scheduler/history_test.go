@@ -14,8 +14,8 @@ import (
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-// histories is how many are tried unless the flag -rapid.checks says otherwise: each takes a third of a second.
-const histories = 40
+// histories is how many are tried unless the flag -rapid.checks says otherwise: each takes half a second.
+const histories = 30
 
 func limitHistories(t *testing.T) {
 	checks := flag.Lookup("rapid.checks")

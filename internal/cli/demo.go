@@ -40,11 +40,12 @@ var demoLigands = []ligand{
 
 // DemoOptions say where the demonstration runs.
 type DemoOptions struct {
-	Server string    // address of a running server
-	Home   string    // directory that keeps demo.json, the account, and demo/, the receptor and the results
-	Python string    // the scientific Python, whose dockstring package holds the receptor
-	Cores  int       // that the server's workers use, for the guess at the time; 0 means all of this machine
-	Out    io.Writer // takes everything that is shown
+	Server  string    // address of a running server
+	Home    string    // directory that keeps demo.json, the account, and demo/, the receptor and the results
+	Python  string    // the scientific Python, whose dockstring package holds the receptor
+	Cores   int       // that the server's workers use, for the guess at the time; 0 means all of this machine
+	Program string    // how its user calls this program, e.g. bin/molfabric
+	Out     io.Writer // takes everything that is shown
 }
 
 // demoAccount is the demonstration's account, kept in a file that its owner alone can read.
@@ -241,8 +242,8 @@ func (d *demo) goOn(ctx context.Context, j client.Job) error {
 	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold("How to go on"))
 	d.say("%s of the credit is left; job %s is in the account's list.", balance.AvailableDisplay, j.JobID)
 	for _, step := range [][2]string{
-		{"make up", "starts the system and leaves it running"}, {"molfabric login --sign-up", "opens an account of your own"},
-		{"molfabric dock --help", "docks your own ligands"}, {d.Server + "/docs", "the API, to read and to try"},
+		{"make up", "starts the system and leaves it running"}, {d.Program + " login --sign-up", "opens an account of your own"},
+		{d.Program + " dock --help", "docks your own ligands"}, {d.Server + "/docs", "the API, to read and to try"},
 	} {
 		d.say("%-32s %s", step[0], step[1])
 	}
