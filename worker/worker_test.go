@@ -32,10 +32,10 @@ func (b *bench) interposed(door func(http.ResponseWriter, *http.Request) bool) *
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	real := httputil.NewSingleHostReverseProxy(endpoint)
+	beyond := httputil.NewSingleHostReverseProxy(endpoint)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !door(w, r) {
-			real.ServeHTTP(w, r)
+			beyond.ServeHTTP(w, r)
 		}
 	}))
 	b.t.Cleanup(server.Close)
