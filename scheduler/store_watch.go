@@ -91,7 +91,7 @@ func storeProgress(ctx context.Context, db *sqlx.DB, news []queue.Held, jobs map
 func addProgressEvents(ctx context.Context, db *sqlx.DB, jobs map[string]string, now time.Time) error {
 	for _, jobID := range sortedKeys(jobs) {
 		var percent float64
-		err := db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED', 'CANCELLED') THEN 1 ELSE progress END)
+		err := db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED') THEN 1 ELSE progress END)
 			/ greatest(sum(weight), 1e-9) FROM tasks WHERE job_id = $1`, jobID)
 		if err != nil {
 			return fmt.Errorf("sum progress of %s: %w", jobID, err)

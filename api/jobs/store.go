@@ -55,7 +55,7 @@ type record struct {
 	Failed     int     `db:"failed"`
 	Cancelled  int     `db:"cancelled"`
 	WeightAll  float64 `db:"weight_all"`  // expected CPU seconds of all tasks
-	WeightDone float64 `db:"weight_done"` // of ended tasks, and of the finished parts of running ones
+	WeightDone float64 `db:"weight_done"` // of ended tasks, and of the finished parts of running and cancelled ones
 
 	StageRunning   sql.NullString  `db:"stage_running"`
 	MessageRunning sql.NullString  `db:"message_running"`
@@ -83,7 +83,7 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE status = 'CANCELLED') AS cancelled,
            coalesce(sum(greatest(weight, 1e-6)::float8), 0) AS weight_all,
            coalesce(sum(greatest(weight, 1e-6)::float8 * CASE status
-               WHEN 'RUNNING' THEN progress WHEN 'PENDING' THEN 0 WHEN 'QUEUED' THEN 0 ELSE 1 END), 0) AS weight_done
+               WHEN 'SUCCEEDED' THEN 1 WHEN 'FAILED' THEN 1 WHEN 'PENDING' THEN 0 WHEN 'QUEUED' THEN 0 ELSE progress END), 0) AS weight_done
     FROM tasks WHERE job_id = j.id
 ) t
 CROSS JOIN LATERAL (
