@@ -74,7 +74,7 @@ func (d *desk) openStreams() int {
 // settle waits until no stream is open.
 func (d *desk) settle() {
 	d.t.Helper()
-	for end := time.Now().Add(deadline); d.openStreams() > 0; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(deadline); d.openStreams() > 0; <-time.After(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			d.t.Fatalf("%d streams are still open", d.openStreams())
 		}

@@ -137,12 +137,18 @@ func TestLossesChangeNothing(t *testing.T) {
 	if got := output(t, c, disturbed, "results.json"); !bytes.Equal(got, want) {
 		t.Errorf("the disturbed job's results differ:\n%s\nwant\n%s", got, want)
 	}
-	charges, err := c.Transactions(t.Context(), client.Page{}, disturbed)
+	chargedOnce(t, c, disturbed)
+}
+
+// chargedOnce expects one charge of a job and nothing held any more.
+func chargedOnce(t *testing.T, c *client.Client, jobID string) {
+	t.Helper()
+	entries, err := c.Transactions(t.Context(), client.Page{}, jobID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, entry := range charges.Transactions {
+	for _, entry := range entries.Transactions {
 		if entry.Type == "charge" {
 			n++
 		}
@@ -157,6 +163,38 @@ func TestLossesChangeNothing(t *testing.T) {
 	if balance.HeldCents != 0 {
 		t.Errorf("%d pence still held", balance.HeldCents)
 	}
+}
+
+// TestRestartInMidJob stops the whole system while a job is docking, without time to finish, and expects the next start to end
+// the job and charge it once.
+func TestRestartInMidJob(t *testing.T) {
+	t.Parallel()
+	s := start(t, "MOLFABRIC_DRAIN_GRACE=1ms")
+	c := s.user()
+	scene, err := c.UploadFile(t.Context(), receptor(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 4, "ibuprofen", "nicotine", "aspirin"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("docking has begun", func() bool { return s.docked(c, receipt.JobID) >= 0 && s.attempts() > 0 })
+	s.down()
+	s.up()
+	if before, err := c.Job(t.Context(), receipt.JobID); err != nil || before.Terminal {
+		t.Fatalf("the job did not outlive the restart unfinished: %+v, %v", before, err)
+	}
+	if ended := s.await(c, receipt.JobID); ended.Status != job.Completed {
+		t.Fatalf("ended as %s: %v", ended.Status, ended.Error)
+	}
+	chargedOnce(t, c, receipt.JobID)
+}
+
+// attempts is how many attempts have a directory on the system's worker.
+func (s *system) attempts() int {
+	found, _ := filepath.Glob(filepath.Join(s.home, "scratch", "*", "task_*"))
+	return len(found)
 }
 
 // docked is how many tasks beyond the two preparations have succeeded.
@@ -182,11 +220,7 @@ func TestCancelEndsTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engines := func() int {
-		found, _ := filepath.Glob(filepath.Join(s.home, "scratch", "*", "task_*"))
-		return len(found)
-	}
-	s.eventually("docking runs", func() bool { return s.docked(c, receipt.JobID) == 0 && engines() > 0 })
+	s.eventually("docking runs", func() bool { return s.docked(c, receipt.JobID) == 0 && s.attempts() > 0 && s.children(s.worker()) > 0 })
 	if _, err := c.Cancel(t.Context(), receipt.JobID, "enough"); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +228,8 @@ func TestCancelEndsTheEngine(t *testing.T) {
 	if ended.Status != job.Cancelled || ended.StatusReason == nil || *ended.StatusReason != "enough" {
 		t.Errorf("ended as %s (%v), want %s with the reason given", ended.Status, ended.StatusReason, job.Cancelled)
 	}
-	s.eventually("the engine's directories are gone", func() bool { return engines() == 0 })
+	s.eventually("the engine's processes and directories are gone", func() bool { return s.attempts() == 0 && s.children(s.worker()) == 0 })
+	chargedOnce(t, c, receipt.JobID)
 	_, err = c.Cancel(t.Context(), receipt.JobID, "")
 	if err != nil {
 		t.Errorf("cancel again: %v", err)

@@ -141,6 +141,18 @@ func (s *system) worker() int {
 	return pid
 }
 
+// children is how many child processes a process has.
+func (s *system) children(pid int) int {
+	s.t.Helper()
+	n := 0
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, path := range tasks { // a child belongs to the thread that started it
+		words, _ := os.ReadFile(path)
+		n += len(strings.Fields(string(words)))
+	}
+	return n
+}
+
 // user signs up, makes a live key and returns a client that uses it.
 func (s *system) user() *client.Client {
 	s.t.Helper()
