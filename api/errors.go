@@ -32,10 +32,14 @@ const retryUnavailable = 2 * time.Second
 // statusOf is the table of decisions.md, "Errors".
 var statusOf = map[fault.Code]int{
 	fault.Validation:             http.StatusBadRequest,
+	fault.InvalidExpectedVersion: http.StatusBadRequest,
+	fault.IdempotencyKeyRequired: http.StatusBadRequest,
+	fault.UnknownTier:            http.StatusBadRequest,
 	fault.IdempotencyKeyMismatch: http.StatusBadRequest,
 	fault.InvalidCursor:          http.StatusBadRequest,
 	fault.Unauthorized:           http.StatusUnauthorized,
 	fault.InsufficientCredits:    http.StatusPaymentRequired,
+	fault.NoPaymentMethod:        http.StatusPaymentRequired,
 	fault.InsufficientScope:      http.StatusForbidden,
 	fault.TestKeyLiveBilling:     http.StatusForbidden,
 	fault.SessionRequired:        http.StatusForbidden,
@@ -43,23 +47,33 @@ var statusOf = map[fault.Code]int{
 	fault.CSRFRejected:           http.StatusForbidden,
 	fault.NotFound:               http.StatusNotFound,
 	fault.MethodNotAllowed:       http.StatusMethodNotAllowed,
+	fault.VersionConflict:        http.StatusConflict,
 	fault.JobNotCancellable:      http.StatusConflict,
+	fault.JobNotRetryable:        http.StatusConflict,
+	fault.UploadIncomplete:       http.StatusConflict,
+	fault.ShareRevoked:           http.StatusGone,
+	fault.UploadExpired:          http.StatusGone,
 	fault.IdempotencyInProgress:  http.StatusConflict,
 	fault.PayloadTooLarge:        http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType:   http.StatusUnsupportedMediaType,
 	fault.PipelineDisabled:       http.StatusUnprocessableEntity,
 	fault.UnsupportedSimulator:   http.StatusUnprocessableEntity,
 	fault.IdempotencyKeyReused:   http.StatusUnprocessableEntity,
+	fault.ChecksumMismatch:       http.StatusUnprocessableEntity,
+	fault.WorkerImageMismatch:    http.StatusUnprocessableEntity,
 	fault.ArtifactNotFound:       http.StatusUnprocessableEntity,
 	fault.SceneNotFound:          http.StatusUnprocessableEntity,
 	fault.RateLimited:            http.StatusTooManyRequests,
 	fault.ProviderUnavailable:    http.StatusServiceUnavailable,
 }
 
-// Error is the envelope of every failure (specification §2.12). It has no other members.
+// Error is the envelope of every failure (specification §2.12). It has no other members; currentVersion comes with
+// VERSION_CONFLICT alone.
 type Error struct {
 	Message string `json:"error" doc:"What was wrong, for people: names the offending member by its JSON path and says what is allowed."`
 	Code    string `json:"code,omitempty" doc:"What was wrong, for programs. Treat unknown codes by their status."`
+	// CurrentVersion is 0, and left out, with every other code.
+	CurrentVersion int64 `json:"currentVersion,omitempty" minimum:"1" doc:"With VERSION_CONFLICT alone: the version that is the head now. Do not send it back unseen."`
 
 	status     int
 	retryAfter time.Duration // 0: say nothing
@@ -90,7 +104,7 @@ func envelope(err error, requestID string) *Error {
 			status: http.StatusTooManyRequests, retryAfter: limited.RetryAfter,
 		}
 	case errors.As(err, &known) && known.Code != fault.Internal:
-		e := &Error{Message: known.Message, Code: string(known.Code), status: statusOf[known.Code]}
+		e := &Error{Message: known.Message, Code: string(known.Code), CurrentVersion: known.CurrentVersion, status: statusOf[known.Code]}
 		if e.status == 0 {
 			return internalError(err, requestID)
 		}

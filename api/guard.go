@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +33,9 @@ type guard struct {
 // admit is huma middleware.
 func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 	c := humafiber.UnwrapV2(ctx)
-	caller, err := g.judge(c, access.RuleOf(ctx.Operation()))
+	rule := access.RuleOf(ctx.Operation())
+	announceDeprecation(c, rule.Deprecated)
+	caller, err := g.judge(c, rule)
 	if err != nil {
 		fail(g.api, ctx, err)
 		return
@@ -39,6 +43,25 @@ func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 	inner := access.With(ctx.Context(), caller)
 	next(huma.WithContext(ctx, access.WithAddress(inner, g.edge.address(c).String())))
 }
+
+// announceDeprecation sends what tells a client that it should move on, with good and bad answers alike.
+func announceDeprecation(c *fiber.Ctx, d *access.Deprecation) {
+	if d == nil {
+		return
+	}
+	c.Set("Deprecation", fmt.Sprintf("@%d", d.Since.Unix()))
+	c.Set("Sunset", d.Sunset.UTC().Format(http.TimeFormat))
+	if d.Successor == "" {
+		return
+	}
+	successor := parameterInBraces.ReplaceAllStringFunc(d.Successor, func(name string) string {
+		return url.PathEscape(c.Params(strings.Trim(name, "{}")))
+	})
+	c.Set(fiber.HeaderLink, fmt.Sprintf(`<%s%s>; rel="successor-version"`, prefix, successor))
+}
+
+// parameterInBraces is a path parameter as documents write it.
+var parameterInBraces = regexp.MustCompile(`\{[^/}]+\}`)
 
 // judge returns the caller, or why the request stops here.
 func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/frames"
 )
 
 // Bounds on what an engine may hand over, so that no single shard can swell the queue or the database.
@@ -56,6 +58,7 @@ type Spec struct {
 	ID        string     // canonical simulator id of specification §1, e.g. "autodock-vina"
 	Aliases   []string   // other accepted names, already normalised (lower case; no spaces, "_" or "-")
 	Title     string     // name for people, e.g. "AutoDock Vina"
+	JobTypes  []string   // of specification §2.1 that it serves; empty means simulation alone
 	Hardware  string     // worker class that runs it: "cpu" or "gpu"
 	Citations []Citation // papers to cite for a result of this engine
 	Probe     Probe
@@ -76,12 +79,21 @@ type Citation struct {
 	DOI  string `json:"doi"`
 }
 
-// Request is what Plan works from. Params has been validated against the API's schema and completed with its defaults.
+// Request is what Plan works from. It has been validated against the API's schema and the rules of its job type, and completed
+// with its defaults.
 type Request struct {
-	JobID     string          // "job_…": a stable source of a default seed
-	SceneFile Object          // the job's sceneFile
-	Params    json.RawMessage // simulationParams, canonical JSON
-	TaskCount int             // 0 when the caller left it out
+	JobID       string // "job_…": a stable source of a default seed
+	JobType     string // one of the engine's Spec.JobTypes
+	SceneFile   Object // the job's sceneFile; of an estimate, which has none, only a placeholder key
+	Attachments []Object
+	Params      json.RawMessage // simulationParams, canonical JSON; "{}" when there are none
+	TaskCount   int             // of a simulation; 0 when the caller left it out
+	Frames      []frames.Range  // of a render job: which frames, ascending and without overlap; nil for every other type
+	// OutputFormat is EXR, PNG or JPEG, of a render job; "" when the caller left it out.
+	OutputFormat string
+	Parameters   map[string]string // job-bundle style; nil when there are none
+	Metadata     json.RawMessage   // as it came, unknown members included; "{}" when there is none
+	Recovery     string            // standard or resumable
 }
 
 // Object is a stored file that a request or a shard refers to. SHA256 (hex) and ByteSize are what the file must be found to

@@ -2,6 +2,7 @@ package engines
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -36,6 +37,27 @@ func NewRegistry(list ...Engine) *Registry {
 	return r
 }
 
+// Only returns the registry with the engines of these ids or aliases alone; all of them when there are none. A name that no
+// engine has is an error.
+func (r *Registry) Only(names []string) (*Registry, error) {
+	if len(names) == 0 {
+		return r, nil
+	}
+	var list []Engine
+	seen := map[string]bool{}
+	for _, name := range names {
+		e, ok := r.Lookup(name)
+		if !ok {
+			return nil, fmt.Errorf("no engine of this build is called %q; there are: %s", name, strings.Join(r.ids, ", "))
+		}
+		if id := e.Spec().ID; !seen[id] {
+			seen[id] = true
+			list = append(list, e)
+		}
+	}
+	return NewRegistry(list...), nil
+}
+
 // Normalize folds a simulator name as decisions.md says: lower case without spaces, "_" and "-".
 func Normalize(name string) string {
 	return strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
@@ -49,3 +71,11 @@ func (r *Registry) Lookup(name string) (Engine, bool) {
 
 // IDs returns the canonical ids, sorted.
 func (r *Registry) IDs() []string { return append([]string(nil), r.ids...) }
+
+// Serves reports whether the engine runs jobs of the type.
+func (s Spec) Serves(jobType string) bool {
+	if len(s.JobTypes) == 0 {
+		return jobType == JobTypeSimulation
+	}
+	return slices.Contains(s.JobTypes, jobType)
+}

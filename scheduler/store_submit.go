@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -60,44 +59,6 @@ func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
 	_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, shard) SELECT * FROM unnest($1::text[], $2::jsonb[])`, pq.Array(r.ID), pq.Array(r.Shard))
 	if err != nil {
 		return fmt.Errorf("insert %d shards: %w", len(r.ID), err)
-	}
-	return nil
-}
-
-// insertIdempotencyKey claims a key and reports false when it is taken by a submission that has been committed. An expired
-// claim is replaced.
-func insertIdempotencyKey(ctx context.Context, tx *sqlx.Tx, sub Submission, fingerprint string, answer []byte, now time.Time) (bool, error) {
-	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
-		return false, fmt.Errorf("set lock timeout: %w", err)
-	}
-	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency_keys (account_id, operation, key, request_sha256, response, created_at, expires_at)
-		VALUES ($1,$2,$3,$4,$5,$6,$7)
-		ON CONFLICT (account_id, operation, key) DO UPDATE SET request_sha256 = excluded.request_sha256, response = excluded.response,
-			created_at = excluded.created_at, expires_at = excluded.expires_at
-		WHERE idempotency_keys.expires_at <= excluded.created_at`,
-		sub.AccountID, submitOperation, sub.IdempotencyKey, fingerprint, answer, now, now.Add(idempotencyLifetime))
-	if err != nil {
-		return false, asInProgress(fmt.Errorf("claim idempotency key: %w", err))
-	}
-	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = DEFAULT`); err != nil {
-		return false, fmt.Errorf("reset lock timeout: %w", err)
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
-}
-
-func readIdempotencyKey(ctx context.Context, tx *sqlx.Tx, sub Submission) (fingerprint string, answer []byte, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT request_sha256, response FROM idempotency_keys WHERE account_id = $1 AND operation = $2 AND key = $3`,
-		sub.AccountID, submitOperation, sub.IdempotencyKey).Scan(&fingerprint, &answer)
-	if err != nil {
-		return "", nil, fmt.Errorf("read idempotency key: %w", err)
-	}
-	return fingerprint, answer, nil
-}
-
-func deleteExpiredKeys(ctx context.Context, db *sqlx.DB, now time.Time) error {
-	if _, err := db.ExecContext(ctx, `DELETE FROM idempotency_keys WHERE expires_at < $1`, now); err != nil {
-		return fmt.Errorf("delete expired idempotency keys: %w", err)
 	}
 	return nil
 }

@@ -2,33 +2,23 @@ package scheduler
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-const (
-	// submitOperation is the name under which idempotency keys of submissions live.
-	submitOperation = "jobs.submit"
-	// idempotencyLifetime is how long a key answers with its first response; the contract promises at least a day.
-	idempotencyLifetime = 48 * time.Hour
-	// lockNotAvailable is the SQLSTATE of a lock_timeout.
-	lockNotAvailable = "55P03"
-)
+// submitOperation is the name under which idempotency keys of submissions live.
+const submitOperation = "jobs.submit"
 
 // Submit stores a job with all its tasks and sets its price aside, in one transaction: a returned receipt means that the job
 // will run. With an idempotency key it may be called again and answers with the first receipt.
@@ -57,7 +47,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}}
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		if sub.IdempotencyKey != "" {
-			first, err := claimIdempotencyKey(ctx, tx, sub, receipt, now)
+			first, err := claim(ctx, tx, sub, receipt, now)
 			if err != nil || first != nil {
 				if first != nil {
 					receipt = *first
@@ -131,25 +121,18 @@ func checkPlan(plan []engines.Shard) error {
 	return nil
 }
 
-// claimIdempotencyKey stores the key with the answer that this submission will give. When the key is taken it returns the
-// answer that was given then. A transaction that has claimed the key and not yet ended is waited for, for a short while.
-func claimIdempotencyKey(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, now time.Time) (*Receipt, error) {
-	digest := sha256.Sum256(sub.Request)
-	fingerprint := hex.EncodeToString(digest[:])
+// claim takes the submission's idempotency key with the answer that this submission will give. When the key is taken it
+// returns the answer that was given then.
+func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, now time.Time) (*Receipt, error) {
 	answer, err := json.Marshal(receipt)
 	if err != nil {
 		return nil, fmt.Errorf("encode receipt: %w", err)
 	}
-	claimed, err := insertIdempotencyKey(ctx, tx, sub, fingerprint, answer, now)
-	if err != nil || claimed {
+	stored, err := idempotency.Take(ctx, tx, idempotency.Claim{
+		AccountID: sub.AccountID, Operation: submitOperation, Key: sub.IdempotencyKey, Request: sub.Request,
+	}, answer, now)
+	if err != nil || stored == nil {
 		return nil, err
-	}
-	storedFingerprint, stored, err := readIdempotencyKey(ctx, tx, sub)
-	if err != nil {
-		return nil, err
-	}
-	if storedFingerprint != fingerprint {
-		return nil, fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key, or the same request again")
 	}
 	var first Receipt
 	if err := json.Unmarshal(stored, &first); err != nil {
@@ -157,15 +140,6 @@ func claimIdempotencyKey(ctx context.Context, tx *sqlx.Tx, sub Submission, recei
 	}
 	first.Replayed = true
 	return &first, nil
-}
-
-// asInProgress turns a lock timeout on an idempotency key into the answer for its caller.
-func asInProgress(err error) error {
-	var pqErr *pq.Error
-	if errors.As(err, &pqErr) && pqErr.Code == lockNotAvailable {
-		return fault.New(fault.IdempotencyInProgress, "idempotencyKey: the first request with this key is still running; try again in a second")
-	}
-	return err
 }
 
 // taskRows lays a plan out as columns for one bulk insert.

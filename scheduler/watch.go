@@ -13,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 )
@@ -200,7 +201,7 @@ func (s *Scheduler) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return deleteExpiredKeys(ctx, s.DB, s.Now().UTC())
+	return idempotency.DeleteExpired(ctx, s.DB, s.Now().UTC())
 }
 
 // watch is what the leader remembers between rounds. It is pure: it reads no clock and no store.

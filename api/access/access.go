@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -49,6 +50,15 @@ type Rule struct {
 	SessionOnly bool   // an API key is refused with SESSION_REQUIRED
 	LiveOnly    bool   // a test key is refused with TEST_KEY_LIVE_BILLING
 	MaxBody     int64  // bytes; 0 means the default of every other route
+	// Deprecated marks an operation that a newer one replaces; nil for all others. The guard sends its headers.
+	Deprecated *Deprecation
+}
+
+// Deprecation says since when an operation should not be used any more, until when it works, and what replaces it.
+type Deprecation struct {
+	Since     time.Time // header Deprecation, RFC 9745
+	Sunset    time.Time // header Sunset, RFC 8594; at least 90 days after Since (specification §9)
+	Successor string    // path template of the operation that replaces it, "/v1/molecular/projects/{projectId}"; "" when there is none
 }
 
 const ruleKey = "access.rule"
@@ -59,6 +69,7 @@ func Guarded(op huma.Operation, rule Rule) huma.Operation {
 		op.Metadata = map[string]any{}
 	}
 	op.Metadata[ruleKey] = rule
+	op.Deprecated = op.Deprecated || rule.Deprecated != nil
 	switch {
 	case rule.Public:
 		op.Security = []map[string][]string{}

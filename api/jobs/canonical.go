@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -20,7 +21,7 @@ const (
 // may come in three places, and without the priority, which is ignored. params are the completed simulationParams. Numbers
 // of metadata keep their digits; one that the database could not hold is fault.Validation.
 func canonical(request SubmitRequest, params json.RawMessage) (json.RawMessage, error) {
-	request.JobType = ref(valueOr(request.JobType, typeRender))
+	request.JobType = ref(valueOr(request.JobType, engines.JobTypeRender))
 	request.Recovery = &Recovery{Mode: ref(recoveryMode(request.Recovery))}
 	request.IdempotencyKey, request.Priority, request.SimulationParams = "", nil, nil
 	text, err := json.Marshal(request)

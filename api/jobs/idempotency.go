@@ -5,12 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/molfabric/molfabric/internal/fault"
-)
-
-// Bounds of an idempotency key in characters (specification §8).
-const (
-	minKeyChars = 8
-	maxKeyChars = 255
+	"github.com/molfabric/molfabric/internal/idempotency"
 )
 
 // idempotencyKey is the one key of a submission, which may stand in the header, in the body and in dockingRequest; "" when it
@@ -28,8 +23,8 @@ func idempotencyKey(header string, body SubmitRequest) (string, error) {
 		if place.key == "" {
 			continue
 		}
-		if n := utf8.RuneCountInString(place.key); n < minKeyChars || n > maxKeyChars || !printable(place.key) {
-			return "", fault.New(fault.Validation, "%s: %d to %d characters, none of them a control character", place.name, minKeyChars, maxKeyChars)
+		if n := utf8.RuneCountInString(place.key); n < idempotency.MinKeyChars || n > idempotency.MaxKeyChars || !printable(place.key) {
+			return "", fault.New(fault.Validation, "%s: %d to %d characters, none of them a control character", place.name, idempotency.MinKeyChars, idempotency.MaxKeyChars)
 		}
 		if found != "" && found != place.key {
 			return "", fault.New(fault.IdempotencyKeyMismatch, "%s and %s differ: send one key, or the same in both places", where, place.name)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -117,7 +118,7 @@ func TestEstimate(t *testing.T) {
 	}
 	_, err := d.Estimate(EstimateRequest{})
 	wantFault(t, "render", err, fault.UnsupportedSimulator, "render")
-	_, err = d.Estimate(EstimateRequest{JobType: ref(typeSimulation), Simulator: "vina"})
+	_, err = d.Estimate(EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina"})
 	wantFault(t, "the engine's own rule", err, fault.Validation, "simulationParams.ligandIdentity")
 }
 

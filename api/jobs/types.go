@@ -11,14 +11,6 @@ import (
 	"github.com/molfabric/molfabric/engines/vina"
 )
 
-// The job types of specification §2.1.
-const (
-	typeRender     = "render"
-	typeSimulation = "simulation"
-	typeMolecular  = "molecular"
-	typePipeline   = "pipeline"
-)
-
 // defaultRecoveryMode is what a job gets that says nothing about recovery.
 const defaultRecoveryMode = "standard"
 

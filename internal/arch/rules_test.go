@@ -78,7 +78,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/idempotency", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 
@@ -91,6 +91,7 @@ type purity struct {
 var pure = []purity{
 	{"internal/job", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/fault", []string{"os", "net", "io/fs", "syscall"}},
+	{"internal/frames", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/mol", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/id", []string{"os", "net", "io/fs", "syscall"}},
 	{"engines", []string{"net", "syscall"}}, // Collect reads files

@@ -28,19 +28,42 @@ type Config struct {
 	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name
 	S3          S3     `yaml:"s3"`
 
-	Listen        string        `yaml:"listen" env:"MOLFABRIC_LISTEN"`        // address of the API
-	PublicURL     string        `yaml:"publicUrl" env:"MOLFABRIC_PUBLIC_URL"` // how clients reach it; default http://<listen>
-	Origins       []string      `yaml:"origins" env:"MOLFABRIC_ORIGINS"`      // further web origins that may call with a session
-	SecureCookies bool          `yaml:"secureCookies" env:"MOLFABRIC_SECURE_COOKIES"`
-	KeySecret     string        `yaml:"keySecret" env:"MOLFABRIC_KEY_SECRET"` // under which API keys are hashed; one for all instances
-	Prices        string        `yaml:"prices" env:"MOLFABRIC_PRICES"`        // price book; default the built-in one
-	Python        string        `yaml:"python" env:"MOLFABRIC_PYTHON"`        // default <home>/python/bin/python
-	Slots         int           `yaml:"slots" env:"MOLFABRIC_SLOTS"`          // cores for engines; default all
-	Sandbox       string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"`      // bubblewrap or direct
-	DrainGrace    time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
-	LogLevel      string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
-	LogFormat     string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
-	LogFile       string        `yaml:"logFile" env:"MOLFABRIC_LOG_FILE"`     // default standard error
+	Listen        string   `yaml:"listen" env:"MOLFABRIC_LISTEN"`        // address of the API
+	PublicURL     string   `yaml:"publicUrl" env:"MOLFABRIC_PUBLIC_URL"` // how clients reach it; default http://<listen>
+	Origins       []string `yaml:"origins" env:"MOLFABRIC_ORIGINS"`      // further web origins that may call with a session
+	SecureCookies bool     `yaml:"secureCookies" env:"MOLFABRIC_SECURE_COOKIES"`
+	// TrustedProxies are networks (CIDR) whose X-Forwarded-For is believed.
+	TrustedProxies []string `yaml:"trustedProxies" env:"MOLFABRIC_TRUSTED_PROXIES"`
+	// Simulators are the ids that this deployment lists: their jobs are accepted and queued even while no worker offers them,
+	// all others are refused. Default: every engine of this build.
+	Simulators []string `yaml:"simulators" env:"MOLFABRIC_SIMULATORS"`
+	Pipeline   bool     `yaml:"pipeline" env:"MOLFABRIC_PIPELINE"` // accept pipeline jobs
+	Stripe     Stripe   `yaml:"stripe"`
+	OIDC       OIDC     `yaml:"oidc"`
+
+	KeySecret  string        `yaml:"keySecret" env:"MOLFABRIC_KEY_SECRET"` // under which API keys are hashed; one for all instances
+	Prices     string        `yaml:"prices" env:"MOLFABRIC_PRICES"`        // price book; default the built-in one
+	Python     string        `yaml:"python" env:"MOLFABRIC_PYTHON"`        // default <home>/python/bin/python
+	Slots      int           `yaml:"slots" env:"MOLFABRIC_SLOTS"`          // cores for engines; default all
+	Sandbox    string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"`      // bubblewrap or direct
+	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
+	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
+	LogFormat  string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
+	LogFile    string        `yaml:"logFile" env:"MOLFABRIC_LOG_FILE"`     // default standard error
+}
+
+// Stripe is the payment provider. Without a secret key nothing can be bought and the API says so.
+type Stripe struct {
+	SecretKey     string `yaml:"secretKey" env:"STRIPE_SECRET_KEY"`
+	WebhookSecret string `yaml:"webhookSecret" env:"STRIPE_WEBHOOK_SECRET"` // signs what Stripe sends us
+	APIURL        string `yaml:"apiUrl" env:"STRIPE_API_URL"`               // another address than Stripe's own, for tests
+}
+
+// OIDC is an identity provider to sign in with (OpenID Connect). Without an issuer there are passwords alone.
+type OIDC struct {
+	Issuer       string `yaml:"issuer" env:"MOLFABRIC_OIDC_ISSUER"`
+	ClientID     string `yaml:"clientId" env:"MOLFABRIC_OIDC_CLIENT_ID"`
+	ClientSecret string `yaml:"clientSecret" env:"MOLFABRIC_OIDC_CLIENT_SECRET"`
 }
 
 // S3 is the object store.

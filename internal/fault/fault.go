@@ -13,12 +13,16 @@ type Code string
 // The codes that this service answers with.
 const (
 	Validation             Code = "VALIDATION_ERROR"
+	InvalidExpectedVersion Code = "INVALID_EXPECTED_VERSION"
+	IdempotencyKeyRequired Code = "IDEMPOTENCY_KEY_REQUIRED"
+	UnknownTier            Code = "UNKNOWN_TIER"
 	IdempotencyKeyMismatch Code = "IDEMPOTENCY_KEY_MISMATCH"
 	IdempotencyKeyReused   Code = "IDEMPOTENCY_KEY_REUSED"
 	IdempotencyInProgress  Code = "IDEMPOTENCY_IN_PROGRESS"
 	InvalidCursor          Code = "INVALID_CURSOR"
 	Unauthorized           Code = "UNAUTHORIZED"
 	InsufficientCredits    Code = "INSUFFICIENT_CREDITS"
+	NoPaymentMethod        Code = "NO_PAYMENT_METHOD"
 	InsufficientScope      Code = "INSUFFICIENT_SCOPE"
 	TestKeyLiveBilling     Code = "TEST_KEY_LIVE_BILLING"
 	SessionRequired        Code = "SESSION_REQUIRED"
@@ -27,10 +31,17 @@ const (
 	NotFound               Code = "NOT_FOUND"
 	MethodNotAllowed       Code = "METHOD_NOT_ALLOWED"
 	UnsupportedMediaType   Code = "UNSUPPORTED_MEDIA_TYPE"
+	VersionConflict        Code = "VERSION_CONFLICT"
 	JobNotCancellable      Code = "JOB_NOT_CANCELLABLE"
+	JobNotRetryable        Code = "JOB_NOT_RETRYABLE"
+	UploadIncomplete       Code = "UPLOAD_INCOMPLETE"
+	ShareRevoked           Code = "SHARE_REVOKED"
+	UploadExpired          Code = "UPLOAD_EXPIRED"
 	PayloadTooLarge        Code = "PAYLOAD_TOO_LARGE"
 	PipelineDisabled       Code = "PIPELINE_DISABLED"
 	UnsupportedSimulator   Code = "UNSUPPORTED_SIMULATOR"
+	ChecksumMismatch       Code = "CHECKSUM_MISMATCH"
+	WorkerImageMismatch    Code = "WORKER_IMAGE_MISMATCH"
 	ArtifactNotFound       Code = "ARTIFACT_NOT_FOUND"
 	SceneNotFound          Code = "SCENE_NOT_FOUND"
 	RateLimited            Code = "RATE_LIMITED"
@@ -44,6 +55,8 @@ type Error struct {
 	Code    Code
 	Message string
 	Cause   error
+	// CurrentVersion is the head that a VersionConflict found; 0 with every other code.
+	CurrentVersion int64
 }
 
 func (e *Error) Error() string {
@@ -63,6 +76,11 @@ func New(code Code, format string, args ...any) *Error {
 // Wrap is New with a cause for the log.
 func Wrap(cause error, code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), Cause: cause}
+}
+
+// Conflict is a VersionConflict: the caller has worked on another version than the current head.
+func Conflict(currentVersion int64, format string, args ...any) *Error {
+	return &Error{Code: VersionConflict, Message: fmt.Sprintf(format, args...), CurrentVersion: currentVersion}
 }
 
 // CodeOf returns the code carried anywhere in err's chain, or Internal.

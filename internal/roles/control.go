@@ -47,8 +47,11 @@ type control struct {
 
 // openControl connects to the stores and wires the rooms.
 func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*control, error) {
-	c := &control{cfg: cfg, log: log, registry: all.Registry(), metrics: prometheus.NewRegistry()}
-	var err error
+	registry, err := all.Registry().Only(cfg.Simulators)
+	if err != nil {
+		return nil, fmt.Errorf("simulators: %w", err)
+	}
+	c := &control{cfg: cfg, log: log, registry: registry, metrics: prometheus.NewRegistry()}
 	if c.prices, err = loadPrices(cfg, c.registry); err != nil {
 		return nil, err
 	}
@@ -98,7 +101,7 @@ func (c *control) server(version string) (*api.Server, error) {
 	}
 	store := uploads.New(c.db, c.objects, time.Now)
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: store.OwnedAll,
-		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
+		Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Log: c.log, Now: time.Now})
 	return api.New(api.Deps{
 		DB: c.db, Redis: c.redis, Ledger: c.ledger, Metrics: c.metrics, Log: c.log, Now: time.Now,
 		Groups: []func(huma.API){

@@ -1,0 +1,56 @@
+package idempotency
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// insert claims a key and reports false when it is taken by an operation that has been committed. An expired claim is
+// replaced.
+func insert(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte, now time.Time) (bool, error) {
+	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
+		return false, fmt.Errorf("set lock timeout: %w", err)
+	}
+	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency_keys (account_id, operation, key, request_sha256, response, created_at, expires_at)
+		VALUES ($1,$2,$3,$4,$5,$6,$7)
+		ON CONFLICT (account_id, operation, key) DO UPDATE SET request_sha256 = excluded.request_sha256, response = excluded.response,
+			created_at = excluded.created_at, expires_at = excluded.expires_at
+		WHERE idempotency_keys.expires_at <= excluded.created_at`,
+		c.AccountID, c.Operation, c.Key, c.fingerprint(), answer, now, now.Add(Lifetime))
+	if err != nil {
+		return false, fmt.Errorf("claim idempotency key: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = DEFAULT`); err != nil {
+		return false, fmt.Errorf("reset lock timeout: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+func read(ctx context.Context, tx *sqlx.Tx, c Claim) (fingerprint string, answer []byte, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT request_sha256, response FROM idempotency_keys WHERE account_id = $1 AND operation = $2 AND key = $3`,
+		c.AccountID, c.Operation, c.Key).Scan(&fingerprint, &answer)
+	if err != nil {
+		return "", nil, fmt.Errorf("read idempotency key: %w", err)
+	}
+	return fingerprint, answer, nil
+}
+
+func update(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte) error {
+	_, err := tx.ExecContext(ctx, `UPDATE idempotency_keys SET response = $4 WHERE account_id = $1 AND operation = $2 AND key = $3`,
+		c.AccountID, c.Operation, c.Key, answer)
+	if err != nil {
+		return fmt.Errorf("store the answer of an idempotency key: %w", err)
+	}
+	return nil
+}
+
+func deleteExpired(ctx context.Context, db *sqlx.DB, now time.Time) error {
+	if _, err := db.ExecContext(ctx, `DELETE FROM idempotency_keys WHERE expires_at < $1`, now); err != nil {
+		return fmt.Errorf("delete expired idempotency keys: %w", err)
+	}
+	return nil
+}
