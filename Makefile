@@ -44,9 +44,9 @@ setup-tests:
 	@deploy/setup.sh --tests
 
 .PHONY: test
-test: setup-tests bin/tools/gotestsum ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
 	@go vet $(PACKAGES)
-	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" bin/tools/gotestsum --format pkgname-and-test-fails \
+	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/tools/gotestsum --format pkgname-and-test-fails \
 		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
 		-- -race -vet=off -count=1 -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
 
@@ -70,6 +70,20 @@ reset: ## Stop molfabric and remove its local accounts, jobs and files
 golangci-lint = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 govulncheck = golang.org/x/vuln/cmd/govulncheck
 gotestsum = gotest.tools/gotestsum
+
+# A second S3 server beside the embedded one, Stripe's own mock server, and a comparison of OpenAPI documents: what tests run
+# against, never what the product is made of.
+bin/tools/minio: .ci/s3/go.mod .ci/s3/go.sum
+	@echo "building MinIO from source (the first time this takes about two minutes)"
+	@go build -C .ci/s3 -trimpath -ldflags '-s -w' -o ../../$@ github.com/minio/minio
+
+bin/tools/stripe-mock: .ci/stripe/go.mod .ci/stripe/go.sum
+	@echo "building stripe-mock from source"
+	@go build -C .ci/stripe -o ../../$@ github.com/stripe/stripe-mock
+
+bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
+	@echo "building oasdiff from source"
+	@go build -C .ci/contract -o ../../$@ github.com/oasdiff/oasdiff
 
 bin/tools/%: .ci/tools/go.mod .ci/tools/go.sum
 	@echo "building $* from source (the first time this takes up to two minutes)"

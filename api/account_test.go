@@ -91,16 +91,19 @@ func TestCreateKeyIsChecked(t *testing.T) {
 	t.Parallel()
 	browser := open(t).signUp()
 	for body, want := range map[string]string{
-		`{"scopes":["jobs:read"]}`:                                           "name: is required",
-		`{"name":"","scopes":["jobs:read"]}`:                                 "name: expected length >= 1",
-		`{"name":"n"}`:                                                       "scopes: is required",
-		`{"name":"n","scopes":[]}`:                                           "scopes: expected array length >= 1",
-		`{"name":"n","scopes":["jobs:admin"]}`:                               "scopes[0]: expected value to be one of",
-		`{"name":"n","scopes":["jobs:read"],"environment":"prod"}`:           "environment: expected value to be one of",
-		`{"name":"n","scopes":["jobs:read"],"environment":""}`:               "environment: expected value to be one of",
-		`{"name":"n","scopes":["jobs:read"],"discoverySource":"tv"}`:         "discoverySource: expected value to be one of",
-		`{"name":"n","scopes":["jobs:read","jobs:read"]}`:                    "scopes: expected array items to be unique",
-		`{"name":"` + strings.Repeat("n", 101) + `","scopes":["jobs:read"]}`: "name: expected length <= 100",
+		`{"scopes":["jobs:read"]}`:                                               "name: is required",
+		`{"name":"","scopes":["jobs:read"]}`:                                     "name: expected length >= 1",
+		`{"name":"n"}`:                                                           "scopes: is required",
+		`{"name":"n","scopes":[]}`:                                               "scopes: expected array length >= 1",
+		`{"name":"n","scopes":["jobs:admin"]}`:                                   "scopes[0]: expected value to be one of",
+		`{"name":"n","scopes":["jobs:read"],"environment":"prod"}`:               "environment: expected value to be one of",
+		`{"name":"n","scopes":["jobs:read"],"environment":""}`:                   "environment: expected value to be one of",
+		`{"name":"n","scopes":["jobs:read"],"discoverySource":"tv"}`:             "discoverySource: expected value to be one of",
+		`{"name":"n","scopes":["jobs:read"],"expiresAt":"tomorrow"}`:             "expiresAt: expected string to be RFC 3339 date-time",
+		`{"name":"n","scopes":["jobs:read"],"expiresAt":null}`:                   "expiresAt: null is not allowed",
+		`{"name":"n","scopes":["jobs:read"],"expiresAt":"2020-01-01T00:00:00Z"}`: "expiresAt: must lie in the future",
+		`{"name":"n","scopes":["jobs:read"],"expiresAt":"9999-01-01T00:00:00Z"}`: "expiresAt: must lie in the future and not after 2",
+		`{"name":"` + strings.Repeat("n", 101) + `","scopes":["jobs:read"]}`:     "name: expected length <= 100",
 	} {
 		wantFailure(t, browser.send("POST", "/api/v1/keys", body), 400, fault.Validation, want)
 	}

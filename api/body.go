@@ -22,11 +22,12 @@ import (
 // broken, ambiguous or too deep, and null where it is not allowed.
 type bodyGate struct {
 	api   huma.API
+	room  *spoolRoom
 	large chan struct{} // slots for bodies beyond largeBody
 }
 
-func newBodyGate(api huma.API) *bodyGate {
-	return &bodyGate{api: api, large: make(chan struct{}, largeBodySlots)}
+func newBodyGate(api huma.API, room *spoolRoom) *bodyGate {
+	return &bodyGate{api: api, room: room, large: make(chan struct{}, largeBodySlots)}
 }
 
 // pass is huma middleware.
@@ -58,12 +59,37 @@ func (g *bodyGate) inspect(c *fiber.Ctx, schema *huma.Schema, raw []byte) error 
 		err = strictjson.RefuseNulls(g.api.OpenAPI().Components.Schemas, schema, raw)
 	}
 	if err != nil {
-		return fault.New(fault.Validation, "%s", err.Error())
+		return fault.New(refusalCode(err), "%s", err.Error())
 	}
 	return nil
 }
 
-// read returns the whole body. release gives back its slot, and is never nil.
+// refusalCode is the code of what strictjson refused.
+func refusalCode(err error) fault.Code {
+	var (
+		null   *strictjson.NullError
+		broken *strictjson.Error
+	)
+	switch {
+	case errors.As(err, &null):
+		return codeOf(null.Path)
+	case errors.As(err, &broken):
+		return codeOf(broken.Path)
+	default:
+		return fault.Validation
+	}
+}
+
+// codeOf is the code of a bad member or parameter: expectedVersion has one of its own, whatever is wrong with it.
+func codeOf(name string) fault.Code {
+	if name == "expectedVersion" {
+		return fault.InvalidExpectedVersion
+	}
+	return fault.Validation
+}
+
+// read returns the whole body. It waits for a slot only when all of a large body has come, so that slow senders keep nobody
+// waiting. release gives back the slot, and is never nil.
 func (g *bodyGate) read(c *fiber.Ctx, limit int64) (raw []byte, release func(), err error) {
 	release = func() {}
 	if limit == 0 {
@@ -84,31 +110,27 @@ func (g *bodyGate) read(c *fiber.Ctx, limit int64) (raw []byte, release func(), 
 	if err := c.Context().Conn().SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, release, err
 	}
-	var body bytes.Buffer
-	done, err := fill(&body, stream, min(limit, largeBody))
-	if err == nil && !done && limit > largeBody {
+	body, err := g.room.newSpool(length)
+	defer body.close()
+	if err != nil {
+		return nil, release, err
+	}
+	switch _, err = io.CopyN(body, stream, limit+1); {
+	case err == nil:
+		return nil, release, tooLarge(limit)
+	case !errors.Is(err, io.EOF):
+		return nil, release, unreadable(err)
+	case length >= 0 && body.size < length: // the sender has hung up; the part that came may be JSON by chance
+		return nil, release, unreadable(io.ErrUnexpectedEOF)
+	}
+	c.Locals(localConsumed, true)
+	if body.size > largeBody {
 		if release, err = g.slot(); err != nil {
 			return nil, release, err
 		}
-		done, err = fill(&body, stream, limit)
 	}
-	switch {
-	case err != nil:
-		return nil, release, unreadable(err)
-	case !done:
-		return nil, release, tooLarge(limit)
-	}
-	c.Locals(localConsumed, true)
-	return body.Bytes(), release, nil
-}
-
-// fill reads until the end of the stream (done) or until body is longer than limit.
-func fill(body *bytes.Buffer, stream io.Reader, limit int64) (done bool, err error) {
-	_, err = io.CopyN(body, stream, limit+1-int64(body.Len()))
-	if errors.Is(err, io.EOF) {
-		return true, nil
-	}
-	return false, err
+	raw, err = body.content()
+	return raw, release, err
 }
 
 func (g *bodyGate) slot() (release func(), err error) {
@@ -127,7 +149,13 @@ func tooLarge(limit int64) error {
 }
 
 func unreadable(err error) error {
-	var timeout interface{ Timeout() bool }
+	var (
+		timeout interface{ Timeout() bool }
+		full    *fault.Error
+	)
+	if errors.As(err, &full) {
+		return full
+	}
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return statusError(http.StatusRequestTimeout, "")
 	}

@@ -99,6 +99,9 @@ func finish(document *huma.OpenAPI) ([]byte, error) {
 	for _, item := range document.Paths {
 		for _, op := range methodsOf(item) {
 			describeErrors(op)
+			if err := addExample(op); err != nil {
+				return nil, err
+			}
 			if op.RequestBody != nil {
 				for _, media := range op.RequestBody.Content {
 					reach(document.Components.Schemas, media.Schema, requests)

@@ -5,17 +5,12 @@ import (
 	"flag"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/jobs"
-	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -224,35 +219,10 @@ func TestTestKeysAndForgottenRules(t *testing.T) {
 	wantFailure(t, d.anonymous().send("GET", "/api/v1/probe/forgotten", ""), 401, fault.Unauthorized, "")
 }
 
-// TestGoldenDocument compares the document with the one that was released: it changes on purpose or not at all.
-func TestGoldenDocument(t *testing.T) {
-	t.Parallel()
-	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
-	got := d.server.Document()
-	const golden = "testdata/openapi.json"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Errorf("the OpenAPI document differs from %s; if that is meant, run: go test ./api -run TestGoldenDocument -update", golden)
-	}
-}
-
-// productGroups are the groups that main.go adds to those of the front door itself. Their services have a database and
-// nothing else: enough for a document, and for every answer that needs no job.
-func productGroups(deps *api.Deps) []func(huma.API) {
-	jobService := jobs.New(jobs.Deps{DB: deps.DB, Log: deps.Log, Now: deps.Now})
-	uploadService := uploads.New(deps.DB, nil, deps.Now)
-	return []func(huma.API){
-		func(a huma.API) { jobs.Register(a, jobService) },
-		func(a huma.API) { uploads.Register(a, uploadService) },
-	}
+// productDocument is the document of the product, without the probes.
+func productDocument(t *testing.T) []byte {
+	t.Helper()
+	return open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) }).server.Document()
 }
 
 func TestReferencePageLoadsNothingFromOutside(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"runtime/debug"
@@ -28,7 +26,7 @@ import (
 // exposedHeaders are those that a script on another origin may read.
 var exposedHeaders = []string{
 	fiber.HeaderXRequestID, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", fiber.HeaderRetryAfter, fiber.HeaderETag,
-	fiber.HeaderLocation, fiber.HeaderLink, "Deprecation", "Sunset", "Idempotency-Replayed",
+	fiber.HeaderLocation, fiber.HeaderLink, fiber.HeaderAllow, fiber.HeaderWWWAuthenticate, "Deprecation", "Sunset", "Idempotency-Replayed",
 }
 
 // acceptedHeaders are those that a script on another origin may send.
@@ -62,7 +60,7 @@ type edge struct {
 }
 
 func (e *edge) mount(app *fiber.App) {
-	app.Use(e.serve, securityHeaders(e.config.SecureCookies))
+	app.Use(e.serve, e.securityHeaders)
 	if len(e.config.Origins) > 0 {
 		app.Use(cors.New(cors.Config{
 			AllowOrigins: strings.Join(e.config.Origins, ","), AllowCredentials: true, MaxAge: preflightSeconds,
@@ -168,14 +166,6 @@ func (e *edge) takeAddress(c *fiber.Ctx) error {
 	return e.take(c, "address:"+network(e.address(c)), e.config.Limits.Address)
 }
 
-// network is what an address is counted as: of IPv6, where everybody has a /64 to choose from, the whole /64.
-func network(address netip.Addr) string {
-	if address.Is6() {
-		return netip.PrefixFrom(address, 64).Masked().String()
-	}
-	return address.String()
-}
-
 // take counts the request under key, writes the rate-limit headers and returns an error when the limit is passed.
 func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
 	verdict := e.limiter.Take(c.UserContext(), key, limit)
@@ -186,42 +176,6 @@ func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
 		return nil
 	}
 	return verdict.Exceeded("too many requests")
-}
-
-// address is the caller's network address. Behind trusted proxies it is the last address in X-Forwarded-For that is not one
-// of them: everything before it can be made up.
-func (e *edge) address(c *fiber.Ctx) netip.Addr {
-	peer := addrOf(c.Context().RemoteAddr())
-	if !e.trusted(peer) {
-		return peer
-	}
-	hops := strings.Split(c.Get(fiber.HeaderXForwardedFor), ",")
-	for i := len(hops) - 1; i >= 0; i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break
-		}
-		if peer = hop.Unmap(); !e.trusted(peer) {
-			break
-		}
-	}
-	return peer
-}
-
-func (e *edge) trusted(address netip.Addr) bool {
-	for _, one := range e.config.TrustedProxies {
-		if one.Contains(address) {
-			return true
-		}
-	}
-	return false
-}
-
-func addrOf(remote net.Addr) netip.Addr {
-	if tcp, ok := remote.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap()
-	}
-	return netip.Addr{}
 }
 
 // soundAddress refuses a path or query that cannot be read, or that holds what Postgres cannot store.
@@ -265,18 +219,16 @@ func closeOrDrain(c *fiber.Ctx) {
 	}
 }
 
-func securityHeaders(overTLS bool) fiber.Handler {
-	return func(c *fiber.Ctx) error {
-		c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-		c.Set(fiber.HeaderXFrameOptions, "DENY")
-		c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
-		c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
-		c.Set(fiber.HeaderCacheControl, "no-store")
-		if overTLS {
-			c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
-		}
-		return c.Next()
+func (e *edge) securityHeaders(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+	c.Set(fiber.HeaderXFrameOptions, "DENY")
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; frame-ancestors 'none'")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+	if e.overTLS(c) {
+		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
 	}
+	return c.Next()
 }
 
 type loggerKey struct{}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -269,27 +271,67 @@ func TestRateLimits(t *testing.T) {
 		if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "7.7.7.7, 203.0.113.7"); got.StatusCode != 429 {
 			t.Errorf("the client's own part of X-Forwarded-For is believed: %d", got.StatusCode)
 		}
+		for _, same := range []string{"203.0.113.7:4711", "::ffff:203.0.113.7"} {
+			if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", same); got.StatusCode != 429 {
+				t.Errorf("%s is another client: %d", same, got.StatusCode)
+			}
+		}
+		own := d.anonymous() // some proxies add a line instead of appending to the one they find
+		own.header["X-Forwarded-For"] = []string{"7.7.7.7", "203.0.113.7"}
+		if got := own.send("GET", "/api/v1/nothing", ""); got.StatusCode != 429 {
+			t.Errorf("the client's own line of X-Forwarded-For is believed: %d", got.StatusCode)
+		}
 		if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "203.0.113.8"); got.StatusCode != 404 {
 			t.Errorf("another client is limited too: %d", got.StatusCode)
 		}
 	})
+	t.Run("every password from one address", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, func(deps *api.Deps) {
+			deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: many, SignInWide: few}
+		})
+		for _, who := range []string{"a", "b", "c"} {
+			wantFailure(t, d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"`+who+`@example.org","password":"x"}`), 401, fault.Unauthorized, "")
+		}
+		got := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"d@example.org","password":"x"}`)
+		wantFailure(t, got, 429, fault.RateLimited, "too many attempts to sign in")
+		for i := range 4 {
+			got = d.anonymous().send("POST", "/api/v1/auth/sign-up", fmt.Sprintf(`{"email":"new-%d@example.org","password":"12345678"}`, i))
+		}
+		wantFailure(t, got, 429, fault.RateLimited, "too many new accounts")
+	})
+	t.Run("one IPv6 subscriber", func(t *testing.T) {
+		t.Parallel()
+		d := open(t, func(deps *api.Deps) {
+			deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: few, SignInWide: many}
+			deps.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		})
+		var got answer
+		for i := range 4 {
+			got = d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "X-Forwarded-For", fmt.Sprintf("2001:db8::%d", i))
+		}
+		wantFailure(t, got, 429, fault.RateLimited, "too many attempts at this password")
+	})
 }
 
-// TestRedisAway: limits are off, everything else works, and the log says so once.
+// TestRedisAway: this instance counts for itself, everything else works, and the log says so once.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: closedAddress(t), MaxRetries: -1})
 	t.Cleanup(func() { _ = rdb.Close() })
-	d := open(t, withRedis(rdb))
+	d := open(t, withRedis(rdb), func(deps *api.Deps) {
+		deps.Config.Limits.Credential = throttle.Limit{Rate: 1, Period: time.Hour, Burst: 3}
+	})
 	_, key := d.signUp().key("live", "credits:read")
-	for range 5 {
+	for call := range 3 {
 		got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
-		if got.StatusCode != 200 {
-			t.Fatalf("got %d %s", got.StatusCode, got.text)
+		if got.StatusCode != 200 || got.Header.Get("RateLimit-Remaining") != strconv.Itoa(2-call) {
+			t.Fatalf("got %d %s %v", got.StatusCode, got.text, got.Header)
 		}
 		wantHeaders(t, got)
 	}
-	if said := strings.Count(d.log.String(), "rate limits are off"); said != 1 {
+	wantFailure(t, d.withKey(key).send("GET", "/api/v1/credits/balance", ""), 429, fault.RateLimited, "")
+	if said := strings.Count(d.log.String(), "each instance counts rate limits for itself"); said != 1 {
 		t.Errorf("logged %d times", said)
 	}
 	if got := d.anonymous().send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.text, `{"name":"redis","ready":false`) {
@@ -514,6 +556,19 @@ func TestLiteralSegmentsComeFirst(t *testing.T) {
 	wantFailure(t, browser.send("GET", "/api/v1/jobs/job_unknown", ""), 404, fault.NotFound, "")
 }
 
+func TestParseTrustedProxies(t *testing.T) {
+	t.Parallel()
+	got, err := api.ParseTrustedProxies([]string{"10.1.2.3/8", "192.0.2.7", "2001:db8::1"})
+	if want := "[10.0.0.0/8 192.0.2.7/32 2001:db8::1/128]"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("got %v, %v, want %s", got, err, want)
+	}
+	for _, text := range []string{"", "proxy.example.org", "10.0.0.0/33", "10.0.0.0/8 "} {
+		if got, err := api.ParseTrustedProxies([]string{text}); err == nil {
+			t.Errorf("%q: got %v, want an error", text, got)
+		}
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*api.Deps){
@@ -521,6 +576,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"wildcard origin": func(d *api.Deps) { d.Config.Origins = []string{"*"} },
 		"origin as URL":   func(d *api.Deps) { d.Config.Origins = []string{"https://app.example.org/"} },
 		"no database":     func(d *api.Deps) { d.DB = nil },
+		"no public URL":   func(d *api.Deps) { d.Config.OIDC = auth.OIDC{Issuer: "https://id.example.org", ClientID: "molfabric"} },
 	} {
 		deps := bareDeps()
 		change(&deps)

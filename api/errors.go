@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/gofiber/fiber/v2"
 	"github.com/lib/pq"
 	"github.com/redis/go-redis/v9"
@@ -243,6 +244,9 @@ const (
 	// maxExplained bounds how many violations one message names.
 	maxExplained = 8
 	requiredRule = "expected required property "
+	// kind tells the objects of a union apart. When it is missing or no text, huma forgets to take it off the path again, so that
+	// every later violation of the same body names a wrong place.
+	kind = "kind"
 )
 
 // explain turns huma's findings into one message: "member: rule; member: rule". It repeats no submitted value.
@@ -262,9 +266,25 @@ func explain(message string, errs []error) string {
 			continue
 		}
 		detail := detailed.ErrorDetail()
-		parts = append(parts, finding(detail.Location, detail.Message))
+		location, rule, lost := kindless(detail.Location, detail.Message)
+		parts = append(parts, finding(location, rule))
+		if lost {
+			break
+		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// kindless mends the place and the rule of a union whose kind is missing or no text, and says that the paths of what follows
+// are lost.
+func kindless(location, rule string) (place, said string, lost bool) {
+	if rule == validation.MsgExpectedPropertyNameInObject {
+		return location, "is required", true
+	}
+	if place, twice := strings.CutSuffix(location, "."+kind+"."+kind); twice {
+		return place + "." + kind, rule, true
+	}
+	return location, rule, false
 }
 
 func finding(location, rule string) string {

@@ -36,6 +36,7 @@ const patience = 20 * time.Second
 type door struct {
 	t      *testing.T
 	server *api.Server
+	deps   api.Deps
 	db     *sqlx.DB
 	base   string // http://127.0.0.1:port
 	log    *logText
@@ -77,7 +78,7 @@ func open(t *testing.T, change ...func(*api.Deps)) *door {
 			t.Error(err)
 		}
 	})
-	return &door{t: t, server: server, db: db, base: "http://" + ln.Addr().String(), log: log}
+	return &door{t: t, server: server, deps: deps, db: deps.DB, base: "http://" + ln.Addr().String(), log: log}
 }
 
 func withRedis(rdb redis.UniversalClient) func(*api.Deps) { return func(d *api.Deps) { d.Redis = rdb } }

@@ -41,7 +41,8 @@ func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	inner := access.With(ctx.Context(), caller)
-	next(huma.WithContext(ctx, access.WithAddress(inner, g.edge.address(c).String())))
+	inner = access.WithTLS(access.WithAddress(inner, network(g.edge.address(c))), g.edge.overTLS(c))
+	next(huma.WithContext(ctx, inner))
 }
 
 // announceDeprecation sends what tells a client that it should move on, with good and bad answers alike.
@@ -76,6 +77,9 @@ func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) 
 		// Counted against the address: keys and tokens cannot be guessed at the pace of valid ones.
 		if limited := g.edge.takeAddress(c); limited != nil {
 			return access.Principal{}, limited
+		}
+		if fault.Is(err, fault.Unauthorized) {
+			c.Set(fiber.HeaderWWWAuthenticate, "Bearer") // RFC 9110, section 11.6.1
 		}
 		return access.Principal{}, err
 	}
@@ -144,15 +148,10 @@ func (g *guard) sameOrigin(c *fiber.Ctx) error {
 		return nil
 	case site == "" && origin == "":
 		return nil
-	case site == "" && sameHost(origin, c.Get(fiber.HeaderHost)):
+	case site == "" && g.edge.own(c, origin):
 		return nil
 	}
 	return fault.New(fault.CSRFRejected, "requests with a browser session are taken from this service's own pages and configured origins only")
-}
-
-func sameHost(origin, host string) bool {
-	parsed, err := url.Parse(origin)
-	return err == nil && host != "" && strings.EqualFold(parsed.Host, host)
 }
 
 // fail answers with an error from middleware of huma.

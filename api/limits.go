@@ -12,6 +12,7 @@ type Limits struct {
 	Credential throttle.Limit // one API key, or one account's browser sessions together
 	Address    throttle.Limit // one network address without a valid credential
 	SignIn     throttle.Limit // attempts at one account's password from one address
+	SignInWide throttle.Limit // attempts at any password, and new accounts, from one address
 }
 
 // DefaultLimits suit one machine and a public deployment alike.
@@ -20,6 +21,7 @@ func DefaultLimits() Limits {
 		Credential: throttle.Limit{Rate: 3000, Period: time.Minute, Burst: 600},
 		Address:    throttle.Limit{Rate: 600, Period: time.Minute, Burst: 200},
 		SignIn:     throttle.Limit{Rate: 10, Period: time.Minute, Burst: 10},
+		SignInWide: throttle.Limit{Rate: 60, Period: time.Minute, Burst: 60},
 	}
 }
 
@@ -29,9 +31,14 @@ const (
 	defaultMaxBody = 1 << 20
 	// prefetchBytes is what fasthttp may read of a body before the operation's own limit is known.
 	prefetchBytes = 64 << 10
+	// memoryBody is how much of a body may lie in memory while the rest is on its way; a longer one arrives in a file. Even
+	// maxConnections slow senders at once fill no more than two GB.
+	memoryBody = 64 << 10
+	// defaultSpoolBytes bounds the disk of the bodies that arrive at once: 25 of the largest.
+	defaultSpoolBytes = 4 << 30
 	// largeBody is where a body takes one of the slots: parsed, it fills some ten times its size.
 	largeBody = 8 << 20
-	// largeBodySlots bounds how many large bodies are in memory at once.
+	// largeBodySlots bounds how many large bodies are read back from disk, and so are in memory, at once.
 	largeBodySlots = 2
 	// largeBodyWait bounds how long a request waits for a slot before it is asked to come back.
 	largeBodyWait = 20 * time.Second

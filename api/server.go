@@ -49,6 +49,8 @@ type Deps struct {
 	Now     func() time.Time
 	// Groups register further operations, with paths below /v1: jobs, uploads.
 	Groups []func(huma.API)
+	// Pages add what browsers see outside the API's prefix. May be empty.
+	Pages []Page
 	// Checks are asked by /readyz beside the database, its schema and Redis: the object store. May be empty.
 	Checks []system.Check
 	Config Config
@@ -56,14 +58,22 @@ type Deps struct {
 
 // Config is what an operator decides.
 type Config struct {
-	Version        string         // of this program
-	KeySecret      []byte         // keys the digests of API keys; at least 32 bytes, the same on every instance
-	Origins        []string       // web origins beside our own that may call with a session, e.g. "https://app.example.org"
-	SecureCookies  bool           // the service is reached over TLS
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
-	RedisPrefix    string         // of every key in Redis
-	Limits         Limits         // zero fields take their default
+	Version        string           // of this program
+	KeySecret      []byte           // keys the digests of API keys; at least 32 bytes, the same on every instance
+	Origins        []string         // web origins beside our own that may call with a session, e.g. "https://app.example.org"
+	PublicURL      string           // how browsers reach the service, "https://app.example.org"; required with payments and OIDC
+	Payments       credits.Payments // the payment provider; the zero value sells nothing
+	SecureCookies  bool             // the service is reached over TLS
+	OIDC           auth.OIDC        // identity provider to sign in with; none when zero
+	TrustedProxies []netip.Prefix   // whose X-Forwarded-For and X-Forwarded-Proto are believed; see ParseTrustedProxies
+	RedisPrefix    string           // of every key in Redis
+	Limits         Limits           // zero fields take their default
+	SpoolDir       string           // where large bodies lie while they arrive; default the system temporary directory
+	SpoolBytes     int64            // disk that they may take together; default 4 GiB
 }
+
+// Page adds addresses outside the API's prefix. limit comes before each of them and counts requests by address.
+type Page func(app *fiber.App, limit fiber.Handler)
 
 // Server is the front door. It is safe for concurrent use.
 type Server struct {
@@ -82,6 +92,14 @@ func New(deps Deps) (*Server, error) {
 	if err := deps.check(); err != nil {
 		return nil, err
 	}
+	limiter := throttle.New(deps.Redis, deps.Config.RedisPrefix+"limit:", deps.Log, deps.Now)
+	wallet, err := credits.New(credits.Deps{
+		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, Log: deps.Log, Now: deps.Now,
+		PublicURL: deps.Config.PublicURL, Origins: deps.Config.Origins, Payments: deps.Config.Payments,
+	})
+	if err != nil {
+		return nil, err
+	}
 	setHumaErrors()
 	setHumaRules()
 	base, stop := context.WithCancel(context.Background())
@@ -92,16 +110,16 @@ func New(deps Deps) (*Server, error) {
 		ReadBufferSize: headerBytes, Concurrency: maxConnections,
 		DisableStartupMessage: true, ErrorHandler: respond,
 	})
-	answerUnknownMethods(app)
 
-	limiter := throttle.New(deps.Redis, deps.Config.RedisPrefix+"limit:", deps.Log, deps.Now)
 	signIn := auth.New(auth.Deps{
 		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
-		SecureCookies: deps.Config.SecureCookies, Now: deps.Now,
+		WideLimit: deps.Config.Limits.SignInWide, Secret: deps.Config.KeySecret, OIDC: deps.Config.OIDC,
+		PublicURL: deps.Config.PublicURL, Now: deps.Now,
 	})
 	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
 
 	routes := &routeTable{}
+	answerUnknownMethods(app, routes)
 	edge := &edge{
 		base: base, log: deps.Log, now: deps.Now, config: deps.Config, limiter: limiter,
 		metrics: newMetrics(deps.Metrics), routes: routes,
@@ -113,11 +131,11 @@ func New(deps Deps) (*Server, error) {
 		api: operations, edge: edge, keys: keyring, sessions: signIn, limits: deps.Config.Limits,
 		origins: deps.Config.Origins,
 	}
-	bodies := newBodyGate(operations)
-	operations.UseMiddleware(guard.admit, bodies.pass)
+	bodies := newBodyGate(operations, newSpoolRoom(deps.Config.SpoolDir, deps.Config.SpoolBytes, deps.Metrics))
+	operations.UseMiddleware(guard.admit, parameters{operations}.pass, bodies.pass)
 	auth.Register(operations, signIn)
 	keys.Register(operations, keyring)
-	credits.Register(operations, credits.New(deps.DB, deps.Ledger, deps.Now))
+	credits.Register(operations, wallet)
 	for _, register := range deps.Groups {
 		register(operations)
 	}
@@ -132,6 +150,9 @@ func New(deps Deps) (*Server, error) {
 	server.document = document
 	app.Get("/.well-known/openapi.json", edge.limitAddress, func(c *fiber.Ctx) error { return sendDocument(c, document) })
 	docs.Mount(app, prefix+documentPath)
+	for _, mount := range deps.Pages {
+		mount(app, edge.limitAddress)
+	}
 	system.Mount(app, system.Deps{
 		DB: deps.DB, Redis: deps.Redis, Metrics: deps.Metrics, Version: deps.Config.Version, Checks: deps.Checks, Log: deps.Log, Now: deps.Now,
 	})
@@ -150,11 +171,18 @@ func (d *Deps) check() error {
 			return fmt.Errorf("api: origin %q: want the form https://app.example.org", origin)
 		}
 	}
+	if provider := d.Config.OIDC; provider.Issuer != "" && (provider.ClientID == "" || d.Config.PublicURL == "") {
+		return errors.New("api: sign-in with an identity provider needs a client id and the service's public URL")
+	}
+	if d.Config.SpoolBytes == 0 {
+		d.Config.SpoolBytes = defaultSpoolBytes
+	}
 	defaults := DefaultLimits()
 	for _, one := range []struct{ given, otherwise *throttle.Limit }{
 		{&d.Config.Limits.Credential, &defaults.Credential},
 		{&d.Config.Limits.Address, &defaults.Address},
 		{&d.Config.Limits.SignIn, &defaults.SignIn},
+		{&d.Config.Limits.SignInWide, &defaults.SignInWide},
 	} {
 		if *one.given == (throttle.Limit{}) {
 			*one.given = *one.otherwise
@@ -201,13 +229,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // answerUnknownMethods answers methods that Fiber does not know, which it would refuse in plain text before any middleware.
-func answerUnknownMethods(app *fiber.App) {
+func answerUnknownMethods(app *fiber.App, routes *routeTable) {
 	server := app.Server()
 	next := server.Handler
 	known := strings.Join(fiber.DefaultMethods, " ") + " "
 	server.Handler = func(ctx *fasthttp.RequestCtx) {
 		if !strings.Contains(known, string(ctx.Method())+" ") {
 			ctx.SetStatusCode(http.StatusMethodNotAllowed)
+			_, methods := routes.find(string(ctx.Path()))
+			ctx.Response.Header.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
 			ctx.SetContentType(fiber.MIMEApplicationJSON)
 			ctx.SetBodyString(`{"error":"this is not a method of HTTP that the service knows","code":"METHOD_NOT_ALLOWED"}`)
 			ctx.SetConnectionClose()

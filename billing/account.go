@@ -59,9 +59,10 @@ type account struct {
 	MonthlyResetAt     time.Time `db:"monthly_reset_at"`
 }
 
-// hold is a row of holds: what a job has set aside.
+// hold is a row of holds: what one run of a job has set aside.
 type hold struct {
 	JobID            string    `db:"job_id"`
+	Run              int       `db:"run"`
 	AccountID        string    `db:"account_id"`
 	WalletPence      int64     `db:"wallet_pence"`
 	MonthlyPence     int64     `db:"monthly_pence"`
@@ -84,6 +85,7 @@ type entry struct {
 	AmountPence              int64
 	BeforePence, AfterPence  int64
 	JobID, Text, ExternalKey string // JobID and ExternalKey may be empty
+	Run                      int    // of the job; 0 where there is none
 }
 
 // posting is one side of an entry in a ledger account.
@@ -173,8 +175,8 @@ func (d *draft) bringUpToDate(plan Plan) {
 	d.grant(plan)
 }
 
-// hold sets pence aside for a job, monthly credit first. Errors: fault.InsufficientCredits, and nothing has changed.
-func (d *draft) hold(jobID string, pence int64) (hold, error) {
+// hold sets pence aside for a run of a job, monthly credit first. Errors: fault.InsufficientCredits, and nothing has changed.
+func (d *draft) hold(jobID string, run int, pence int64) (hold, error) {
 	available := d.available(Monthly) + d.available(Wallet)
 	if pence > available {
 		return hold{}, fault.New(fault.InsufficientCredits,
@@ -182,11 +184,11 @@ func (d *draft) hold(jobID string, pence int64) (hold, error) {
 	}
 	fromMonthly := min(pence, d.available(Monthly))
 	h := hold{
-		JobID: jobID, AccountID: d.ID, Status: holdOpen,
+		JobID: jobID, Run: run, AccountID: d.ID, Status: holdOpen,
 		MonthlyPence: fromMonthly, WalletPence: pence - fromMonthly, MonthlyExpiresAt: d.MonthlyResetAt,
 	}
 	for _, part := range h.parts() {
-		d.move(entry{Type: EntryHold, Bucket: part.bucket, AmountPence: -part.pence, JobID: jobID, Text: "Set aside for the job"})
+		d.move(h.entry(EntryHold, part.bucket, -part.pence, "Set aside for "))
 	}
 	return h, nil
 }
@@ -204,13 +206,24 @@ func (d *draft) settle(h hold, chargePence int64) hold {
 		charge := min(uncharged, part.pence)
 		uncharged -= charge
 		rest := part.pence - charge
-		d.move(entry{Type: EntryCharge, Bucket: part.bucket, AmountPence: -charge, JobID: h.JobID, Text: "Charge for the job"})
-		d.move(entry{Type: EntryHoldRelease, Bucket: part.bucket, AmountPence: rest, JobID: h.JobID, Text: "Not used by the job"})
+		d.move(h.entry(EntryCharge, part.bucket, -charge, "Charge for "))
+		d.move(h.entry(EntryHoldRelease, part.bucket, rest, "Not used by "))
 		if part.bucket == Monthly && !d.at.Before(h.MonthlyExpiresAt) {
-			d.move(entry{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -rest, JobID: h.JobID, Text: "Monthly credit of an earlier month expired"})
+			expiry := h.entry(EntryMonthlyExpiry, Monthly, -rest, "")
+			expiry.Text = "Monthly credit of an earlier month expired"
+			d.move(expiry)
 		}
 	}
 	return h
+}
+
+// entry is a movement for the hold's run, which the text goes on to name.
+func (h hold) entry(kind EntryType, bucket Bucket, amountPence int64, text string) entry {
+	of := "the job"
+	if h.Run > 1 {
+		of = fmt.Sprintf("run %d of the job", h.Run)
+	}
+	return entry{Type: kind, Bucket: bucket, AmountPence: amountPence, JobID: h.JobID, Run: h.Run, Text: text + of}
 }
 
 // holdPart is what a hold takes from one bucket.

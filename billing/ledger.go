@@ -18,8 +18,8 @@ const entryIDPrefix = "txn_"
 // Errors that mean a caller's mistake rather than a user's.
 var (
 	ErrNoAccount   = errors.New("the account has no credit account")
-	ErrNoHold      = errors.New("the job has no hold")
-	ErrAlreadyHeld = errors.New("the job already has a hold")
+	ErrNoHold      = errors.New("the run of the job has no hold")
+	ErrAlreadyHeld = errors.New("the job already has a hold for this run, or an open one for another")
 	ErrKeyReused   = errors.New("the unique key belongs to another credit")
 )
 
@@ -72,9 +72,10 @@ func (l *Ledger) OpenAccount(ctx context.Context, tx *sqlx.Tx, accountID, plan s
 	return l.save(ctx, tx, &d)
 }
 
-// Hold sets pence of an account's credit aside for a job, monthly credit before the wallet, after beginning a new month if one
-// is due. It is called once a job: again it is ErrAlreadyHeld. Errors: fault.InsufficientCredits, ErrNoAccount.
-func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string, pence int64, now time.Time) error {
+// Hold sets pence of an account's credit aside for a run of a job, monthly credit before the wallet, after beginning a new month
+// if one is due. Runs count from 1. It is called once a run, and not before the run before has been settled: else it is
+// ErrAlreadyHeld. Errors: fault.InsufficientCredits, ErrNoAccount.
+func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string, run int, pence int64, now time.Time) error {
 	if pence < 0 || pence > MaxPence {
 		return fmt.Errorf("hold %d pence for %s: between 0 and %d", pence, jobID, MaxPence)
 	}
@@ -82,7 +83,7 @@ func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string,
 	if err != nil {
 		return err
 	}
-	h, err := d.hold(jobID, pence)
+	h, err := d.hold(jobID, run, pence)
 	if err != nil {
 		return err
 	}
@@ -91,21 +92,21 @@ func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string,
 		return err
 	}
 	if !inserted {
-		return fmt.Errorf("hold for %s: %w", jobID, ErrAlreadyHeld)
+		return fmt.Errorf("hold for run %d of %s: %w", run, jobID, ErrAlreadyHeld)
 	}
 	return l.save(ctx, tx, d)
 }
 
-// Settle ends a job's hold: it charges chargePence, at most the hold and monthly credit first, and gives the rest back. It
-// returns what was charged. Only the first call for a job does anything; every later one, concurrent ones too, returns the
-// first one's answer whatever it asks for. A charge of 0 gives the whole hold back. Errors: ErrNoHold.
-func (l *Ledger) Settle(ctx context.Context, tx *sqlx.Tx, jobID string, chargePence int64, now time.Time) (capturedPence int64, err error) {
+// Settle ends the hold of a run of a job: it charges chargePence, at most the hold and monthly credit first, and gives the rest
+// back. It returns what was charged. Only the first call for a run does anything; every later one, concurrent ones too, returns
+// the first one's answer whatever it asks for. A charge of 0 gives the whole hold back. Errors: ErrNoHold.
+func (l *Ledger) Settle(ctx context.Context, tx *sqlx.Tx, jobID string, run int, chargePence int64, now time.Time) (capturedPence int64, err error) {
 	if chargePence < 0 {
 		return 0, fmt.Errorf("settle %s with %d pence: a charge is not negative", jobID, chargePence)
 	}
-	h, err := selectHold(ctx, tx, jobID)
+	h, err := selectHold(ctx, tx, jobID, run)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("settle %s: %w", jobID, ErrNoHold)
+		return 0, fmt.Errorf("settle run %d of %s: %w", run, jobID, ErrNoHold)
 	}
 	if err != nil {
 		return 0, err
@@ -115,7 +116,7 @@ func (l *Ledger) Settle(ctx context.Context, tx *sqlx.Tx, jobID string, chargePe
 		return 0, err
 	}
 	// The hold is read again: until the lock was ours another transaction may have settled it.
-	if h, err = selectHold(ctx, tx, jobID); err != nil {
+	if h, err = selectHold(ctx, tx, jobID, run); err != nil {
 		return 0, err
 	}
 	if h.Status != holdOpen {

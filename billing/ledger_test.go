@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,15 +67,25 @@ func (b *bench) mustOpen(t testing.TB, now time.Time) string {
 	return accountID
 }
 
+// hold sets aside for the first run of a job.
 func (b *bench) hold(accountID, jobID string, pence int64, now time.Time) error {
+	return b.holdRun(accountID, jobID, 1, pence, now)
+}
+
+func (b *bench) holdRun(accountID, jobID string, run int, pence int64, now time.Time) error {
 	return b.inTx(func(ctx context.Context, tx *sqlx.Tx) error {
-		return b.ledger.Hold(ctx, tx, accountID, jobID, pence, now)
+		return b.ledger.Hold(ctx, tx, accountID, jobID, run, pence, now)
 	})
 }
 
+// settle ends the hold of the first run of a job.
 func (b *bench) settle(jobID string, pence int64, now time.Time) (captured int64, err error) {
+	return b.settleRun(jobID, 1, pence, now)
+}
+
+func (b *bench) settleRun(jobID string, run int, pence int64, now time.Time) (captured int64, err error) {
 	err = b.inTx(func(ctx context.Context, tx *sqlx.Tx) error {
-		captured, err = b.ledger.Settle(ctx, tx, jobID, pence, now)
+		captured, err = b.ledger.Settle(ctx, tx, jobID, run, pence, now)
 		return err
 	})
 	return captured, err
@@ -142,6 +154,56 @@ func TestLifeOfAJobsMoney(t *testing.T) {
 	}
 	if got := b.balance(t, account, midMarch); got != want {
 		t.Errorf("after the job: got %+v\nwant %+v", got, want)
+	}
+	b.wantClean(t)
+}
+
+func TestEachRunOfAJobIsHeldAndChargedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	account := b.mustOpen(t, midMarch)
+	if err := b.hold(account, "job_a", 300, midMarch); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.holdRun(account, "job_a", 2, 1, midMarch); !errors.Is(err, billing.ErrAlreadyHeld) {
+		t.Errorf("a second run beside an open one: got %v, want ErrAlreadyHeld", err)
+	}
+	if _, err := b.settleRun("job_a", 2, 1, midMarch); !errors.Is(err, billing.ErrNoHold) {
+		t.Errorf("settle a run that was never held: got %v, want ErrNoHold", err)
+	}
+	if _, err := b.settle("job_a", 250, midMarch); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.hold(account, "job_a", 1, midMarch); !errors.Is(err, billing.ErrAlreadyHeld) {
+		t.Errorf("hold the first run again: got %v, want ErrAlreadyHeld", err)
+	}
+	if err := b.holdRun(account, "job_a", 2, 251, midMarch); !fault.Is(err, fault.InsufficientCredits) {
+		t.Errorf("a second run of 251 pence with 250 left: got %v, want %s", err, fault.InsufficientCredits)
+	}
+	if err := b.holdRun(account, "job_a", 2, 100, midMarch); err != nil {
+		t.Fatal(err)
+	}
+	if captured, err := b.settle("job_a", 50, midMarch); err != nil || captured != 250 {
+		t.Errorf("settle the first run again: got %d, %v, want its own answer 250", captured, err)
+	}
+	if captured, err := b.settleRun("job_a", 2, 500, midMarch); err != nil || captured != 100 {
+		t.Errorf("settle the second run: got %d, %v, want no more than its hold of 100", captured, err)
+	}
+	if got := b.balance(t, account, midMarch); got.MonthlyPence != freePence-350 || got.HeldPence != 0 {
+		t.Errorf("got %d pence left and %d held, want %d and 0", got.MonthlyPence, got.HeldPence, freePence-350)
+	}
+	page, err := b.ledger.Transactions(t.Context(), b.db, account, billing.Filter{JobID: "job_a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range page.Entries {
+		lines = append(lines, fmt.Sprintf("%s %d %s %s", e.Type, e.AmountPence, e.Status, e.Description))
+	}
+	want := []string{"charge -100 settled Charge for run 2 of the job", "hold -100 settled Set aside for run 2 of the job",
+		"hold_release 50 settled Not used by the job", "charge -250 settled Charge for the job", "hold -300 settled Set aside for the job"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got entries\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 	b.wantClean(t)
 }
@@ -297,7 +359,9 @@ func TestDatabaseRefuses(t *testing.T) {
 		{"an entry with one posting", bonus + posting("cash", -5), "23514"},
 		{"postings that do not balance", bonus + `INSERT INTO ledger_postings VALUES ('txn_x', 'cash', -5), ('txn_x', 'wallet:x', 4)`, "23514"},
 		{"a posting added to an old entry", `INSERT INTO ledger_postings SELECT id, 'cash', 1 FROM ledger_entries LIMIT 1`, "23514"},
-		{"a second charge of a job", entry(`'charge', 'monthly', -1, 440, 439, 'job_a'`), "23505"},
+		{"a second charge of a run", entry(`'charge', 'monthly', -1, 440, 439, 'job_a'`), "23505"},
+		{"a second open hold of a job", `INSERT INTO holds (job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, created_at)
+			SELECT 'job_a', n, account_id, 0, 1, now(), 'open', now() FROM credit_accounts, generate_series(2, 3) n`, "23505"},
 		{"a charge that adds", entry(`'charge', 'wallet', 1, 0, 1, 'job_a'`), "23514"},
 		{"a memo that changes the balance", entry(`'hold', 'wallet', -1, 1, 0, 'job_b'`), "23514"},
 		{"a sum that is wrong", entry(`'bonus', 'wallet', 5, 0, 6, NULL`), "23514"},
@@ -330,6 +394,7 @@ func TestAuditFinds(t *testing.T) {
 		{"held_not_sum_of_open_holds", `UPDATE credit_accounts SET monthly_held_pence = 0`},
 		{"credited_not_sum_of_credits", `UPDATE credit_accounts SET total_credited_pence = 1`},
 		{"hold_not_settled_by_entries", `UPDATE holds SET status = 'released', settled_at = now() WHERE status = 'open'`},
+		{"hold_not_settled_by_entries", `UPDATE holds SET run = 2 WHERE status = 'settled'`},
 		{"entry_without_hold", `DELETE FROM holds WHERE status = 'open'`},
 		{"balance_jumps", `ALTER TABLE ledger_entries DISABLE TRIGGER USER; UPDATE ledger_entries
 			SET balance_before_pence = balance_before_pence + 1, balance_after_pence = balance_after_pence + 1 WHERE type = 'hold'`},

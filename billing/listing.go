@@ -2,7 +2,6 @@ package billing
 
 import (
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +107,9 @@ func (f Filter) window() (below int64, limit int, err error) {
 	if f.Type != "" && !slices.Contains(EntryTypes, f.Type) {
 		return 0, 0, fault.New(fault.Validation, "type: must be one of %s", joined(EntryTypes))
 	}
+	if !f.From.IsZero() && !f.To.IsZero() && f.From.After(f.To) {
+		return 0, 0, fault.New(fault.Validation, "from: must not lie after to")
+	}
 	below, err = decodeCursor(f.Cursor)
 	return below, limit, err
 }
@@ -142,10 +144,10 @@ func decodeCursor(cursor string) (int64, error) {
 	return 0, fault.New(fault.InvalidCursor, "cursor: pass the nextCursor of an earlier answer unchanged, or leave it out")
 }
 
-func joined(types []EntryType) string {
-	names := make([]string, len(types))
-	for i, t := range types {
-		names[i] = fmt.Sprintf("%q", string(t))
+func joined[T ~string](values []T) string {
+	quoted := make([]string, len(values))
+	for i, value := range values {
+		quoted[i] = strconv.Quote(string(value))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(quoted, ", ")
 }

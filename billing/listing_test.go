@@ -106,6 +106,7 @@ func TestTransactionsRefuse(t *testing.T) {
 		{billing.Filter{Limit: 101}, fault.Validation},
 		{billing.Filter{Limit: -1}, fault.Validation},
 		{billing.Filter{Type: "gift"}, fault.Validation},
+		{billing.Filter{From: midMarch, To: midMarch.Add(-time.Microsecond)}, fault.Validation},
 	} {
 		if _, err := ledger.Transactions(t.Context(), nil, "acct_x", tt.filter); !fault.Is(err, tt.want) {
 			t.Errorf("%+v: got %v, want %s", tt.filter, err, tt.want)

@@ -53,6 +53,9 @@ func (m Micropence) CeilPence() int64 {
 	return int64(pence)
 }
 
+// Pence is the amount for the eyes of people. Nothing is computed with it: sums are taken in Micropence.
+func (m Micropence) Pence() float64 { return float64(m) / float64(MicropencePerPenny) }
+
 // UnmarshalYAML reads a price in pence as a decimal number, such as 24 or 0.035, exactly as it is written: between 0 and
 // MaxPricePence, with at most six decimals, without sign or exponent.
 func (m *Micropence) UnmarshalYAML(text []byte) error {

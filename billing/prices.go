@@ -26,8 +26,10 @@ var embeddedPrices []byte
 type Book struct {
 	Currency               string                   `yaml:"currency"` // ISO 4217
 	Plans                  map[string]Plan          `yaml:"plans"`
+	Tiers                  map[string]Tier          `yaml:"tiers"`    // what can be bought, by TierIDs
 	Hardware               map[string]HardwarePrice `yaml:"hardware"` // by worker class
 	Engines                map[string]EnginePrice   `yaml:"engines"`  // by canonical simulator id
+	Software               map[string]SoftwarePrice `yaml:"software"` // by a name that jobs use; see SoftwareNamed
 	StoragePencePerGBMonth Micropence               `yaml:"storagePencePerGBMonth"`
 	StorageRetentionMonths int64                    `yaml:"storageRetentionMonths"`
 	EgressPencePerGB       Micropence               `yaml:"egressPencePerGB"`
@@ -137,10 +139,16 @@ func (b *Book) validate() error {
 	case b.StorageRetentionMonths < 0 || b.StorageRetentionMonths > 1200:
 		return fmt.Errorf("storageRetentionMonths is %d: between 0 and 1200", b.StorageRetentionMonths)
 	}
+	if err := b.validateTiers(); err != nil {
+		return err
+	}
 	for name, plan := range b.Plans {
 		if plan.MonthlyPence < 0 || plan.MonthlyPence > MaxTaskPence {
 			return fmt.Errorf("plans.%s.monthlyPence is %d: between 0 and %d", name, plan.MonthlyPence, MaxTaskPence)
 		}
+	}
+	if err := b.validateSoftware(); err != nil {
+		return err
 	}
 	for id, engine := range b.Engines {
 		if (engine.SoftwarePencePerCoreHour > 0) != (engine.LicenseName != "") {

@@ -13,9 +13,10 @@ import (
 	"github.com/molfabric/molfabric/internal/id"
 )
 
-// modelHold is a hold as the model remembers it.
+// modelHold is the hold of a run of a job as the model remembers it.
 type modelHold struct {
 	job             string
+	run             int
 	account         *modelAccount
 	monthly, wallet int64
 	expires         time.Time
@@ -82,13 +83,34 @@ func (w *world) Open(t *rapid.T) {
 	w.accounts = append(w.accounts, &modelAccount{id: accountID, monthly: freePence, resetAt: firstOfNextMonth(w.now)})
 }
 
-// Hold asks for anything from nothing to more than there is.
+// Hold sets aside for a new job.
 func (w *world) Hold(t *rapid.T) {
-	a := rapid.SampledFrom(w.accounts).Draw(t, "account")
+	w.hold(t, rapid.SampledFrom(w.accounts).Draw(t, "account"), id.New("job_"), 1)
+}
+
+// Retry sets aside for the next run of a job, also of one whose last run is still open.
+func (w *world) Retry(t *rapid.T) {
+	if len(w.holds) == 0 {
+		t.Skip("nothing has run")
+	}
+	last := rapid.SampledFrom(w.holds).Draw(t, "hold")
+	for _, h := range w.holds {
+		if h.job == last.job && h.run > last.run {
+			last = h
+		}
+	}
+	if last.settled {
+		w.hold(t, last.account, last.job, last.run+1)
+	} else if err := w.b.holdRun(last.account.id, last.job, last.run+1, 0, w.now); !errors.Is(err, billing.ErrAlreadyHeld) {
+		t.Fatalf("a second open hold: got %v", err)
+	}
+}
+
+// hold asks for anything from nothing to more than there is.
+func (w *world) hold(t *rapid.T, a *modelAccount, job string, run int) {
 	a.newMonth(w.now)
 	pence := rapid.Int64Range(0, a.available()+100).Draw(t, "pence")
-	job := id.New("job_")
-	err := w.b.hold(a.id, job, pence, w.now)
+	err := w.b.holdRun(a.id, job, run, pence, w.now)
 	if pence > a.available() {
 		if !fault.Is(err, fault.InsufficientCredits) {
 			t.Fatalf("hold %d of %d: got %v", pence, a.available(), err)
@@ -98,7 +120,7 @@ func (w *world) Hold(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &modelHold{job: job, account: a, monthly: min(pence, a.monthly-a.monthlyHeld), expires: a.resetAt}
+	h := &modelHold{job: job, run: run, account: a, monthly: min(pence, a.monthly-a.monthlyHeld), expires: a.resetAt}
 	h.wallet = pence - h.monthly
 	a.monthlyHeld += h.monthly
 	a.walletHeld += h.wallet
@@ -124,7 +146,7 @@ func (w *world) Settle(t *rapid.T) {
 			a.monthly -= h.monthly - fromMonthly
 		}
 	}
-	if got, err := w.b.settle(h.job, charge, w.now); err != nil || got != h.captured {
+	if got, err := w.b.settleRun(h.job, h.run, charge, w.now); err != nil || got != h.captured {
 		t.Fatalf("settle with %d: got %d, %v, want %d", charge, got, err, h.captured)
 	}
 }

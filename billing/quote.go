@@ -20,6 +20,8 @@ type Usage struct {
 	Hardware    string // worker class
 	CPUMicros   int64  // processor time of the whole process tree, user and system, in µs
 	OutputBytes int64  // bytes of the outputs that were stored
+	// SoftwarePencePerCoreHour is the fee of the job's licensed software, as it was settled at submit; 0 when there is none.
+	SoftwarePencePerCoreHour Micropence
 }
 
 // QuoteRequest is what a job is expected to use, over all of its tasks.
@@ -28,15 +30,27 @@ type QuoteRequest struct {
 	Hardware           string
 	ExpectedCPUSeconds float64
 	OutputBytes        int64
+	StartFeePaid       bool // an earlier run of the job has been charged
+	// Software is the licensed software that the job names and pays for; nil when it names none or brings its own licence.
+	Software *SoftwarePrice
+	// Spread tells what jobs of the engine have used of what was expected of them; nil when that is not known yet.
+	Spread *Spread
 }
+
+// Spread is how much processor time tasks have used, as a multiple of what their engine had expected: what one in ten stays
+// below, the median, and what nine in ten stay below. 0 < Low ≤ Likely ≤ High.
+type Spread struct{ Low, Likely, High float64 }
 
 // Quote is the price of a job before it has run.
 type Quote struct {
 	Currency string // ISO 4217
-	// EstimatedPence is what the job costs if it uses exactly what is expected. LowPence is the estimate divided by the hold
-	// factor: the likely lower end, as HoldPence is the upper one.
-	EstimatedPence, LowPence int64
-	// HoldPence is set aside at submit. The job is never charged more.
+	// EstimatedPence is what the job costs if it uses exactly what is expected.
+	EstimatedPence int64
+	// LowPence, LikelyPence and HighPence are what the job costs if it uses as much as the measured spread says, none above
+	// HoldPence. Without a spread they are the estimate divided by the hold factor, the estimate, and the hold.
+	LowPence, LikelyPence, HighPence int64
+	// HoldPence is set aside at submit. The job is never charged more. What was measured does not move it: the same request
+	// always needs the same credit.
 	HoldPence     int64
 	Breakdown     Breakdown
 	Rates         Rates
@@ -60,11 +74,13 @@ type Rates struct {
 	EgressPerGB         Micropence
 }
 
-// Accrual is what a job has used when it ends.
+// Accrual is what a run of a job has used when it ends.
 type Accrual struct {
 	Engine    string
 	Used      Micropence // sum of Meter over the attempts that are billed; the start fee is not in it
 	HoldPence int64
+	// StartFeePaid says that an earlier run of the job has been charged: the start fee is due once a job.
+	StartFeePaid bool
 	// SystemFailure says that the job failed through a fault of the fabric. It is free.
 	SystemFailure bool
 }
@@ -79,11 +95,20 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
-	parts, err := b.breakdown(engine, class, int64(math.Ceil(r.ExpectedCPUSeconds*1e6)), r.OutputBytes)
+	licenses, fee := []string{}, Micropence(0)
+	if engine.SoftwarePencePerCoreHour > 0 {
+		licenses = append(licenses, engine.LicenseName)
+	}
+	if r.Software != nil && r.Software.PencePerCoreHour > 0 {
+		licenses, fee = append(licenses, r.Software.LicenseName), r.Software.PencePerCoreHour
+	}
+	parts, err := b.breakdown(engine, class, fee, int64(math.Ceil(r.ExpectedCPUSeconds*1e6)), r.OutputBytes)
 	if err != nil {
 		return Quote{}, fmt.Errorf("quote: %w", err)
 	}
-	parts.StartFee = engine.StartFeePence
+	if !r.StartFeePaid {
+		parts.StartFee = engine.StartFeePence
+	}
 	sum := parts.Sum()
 	if sum > FromPence(MaxPence)/Micropence(b.HoldFactor) {
 		return Quote{}, fmt.Errorf("quote: %w", errOverflow)
@@ -91,17 +116,32 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	quote := Quote{
 		Currency:       b.Currency,
 		EstimatedPence: max(sum.RoundPence(), b.MinimumChargePence),
-		LowPence:       max((sum / Micropence(b.HoldFactor)).RoundPence(), b.MinimumChargePence),
 		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), b.MinimumChargePence),
 		Breakdown:      parts,
 		Rates:          Rates{HardwarePerCoreHour: class.PencePerCoreHour, EgressPerGB: b.EgressPencePerGB},
-		HasLicenseFee:  engine.SoftwarePencePerCoreHour > 0,
-		LicenseNames:   []string{},
+		HasLicenseFee:  len(licenses) > 0,
+		LicenseNames:   licenses,
 	}
-	if quote.HasLicenseFee {
-		quote.LicenseNames = append(quote.LicenseNames, engine.LicenseName)
-	}
+	quote.setRange(b, r.Spread)
 	return quote, nil
+}
+
+// setRange fills in what the job may turn out to cost.
+func (q *Quote) setRange(b *Book, spread *Spread) {
+	if spread == nil {
+		q.LowPence = max((q.Breakdown.Sum() / Micropence(b.HoldFactor)).RoundPence(), b.MinimumChargePence)
+		q.LikelyPence, q.HighPence = q.EstimatedPence, q.HoldPence
+		return
+	}
+	at := func(ratio float64) int64 {
+		return min(max(q.Breakdown.scaled(min(ratio, float64(b.HoldFactor))).RoundPence(), b.MinimumChargePence), q.HoldPence)
+	}
+	q.LowPence, q.LikelyPence, q.HighPence = at(spread.Low), at(spread.Likely), at(spread.High)
+}
+
+// scaled is the price when ratio times the processor time is used. Stored bytes and the start fee do not grow with it.
+func (b Breakdown) scaled(ratio float64) Micropence {
+	return Micropence(math.Round(float64(b.Compute+b.Software)*ratio)) + b.Storage + b.Egress + b.StartFee
 }
 
 // Meter prices what one attempt used, at most MaxTaskPence. It does not contain the start fee, which Capture adds once a job.
@@ -111,7 +151,7 @@ func (b *Book) Meter(u Usage) (Micropence, error) {
 	if err != nil {
 		return 0, err
 	}
-	parts, err := b.breakdown(engine, class, u.CPUMicros, u.OutputBytes)
+	parts, err := b.breakdown(engine, class, u.SoftwarePencePerCoreHour, u.CPUMicros, u.OutputBytes)
 	if err != nil {
 		return 0, fmt.Errorf("meter: %w", err)
 	}
@@ -121,8 +161,8 @@ func (b *Book) Meter(u Usage) (Micropence, error) {
 	return parts.Sum(), nil
 }
 
-// Capture is the charge of a job that has ended, in pence. The job is rounded once, half a penny up, start fee included. A job
-// that used anything costs at least the minimum charge; no job costs more than its hold; one that used nothing, or that the
+// Capture is the charge of a run of a job that has ended, in pence. The run is rounded once, half a penny up, start fee included.
+// A run that used anything costs at least the minimum charge; none costs more than its hold; one that used nothing, or that the
 // fabric itself failed, costs nothing.
 func (b *Book) Capture(a Accrual) (int64, error) {
 	if a.Used < 0 || a.HoldPence < 0 || a.HoldPence > MaxPence {
@@ -138,12 +178,17 @@ func (b *Book) Capture(a Accrual) (int64, error) {
 	if a.Used >= FromPence(a.HoldPence) { // before the sum below, which it keeps small
 		return a.HoldPence, nil
 	}
-	charge := max((a.Used + engine.StartFeePence).RoundPence(), b.MinimumChargePence)
+	due := a.Used
+	if !a.StartFeePaid {
+		due += engine.StartFeePence
+	}
+	charge := max(due.RoundPence(), b.MinimumChargePence)
 	return min(charge, a.HoldPence), nil
 }
 
-// breakdown prices processor time and stored bytes; the start fee is left at zero.
-func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, cpuMicros, outputBytes int64) (Breakdown, error) {
+// breakdown prices processor time and stored bytes; the start fee is left at zero. fee is that of further software, beside the
+// engine's own.
+func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, fee Micropence, cpuMicros, outputBytes int64) (Breakdown, error) {
 	var parts Breakdown
 	for _, part := range []struct {
 		price  Micropence
@@ -152,7 +197,7 @@ func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, cpuMicros, out
 		sum    *Micropence
 	}{
 		{class.PencePerCoreHour, cpuMicros, cpuMicrosPerCoreHour, &parts.Compute},
-		{engine.SoftwarePencePerCoreHour, cpuMicros, cpuMicrosPerCoreHour, &parts.Software},
+		{engine.SoftwarePencePerCoreHour + fee, cpuMicros, cpuMicrosPerCoreHour, &parts.Software},
 		{b.StoragePencePerGBMonth * Micropence(b.StorageRetentionMonths), outputBytes, bytesPerGB, &parts.Storage},
 		{b.EgressPencePerGB, outputBytes, bytesPerGB, &parts.Egress},
 	} {

@@ -81,7 +81,7 @@ func TestTransactionsOverManyAccounts(t *testing.T) {
 			return err
 		}
 		for _, account := range order {
-			if _, err := b.ledger.Settle(ctx, tx, fmt.Sprintf("%s_%d", account, i), 10, midMarch); err != nil {
+			if _, err := b.ledger.Settle(ctx, tx, fmt.Sprintf("%s_%d", account, i), 1, 10, midMarch); err != nil {
 				return err
 			}
 		}

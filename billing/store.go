@@ -52,27 +52,27 @@ func updateAccount(ctx context.Context, tx *sqlx.Tx, a account) error {
 	return wrap(err, "update account %s", a.ID)
 }
 
-// insertHold reports false when the job already has a hold.
+// insertHold reports false when the run already has a hold, or another run of the job an open one.
 func insertHold(ctx context.Context, tx *sqlx.Tx, h hold, now time.Time) (bool, error) {
 	result, err := tx.ExecContext(ctx, `INSERT INTO holds
-		(job_id, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (job_id) DO NOTHING`,
-		h.JobID, h.AccountID, h.WalletPence, h.MonthlyPence, h.MonthlyExpiresAt, h.Status, now)
+		(job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+		h.JobID, h.Run, h.AccountID, h.WalletPence, h.MonthlyPence, h.MonthlyExpiresAt, h.Status, now)
 	return changed(result, wrap(err, "store hold for %s", h.JobID))
 }
 
-// selectHold reads a job's hold. Errors: sql.ErrNoRows.
-func selectHold(ctx context.Context, tx *sqlx.Tx, jobID string) (hold, error) {
+// selectHold reads the hold of a run of a job. Errors: sql.ErrNoRows.
+func selectHold(ctx context.Context, tx *sqlx.Tx, jobID string, run int) (hold, error) {
 	var h hold
-	err := tx.GetContext(ctx, &h, `SELECT job_id, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence
-		FROM holds WHERE job_id = $1`, jobID)
-	return h, wrap(err, "read hold of %s", jobID)
+	err := tx.GetContext(ctx, &h, `SELECT job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence
+		FROM holds WHERE job_id = $1 AND run = $2`, jobID, run)
+	return h, wrap(err, "read hold of run %d of %s", run, jobID)
 }
 
 // updateHold ends an open hold.
 func updateHold(ctx context.Context, tx *sqlx.Tx, h hold, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE holds SET status = $2, captured_pence = $3, settled_at = $4 WHERE job_id = $1`,
-		h.JobID, h.Status, h.CapturedPence, now)
+	_, err := tx.ExecContext(ctx, `UPDATE holds SET status = $3, captured_pence = $4, settled_at = $5 WHERE job_id = $1 AND run = $2`,
+		h.JobID, h.Run, h.Status, h.CapturedPence, now)
 	return wrap(err, "end hold of %s", h.JobID)
 }
 
@@ -87,24 +87,25 @@ func selectCredit(ctx context.Context, tx *sqlx.Tx, uniqueKey string) (CreditReq
 // insertEntries appends a draft's entries, in their order, and the postings of each.
 func insertEntries(ctx context.Context, tx *sqlx.Tx, d *draft, newID func(prefix string) string) error {
 	var ids, types, buckets, jobs, keys, texts, postingIDs, accounts []string
-	var amounts, befores, afters, postingAmounts []int64
+	var runs, amounts, befores, afters, postingAmounts []int64
 	for _, e := range d.entries {
 		id := newID(entryIDPrefix)
 		ids, types, buckets = append(ids, id), append(types, string(e.Type)), append(buckets, string(e.Bucket))
 		amounts, befores, afters = append(amounts, e.AmountPence), append(befores, e.BeforePence), append(afters, e.AfterPence)
 		jobs, keys, texts = append(jobs, e.JobID), append(keys, e.ExternalKey), append(texts, e.Text)
+		runs = append(runs, int64(max(e.Run, 1)))
 		for _, p := range e.postings(d.ID) {
 			postingIDs, accounts, postingAmounts = append(postingIDs, id), append(accounts, p.account), append(postingAmounts, p.amountPence)
 		}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO ledger_entries
-		(id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id, unique_key, description, created_at)
-		SELECT e.id, $1, e.type, e.bucket, e.amount, e.before, e.after, nullif(e.job, ''), nullif(e.key, ''), e.text, $2
-		FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[])
-			WITH ORDINALITY AS e(id, type, bucket, amount, before, after, job, key, text, place)
+		(id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id, run, unique_key, description, created_at)
+		SELECT e.id, $1, e.type, e.bucket, e.amount, e.before, e.after, nullif(e.job, ''), e.run, nullif(e.key, ''), e.text, $2
+		FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::int[], $11::text[], $12::text[])
+			WITH ORDINALITY AS e(id, type, bucket, amount, before, after, job, run, key, text, place)
 		ORDER BY e.place`,
 		d.ID, d.at, pq.Array(ids), pq.Array(types), pq.Array(buckets), pq.Array(amounts), pq.Array(befores), pq.Array(afters),
-		pq.Array(jobs), pq.Array(keys), pq.Array(texts))
+		pq.Array(jobs), pq.Array(runs), pq.Array(keys), pq.Array(texts))
 	if err != nil {
 		return wrap(err, "append ledger entries of %s", d.ID)
 	}
@@ -114,13 +115,13 @@ func insertEntries(ctx context.Context, tx *sqlx.Tx, d *draft, newID func(prefix
 }
 
 // selectEntries reads entries of an account with a sequence number below one, the latest first. A hold's status is that of
-// the job's hold: entries themselves never change.
+// its row in holds: entries themselves never change.
 func selectEntries(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter, below int64, limit int) ([]Entry, error) {
 	entries := []Entry{}
 	err := sqlx.SelectContext(ctx, db, &entries, `SELECT e.seq, e.id, e.type, e.bucket, e.amount_pence, e.balance_before_pence,
 			e.balance_after_pence, e.job_id, e.description, e.created_at,
 			CASE WHEN e.type <> 'hold' OR h.status = 'settled' THEN 'settled' WHEN h.status = 'open' THEN 'pending' ELSE 'voided' END AS status
-		FROM ledger_entries e LEFT JOIN holds h ON h.job_id = e.job_id AND e.type = 'hold'
+		FROM ledger_entries e LEFT JOIN holds h ON h.job_id = e.job_id AND h.run = e.run AND e.type = 'hold'
 		WHERE e.account_id = $1 AND e.seq < $2
 			AND ($3 = '' OR e.type = $3) AND ($4 = '' OR e.job_id = $4)
 			AND ($5::timestamptz IS NULL OR e.created_at >= $5) AND ($6::timestamptz IS NULL OR e.created_at < $6)

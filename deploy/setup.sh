@@ -9,7 +9,8 @@ usage() {
 usage: deploy/setup.sh [--home DIR] [--tests]
 
   --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository)
-  --tests     also what the test suite needs: a C compiler for the race detector
+  --tests     also what the test suite needs: a C compiler for the race detector, and the programs that hold the OpenAPI
+              document against other people's understanding of it, in DIR/contract
 TEXT
 }
 
@@ -85,6 +86,9 @@ missing_packages() {
   fi
   if $tests && ! { has "${CC:-gcc}" && [ -e /usr/include/stdio.h ]; }; then
     printf '%s\n' gcc libc6-dev
+  fi
+  if $tests && ! { has node && has npm; }; then
+    printf '%s\n' nodejs npm
   fi
 }
 
@@ -187,6 +191,28 @@ install_python() {
   echo "$python_digest" >"$environment/stamp"
 }
 
+# --- programs that test the API's contract ---
+
+contract=$home/contract
+contract_digest=$(digest .ci/contract/package-lock.json .ci/contract/requirements.lock)
+
+make_contract() {
+  "$1" -m venv "$contract" &&
+    "$contract/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: -r .ci/contract/requirements.lock &&
+    cp .ci/contract/package.json .ci/contract/package-lock.json "$contract" &&
+    npm ci --prefix "$contract" --no-audit --no-fund
+}
+
+install_contract() {
+  local python
+  stamped "$contract/stamp" "$contract_digest" && return
+  python=$(find_python) || fail "Python 3.11 or newer is missing; install it with: sudo apt-get install python3.11 python3-venv"
+  rm -rf "$contract"
+  say "installing the programs that test the contract into $contract (100 MB, half a minute)"
+  logged contract make_contract "$python"
+  echo "$contract_digest" >"$contract/stamp"
+}
+
 # --- Go modules ---
 
 install_modules() {
@@ -205,3 +231,6 @@ flock 9
 install_packages
 install_python
 install_modules
+if $tests; then
+  install_contract
+fi

@@ -235,7 +235,8 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// InvalidError is a request that an engine refuses. Field is the JSON path below simulationParams, or "sceneFile".
+// InvalidError is a request that an engine refuses. Field is the JSON path below simulationParams, or
+// that of another member that the engine plans from: "sceneFile", "taskCount", "metadata.samples".
 type InvalidError struct {
 	Field   string
 	Message string // says what is allowed

@@ -72,6 +72,17 @@ func (r *Registry) Lookup(name string) (Engine, bool) {
 // IDs returns the canonical ids, sorted.
 func (r *Registry) IDs() []string { return append([]string(nil), r.ids...) }
 
+// Serving returns the canonical ids of the engines that run jobs of the type, sorted.
+func (r *Registry) Serving(jobType string) []string {
+	var ids []string
+	for _, id := range r.ids {
+		if r.byName[Normalize(id)].Spec().Serves(jobType) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Serves reports whether the engine runs jobs of the type.
 func (s Spec) Serves(jobType string) bool {
 	if len(s.JobTypes) == 0 {

@@ -79,6 +79,27 @@ func BenchmarkPick(b *testing.B) {
 	}
 }
 
+// BenchmarkPickWithLicences is the same where, beside the backlog, a hundred accounts' tasks wait for a seat, a hundred of each.
+func BenchmarkPickWithLicences(b *testing.B) {
+	rdb, _, prefix := redistest.New(b)
+	f := newFabric(b, rdb, prefix)
+	f.backlog(b, 10_000)
+	for range 100 {
+		accountID := f.account()
+		f.server(accountID, seating{seats: 1, enforcement: "ENFORCED", enabled: true})
+		f.submitWith(accountID, 100, houdini)
+	}
+	f.db.MustExec(`UPDATE tasks SET status = 'RUNNING' WHERE license_key IS NOT NULL AND ordinal = 0`)
+	f.db.MustExec(`UPDATE tasks SET ready = true`)
+	f.db.MustExec(`VACUUM ANALYZE tasks`)
+	leader := scheduler.NewLeader(f.Scheduler, "")
+	for b.Loop() {
+		if _, err := leader.NextReady(context.Background(), cpuQueue, 12); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkRollUp is what each batch of reports costs beside the reports themselves.
 func BenchmarkRollUp(b *testing.B) {
 	for _, n := range []int{10, 10_000} {

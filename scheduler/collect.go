@@ -245,7 +245,7 @@ func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow,
 		hardware, _, _ := strings.Cut(task.Queue, ".") // see queue.Name
 		var err error
 		price, err = s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: hardware,
-			CPUMicros: event.Usage.CPUMicroseconds, OutputBytes: event.Usage.BytesOut})
+			CPUMicros: event.Usage.CPUMicroseconds, OutputBytes: event.Usage.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
 		if err != nil {
 			err = fmt.Errorf("meter attempt %s: %w", event.Ref, err)
 			if !fault.Is(err, fault.UnsupportedSimulator) { // the price book is to blame for that one

@@ -72,7 +72,11 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 	var orders []queue.WorkOrder
 	moved := 0
 	err = s.change(ctx, picked.jobIDs(), func(c *change) error {
-		tasks, err := queueTasks(ctx, c, picked.taskIDs())
+		granted, err := s.withinSeats(ctx, c, picked)
+		if err != nil {
+			return err
+		}
+		tasks, err := queueTasks(ctx, c, granted.taskIDs())
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/frames"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -19,11 +20,24 @@ type Submission struct {
 	JobName        string
 	RecoveryMode   string // "standard" or "resumable"
 	SceneFile      engines.Object
+	Attachments    []engines.Object
 	Params         json.RawMessage // canonical simulationParams with defaults
 	TaskCount      int
+	Frames         []frames.Range // engines.Request says of these four what they are
+	OutputFormat   string
+	Parameters     map[string]string
+	Metadata       json.RawMessage // as it came; may be empty
 	Request        json.RawMessage // the canonical request, kept with the job
 	IdempotencyKey string          // "" when the caller sent none
 	RequestID      string          // X-Request-Id, for the logs of everything that follows
+}
+
+// work is what the engine plans from.
+func (sub Submission) work(jobID string) engines.Request {
+	return engines.Request{
+		JobID: jobID, JobType: sub.JobType, SceneFile: sub.SceneFile, Attachments: sub.Attachments, Params: sub.Params, TaskCount: sub.TaskCount,
+		Frames: sub.Frames, OutputFormat: sub.OutputFormat, Parameters: sub.Parameters, Metadata: sub.Metadata, Recovery: sub.RecoveryMode,
+	}
 }
 
 // Receipt is the answer to a submission.

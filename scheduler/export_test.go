@@ -21,6 +21,9 @@ func (l *Leader) Dispatch(ctx context.Context) error {
 	return nil
 }
 
+// Fill tops one queue up.
+func (l *Leader) Fill(ctx context.Context, queueName string) error { return l.s.fill(ctx, queueName) }
+
 // Collect applies one batch of what lies in the stream.
 func (l *Leader) Collect(ctx context.Context) error { return l.s.collectOnce(ctx, -1) }
 

@@ -183,8 +183,8 @@ func (f *fabric) count(query string, args ...any) int {
 	return n
 }
 
-// audit is the oracle: the books balance, nothing is held for an ended job, no job has two charges and every ended job's
-// tasks have ended.
+// audit is the oracle: the books balance, nothing is held for an ended job, no run of a job has two charges, what a job says of
+// its money agrees with the ledger and every ended job's tasks have ended.
 func (f *fabric) audit() {
 	f.t.Helper()
 	for _, violation := range f.violations() {
@@ -207,7 +207,12 @@ func (f *fabric) violations() []string {
 		"task open in an ended job":    `SELECT count(*) FROM tasks t JOIN jobs j ON j.id = t.job_id WHERE j.finished_at IS NOT NULL AND t.finished_at IS NULL`,
 		"charge other than the ledger": `SELECT count(*) FROM jobs j WHERE j.charged_pence IS NOT NULL AND j.charged_pence <> -coalesce((SELECT sum(amount_pence) FROM ledger_entries e WHERE e.job_id = j.id AND e.type = 'charge'), 0)`,
 		"charge above the hold":        `SELECT count(*) FROM jobs WHERE charged_pence > held_pence`,
-		"task with two successes":      `SELECT count(*) FROM (SELECT task_id FROM task_attempts WHERE outcome = 'SUCCEEDED' GROUP BY task_id HAVING count(*) > 1) s`,
+		"hold other than the ledger":   `SELECT count(*) FROM jobs j WHERE held_pence - settled_pence <> (SELECT wallet_pence + monthly_pence FROM holds h WHERE h.job_id = j.id AND h.run = j.attempts)`,
+		"earlier charges forgotten":    `SELECT count(*) FROM jobs j WHERE settled_pence <> coalesce((SELECT sum(captured_pence) FROM holds h WHERE h.job_id = j.id AND h.run < j.attempts), 0)`,
+		"use other than the attempts":  `SELECT count(*) FROM jobs j WHERE accrued_micropence - 1000000 * settled_pence <> coalesce((SELECT sum(charged_micropence) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id AND a.run = j.attempts), 0)`,
+		"task with two successes":      `SELECT count(*) FROM (SELECT task_id FROM task_attempts WHERE outcome = 'SUCCEEDED' GROUP BY task_id, run HAVING count(*) > 1) s`,
+		"files of two attempts":        `SELECT count(*) FROM (SELECT task_id FROM artifacts GROUP BY task_id HAVING count(DISTINCT split_part(storage_key, '/', 6)) > 1) s`,
+		"results of a task without":    `SELECT count(*) FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.status <> 'SUCCEEDED' AND (d.summary IS NOT NULL OR d.programs IS NOT NULL)`,
 	} {
 		if n := f.count(query); n > 0 {
 			found = append(found, fmt.Sprintf("%s: %d", what, n))

@@ -57,7 +57,7 @@ func (w *world) claimBy(l *laborer, r *run) {
 	}
 	r.worker = l
 	l.held = append(l.held, r)
-	if stopped, err := w.f.queue.Stopped(w.ctx, r.JobID, r.Ref()); err == nil && stopped {
+	if stopped, err := w.f.queue.Stopped(w.ctx, r.Ref()); err == nil && stopped {
 		w.endAs(r, &queue.Event{Kind: queue.Cancelled})
 	}
 }

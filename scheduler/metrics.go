@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 )
@@ -18,6 +19,7 @@ type Metrics struct {
 	dispatched  *prometheus.CounterVec
 	finished    *prometheus.CounterVec
 	retried     *prometheus.CounterVec
+	retriedJobs *prometheus.CounterVec
 	fenced      prometheus.Counter
 	lostWorkers prometheus.Counter
 	lostTasks   prometheus.Counter
@@ -28,6 +30,8 @@ type Metrics struct {
 	cpuSeconds  *prometheus.CounterVec
 	captures    *prometheus.CounterVec
 	pence       prometheus.Counter
+	overSeats   prometheus.Counter
+	spread      *prometheus.GaugeVec
 }
 
 // NewMetrics registers the scheduler's metrics; reg may be nil.
@@ -45,6 +49,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		dispatched:  counter("tasks_dispatched_total", "Attempts handed to a queue.", "queue"),
 		finished:    counter("attempts_finished_total", "Attempts reported by workers.", "engine", "outcome"),
 		retried:     counter("task_retries_total", "Attempts started again after a failure, by its class.", "queue", "class"),
+		retriedJobs: counter("jobs_retried_total", "Jobs that their owners ran again, by engine and scope.", "engine", "scope"),
 		fenced:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_reports_fenced_total", Help: "Reports dropped because a later attempt runs or the task has ended."}),
 		lostWorkers: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_workers_lost_total", Help: "Workers declared lost."}),
 		lostTasks:   f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total", Help: "Attempts taken back because nobody answered for them."}),
@@ -56,6 +61,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Wall time of engine processes.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 18)}, []string{"engine", "outcome"}),
 		cpuSeconds: counter("engine_cpu_seconds_total", "Processor time of engine processes.", "engine", "outcome"),
 		captures:   counter("ledger_captures_total", "Bills settled, by the job's last status.", "status"),
+		overSeats:  f.NewCounter(prometheus.CounterOpts{Name: "molfabric_license_seats_exceeded_total", Help: "Attempts started beyond the seats of an advisory licence."}),
+		spread:     gauge("expected_cpu_ratio", "Processor time used, as a multiple of what the engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine", "quantile"),
 		pence:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
 	}
 }
@@ -82,6 +89,16 @@ func (m *Metrics) observe(event queue.Event) {
 	m.finished.WithLabelValues(event.Engine, outcome).Inc()
 	m.run.WithLabelValues(event.Engine, outcome).Observe(float64(event.Usage.WallMs) / 1e3)
 	m.cpuSeconds.WithLabelValues(event.Engine, outcome).Add(float64(event.Usage.CPUMicroseconds) / 1e6)
+}
+
+// measured shows how well an engine's expectations are met.
+func (m *Metrics) measured(engineID string, spread *billing.Spread) {
+	if spread == nil {
+		return
+	}
+	m.spread.WithLabelValues(engineID, "0.1").Set(spread.Low)
+	m.spread.WithLabelValues(engineID, "0.5").Set(spread.Likely)
+	m.spread.WithLabelValues(engineID, "0.9").Set(spread.High)
 }
 
 // captured counts a settled bill.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
@@ -56,7 +57,9 @@ func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *jobRow) error 
 		}
 		if decision.StopRest && !owner.Stopping {
 			owner.Stopping = true
-			c.then(func(ctx context.Context) { s.stopJob(ctx, owner.ID) })
+			if err := s.stopInFlight(ctx, c, owner.ID); err != nil {
+				return err
+			}
 		}
 		if decision.Status != owner.Status {
 			if err := s.move(ctx, c, owner, decision.Status); err != nil {
@@ -77,9 +80,6 @@ func (s *Scheduler) move(ctx context.Context, c *change, owner *jobRow, to job.S
 		return &job.IllegalMoveError{From: string(owner.Status), To: string(to)}
 	}
 	owner.Status = to
-	if (to == job.Running || to == job.Completed || to == job.CompletedWithFailures) && !owner.StartedAt.Valid {
-		owner.StartedAt = sql.NullTime{Time: c.now, Valid: true}
-	}
 	reason := ""
 	if to == job.Cancelling || to == job.Cancelled {
 		reason = owner.CancelReason.String
@@ -90,14 +90,32 @@ func (s *Scheduler) move(ctx context.Context, c *change, owner *jobRow, to job.S
 		}
 		reason = owner.StatusReason.String
 	}
-	body, err := json.Marshal(map[string]any{"status": to, "reason": reason, "terminal": to.Terminal()})
+	return tellStatus(ctx, c, owner, reason)
+}
+
+// tellStatus writes a job's new status into its history and its watchers' events.
+func tellStatus(ctx context.Context, c *change, owner *jobRow, reason string) error {
+	body, err := json.Marshal(map[string]any{"status": owner.Status, "reason": reason, "terminal": owner.Status.Terminal()})
 	if err != nil {
 		return fmt.Errorf("encode status event: %w", err)
 	}
-	return recordStatus(ctx, c.tx, owner.ID, to, reason, body, c.now)
+	return recordStatus(ctx, c.tx, owner.ID, owner.Status, reason, body, c.now)
 }
 
-// finish fills in why the job ended and charges it: once, at most the hold, the rest released.
+// begin notes the moment at which the first task of the job's run is heard of.
+func (r *jobRow) begin(now time.Time) {
+	if !r.StartedAt.Valid {
+		r.StartedAt = sql.NullTime{Time: now, Valid: true}
+	}
+}
+
+// runMoney is what the job's current run has used and holds. The amounts of a job are over all of its runs, and those of the
+// runs that have ended are what these were charged, SettledPence.
+func (r *jobRow) runMoney() (used billing.Micropence, holdPence int64) {
+	return billing.Micropence(r.AccruedMicropence) - billing.FromPence(r.SettledPence), r.HeldPence - r.SettledPence
+}
+
+// finish fills in why the job ended and charges its run: once, at most the run's hold, the rest released.
 func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error {
 	owner.FinishedAt = sql.NullTime{Time: c.now, Valid: true}
 	failed, err := readFailures(ctx, c.tx, owner.ID)
@@ -105,19 +123,20 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error 
 		return err
 	}
 	owner.explain(failed)
-	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: billing.Micropence(owner.AccruedMicropence),
-		HoldPence: owner.HeldPence, SystemFailure: owner.Status == job.Failed && owner.FailureClass.String == string(engines.System)})
+	used, holdPence := owner.runMoney()
+	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: used, HoldPence: holdPence,
+		StartFeePaid: owner.SettledPence > 0, SystemFailure: owner.Status == job.Failed && owner.FailureClass.String == string(engines.System)})
 	if err != nil {
 		return err
 	}
-	captured, err := s.Ledger.Settle(ctx, c.tx, owner.ID, charge, c.now)
+	captured, err := s.Ledger.Settle(ctx, c.tx, owner.ID, owner.Run, charge, c.now)
 	if err != nil {
 		return err
 	}
-	owner.ChargedPence = sql.NullInt64{Int64: captured, Valid: true}
+	owner.ChargedPence = sql.NullInt64{Int64: owner.SettledPence + captured, Valid: true}
 	c.then(func(context.Context) {
 		s.Metrics.captured(owner.Status, captured)
-		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "status", owner.Status, "charged_pence", captured, "held_pence", owner.HeldPence)
+		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "run", owner.Run, "status", owner.Status, "charged_pence", captured, "held_pence", holdPence)
 	})
 	return nil
 }
@@ -135,7 +154,7 @@ func (r *jobRow) explain(failed []failedTask) {
 		first := failed[0]
 		r.StatusReason = text(first.Message)
 		r.ErrorCode, r.ErrorMessage, r.FailureClass = text(first.Code), text(first.Message), text(string(first.Class))
-		r.ErrorRetryable = first.Class != engines.UserInput
+		r.ErrorRetryable = first.Retryable
 	case r.Status == job.Failed:
 		r.StatusReason = text("no task of the job succeeded")
 	}

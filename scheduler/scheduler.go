@@ -42,11 +42,12 @@ type Deps struct {
 	Now     func() time.Time
 }
 
-// Scheduler is safe for concurrent use. Submit, Estimate and Cancel work on every instance; Run leads when elected.
+// Scheduler is safe for concurrent use. Submit, Estimate, Cancel and Retry work on every instance; Run leads when elected.
 type Scheduler struct {
 	Deps
-	wake  chan struct{}
-	slots fleet
+	wake    chan struct{}
+	slots   fleet
+	history history
 }
 
 // fleet is how many attempts the living workers of each queue can run at once, as the watch last saw it.
@@ -64,7 +65,7 @@ func New(deps Deps) *Scheduler {
 	if deps.Metrics == nil {
 		deps.Metrics = NewMetrics(nil)
 	}
-	return &Scheduler{Deps: deps, wake: make(chan struct{}, 1)}
+	return &Scheduler{Deps: deps, wake: make(chan struct{}, 1), history: history{spreads: map[string]knownSpread{}}}
 }
 
 // Run takes part in the election and, while it leads, dispatches, collects and watches. It returns when the context ends and

@@ -44,11 +44,19 @@ func (s *Scheduler) Cancel(ctx context.Context, accountID, jobID, reason string)
 	return Cancellation{Status: owner.Status, Already: already}, nil
 }
 
-// stopJob tells the workers to stop a job. It is only the first time of telling: pursueStops repeats it.
-func (s *Scheduler) stopJob(ctx context.Context, jobID string) {
-	if err := s.Queue.StopJob(ctx, jobID); err != nil {
-		s.Log.Warn("stop order not sent yet", "job", jobID, "error", err)
+// stopInFlight tells the workers, after the commit, to stop what they do for a job. It is only the first time of telling:
+// pursueStops repeats it.
+func (s *Scheduler) stopInFlight(ctx context.Context, c *change, jobID string) error {
+	refs, err := refsInFlight(ctx, c.tx, jobID)
+	if err != nil {
+		return err
 	}
+	c.then(func(ctx context.Context) {
+		if err := s.Queue.StopAttempts(ctx, refs...); err != nil {
+			s.Log.Warn("stop orders not sent yet", "job", jobID, "error", err)
+		}
+	})
+	return nil
 }
 
 // pursueStops repeats the stop orders of jobs that are being stopped, which Redis may have lost, and ends their tasks that
@@ -58,18 +66,18 @@ func (s *Scheduler) pursueStops(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	told := map[string]bool{}
-	for _, task := range tasks {
-		if !told[task.JobID] {
-			told[task.JobID] = true
-			if err := s.Queue.StopJob(ctx, task.JobID); err != nil {
-				return err
-			}
-		}
+	refs := make([]queue.Ref, len(tasks))
+	for i, task := range tasks {
+		refs[i] = queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
+	}
+	if err := s.Queue.StopAttempts(ctx, refs...); err != nil {
+		return err
+	}
+	for i, task := range tasks {
 		if task.Status != job.TaskQueued {
 			continue
 		}
-		removed, err := s.Queue.Remove(task.Queue, queue.Ref{TaskID: task.ID, Attempt: task.Attempt})
+		removed, err := s.Queue.Remove(task.Queue, refs[i])
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func TestCancel(t *testing.T) {
 	if answer, err := f.Cancel(ctx, accountID, running, ""); err != nil || answer.Status != job.Cancelling {
 		t.Fatalf("cancel of a running job: %+v, %v", answer, err)
 	}
-	if stopped, err := f.queue.Stopped(ctx, running, order.Ref()); err != nil || !stopped {
+	if stopped, err := f.queue.Stopped(ctx, order.Ref()); err != nil || !stopped {
 		t.Errorf("the worker is not told to stop: %v, %v", stopped, err)
 	}
 	worker.finish(order, queue.Event{Kind: queue.Cancelled, Usage: queue.Usage{CPUMicroseconds: 3600_000_000}})
@@ -81,7 +81,7 @@ func TestSiblingsOfAFailedEssentialTaskAreStopped(t *testing.T) {
 	f.eventually("both run", func() bool { return f.count(`SELECT count(*) FROM tasks WHERE status = 'RUNNING'`) == 2 })
 	worker.finish(essential, *failure(engines.License))
 	f.eventually("the sibling is told to stop", func() bool {
-		stopped, err := f.queue.Stopped(context.Background(), receipt.JobID, sibling.Ref())
+		stopped, err := f.queue.Stopped(context.Background(), sibling.Ref())
 		return err == nil && stopped
 	})
 	worker.finish(sibling, queue.Event{Kind: queue.Cancelled, Usage: queue.Usage{CPUMicroseconds: 3600_000_000}})

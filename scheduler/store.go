@@ -27,7 +27,10 @@ type jobRow struct {
 	StageIndex        int            `db:"stage_index"`
 	StageCount        int            `db:"stage_count"`
 	TaskCount         int            `db:"task_count"`
+	Run               int            `db:"attempts"`
+	EstimatedPence    int64          `db:"estimated_pence"`
 	HeldPence         int64          `db:"held_pence"`
+	SettledPence      int64          `db:"settled_pence"` // see runMoney
 	AccruedMicropence int64          `db:"accrued_micropence"`
 	ChargedPence      sql.NullInt64  `db:"charged_pence"`
 	ErrorCode         sql.NullString `db:"error_code"`
@@ -38,12 +41,14 @@ type jobRow struct {
 	CancelRequestedAt sql.NullTime   `db:"cancel_requested_at"`
 	CancelReason      sql.NullString `db:"cancel_reason"`
 	RequestID         string         `db:"request_id"`
+	SoftwareFee       int64          `db:"software_micropence_per_core_hour"`
 	StartedAt         sql.NullTime   `db:"started_at"`
 	FinishedAt        sql.NullTime   `db:"finished_at"`
 }
 
-const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, task_count, held_pence, accrued_micropence,
-	charged_pence, error_code, error_message, failure_class, error_retryable, stopping, cancel_requested_at, cancel_reason, request_id, started_at, finished_at`
+const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, task_count, attempts, estimated_pence, held_pence,
+	settled_pence, accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, stopping, cancel_requested_at, cancel_reason, request_id, started_at, finished_at,
+	software_micropence_per_core_hour`
 
 // taskRow is a task as the scheduler handles it. Shard is filled by queueTasks alone.
 type taskRow struct {

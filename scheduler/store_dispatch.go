@@ -25,9 +25,13 @@ func countInFlight(ctx context.Context, db *sqlx.DB, queueName string) (int, err
 
 // candidate is a task that may be dispatched next.
 type candidate struct {
-	TaskID string `db:"id"`
-	JobID  string `db:"job_id"`
+	TaskID    string         `db:"id"`
+	JobID     string         `db:"job_id"`
+	AccountID string         `db:"account_id"`
+	Key       sql.NullString `db:"license_key"` // of the account's own licence that the task needs a seat of
 }
+
+func (c candidate) license() licenseRef { return licenseRef{AccountID: c.AccountID, Key: c.Key.String} }
 
 type candidates []candidate
 
@@ -48,30 +52,48 @@ func (c candidates) jobIDs() []string {
 	return slices.Compact(out)
 }
 
-// nextReadyQuery takes a queue, a moment and a limit.
+// nextReadyQuery takes a queue, a moment and a limit. Tasks that need a seat of a licence wait apart from all others, and of
+// each licence no more of them are looked at than there are free seats: those that wait for one cost nothing and stand in
+// nobody's way.
 const nextReadyQuery = `
 WITH RECURSIVE waiting AS (
-	(SELECT account_id FROM tasks WHERE queue = $1 AND status = 'PENDING' AND ready ORDER BY account_id LIMIT 1)
+	(SELECT account_id FROM tasks WHERE queue = $1 AND status = 'PENDING' AND ready AND license_key IS NULL ORDER BY account_id LIMIT 1)
 	UNION ALL
-	SELECT (SELECT t.account_id FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.account_id > w.account_id
-		ORDER BY t.account_id LIMIT 1)
+	SELECT (SELECT t.account_id FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NULL
+		AND t.account_id > w.account_id ORDER BY t.account_id LIMIT 1)
 	FROM waiting w WHERE w.account_id IS NOT NULL
+), licensed AS (
+	(SELECT account_id, license_key FROM tasks WHERE queue = $1 AND status = 'PENDING' AND ready AND license_key IS NOT NULL
+		ORDER BY account_id, license_key LIMIT 1)
+	UNION ALL
+	SELECT n.account_id, n.license_key FROM licensed l CROSS JOIN LATERAL (
+		SELECT t.account_id, t.license_key FROM tasks t
+		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NOT NULL
+			AND (t.account_id, t.license_key) > (l.account_id, l.license_key)
+		ORDER BY t.account_id, t.license_key LIMIT 1
+	) n
 ), in_flight AS (
 	SELECT account_id, count(*) AS n FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING') GROUP BY account_id
-), offered AS (
-	SELECT c.id, c.job_id, c.priority,
-		coalesce(f.n, 0) + row_number() OVER (PARTITION BY w.account_id ORDER BY c.priority DESC, c.id) AS turn
-	FROM waiting w
-	CROSS JOIN LATERAL (
-		SELECT t.id, t.job_id, t.priority FROM tasks t
-		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.account_id = w.account_id
+), startable AS (
+	SELECT c.* FROM waiting w CROSS JOIN LATERAL (
+		SELECT t.id, t.job_id, t.account_id, t.license_key, t.priority FROM tasks t
+		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NULL AND t.account_id = w.account_id
 			AND (t.not_before IS NULL OR t.not_before <= $2)
 		ORDER BY t.priority DESC, t.id LIMIT $3
 	) c
-	LEFT JOIN in_flight f ON f.account_id = w.account_id
 	WHERE w.account_id IS NOT NULL
+	UNION ALL
+	SELECT c.* FROM licensed l CROSS JOIN LATERAL license_use(l.account_id, l.license_key) u CROSS JOIN LATERAL (
+		SELECT t.id, t.job_id, t.account_id, t.license_key, t.priority FROM tasks t
+		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key = l.license_key AND t.account_id = l.account_id
+			AND (t.not_before IS NULL OR t.not_before <= $2)
+		ORDER BY t.priority DESC, t.id LIMIT least($3, u.free)
+	) c
+), offered AS (
+	SELECT s.*, coalesce(f.n, 0) + row_number() OVER (PARTITION BY s.account_id ORDER BY s.priority DESC, s.id) AS turn
+	FROM startable s LEFT JOIN in_flight f ON f.account_id = s.account_id
 )
-SELECT id, job_id FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
+SELECT id, job_id, account_id, license_key FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
 
 // nextReady picks the tasks to dispatch next: the higher plan priority first, then accounts in turn, where what an account
 // already has in flight counts as turns it has had. It reads at most limit tasks of each account that waits, whatever the

@@ -32,7 +32,7 @@ func readSnapshot(ctx context.Context, tx *sqlx.Tx, owner *jobRow) (job.Snapshot
 	if err != nil {
 		return job.Snapshot{}, fmt.Errorf("read states of tasks: %w", err)
 	}
-	s := job.Snapshot{Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount}
+	s := job.Snapshot{Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount, Started: owner.StartedAt.Valid}
 	for _, r := range rows {
 		s.All.Add(r.Status, 1)
 		if r.StageIndex == owner.StageIndex {
@@ -70,21 +70,26 @@ func cancelPending(ctx context.Context, c *change, jobID string) error {
 	return nil
 }
 
-// failedTask is why a task failed for good. Count is the number of failed tasks of the job.
+// failedTask is why a task failed for good. Count is the number of failed tasks of the job; Retryable says that some of them may
+// succeed in a retry, and that none without which it cannot succeed is the user's to correct.
 type failedTask struct {
-	Class   engines.FailureClass `db:"failure_class"`
-	Code    string               `db:"error_code"`
-	Message string               `db:"error_message"`
-	Count   int                  `db:"count"`
+	Class     engines.FailureClass `db:"failure_class"`
+	Code      string               `db:"error_code"`
+	Message   string               `db:"error_message"`
+	Count     int                  `db:"count"`
+	Retryable bool                 `db:"retryable"`
 }
 
-// readFailures returns the failure of a job that tells most, at most one: an essential task's first, then the earliest.
+// readFailures returns the failure of a job that tells most, at most one: an essential task's first, then the latest run's, then
+// the earliest of the plan.
 func readFailures(ctx context.Context, tx *sqlx.Tx, jobID string) ([]failedTask, error) {
 	var rows []failedTask
 	err := tx.SelectContext(ctx, &rows, `SELECT coalesce(d.failure_class, 'SYSTEM') AS failure_class, coalesce(d.error_code, '') AS error_code,
-			coalesce(d.error_message, '') AS error_message, count(*) OVER () AS count
+			coalesce(d.error_message, '') AS error_message, count(*) OVER () AS count,
+			bool_or(d.failure_class IS DISTINCT FROM 'USER_INPUT') OVER ()
+				AND NOT bool_or(t.essential AND d.failure_class IS NOT DISTINCT FROM 'USER_INPUT') OVER () AS retryable
 		FROM tasks t JOIN task_details d ON d.task_id = t.id
-		WHERE t.job_id = $1 AND t.status = 'FAILED' ORDER BY t.essential DESC, t.ordinal LIMIT 1`, jobID)
+		WHERE t.job_id = $1 AND t.status = 'FAILED' ORDER BY t.essential DESC, t.run DESC, t.ordinal LIMIT 1`, jobID)
 	if err != nil {
 		return nil, fmt.Errorf("read failures: %w", err)
 	}

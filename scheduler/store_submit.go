@@ -19,17 +19,20 @@ type taskColumns struct {
 	Essential, Ready        []bool
 	Weight                  []float64
 	JobID, AccountID, Queue string
+	LicenseKey              string // "" for none
 	Status                  job.TaskStatus
 	Priority                int
 }
 
-func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.Shard, receipt Receipt, priority int) error {
+func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.Shard, named software, receipt Receipt, priority int) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, recovery_mode, priority,
-			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at)
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$16)`,
+			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
+			software, software_micropence_per_core_hour, license_key)
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$16,nullif($17, ''),$18,nullif($19, ''))`,
 		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey, []byte(sub.Request),
 		sub.RecoveryMode, priority, job.Submitted, plan[len(plan)-1].StageIndex+1, len(plan),
-		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt)
+		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt,
+		named.Name, int64(named.pencePerCoreHour()), named.LicenseKey)
 	if err != nil {
 		return fmt.Errorf("insert job: %w", err)
 	}
@@ -40,7 +43,7 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 	if err := recordStatus(ctx, tx, receipt.JobID, job.Submitted, "", body, receipt.CreatedAt); err != nil {
 		return err
 	}
-	rows, err := taskRows(sub, plan, receipt.JobID, priority)
+	rows, err := taskRows(sub, plan, named, receipt.JobID, priority)
 	if err != nil {
 		return err
 	}
@@ -48,11 +51,11 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 }
 
 func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO tasks (id, ordinal, stage, stage_index, name, essential, weight, ready, job_id, account_id, queue, status, priority)
-		SELECT *, $9, $10, $11, $12, $13::int
+	_, err := tx.ExecContext(ctx, `INSERT INTO tasks (id, ordinal, stage, stage_index, name, essential, weight, ready, job_id, account_id, queue, status, priority, license_key)
+		SELECT *, $9, $10, $11, $12, $13::int, nullif($14, '')
 		FROM unnest($1::text[], $2::int[], $3::text[], $4::int[], $5::text[], $6::bool[], $7::real[], $8::bool[])`,
 		pq.Array(r.ID), pq.Array(r.Ordinal), pq.Array(r.Stage), pq.Array(r.StageIndex), pq.Array(r.Name), pq.Array(r.Essential),
-		pq.Array(r.Weight), pq.Array(r.Ready), r.JobID, r.AccountID, r.Queue, r.Status, r.Priority)
+		pq.Array(r.Weight), pq.Array(r.Ready), r.JobID, r.AccountID, r.Queue, r.Status, r.Priority, r.LicenseKey)
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
 	}

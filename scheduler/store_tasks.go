@@ -41,6 +41,7 @@ func startTask(ctx context.Context, c *change, task taskRow, workerID string) er
 	if err := checkMove(task, job.TaskRunning); err != nil {
 		return err
 	}
+	c.jobs[task.JobID].begin(c.now)
 	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'RUNNING', worker_id = $2, started_at = $3 WHERE id = $1`, task.ID, workerID, c.now)
 	if err != nil {
 		return fmt.Errorf("start task %s: %w", task.ID, err)
@@ -48,10 +49,13 @@ func startTask(ctx context.Context, c *change, task taskRow, workerID string) er
 	return addTaskEvent(ctx, c, task, job.TaskRunning, nil)
 }
 
-// endTask ends a task for good. failure says why a task failed; it is nil for every other end.
+// endTask ends a task, until a retry of its job perhaps. failure says why a task failed; it is nil for every other end.
 func endTask(ctx context.Context, c *change, task taskRow, to job.TaskStatus, failure *engines.Failure) error {
 	if err := checkMove(task, to); err != nil {
 		return err
+	}
+	if to != job.TaskCancelled {
+		c.jobs[task.JobID].begin(c.now)
 	}
 	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = $2, finished_at = $3, progress = CASE WHEN $2 = 'SUCCEEDED' THEN 1 ELSE progress END
 		WHERE id = $1`, task.ID, to, c.now)
@@ -127,10 +131,10 @@ func jsonOrNull(value any, empty bool) ([]byte, error) {
 func insertAttempt(ctx context.Context, c *change, task taskRow, event queue.Event, outcome string, price billing.Micropence) error {
 	u := event.Usage
 	_, err := c.tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, wall_ms, peak_memory_bytes, bytes_in, bytes_out,
-			charged_micropence, started_at, finished_at)
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)`,
+			charged_micropence, started_at, finished_at, run)
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)`,
 		task.ID, task.Attempt, event.WorkerID, outcome, u.CPUMicroseconds, u.WallMs, u.PeakMemoryBytes, u.BytesIn, u.BytesOut, int64(price),
-		sql.NullTime{Time: u.StartedAt, Valid: !u.StartedAt.IsZero()}, c.now)
+		sql.NullTime{Time: u.StartedAt, Valid: !u.StartedAt.IsZero()}, c.now, c.jobs[task.JobID].Run)
 	if err != nil {
 		return fmt.Errorf("record attempt %d of %s: %w", task.Attempt, task.ID, err)
 	}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -33,6 +34,15 @@ func tasksToStop(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
 	return rows, nil
 }
 
+// refsInFlight returns the attempts of a job that are in a queue or with a worker.
+func refsInFlight(ctx context.Context, tx *sqlx.Tx, jobID string) ([]queue.Ref, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT id, attempt FROM tasks WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING') ORDER BY id`, jobID)
+	if err != nil {
+		return nil, fmt.Errorf("read what is in flight for %s: %w", jobID, err)
+	}
+	return scanRefs(rows)
+}
+
 // staleRefs returns those of the attempts that are not their task's current one any more.
 func staleRefs(ctx context.Context, db *sqlx.DB, refs []queue.Ref) ([]queue.Ref, error) {
 	if len(refs) == 0 {
@@ -48,16 +58,21 @@ func staleRefs(ctx context.Context, db *sqlx.DB, refs []queue.Ref) ([]queue.Ref,
 	if err != nil {
 		return nil, fmt.Errorf("look for stale attempts: %w", err)
 	}
+	return scanRefs(rows)
+}
+
+// scanRefs reads rows of a task's id and an attempt, and closes them.
+func scanRefs(rows *sql.Rows) ([]queue.Ref, error) {
 	defer rows.Close()
-	var stale []queue.Ref
+	var refs []queue.Ref
 	for rows.Next() {
 		var r queue.Ref
 		if err := rows.Scan(&r.TaskID, &r.Attempt); err != nil {
-			return nil, fmt.Errorf("look for stale attempts: %w", err)
+			return nil, fmt.Errorf("read attempts: %w", err)
 		}
-		stale = append(stale, r)
+		refs = append(refs, r)
 	}
-	return stale, rows.Err()
+	return refs, rows.Err()
 }
 
 // storeProgress stores the progress of running attempts and adds one progress event to each of their jobs. Progress decides

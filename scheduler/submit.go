@@ -27,14 +27,18 @@ const submitOperation = "jobs.submit"
 // the same key with another request; fault.IdempotencyInProgress while the first call with the key is still running.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error) {
 	jobID := id.New("job_")
-	plan, err := sub.Engine.Plan(engines.Request{JobID: jobID, SceneFile: sub.SceneFile, Params: sub.Params, TaskCount: sub.TaskCount})
+	plan, err := sub.Engine.Plan(sub.work(jobID))
 	if err != nil {
 		return Receipt{}, err
 	}
 	if err := checkPlan(plan); err != nil {
 		return Receipt{}, fmt.Errorf("plan of %s: %w", sub.Engine.Spec().ID, err)
 	}
-	quote, err := s.quote(sub.Engine, plan)
+	named, err := s.softwareOf(ctx, sub.AccountID, sub.Metadata)
+	if err != nil {
+		return Receipt{}, err
+	}
+	quote, err := s.quote(sub.Engine, plan, named, nil)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -55,10 +59,10 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 				return err
 			}
 		}
-		if err := s.Ledger.Hold(ctx, tx, sub.AccountID, jobID, quote.HoldPence, now); err != nil {
+		if err := s.Ledger.Hold(ctx, tx, sub.AccountID, jobID, 1, quote.HoldPence, now); err != nil {
 			return err
 		}
-		return insertJob(ctx, tx, sub, plan, receipt, terms.QueuePriority)
+		return insertJob(ctx, tx, sub, plan, named, receipt, terms.QueuePriority)
 	})
 	if err != nil {
 		return Receipt{}, err
@@ -71,19 +75,29 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 	return receipt, nil
 }
 
-// Estimate prices a request without submitting it. The engine's *engines.InvalidError is returned as it is.
-func (s *Scheduler) Estimate(engine engines.Engine, req engines.Request) (Estimation, error) {
+// Estimate prices a request of an account without submitting it; accountID is "" for a visitor, who has no licence servers. The
+// engine's *engines.InvalidError is returned as it is.
+func (s *Scheduler) Estimate(ctx context.Context, accountID string, engine engines.Engine, req engines.Request) (Estimation, error) {
 	plan, err := engine.Plan(req)
 	if err != nil {
 		return Estimation{}, err
 	}
-	quote, err := s.quote(engine, plan)
+	named, err := s.softwareOf(ctx, accountID, req.Metadata)
+	if err != nil {
+		return Estimation{}, err
+	}
+	spread, err := s.spread(ctx, engine.Spec())
+	if err != nil {
+		return Estimation{}, err
+	}
+	quote, err := s.quote(engine, plan, named, spread)
 	return Estimation{Quote: quote, Tasks: len(plan)}, err
 }
 
-func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard) (billing.Quote, error) {
+// quote prices a plan. Neither the estimate nor the hold depends on spread, only the range does.
+func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named software, spread *billing.Spread) (billing.Quote, error) {
 	spec := engine.Spec()
-	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware}
+	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spread}
 	for _, shard := range plan {
 		request.ExpectedCPUSeconds += shard.ExpectedCPUSeconds
 	}
@@ -143,7 +157,7 @@ func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, no
 }
 
 // taskRows lays a plan out as columns for one bulk insert.
-func taskRows(sub Submission, plan []engines.Shard, jobID string, priority int) (taskColumns, error) {
+func taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) (taskColumns, error) {
 	spec := sub.Engine.Spec()
 	rows := taskColumns{}
 	for i, shard := range plan {
@@ -161,7 +175,7 @@ func taskRows(sub Submission, plan []engines.Shard, jobID string, priority int) 
 		rows.Ready = append(rows.Ready, shard.StageIndex == 0)
 		rows.Shard = append(rows.Shard, string(body))
 	}
-	rows.JobID, rows.AccountID, rows.Priority = jobID, sub.AccountID, priority
+	rows.JobID, rows.AccountID, rows.Priority, rows.LicenseKey = jobID, sub.AccountID, priority, named.LicenseKey
 	rows.Queue, rows.Status = queue.Name(spec.Hardware, spec.ID), job.TaskPending
 	return rows, nil
 }

@@ -1,6 +1,8 @@
 package scheduler_test
 
 import (
+	"slices"
+
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
@@ -27,6 +29,7 @@ func (w *world) verdict() {
 
 // attemptRow is an attempt that was settled.
 type attemptRow struct {
+	Run     int    `db:"run"`
 	TaskID  string `db:"task_id"`
 	Attempt int    `db:"attempt"`
 	Outcome string `db:"outcome"`
@@ -38,6 +41,7 @@ type taskOutcome struct {
 	ID      string         `db:"id"`
 	Status  job.TaskStatus `db:"status"`
 	Attempt int            `db:"attempt"`
+	Run     int            `db:"run"`
 	Files   int            `db:"files"` // of the attempt that counts
 	Others  int            `db:"others"`
 }
@@ -45,33 +49,42 @@ type taskOutcome struct {
 // verdictOn checks one job and returns its charge.
 func (w *world) verdictOn(j *submitted) int64 {
 	var settled []attemptRow
-	w.must(w.f.db.Select(&settled, `SELECT a.task_id, a.attempt, a.outcome, a.charged_micropence FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+	w.must(w.f.db.Select(&settled, `SELECT a.run, a.task_id, a.attempt, a.outcome, a.charged_micropence FROM task_attempts a JOIN tasks t ON t.id = a.task_id
 		WHERE t.job_id = $1 ORDER BY a.task_id, a.attempt`, j.id))
-	used := billing.Micropence(0)
+	used := map[int]billing.Micropence{} // by run
 	byTask := map[string][]attemptRow{}
 	for _, a := range settled {
 		want := w.price(j, a)
 		if billing.Micropence(a.Price) != want {
 			w.t.Errorf("attempt %s.%d, %s: priced at %d micropence, want %d", a.TaskID, a.Attempt, a.Outcome, a.Price, want)
 		}
-		used += want
+		used[a.Run] += want
 		byTask[a.TaskID] = append(byTask[a.TaskID], a)
 	}
 	got := w.f.bill(j.id)
-	system := got.Status == job.Failed && got.Class != nil && *got.Class == string(engines.System)
-	want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used, HoldPence: got.Held, SystemFailure: system})
-	w.must(err)
-	if got.Charged == nil || *got.Charged != want {
-		w.t.Errorf("job %s, %s: charged %v, want %d", j.id, got.Status, got.Charged, want)
+	total := int64(0)
+	for i, last := range append(slices.Clone(j.ended), lastRun{bill: got}) {
+		var hold struct{ Held, Captured int64 }
+		w.must(w.f.db.Get(&hold, `SELECT wallet_pence + monthly_pence AS held, captured_pence AS captured FROM holds WHERE job_id = $1 AND run = $2`, j.id, i+1))
+		system := last.Status == job.Failed && last.Class != nil && *last.Class == string(engines.System)
+		want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used[i+1], HoldPence: hold.Held, StartFeePaid: total > 0, SystemFailure: system})
+		w.must(err)
+		total += want
+		if last.Charged == nil || hold.Captured != want || *last.Charged != total || last.Held-hold.Held != total-want {
+			w.t.Errorf("job %s, run %d, %s: charged %d of %d pence and %+v in all, want %d and %d", j.id, i+1, last.Status, hold.Captured, hold.Held, last.bill, want, total)
+		}
+	}
+	if n := w.f.count(`SELECT count(*) FROM holds WHERE job_id = $1`, j.id); n != len(j.ended)+1 {
+		w.t.Errorf("job %s: %d holds for %d runs", j.id, n, len(j.ended)+1)
 	}
 	w.verdictOnStatus(j, got.Status, byTask)
-	return want
+	return total
 }
 
 // verdictOnStatus checks that a job's state follows from its tasks', theirs from the attempts, and that it moved legally.
 func (w *world) verdictOnStatus(j *submitted, status job.Status, settled map[string][]attemptRow) {
 	var tasks []taskOutcome
-	w.must(w.f.db.Select(&tasks, `SELECT t.id, t.status, t.attempt,
+	w.must(w.f.db.Select(&tasks, `SELECT t.id, t.status, t.attempt, t.run,
 			count(a.id) FILTER (WHERE a.storage_key LIKE '%/' || t.id || '/' || t.attempt || '/%') AS files,
 			count(a.id) FILTER (WHERE a.storage_key NOT LIKE '%/' || t.id || '/' || t.attempt || '/%') AS others
 		FROM tasks t LEFT JOIN artifacts a ON a.task_id = t.id WHERE t.job_id = $1 GROUP BY t.id ORDER BY t.id`, j.id))
@@ -95,39 +108,49 @@ func (w *world) verdictOnStatus(j *submitted, status job.Status, settled map[str
 	}
 	var history []job.Status
 	w.must(w.f.db.Select(&history, `SELECT status FROM job_status_history WHERE job_id = $1 ORDER BY seq`, j.id))
+	retries := 0
 	for i := 1; i < len(history); i++ {
-		if !history[i-1].CanMove(history[i]) {
+		if retried := history[i-1].CanRetry(history[i]); retried {
+			retries++
+		} else if !history[i-1].CanMove(history[i]) {
 			w.t.Errorf("job moved %v", history)
 		}
+	}
+	if retries != len(j.ended) {
+		w.t.Errorf("job was retried %d times, its history is %v", len(j.ended), history)
 	}
 	if history[len(history)-1] != status {
 		w.t.Errorf("job is %s, its history %v", status, history)
 	}
 }
 
-// verdictOnTask checks that every attempt but the last, which may never have started, was settled, and that exactly the
-// current attempt of a task that succeeded is its success.
+// verdictOnTask checks that every attempt was settled but the last of each run, which may never have started, and that exactly
+// the current attempt of a task that succeeded is its success.
 func (w *world) verdictOnTask(task taskOutcome, settled []attemptRow) {
-	counted := 0
-	for i, a := range settled {
-		if a.Attempt != i+1 || a.Attempt > task.Attempt {
-			w.t.Errorf("task %s in attempt %d has settled attempts %+v", task.ID, task.Attempt, settled)
+	counted, before := 0, attemptRow{Run: 1}
+	for _, a := range settled {
+		unsettled := a.Attempt - before.Attempt - 1
+		if unsettled < 0 || unsettled > a.Run-before.Run || a.Attempt > task.Attempt || a.Run > task.Run {
+			w.t.Errorf("task %s in attempt %d, run %d has settled attempts %+v", task.ID, task.Attempt, task.Run, settled)
 		}
-		if a.Outcome == "SUCCEEDED" {
+		if before.Outcome == "SUCCEEDED" && before.Run == a.Run {
+			w.t.Errorf("task %s was started again in run %d, in which it had succeeded: %+v", task.ID, a.Run, settled)
+		}
+		if before = a; a.Outcome == "SUCCEEDED" && a.Run == task.Run {
 			counted++
 			if a.Attempt != task.Attempt {
 				w.t.Errorf("task %s in attempt %d counts the success of attempt %d", task.ID, task.Attempt, a.Attempt)
 			}
 		}
 	}
-	if len(settled) < task.Attempt-1 {
+	if task.Attempt-before.Attempt > 1+task.Run-before.Run {
 		w.t.Errorf("task %s in attempt %d has only the settled attempts %+v", task.ID, task.Attempt, settled)
 	}
 	succeeded := task.Status == job.TaskSucceeded
 	if succeeded != (counted == 1) || succeeded != (task.Files == 1) || task.Others != 0 {
 		w.t.Errorf("task %s is %s with %d successes, %d files and %d foreign ones", task.ID, task.Status, counted, task.Files, task.Others)
 	}
-	if task.Attempt > 1+job.MaxRetries+job.MaxInterruptions {
+	if task.Attempt > task.Run*(1+job.MaxRetries+job.MaxInterruptions) {
 		w.t.Errorf("task %s was started %d times", task.ID, task.Attempt)
 	}
 }
@@ -151,14 +174,15 @@ func (w *world) price(j *submitted, a attemptRow) billing.Micropence {
 	case a.Outcome == "FAILED" && said.Kind == queue.Failed:
 		bill = said.Failure.Class == engines.UserInput || said.Failure.Class == engines.Timeout
 	case a.Outcome == "CANCELLED" && said.Kind == queue.Cancelled:
-		bill = j.cancelled
+		bill = j.cancelledIn(a.Run)
 	default:
 		w.t.Errorf("attempt %s.%d was settled as %s, its worker said %s", a.TaskID, a.Attempt, a.Outcome, said.Kind)
 	}
 	if !bill {
 		return 0
 	}
-	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: "cpu", CPUMicros: r.end.Usage.CPUMicroseconds, OutputBytes: r.end.Usage.BytesOut})
+	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: "cpu", CPUMicros: r.end.Usage.CPUMicroseconds, OutputBytes: r.end.Usage.BytesOut,
+		SoftwarePencePerCoreHour: j.fee})
 	w.must(err)
 	return price
 }

@@ -136,7 +136,7 @@ func (s *Scheduler) account(ctx context.Context, w *watch, task taskRow) error {
 		return nil
 	}
 	s.wakeUp()
-	return s.Queue.StopAttempt(ctx, ref)
+	return s.Queue.StopAttempts(ctx, ref)
 }
 
 // takeBack ends a lost attempt: the task waits for its next one, or ends when its job is being stopped or it has been
@@ -186,12 +186,7 @@ func (s *Scheduler) stopStale(ctx context.Context, w *watch) error {
 	if err != nil {
 		return err
 	}
-	for _, ref := range stale {
-		if err := s.Queue.StopAttempt(ctx, ref); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.Queue.StopAttempts(ctx, stale...)
 }
 
 // sweep removes dead entries from the queues and expired idempotency keys.

@@ -46,6 +46,8 @@ type world struct {
 	runs     map[queue.Ref]*run // every attempt that was ever handed to a queue
 	order    []*run             // the same, in the order in which the world learnt of them
 	said     []queue.Event      // every report that reached Redis
+	seats    seating            // of the first account's licence server
+	seated   int                // tasks that held one of its licences when it was last looked at
 }
 
 // client is an account and what it owned at first.
@@ -57,8 +59,16 @@ type client struct {
 // submitted is a job as its owner knows it.
 type submitted struct {
 	id, account, key string
-	params           string
-	cancelled        bool // a cancel was accepted
+	params, metadata string
+	fee              billing.Micropence // of a core-hour of its software
+	cancelled        bool               // a cancel of the current run was accepted
+	ended            []lastRun          // the runs before the current one
+}
+
+// lastRun is how a run ended that was followed by a retry.
+type lastRun struct {
+	bill
+	cancelled bool
 }
 
 func (w *world) now() time.Time { return w.clock }
@@ -78,6 +88,7 @@ func (w *world) open() {
 		}
 		w.accounts = append(w.accounts, c)
 	}
+	w.openSeats()
 	w.hire()
 	w.hire()
 }
@@ -104,14 +115,14 @@ type action struct {
 
 func (w *world) actions() []action {
 	return []action{
-		{"submit", 4, w.submit}, {"submit again", 1, w.submitAgain}, {"cancel", 1, w.cancel},
+		{"submit", 4, w.submit}, {"submit again", 1, w.submitAgain}, {"cancel", 1, w.cancel}, {"retry", 3, w.retry},
 		{"dispatch", 6, func() { w.must(w.leader().Dispatch(w.ctx)); w.learn() }},
 		{"collect", 6, func() { w.must(w.leader().Collect(w.ctx)) }},
 		{"watch", 4, func() { w.must(w.leader().Watch(w.ctx)) }},
 		{"claim", 12, w.claim}, {"start", 4, w.start}, {"end", 12, w.end}, {"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice},
 		{"beat", 3, w.beatAll}, {"tick", 4, w.tick}, {"hire", 2, w.hire}, {"kill", 1, w.kill}, {"silence", 2, w.silence},
 		{"flush", 1, w.flush}, {"lose an entry", 1, w.loseEntry}, {"stray stop", 1, w.strayStop}, {"together", 2, w.together},
-		{"stall", 1, w.stall},
+		{"stall", 1, w.stall}, {"reseat", 2, w.reseat},
 	}
 }
 
@@ -127,8 +138,17 @@ func (w *world) run() {
 	w.submit()
 	for range rapid.IntRange(minSteps, maxSteps).Draw(w.t, "steps") {
 		do[rapid.SampledFrom(names).Draw(w.t, "action")]()
+		w.checkSeats()
 	}
 	w.heal()
+	for range rapid.IntRange(0, 2).Draw(w.t, "last retries") {
+		for range rapid.IntRange(1, 30).Draw(w.t, "more steps") {
+			w.retry()
+			do[rapid.SampledFrom(names).Draw(w.t, "action")]()
+			w.checkSeats()
+		}
+		w.heal()
+	}
 	w.verdict()
 }
 
@@ -139,6 +159,7 @@ func (w *world) submit() {
 	c := pick(w, "account", w.accounts)
 	j := &submitted{account: c.id, key: id.New("key_"), params: fmt.Sprintf(`{"shards":%d,"companions":%d}`,
 		rapid.IntRange(1, 4).Draw(w.t, "shards"), rapid.IntRange(0, 2).Draw(w.t, "companions"))}
+	w.nameSoftware(j)
 	receipt, err := w.f.Submit(w.ctx, j.submission())
 	if fault.Is(err, fault.InsufficientCredits) && c == w.accounts[2] {
 		return
@@ -150,7 +171,7 @@ func (w *world) submit() {
 
 func (j *submitted) submission() scheduler.Submission {
 	sub := submission(j.account, 1, j.key)
-	sub.Params, sub.Request = json.RawMessage(j.params), json.RawMessage(j.params)
+	sub.Params, sub.Request, sub.Metadata = json.RawMessage(j.params), json.RawMessage(j.params), json.RawMessage(j.metadata)
 	return sub
 }
 
@@ -226,11 +247,11 @@ func (w *world) loseEntry() {
 // strayStop is a stop order that outlives its cause.
 func (w *world) strayStop() {
 	if len(w.order) > 0 {
-		w.must(w.f.queue.StopAttempt(w.ctx, pick(w, "attempt", w.order).Ref()))
+		w.must(w.f.queue.StopAttempts(w.ctx, pick(w, "attempt", w.order).Ref()))
 	}
 }
 
-// together lets two leaders, and a user who changes his mind, act at the same moment.
+// together lets two leaders, a user who changes his mind and one who tries again act at the same moment.
 func (w *world) together() {
 	steps := []func() error{
 		func() error { return w.leaders[0].Collect(w.ctx) }, func() error { return w.leaders[1].Collect(w.ctx) },
@@ -243,6 +264,7 @@ func (w *world) together() {
 		all.Go(func() { errs[i] = step() })
 	}
 	w.cancel()
+	w.retryBeside()
 	all.Wait()
 	for _, err := range errs {
 		w.must(err)
@@ -278,12 +300,14 @@ func (w *world) heal() {
 	for _, l := range w.workers {
 		l.silent = false
 	}
+	w.seat(seating{seats: 1, enforcement: "ENFORCED", enabled: true})
 	w.workers = append(w.workers, &laborer{id: id.New("wrk_")})
 	healthy := w.workers[len(w.workers)-1]
 	for round := range 300 {
 		w.clock = w.clock.Add(time.Second)
 		w.beatAll()
 		w.must(w.leaders[0].Dispatch(w.ctx))
+		w.checkSeats()
 		w.learn()
 		for _, r := range w.order {
 			if r.worker == nil {

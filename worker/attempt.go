@@ -92,7 +92,7 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 		end = ending{failure: executorFailure("ENGINE_BROKEN", "the engine's adapter failed on this task")}
 	})
 	// When Redis cannot say, the next heartbeat will.
-	if stopped, err := w.Queue.Stopped(a.ctx, a.order.JobID, a.order.Ref()); err == nil && stopped {
+	if stopped, err := w.Queue.Stopped(a.ctx, a.order.Ref()); err == nil && stopped {
 		return ending{cancelled: true}
 	}
 	engine, ok := w.Engines.Lookup(a.order.Engine)

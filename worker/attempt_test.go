@@ -228,7 +228,7 @@ func TestSlots(t *testing.T) {
 	b.eventually("the first does not hear", func() bool { h := b.held(w, stubborn); return h != nil && h.Message == "deaf" })
 	b.enqueue(wide)
 	b.awaitPhase(w, wide, queue.Waiting)
-	if err := b.queue.StopAttempt(t.Context(), stubborn.Ref()); err != nil {
+	if err := b.queue.StopAttempts(t.Context(), stubborn.Ref()); err != nil {
 		t.Fatal(err)
 	}
 	first := b.ending(stubborn)

@@ -48,9 +48,9 @@ func (b *bench) interposed(door func(http.ResponseWriter, *http.Request) bool) *
 	return store
 }
 
-func (b *bench) stopJob(o queue.WorkOrder) {
+func (b *bench) stop(o queue.WorkOrder) {
 	b.t.Helper()
-	if err := b.queue.StopJob(b.t.Context(), o.JobID); err != nil {
+	if err := b.queue.StopAttempts(b.t.Context(), o.Ref()); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -73,7 +73,7 @@ func TestStopBeforeTheClaim(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	o := order(shellParams{Script: "true"})
-	b.stopJob(o)
+	b.stop(o)
 	b.enqueue(o)
 	b.hire(1, nil)
 	event := b.ending(o)
@@ -93,7 +93,7 @@ func TestStopWhileWaiting(t *testing.T) {
 	b.awaitStart(wide)
 	b.enqueue(waiting)
 	b.awaitPhase(w, waiting, queue.Waiting)
-	b.stopJob(waiting)
+	b.stop(waiting)
 	event := b.ending(waiting)
 	expectCancelled(t, event)
 	if event.Usage != (queue.Usage{}) || len(b.of(waiting, queue.Started)) != 0 {
@@ -127,7 +127,7 @@ func TestStopWhileStaging(t *testing.T) {
 	o.Inputs = []queue.ResolvedInput{{Name: "fast", Object: b.put("fast", "four")}, {Name: "slow", Object: b.put("slow", "x")}}
 	b.enqueue(o)
 	<-asked
-	b.stopJob(o)
+	b.stop(o)
 	event := b.ending(o)
 	expectCancelled(t, event)
 	if event.Usage.BytesIn != 4 || event.Usage.WallMs != 0 {
@@ -146,7 +146,7 @@ func TestStopWhileRunning(t *testing.T) {
 	o := order(shellParams{Script: "echo so far; (sleep " + marker + " & sleep " + marker + ") & i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; sleep " + marker})
 	b.enqueue(o)
 	b.eventually("the process tree has grown", func() bool { return len(processes(t, marker)) >= 3 })
-	b.stopJob(o)
+	b.stop(o)
 	event := b.ending(o)
 	expectCancelled(t, event)
 	if event.Usage.CPUMicroseconds <= 0 || event.Usage.WallMs <= 0 || len(event.Logs) != 1 {

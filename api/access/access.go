@@ -121,13 +121,27 @@ func RequestID(ctx context.Context) string {
 
 type addressKey struct{}
 
-// WithAddress returns a context that carries the caller's network address.
+// WithAddress returns a context that carries what the caller's network address is counted as.
 func WithAddress(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, addressKey{}, address)
 }
 
-// Address returns the caller's network address, or "".
+// Address returns what the caller's network address is counted as, or "": an IPv4 address, or the /64 of an IPv6 address,
+// because that is what one subscriber has to choose from.
 func Address(ctx context.Context) string {
 	address, _ := ctx.Value(addressKey{}).(string)
 	return address
+}
+
+type tlsKey struct{}
+
+// WithTLS returns a context that says whether the caller's browser reaches the service over TLS.
+func WithTLS(ctx context.Context, overTLS bool) context.Context {
+	return context.WithValue(ctx, tlsKey{}, overTLS)
+}
+
+// OverTLS reports whether the caller's browser reaches the service over TLS, so that its cookies are marked Secure.
+func OverTLS(ctx context.Context) bool {
+	overTLS, _ := ctx.Value(tlsKey{}).(bool)
+	return overTLS
 }

@@ -13,8 +13,15 @@ var tags = []string{"Sign-in"}
 
 // Register adds the group's operations.
 func Register(api huma.API, s *Service) {
+	registerPasswords(api, s)
+	registerSessions(api, s)
+	registerProvider(api, s)
+}
+
+func registerPasswords(api huma.API, s *Service) {
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "sign-up", Method: http.MethodPost, Path: "/v1/auth/sign-up", Tags: tags, DefaultStatus: http.StatusCreated,
+		Errors:      []int{http.StatusForbidden},
 		Summary:     "Open an account",
 		Description: "Opens an account with its credit and signs this browser in. An address that has an account already is refused.",
 	}, access.Rule{Public: true}), func(ctx context.Context, in *signUpInput) (*accountOutput, error) {
@@ -22,25 +29,78 @@ func Register(api huma.API, s *Service) {
 		if err != nil {
 			return nil, err
 		}
-		return &accountOutput{SetCookie: s.cookie(token), Body: account}, nil
+		return &accountOutput{SetCookie: sessionCookie(ctx, token), Body: account}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
-		OperationID: "sign-in", Method: http.MethodPost, Path: "/v1/auth/sign-in", Tags: tags, Errors: []int{http.StatusUnauthorized},
+		OperationID: "sign-in", Method: http.MethodPost, Path: "/v1/auth/sign-in", Tags: tags,
+		Errors:  []int{http.StatusUnauthorized, http.StatusForbidden},
 		Summary: "Start a browser session", Description: "Sets the session's cookie. The session lasts 30 days.",
 	}, access.Rule{Public: true}), func(ctx context.Context, in *signInInput) (*accountOutput, error) {
 		account, token, err := s.SignIn(ctx, in.Body)
 		if err != nil {
 			return nil, err
 		}
-		return &accountOutput{SetCookie: s.cookie(token), Body: account}, nil
+		return &accountOutput{SetCookie: sessionCookie(ctx, token), Body: account}, nil
+	})
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "change-password", Method: http.MethodPost, Path: "/v1/auth/password", Tags: tags, DefaultStatus: http.StatusNoContent,
+		Summary:     "Change the password",
+		Description: "Ends every other session of the account. API keys stay: revoke those that may have been seen.",
+	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *passwordInput) (*struct{}, error) {
+		return nil, s.ChangePassword(ctx, access.From(ctx).AccountID, in.Session.Value, in.Body)
+	})
+}
+
+func registerSessions(api huma.API, s *Service) {
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "get-session", Method: http.MethodGet, Path: "/v1/auth/session", Tags: tags,
+		Summary: "Read the browser session", Description: "Who has signed in, and for how long.",
+	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *sessionInput) (*sessionOutput, error) {
+		session, err := s.Session(ctx, in.Session.Value)
+		if err != nil {
+			return nil, err
+		}
+		return &sessionOutput{Body: session}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "sign-out", Method: http.MethodPost, Path: "/v1/auth/sign-out", Tags: tags,
 		Summary: "End the browser session", Description: "The session's cookie is worth nothing afterwards.",
-	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *signOutInput) (*signOutOutput, error) {
+	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *sessionInput) (*signOutOutput, error) {
 		if err := s.SignOut(ctx, in.Session.Value); err != nil {
 			return nil, err
 		}
-		return &signOutOutput{SetCookie: s.endedCookie()}, nil
+		return &signOutOutput{SetCookie: endedCookie(ctx, CookieName, "/")}, nil
+	})
+}
+
+func registerProvider(api huma.API, s *Service) {
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "start-oidc", Method: http.MethodGet, Path: "/v1/auth/oidc/start", Tags: tags, DefaultStatus: http.StatusFound,
+		Errors:  []int{http.StatusNotFound},
+		Summary: "Sign in with the identity provider",
+		Description: "Sends the browser to the deployment's OpenID Connect provider. 404 when there is none. A browser that is signed in already " +
+			"binds the identity to its account, when the provider vouches for the account's address.",
+	}, access.Rule{Public: true}), func(ctx context.Context, in *startInput) (*startOutput, error) {
+		address, flow, err := s.StartOIDC(ctx, in.Next)
+		if err != nil {
+			return nil, err
+		}
+		return &startOutput{Location: address, Flow: flowCookie(ctx, flow)}, nil
+	})
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "finish-oidc", Method: http.MethodGet, Path: callbackPath, Tags: tags, DefaultStatus: http.StatusFound,
+		Errors:  []int{http.StatusUnauthorized, http.StatusNotFound},
+		Summary: "Come back from the identity provider",
+		Description: "The provider sends the browser here. Starts a session for the account of the identity, opening one at the first time, " +
+			"and goes to the page that was asked for.",
+		SkipValidateParams: true, // providers add parameters of their own
+	}, access.Rule{Public: true}), func(ctx context.Context, in *callbackInput) (*callbackOutput, error) {
+		next, token, err := s.FinishOIDC(ctx, callback{
+			state: in.State, code: in.Code, refusal: in.Error, flow: in.Flow.Value, session: in.Session.Value,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &callbackOutput{Location: next, Session: sessionCookie(ctx, token), Flow: endedCookie(ctx, flowCookieName, flowCookiePath)}, nil
 	})
 }

@@ -1,5 +1,6 @@
-// Package auth holds sign-up, sign-in and browser sessions. A session is an opaque random token: the browser has it in a
-// cookie, the database has its SHA-256. It holds no API keys (api/keys) and judges no operation (api/guard.go).
+// Package auth holds sign-up, sign-in, with a password or through an identity provider, and browser sessions. A session is an
+// opaque random token: the browser has it in a cookie, the database has its SHA-256. It holds no API keys (api/keys) and judges
+// no operation (api/guard.go).
 package auth
 
 import (
@@ -10,7 +11,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"net/http"
 	"net/mail"
 	"strings"
 	"time"
@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// CookieName is the cookie of a browser session.
-	CookieName = "molfabric_session"
-	// sessionLife is how long a browser stays signed in.
+	// sessionLife is how long a browser stays signed in, whether it is used or not: a stolen cookie ends too.
 	sessionLife = 30 * 24 * time.Hour
+	// maxSessions bounds an account's browsers; a sign-in beyond ends the oldest session.
+	maxSessions = 100
 	// seenEvery bounds how often a session's use is written down.
 	seenEvery = time.Minute
 	// tokenBytes of randomness cannot be guessed.
@@ -40,29 +40,39 @@ const (
 
 // Deps are the parts that the service is wired to.
 type Deps struct {
-	DB            *sqlx.DB
-	Ledger        *billing.Ledger
-	Limiter       *throttle.Limiter
-	SignInLimit   throttle.Limit
-	SecureCookies bool
-	Now           func() time.Time
+	DB          *sqlx.DB
+	Ledger      *billing.Ledger
+	Limiter     *throttle.Limiter
+	SignInLimit throttle.Limit // attempts at one password from one address
+	WideLimit   throttle.Limit // attempts at any password, and new accounts, from one address
+	Secret      []byte         // what the state of a sign-in at the identity provider is signed under
+	OIDC        OIDC
+	PublicURL   string // how browsers reach this service: "https://molfabric.example.org"; needed with OIDC
+	Now         func() time.Time
 }
 
 // Service is safe for concurrent use.
 type Service struct {
 	Deps
 	passwords *hasher
+	provider  *provider
+	flowKey   []byte
 }
 
 // New returns the service.
-func New(deps Deps) *Service { return &Service{Deps: deps, passwords: newHasher()} }
+func New(deps Deps) *Service {
+	return &Service{Deps: deps, passwords: newHasher(), provider: newProvider(deps.OIDC, deps.PublicURL, deps.Now), flowKey: sealKey(deps.Secret)}
+}
 
 // SignUp opens an account with its credit and returns it with a new session. Errors: fault.Validation for an address that is
-// none, or that has an account already.
+// none, or that has an account already; *throttle.Exceeded after too many accounts from one network address.
 func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string, error) {
 	email, err := address(in.Email)
 	if err != nil {
 		return Account{}, "", err
+	}
+	if verdict := s.Limiter.Take(ctx, "sign-up:"+access.Address(ctx), s.WideLimit); !verdict.Allowed {
+		return Account{}, "", verdict.Exceeded("too many new accounts")
 	}
 	name := strings.TrimSpace(in.Name)
 	if name == "" {
@@ -75,13 +85,10 @@ func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string
 	account := Account{AccountID: id.New("acct_"), Email: email, Name: name, Plan: firstPlan, CreatedAt: s.now()}
 	token := newToken()
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		if err := insertAccount(ctx, tx, account, hash); err != nil {
+		if err := s.open(ctx, tx, account, hash); err != nil {
 			return err
 		}
-		if err := s.Ledger.OpenAccount(ctx, tx, account.AccountID, account.Plan, account.CreatedAt); err != nil {
-			return err
-		}
-		return insertSession(ctx, tx, digest(token), account.AccountID, account.CreatedAt, account.CreatedAt.Add(sessionLife))
+		return s.startSession(ctx, tx, account.AccountID, token)
 	})
 	if postgres.IsUniqueViolation(err, "accounts_email") {
 		return Account{}, "", fault.New(fault.Validation, "email: an account with this address exists already; sign in instead")
@@ -89,19 +96,36 @@ func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string
 	return account, token, err
 }
 
+// open stores a new account with its credit.
+func (s *Service) open(ctx context.Context, tx *sqlx.Tx, account Account, passwordHash string) error {
+	if err := insertAccount(ctx, tx, account, passwordHash); err != nil {
+		return err
+	}
+	return s.Ledger.OpenAccount(ctx, tx, account.AccountID, account.Plan, account.CreatedAt)
+}
+
+func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, token string) error {
+	now := s.now()
+	if err := deleteOldSessions(ctx, tx, accountID, now, maxSessions-1); err != nil {
+		return err
+	}
+	return insertSession(ctx, tx, digest(token), accountID, now, now.Add(sessionLife))
+}
+
 // SignIn starts a session. Errors: fault.Unauthorized for an unknown address and a wrong password alike, after the same
 // time; *throttle.Exceeded after too many attempts.
 func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string, error) {
 	email := strings.TrimSpace(in.Email)
-	if verdict := s.Limiter.Take(ctx, "sign-in:"+attempts(ctx, email), s.SignInLimit); !verdict.Allowed {
-		return Account{}, "", verdict.Exceeded("too many attempts at this password")
+	if err := s.attempt(ctx, email); err != nil {
+		return Account{}, "", err
 	}
 	account, hash, err := selectByEmail(ctx, s.DB, email)
-	unknown := errors.Is(err, sql.ErrNoRows)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return Account{}, "", err
+	}
+	unknown := hash == "" // no account, or one without a password
 	if unknown {
 		hash = s.passwords.decoy
-	} else if err != nil {
-		return Account{}, "", err
 	}
 	ok, err := s.passwords.matches(ctx, in.Password, hash)
 	if err != nil {
@@ -110,14 +134,21 @@ func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string
 	if !ok || unknown {
 		return Account{}, "", fault.New(fault.Unauthorized, "no account has this email with this password")
 	}
-	token, now := newToken(), s.now()
-	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		if err := deleteExpiredSessions(ctx, tx, account.AccountID, now); err != nil {
-			return err
-		}
-		return insertSession(ctx, tx, digest(token), account.AccountID, now, now.Add(sessionLife))
-	})
+	token := newToken()
+	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error { return s.startSession(ctx, tx, account.AccountID, token) })
 	return account, token, err
+}
+
+// attempt counts one attempt at a password: at this one, and at any, because whoever tries one password on a thousand accounts
+// tries each only once.
+func (s *Service) attempt(ctx context.Context, email string) error {
+	if verdict := s.Limiter.Take(ctx, "sign-in:"+access.Address(ctx), s.WideLimit); !verdict.Allowed {
+		return verdict.Exceeded("too many attempts to sign in")
+	}
+	if verdict := s.Limiter.Take(ctx, "sign-in:"+attempts(ctx, email), s.SignInLimit); !verdict.Allowed {
+		return verdict.Exceeded("too many attempts at this password")
+	}
+	return nil
 }
 
 // SignOut ends a session. It may be called again.
@@ -130,7 +161,7 @@ func (s *Service) Verify(ctx context.Context, token string) (access.Principal, e
 	now := s.now()
 	session, err := selectSession(ctx, s.DB, digest(token), now)
 	if errors.Is(err, sql.ErrNoRows) {
-		return access.Principal{}, fault.New(fault.Unauthorized, "the session has ended: sign in again")
+		return access.Principal{}, sessionEnded()
 	}
 	if err != nil {
 		return access.Principal{}, err
@@ -145,19 +176,6 @@ func (s *Service) Verify(ctx context.Context, token string) (access.Principal, e
 
 // now is the time as Postgres keeps it.
 func (s *Service) now() time.Time { return s.Now().UTC().Truncate(time.Microsecond) }
-
-func (s *Service) cookie(token string) http.Cookie {
-	return http.Cookie{
-		Name: CookieName, Value: token, Path: "/", MaxAge: int(sessionLife / time.Second),
-		HttpOnly: true, Secure: s.SecureCookies, SameSite: http.SameSiteLaxMode,
-	}
-}
-
-func (s *Service) endedCookie() http.Cookie {
-	ended := s.cookie("")
-	ended.MaxAge = -1
-	return ended
-}
 
 // attempts names what sign-in attempts are counted under, without writing an email into Redis.
 func attempts(ctx context.Context, email string) string {

@@ -11,25 +11,51 @@ import (
 type session struct {
 	AccountID  string    `db:"account_id"`
 	Plan       string    `db:"plan"`
+	CreatedAt  time.Time `db:"created_at"`
+	ExpiresAt  time.Time `db:"expires_at"`
 	LastSeenAt time.Time `db:"last_seen_at"`
 }
 
-// insertAccount breaks the constraint accounts_email when the address is taken.
+// insertAccount breaks the constraint accounts_email when the address is taken. An empty hash is no password.
 func insertAccount(ctx context.Context, tx *sqlx.Tx, a Account, passwordHash string) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+	_, err := tx.ExecContext(ctx, `INSERT INTO accounts (id, email, name, password_hash, plan, created_at)
+		VALUES ($1, $2, $3, nullif($4, ''), $5, $6)`,
 		a.AccountID, a.Email, a.Name, passwordHash, a.Plan, a.CreatedAt)
 	return wrap(err, "open account")
 }
 
-// selectByEmail finds an account however its address is capitalised. Errors: sql.ErrNoRows.
-func selectByEmail(ctx context.Context, db *sqlx.DB, email string) (Account, string, error) {
-	var row struct {
-		Account
-		PasswordHash string `db:"password_hash"`
-	}
-	err := db.GetContext(ctx, &row, `SELECT id, email, name, plan, created_at, password_hash FROM accounts WHERE lower(email) = lower($1)`, email)
+const selectAccount = `SELECT id, email, name, plan, created_at, coalesce(password_hash, '') AS password_hash FROM accounts `
+
+type accountRow struct {
+	Account
+	PasswordHash string `db:"password_hash"`
+}
+
+// selectByEmail finds an account however its address is capitalised, with the hash of its password, "" where it has none.
+// Errors: sql.ErrNoRows.
+func selectByEmail(ctx context.Context, db sqlx.QueryerContext, email string) (Account, string, error) {
+	var row accountRow
+	err := sqlx.GetContext(ctx, db, &row, selectAccount+`WHERE lower(email) = lower($1)`, email)
 	row.CreatedAt = row.CreatedAt.UTC()
 	return row.Account, row.PasswordHash, wrap(err, "read account by email")
+}
+
+// selectByID is selectByEmail for an id.
+func selectByID(ctx context.Context, db sqlx.QueryerContext, accountID string) (Account, string, error) {
+	var row accountRow
+	err := sqlx.GetContext(ctx, db, &row, selectAccount+`WHERE id = $1`, accountID)
+	row.CreatedAt = row.CreatedAt.UTC()
+	return row.Account, row.PasswordHash, wrap(err, "read account")
+}
+
+// replacePassword reports whether the password was still the old one.
+func replacePassword(ctx context.Context, tx *sqlx.Tx, accountID, oldHash, newHash string) (bool, error) {
+	done, err := tx.ExecContext(ctx, `UPDATE accounts SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, accountID, oldHash, newHash)
+	if err != nil {
+		return false, wrap(err, "replace password")
+	}
+	changed, err := done.RowsAffected()
+	return changed == 1, wrap(err, "replace password")
 }
 
 func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 []byte, accountID string, now, expires time.Time) error {
@@ -39,9 +65,9 @@ func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 []byte, account
 }
 
 // selectSession reads a session that has not expired. Errors: sql.ErrNoRows.
-func selectSession(ctx context.Context, db *sqlx.DB, tokenSHA256 []byte, now time.Time) (session, error) {
+func selectSession(ctx context.Context, db sqlx.QueryerContext, tokenSHA256 []byte, now time.Time) (session, error) {
 	var s session
-	err := db.GetContext(ctx, &s, `SELECT s.account_id, a.plan, s.last_seen_at FROM sessions s JOIN accounts a ON a.id = s.account_id
+	err := sqlx.GetContext(ctx, db, &s, `SELECT s.account_id, a.plan, s.created_at, s.expires_at, s.last_seen_at FROM sessions s JOIN accounts a ON a.id = s.account_id
 		WHERE s.token_sha256 = $1 AND s.expires_at > $2`, tokenSHA256, now)
 	return s, wrap(err, "read session")
 }
@@ -56,10 +82,18 @@ func deleteSession(ctx context.Context, db *sqlx.DB, tokenSHA256 []byte) error {
 	return wrap(err, "end session")
 }
 
-// deleteExpiredSessions keeps the table as small as the number of browsers in use.
-func deleteExpiredSessions(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = $1 AND expires_at <= $2`, accountID, now)
-	return wrap(err, "end expired sessions")
+// deleteOldSessions keeps the table as small as the number of browsers in use: it ends what has expired, and all but the
+// newest sessions.
+func deleteOldSessions(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time, newest int) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = $1 AND (expires_at <= $2 OR token_sha256 IN (
+		SELECT token_sha256 FROM sessions WHERE account_id = $1 ORDER BY created_at DESC, token_sha256 OFFSET $3))`, accountID, now, newest)
+	return wrap(err, "end old sessions")
+}
+
+// deleteOtherSessions ends the account's sessions but one.
+func deleteOtherSessions(ctx context.Context, tx *sqlx.Tx, accountID string, tokenSHA256 []byte) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = $1 AND token_sha256 <> $2`, accountID, tokenSHA256)
+	return wrap(err, "end the other sessions")
 }
 
 func wrap(err error, doing string) error {

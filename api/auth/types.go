@@ -18,6 +18,12 @@ type SignInRequest struct {
 	Password string `json:"password" minLength:"1" maxLength:"128" doc:"Password of the account." writeOnly:"true"`
 }
 
+// PasswordChange replaces a password.
+type PasswordChange struct {
+	CurrentPassword string `json:"currentPassword" minLength:"1" maxLength:"128" doc:"Password of the account until now." writeOnly:"true"`
+	NewPassword     string `json:"newPassword" minLength:"8" maxLength:"128" doc:"8 to 128 characters; any are allowed." writeOnly:"true"`
+}
+
 // Account is who has signed in.
 type Account struct {
 	AccountID string    `json:"accountId" db:"id" doc:"Id of the account."`
@@ -25,6 +31,13 @@ type Account struct {
 	Name      string    `json:"name" db:"name" doc:"Name for people."`
 	Plan      string    `json:"plan" db:"plan" doc:"Plan of the account; it decides queue priority and prices."`
 	CreatedAt time.Time `json:"createdAt" db:"created_at" doc:"When the account was opened, RFC 3339 in UTC."`
+}
+
+// BrowserSession is the session that a request came with.
+type BrowserSession struct {
+	Account   Account   `json:"account" doc:"Who has signed in."`
+	StartedAt time.Time `json:"startedAt" doc:"When this browser signed in."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"When it has to sign in again, however often it is used until then."`
 }
 
 type signUpInput struct{ Body SignUpRequest }
@@ -36,10 +49,44 @@ type accountOutput struct {
 	Body      Account
 }
 
-type signOutInput struct {
+// sessionInput is the input of an operation that needs the session itself and not only its account.
+type sessionInput struct {
 	Session http.Cookie `cookie:"molfabric_session" hidden:"true"`
 }
 
 type signOutOutput struct {
 	SetCookie http.Cookie `header:"Set-Cookie" doc:"Takes the session's cookie away."`
+}
+
+type sessionOutput struct{ Body BrowserSession }
+
+type passwordInput struct {
+	Session http.Cookie `cookie:"molfabric_session" hidden:"true"`
+	Body    PasswordChange
+}
+
+type startInput struct {
+	Next string `query:"next" maxLength:"2048" default:"/" doc:"Page of this service to go to afterwards: a path, nothing else." example:"/studio"`
+}
+
+// callbackInput is what identity providers add to the address that they send the browser back to. They add more, each its
+// own, so nothing here is checked before the flow's own cookie has been.
+type callbackInput struct {
+	State   string      `query:"state" doc:"As it was given to the provider."`
+	Code    string      `query:"code" doc:"Stands for the identity; the service redeems it."`
+	Error   string      `query:"error" doc:"Instead of a code: why the provider sends no identity."`
+	Flow    http.Cookie `cookie:"molfabric_oidc" hidden:"true"`
+	Session http.Cookie `cookie:"molfabric_session" hidden:"true"`
+}
+
+type startOutput struct {
+	Location string      `header:"Location" doc:"Page of the identity provider."`
+	Flow     http.Cookie `header:"Set-Cookie" doc:"The state of the sign-in."`
+}
+
+// callbackOutput has a member for each cookie: a list of them would be joined into one header.
+type callbackOutput struct {
+	Location string      `header:"Location" doc:"Page that was asked for."`
+	Session  http.Cookie `header:"Set-Cookie" doc:"The session."`
+	Flow     http.Cookie `header:"Set-Cookie" doc:"Takes the state of the sign-in away."`
 }

@@ -3,6 +3,8 @@ package credits
 import (
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/billing"
 )
@@ -42,13 +44,53 @@ type TransactionList struct {
 	NextCursor   *string       `json:"nextCursor" nullable:"true" doc:"Cursor of the next page; null on the last."`
 }
 
+// TierID names an amount that can be bought. The document lists the ids; the service compares them, so that an unknown one is
+// UNKNOWN_TIER and not any violation of the schema.
+type TierID string
+
+// Schema describes the id. Its enum stands where documents show it and the validator does not look.
+func (TierID) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Examples: []any{billing.TierIDs[1]}, Extensions: map[string]any{"enum": billing.TierIDs},
+	}
+}
+
+// TopUpRequest is specification §2.8.
+type TopUpRequest struct {
+	TierID     TierID `json:"tierId" doc:"What to buy. Price and bonus follow from it."`
+	SuccessURL string `json:"successUrl,omitempty" format:"uri" minLength:"1" maxLength:"2048" doc:"Page of this service, or of an origin that it is configured with, where the browser goes after paying. Default: the dashboard with topup=success." example:"https://app.example.org/dashboard?topup=success"`
+	CancelURL  string `json:"cancelUrl,omitempty" format:"uri" minLength:"1" maxLength:"2048" doc:"The same for a browser that turns back. Default: the dashboard with topup=cancelled." example:"https://app.example.org/dashboard?topup=cancelled"`
+}
+
+// TopUpResponse says where the payment is made.
+type TopUpResponse struct {
+	URL    string `json:"url" format:"uri" doc:"Hosted checkout to send the browser to." example:"https://checkout.stripe.com/c/pay/cs_test_a1"`
+	TierID TierID `json:"tierId" doc:"The request's."`
+}
+
+type topUpInput struct{ Body TopUpRequest }
+
+type topUpOutput struct{ Body TopUpResponse }
+
+type eventInput struct {
+	Signature string `header:"Stripe-Signature" required:"true" maxLength:"2048" doc:"Time and HMAC-SHA256 of the body under the webhook's secret." example:"t=1760000000,v1=5257a869e7ecebeda32affa62cdca3fa51cad7e77a0e56ff536d0ce8e108d8bd"`
+	RawBody   []byte `contentType:"application/json"`
+}
+
+// PaymentEventReceipt tells the provider that it need not send the event again.
+type PaymentEventReceipt struct {
+	Received bool `json:"received" doc:"Always true."`
+}
+
+type eventOutput struct{ Body PaymentEventReceipt }
+
 type balanceOutput struct{ Body Balance }
 
 type transactionsInput struct {
 	page.Query
 	Type  string    `query:"type" enum:"top_up,bonus,monthly_grant,monthly_expiry,hold,hold_release,charge,refund,adjustment" doc:"Only entries of this type."`
 	JobID string    `query:"job_id" maxLength:"64" doc:"Only entries of this job."`
-	From  time.Time `query:"from" doc:"Only entries written at this time or later, RFC 3339."`
+	From  time.Time `query:"from" doc:"Only entries written at this time or later, RFC 3339; not after to."`
 	To    time.Time `query:"to" doc:"Only entries written before this time, RFC 3339."`
 }
 

@@ -36,7 +36,7 @@ func estimateAnswer(q billing.Quote) EstimateResponse {
 			Egress: exactPounds(q.Breakdown.Egress), StartFee: exactPounds(q.Breakdown.StartFee),
 		},
 		VariableRates: VariableRates{HardwareRate: exactPounds(q.Rates.HardwarePerCoreHour), EgressRate: exactPounds(q.Rates.EgressPerGB)},
-		Range:         CostRange{Low: poundsOf(q.LowPence), Likely: poundsOf(q.EstimatedPence), High: poundsOf(q.HoldPence)},
+		Range:         CostRange{Low: poundsOf(q.LowPence), Likely: poundsOf(q.LikelyPence), High: poundsOf(q.HighPence)},
 	}
 }
 

@@ -23,6 +23,9 @@ const (
 func canonical(request SubmitRequest, params json.RawMessage) (json.RawMessage, error) {
 	request.JobType = ref(valueOr(request.JobType, engines.JobTypeRender))
 	request.Recovery = &Recovery{Mode: ref(recoveryMode(request.Recovery))}
+	if *request.JobType == engines.JobTypeRender {
+		request.FrameStep = ref(valueOr(request.FrameStep, 1))
+	}
 	request.IdempotencyKey, request.Priority, request.SimulationParams = "", nil, nil
 	text, err := json.Marshal(request)
 	if err != nil {

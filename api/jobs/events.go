@@ -39,11 +39,12 @@ const (
 // Events of a job's stream. Each message's id is its place in the log; a client that comes back with Last-Event-ID gets
 // what it missed.
 type (
-	// StatusEvent is a change of the job's state. The stream ends after a terminal one.
+	// StatusEvent is a change of the job's state. The stream ends after a terminal one, which is the last of the log until the
+	// job is retried.
 	StatusEvent struct {
 		Status   string `json:"status" doc:"The state that the job has now."`
 		Reason   string `json:"reason" doc:"Why; empty where there is nothing to say."`
-		Terminal bool   `json:"terminal" doc:"Whether the state is final."`
+		Terminal bool   `json:"terminal" doc:"Whether the job ended in this state. False for the end of a run that has been followed by a retry."`
 	}
 	// ProgressEvent tells how far the job is.
 	ProgressEvent struct {
@@ -61,16 +62,29 @@ type (
 	}
 	// TaskError is why a task failed.
 	TaskError struct {
-		Class   string `json:"class" doc:"Who is at fault; one of the failure classes."`
-		Code    string `json:"code" doc:"Machine-readable reason."`
-		Message string `json:"message" doc:"What was wrong, and the next step."`
+		Class   string            `json:"class" enum:"USER_INPUT,EXECUTOR,SYSTEM,TIMEOUT,LICENSE,COST_LIMIT" doc:"Who is at fault."`
+		Code    string            `json:"code" doc:"Machine-readable reason."`
+		Message string            `json:"message" doc:"What was wrong, and the next step."`
+		Items   []TaskItemFailure `json:"items,omitempty" doc:"The items of the task that were at fault, where the engine names them."`
 	}
 )
 
-// terminal reports whether no event can follow this one.
+// terminal reports whether a run of the job ended with this event.
 func (e event) terminal() bool {
 	var body StatusEvent
 	return e.Kind == "status" && json.Unmarshal(e.Body, &body) == nil && job.Status(body.Status).Terminal()
+}
+
+// followed is the end of a run that a retry has followed: the job did not end with it.
+func (e event) followed() (event, error) {
+	var body StatusEvent
+	if err := json.Unmarshal(e.Body, &body); err != nil {
+		return event{}, fmt.Errorf("reading event %d: %w", e.ID, err)
+	}
+	body.Terminal = false
+	text, err := json.Marshal(body)
+	e.Body = text
+	return e, err
 }
 
 // message is the event as a server-sent one (WHATWG HTML, section 9.2.5). The body is jsonb and therefore one line.
@@ -191,7 +205,7 @@ func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
 }
 
 // news sends what has happened since the last look. more says that there may be further events at once; goOn is false after
-// the last event of the job, and when the store or the client is away.
+// the event that ended the job, and when the store or the client is away.
 func (s *streams) news(ctx context.Context, out io.Writer, w *Watcher) (more, goOn bool) {
 	events, err := s.store.events(ctx, w.accountID, w.jobID, w.after, eventBatch)
 	if err != nil {
@@ -199,12 +213,29 @@ func (s *streams) news(ctx context.Context, out io.Writer, w *Watcher) (more, go
 		return false, false
 	}
 	for _, e := range events {
-		if !send(out, e.message()) || e.terminal() {
+		w.after = e.ID
+		last := e.terminal()
+		if last {
+			if e, last, err = s.end(ctx, *w, e); err != nil {
+				s.logEnd(ctx, *w, err)
+				return false, false
+			}
+		}
+		if !send(out, e.message()) || last {
 			return false, false
 		}
-		w.after = e.ID
 	}
 	return len(events) == eventBatch, true
+}
+
+// end looks whether the job ended with a terminal event, or was retried since, and returns the event as it is to be told.
+func (s *streams) end(ctx context.Context, w Watcher, e event) (event, bool, error) {
+	last, err := s.ended(ctx, w)
+	if err != nil || last {
+		return e, last, err
+	}
+	e, err = e.followed()
+	return e, false, err
 }
 
 // beat writes a comment. It reports false when the client has gone, or when the job has ended and all was sent: that is so

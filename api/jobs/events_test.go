@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,20 @@ func (d *desk) next(lines <-chan string) string {
 func (d *desk) add(jobID, kind, body string) (eventID string) {
 	d.t.Helper()
 	if err := d.db.GetContext(d.t.Context(), &eventID, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1, $2, $3, now()) RETURNING id::text`, jobID, kind, body); err != nil {
+		d.t.Fatal(err)
+	}
+	return eventID
+}
+
+// become changes the state of a job and appends the event in one statement, as the scheduler does in one transaction: no stream
+// sees one without the other.
+func (d *desk) become(jobID, status, body string) (eventID string) {
+	d.t.Helper()
+	err := d.db.GetContext(d.t.Context(), &eventID, `
+		WITH changed AS (
+			UPDATE jobs SET status = $2, finished_at = CASE WHEN $2 IN ('SUBMITTED', 'QUEUED', 'RUNNING', 'CANCELLING') THEN NULL ELSE now() END WHERE id = $1 RETURNING id
+		) INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'status', $3, now() FROM changed RETURNING id::text`, jobID, status, body)
+	if err != nil {
 		d.t.Fatal(err)
 	}
 	return eventID
@@ -125,6 +140,7 @@ func TestStreamSendsALongPastInBatches(t *testing.T) {
 	caller := d.account()
 	jobID := d.submit(caller)
 	d.exec(`INSERT INTO job_events (job_id, kind, body, at) SELECT $1, 'progress', jsonb_build_object('percent', n / 10.0, 'message', ''), now() FROM generate_series(1, $2::int) n`, jobID, 2*eventBatch+50)
+	d.exec(`UPDATE jobs SET status = 'FAILED', finished_at = now() WHERE id = $1`, jobID)
 	d.add(jobID, "status", `{"status": "FAILED", "reason": "", "terminal": true}`)
 	lines, _ := d.stream(caller, jobID, "")
 	count, last := 0, 0
@@ -139,6 +155,82 @@ func TestStreamSendsALongPastInBatches(t *testing.T) {
 	}
 	if want := 1 + 2*eventBatch + 50 + 1; count != want { // the submission, the progress, the end
 		t.Errorf("got %d events, want %d", count, want)
+	}
+}
+
+// read reads events until the stream ends or has brought count of them, as "id event data".
+func (d *desk) read(lines <-chan string, count int) (events []string) {
+	d.t.Helper()
+	var event []string
+	for len(events) < count {
+		switch line := d.next(lines); {
+		case line == "":
+			return events
+		case strings.HasPrefix(line, "data: "):
+			events, event = append(events, strings.Join(append(event, line), " ")), nil
+		case strings.HasPrefix(line, "id: "), strings.HasPrefix(line, "event: "):
+			event = append(event, line)
+		}
+	}
+	return events
+}
+
+// A stream is cut twice, once in each run of a job that is retried in between. Every event comes once.
+func TestStreamResumesAcrossARetry(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.streams.heartbeat = 20 * time.Millisecond // finds out that the client has gone
+	caller := d.account()
+	jobID := d.submit(caller)
+	var want []string
+	task := func(status string) string {
+		body := fmt.Sprintf(`{"name": "prepare", "stage": "prepare", "status": %q, "attempt": 1, "taskIndex": 0}`, status)
+		eventID := d.add(jobID, "task", body)
+		want = append(want, fmt.Sprintf("id: %s event: task data: %s", eventID, body))
+		return eventID
+	}
+	become := func(status string, terminal bool) string {
+		body := fmt.Sprintf(`{"reason": "", "status": %q, "terminal": %v}`, status, terminal)
+		eventID := d.become(jobID, status, body)
+		want = append(want, fmt.Sprintf("id: %s event: status data: %s", eventID, body))
+		return eventID
+	}
+	lines, hangUp := d.stream(caller, jobID, "")
+	got := d.read(lines, 1) // the submission itself
+	become("RUNNING", false)
+	cut := task("RUNNING")
+	got = append(got, d.read(lines, 2)...)
+	hangUp()
+	d.settle()
+
+	task("FAILED")
+	end := become("FAILED", true)
+	lines, _ = d.stream(caller, jobID, cut)
+	got = append(got, d.read(lines, 100)...) // it ends with the job
+	d.settle()
+	if response, _ := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/events", "", "Last-Event-ID", end); response.StatusCode != http.StatusNoContent {
+		t.Errorf("after the end: got %d, want 204", response.StatusCode)
+	}
+
+	cut = become("SUBMITTED", false) // a retry
+	lines, hangUp = d.stream(caller, jobID, end)
+	got = append(got, d.read(lines, 1)...)
+	hangUp()
+	d.settle()
+	task("SUCCEEDED")
+	lines, _ = d.stream(caller, jobID, cut)
+	got = append(got, d.read(lines, 1)...)
+	become("COMPLETED", true)
+	got = append(got, d.read(lines, 100)...)
+	if !slices.Equal(got[1:], want) {
+		t.Errorf("got\n%s\nwant every event once\n%s", strings.Join(got[1:], "\n"), strings.Join(want, "\n"))
+	}
+
+	// Who comes first after the retry reads over the end of the first run to that of the second.
+	lines, _ = d.stream(caller, jobID, "")
+	whole := d.read(lines, 100)
+	if len(whole) != len(got) || strings.Count(strings.Join(whole, "\n"), `"terminal":true`)+strings.Count(strings.Join(whole, "\n"), `"terminal": true`) != 1 {
+		t.Errorf("from the beginning: got\n%s\nwant %d events, of which the last alone is terminal", strings.Join(whole, "\n"), len(got))
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/strictjson"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
@@ -39,7 +40,26 @@ const deadline = 30 * time.Second
 func TestMain(m *testing.M) {
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
+	huma.NewError = newRefusal
 	os.Exit(m.Run())
+}
+
+// refusal shows what huma found, or the error of a handler, under huma's status; the front door writes its own envelope.
+type refusal struct {
+	Message string   `json:"error"`
+	Causes  []string `json:"causes"`
+	status  int
+}
+
+func (r *refusal) Error() string  { return r.Message }
+func (r *refusal) GetStatus() int { return r.status }
+
+func newRefusal(status int, message string, errs ...error) huma.StatusError {
+	r := &refusal{Message: message, status: status}
+	for _, err := range errs {
+		r.Causes = append(r.Causes, err.Error())
+	}
+	return r
 }
 
 // desk is a service on stores of its own, behind a live socket. Its scheduler submits and cancels but does not lead: the
@@ -51,22 +71,32 @@ type desk struct {
 	ledger *billing.Ledger
 	files  map[string]engines.Object // by account and key: what the uploads group would find
 	url    string
+	spec   *huma.OpenAPI      // of the group's operations
 	stop   context.CancelFunc // what the server's shutdown does to every request
 }
 
 func open(t *testing.T) *desk {
 	t.Helper()
+	return openWith(t, false, vina.New())
+}
+
+// openWith is open with these engines; pipeline says whether pipeline jobs are enabled.
+func openWith(t *testing.T, pipeline bool, list ...engines.Engine) *desk {
+	t.Helper()
 	book, err := billing.LoadBook("")
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, engine := range list { // all at the price of the one that the book knows
+		book.Engines[engine.Spec().ID] = book.Engines[vina.ID]
+	}
 	rdb, _, prefix := redistest.New(t)
 	objects, _ := objecttest.New(t)
-	registry := engines.NewRegistry(vina.New())
+	registry := engines.NewRegistry(list...)
 	d := &desk{t: t, db: pgtest.New(t), ledger: billing.NewLedger(book, id.New), files: map[string]engines.Object{}}
 	log := slog.New(slog.DiscardHandler)
 	d.Service = New(Deps{
-		DB: d.db, Engines: registry, Objects: objects, Uploads: d.owned, Currency: book.Currency, Log: log, Now: time.Now,
+		DB: d.db, Engines: registry, Objects: objects, Uploads: d.owned, Currency: book.Currency, Pipeline: pipeline, Log: log, Now: time.Now,
 		Scheduler: scheduler.New(scheduler.Deps{
 			DB: d.db, Queue: queue.New(rdb, prefix), Engines: registry, Prices: book, Ledger: d.ledger, Log: log, Now: time.Now,
 		}),
@@ -94,12 +124,14 @@ func (d *desk) listen() {
 	app.Use(func(c *fiber.Ctx) error { c.SetUserContext(base); return c.Next() })
 	config := huma.DefaultConfig("test", "1")
 	config.CreateHooks, config.RejectUnknownQueryParameters = nil, true
+	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: strictjson.Unmarshal}}
 	operations := humafiber.NewV2(app, config)
 	operations.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
 		caller := access.Principal{AccountID: ctx.Header("X-Account"), Plan: "free", Environment: access.Live, Scopes: access.Scopes}
 		next(huma.WithContext(ctx, access.With(ctx.Context(), caller)))
 	})
 	Register(operations, d.Service)
+	d.spec = operations.OpenAPI()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		d.t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
 )
 
 // pollSeconds is the hint for a client that polls a job that has not ended.
@@ -22,10 +21,15 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, post("estimate-job", "/v1/jobs/estimate", "Price a job", estimateText,
 		access.Rule{MaxBody: MaxBodyBytes}, http.StatusUnprocessableEntity), s.estimate)
 	huma.Register(api, get("list-jobs", "/v1/jobs", "List jobs", listText), s.list)
-	huma.Register(api, readOperation("get-job", "/v1/jobs/{id}", "Read a job"), s.job)
-	huma.Register(api, readOperation("get-job-status", "/v1/jobs/{id}/status", "Read a job's status"), s.job)
+	huma.Register(api, readOperation("get-job", "/v1/jobs/{id}", "Read a job", http.StatusMethodNotAllowed), s.job)
+	huma.Register(api, readOperation("get-job-status", "/v1/jobs/{id}/status", "Read a job's status"), s.jobStatus)
 	huma.Register(api, get("get-job-outputs", "/v1/jobs/{id}/outputs", "List a job's files", outputsText), s.outputs)
+	huma.Register(api, get("list-job-tasks", "/v1/jobs/{id}/tasks", "List a job's tasks", tasksText), s.tasks)
+	huma.Register(api, get("get-job-task", "/v1/jobs/{id}/tasks/{taskId}", "Read a task", taskText), s.task)
+	huma.Register(api, get("get-job-logs", "/v1/jobs/{id}/logs", "Read a job's logs", logsText), s.logs)
+	huma.Register(api, get("get-job-provenance", "/v1/jobs/{id}/provenance", "Read a job's provenance", provenanceText), s.provenance)
 	huma.Register(api, cancelOperation(api), s.cancel)
+	huma.Register(api, retryOperation(), s.retry)
 	huma.Register(api, eventsOperation(api), s.events)
 }
 
@@ -34,9 +38,11 @@ const (
 	estimateText = "Prices a job without storing anything. Any valid credential may ask."
 	listText     = "Jobs of the account, newest first."
 	jobText      = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says when to ask again."
-	outputsText  = "Files that a job has made so far, newest first, each with a short-lived address."
-	cancelText   = "Asks a job to end. What it has used until then is charged. Asking again is harmless."
-	eventsText   = "Server-sent events of a job: what has happened so far, then what happens. The stream ends with the job. A client that comes back sends Last-Event-ID and gets what it missed; 204 says that there is nothing more to come."
+	outputsText  = "Files that a job has made so far, newest first, each with a short-lived address. Answers while the job runs too; complete then is false."
+	cancelText   = "Asks a job to end. What it has used until then is charged. Asking again is harmless. The body may be left out."
+	eventsText   = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's and of a task's state comes once and in order; of the progress only the newest is kept. " +
+		"The stream ends with the job, after an hour, and when the service restarts; a client that comes back sends Last-Event-ID and gets what it missed, also what a retry has brought. " +
+		"204 says that there is nothing more to come for now. A comment every 15 seconds keeps a quiet stream open. At most 32 streams of an account are open at once."
 )
 
 type submitInput struct {
@@ -61,8 +67,8 @@ type estimateInput struct{ Body EstimateRequest }
 
 type estimateOutput struct{ Body EstimateResponse }
 
-func (s *Service) estimate(_ context.Context, in *estimateInput) (*estimateOutput, error) {
-	estimation, err := s.Estimate(in.Body)
+func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
+	estimation, err := s.Estimate(ctx, access.From(ctx).AccountID, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +100,13 @@ type jobOutput struct {
 }
 
 func (s *Service) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
+	if err := checkID(in.ID); err != nil {
+		return nil, err
+	}
+	return s.jobStatus(ctx, in)
+}
+
+func (s *Service) jobStatus(ctx context.Context, in *jobInput) (*jobOutput, error) {
 	view, err := s.Job(ctx, access.From(ctx).AccountID, in.ID)
 	if err != nil {
 		return nil, err
@@ -103,13 +116,13 @@ func (s *Service) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
 
 type outputsInput struct {
 	ID string `path:"id" doc:"Id of the job."`
-	page.Query
+	OutputQuery
 }
 
 type outputsOutput struct{ Body Outputs }
 
 func (s *Service) outputs(ctx context.Context, in *outputsInput) (*outputsOutput, error) {
-	outputs, err := s.Outputs(ctx, access.From(ctx).AccountID, in.ID, in.Query)
+	outputs, err := s.Outputs(ctx, access.From(ctx).AccountID, in.ID, in.OutputQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +176,9 @@ func post(id, path, summary, text string, rule access.Rule, errors ...int) huma.
 	}, rule)
 }
 
-func readOperation(id, path, summary string) huma.Operation {
+func readOperation(id, path, summary string, errors ...int) huma.Operation {
 	op := get(id, path, summary, jobText)
+	op.Errors = errors
 	op.Responses = map[string]*huma.Response{"304": {Description: "The job is as the ETag in If-None-Match says."}}
 	return op
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
@@ -58,7 +59,7 @@ func request(t *testing.T, text string) SubmitRequest {
 
 func canonicalText(t *testing.T, r SubmitRequest) string {
 	t.Helper()
-	params, err := completed(r.SimulationParams)
+	params, err := completed(r.SimulationParams, r.Simulator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +135,18 @@ func TestReferencesNameEveryFile(t *testing.T) {
 	smiles := mol.LigandEntry{Source: mol.LigandSource{SMILES: &mol.SMILESSource{SMILES: "C"}}}
 	all := references(SubmitRequest{
 		SceneFile: "k0", Attachments: []string{"k1"},
-		SimulationParams: &SimulationParams{Params: vina.Params{
-			ReceptorArtifact: &receptor, LigandIdentity: ref(ligand("k3")), LigandLibrary: []mol.LigandEntry{smiles, ligand("k4")},
-		}},
+		SimulationParams: &SimulationParams{
+			DockingParams: vina.Params{
+				ReceptorArtifact: &receptor, LigandIdentity: ref(ligand("k3")), LigandLibrary: []mol.LigandEntry{smiles, ligand("k4")},
+				DockingExecution: &vina.DockingExecution{PreparedReceptor: &vina.PreparedReceptor{Artifact: &receptor}},
+			},
+			DynamicsParams: openmm.Params{Request: &openmm.DynamicsRequest{
+				Input: openmm.DynamicsInput{Amber: &openmm.AmberInput{
+					Prmtop: openmm.DynamicsArtifact{StorageKey: "k5"}, Coordinates: openmm.DynamicsArtifact{StorageKey: "k6"},
+				}},
+				Execution: openmm.DynamicsExecution{RestartCheckpoint: &openmm.DynamicsArtifact{StorageKey: "k7"}},
+			}},
+		},
 	})
 	var got []string
 	for _, r := range all {
@@ -145,6 +155,8 @@ func TestReferencesNameEveryFile(t *testing.T) {
 	want := []string{
 		"sceneFile=k0", "attachments[0]=k1", "simulationParams.receptorArtifact=k2",
 		"simulationParams.ligandIdentity.source.artifact=k3", "simulationParams.ligandLibrary[1].source.artifact=k4",
+		"simulationParams.dockingExecution.preparedReceptor.artifact=k2", "simulationParams.openmmRequest.input.prmtop=k5",
+		"simulationParams.openmmRequest.input.coordinates=k6", "simulationParams.openmmRequest.execution.restartCheckpoint=k7",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
@@ -153,7 +165,7 @@ func TestReferencesNameEveryFile(t *testing.T) {
 
 func TestReferenceCheck(t *testing.T) {
 	t.Parallel()
-	stated := reference1("k", "aa", 10)
+	said := stated{sha256: "aa", byteSize: 10}
 	for _, c := range []struct {
 		name  string
 		r     reference
@@ -164,11 +176,11 @@ func TestReferenceCheck(t *testing.T) {
 	}{
 		{"scene", reference{path: "sceneFile", missing: fault.SceneNotFound}, engines.Object{ByteSize: 3}, true, "", ""},
 		{"no scene", reference{path: "sceneFile", missing: fault.SceneNotFound}, engines.Object{}, false, fault.SceneNotFound, "sceneFile:"},
-		{"no artifact", reference{path: "p", stated: &stated, missing: fault.ArtifactNotFound}, engines.Object{}, false, fault.ArtifactNotFound, "p.storageKey:"},
-		{"other size", reference{path: "p", stated: &stated, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 11}, true, fault.Validation, "p.byteSize:"},
-		{"other digest", reference{path: "p", stated: &stated, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10, SHA256: "bb"}, true, fault.Validation, "p.sha256:"},
-		{"digest unknown", reference{path: "p", stated: &stated, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10}, true, "", ""},
-		{"all equal", reference{path: "p", stated: &stated, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10, SHA256: "aa"}, true, "", ""},
+		{"no artifact", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{}, false, fault.ArtifactNotFound, "p.storageKey:"},
+		{"other size", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 11}, true, fault.Validation, "p.byteSize:"},
+		{"other digest", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10, SHA256: "bb"}, true, fault.Validation, "p.sha256:"},
+		{"digest unknown", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10}, true, "", ""},
+		{"all equal", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10, SHA256: "aa"}, true, "", ""},
 	} {
 		err := c.r.check(c.found, c.ok)
 		if (err == nil) != (c.code == "") || err != nil && (fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.path)) {
@@ -179,7 +191,9 @@ func TestReferenceCheck(t *testing.T) {
 
 func TestAsValidation(t *testing.T) {
 	t.Parallel()
-	for field, path := range map[string]string{"sceneFile": "sceneFile: ", "ligandLibrary[3].source": "simulationParams.ligandLibrary[3].source: "} {
+	for field, path := range map[string]string{
+		"sceneFile": "sceneFile: ", "metadata.samples": "metadata.samples: ", "attachments[1]": "attachments[1]: ", "seed": "simulationParams.seed: ", "ligandLibrary[3].source": "simulationParams.ligandLibrary[3].source: ",
+	} {
 		err := asValidation(&engines.InvalidError{Field: field, Message: "is wrong"})
 		if !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), path+"is wrong") {
 			t.Errorf("%s: got %v, want %s%s", field, err, path, "is wrong")

@@ -1,6 +1,6 @@
-// Package jobs is the API group of jobs: submit, estimate, list, read, outputs, cancel and the event stream. It checks what
-// the schema cannot state, finds the files that a submission names and shows what the scheduler has stored. It changes no
-// job: the scheduler does, and is asked for it.
+// Package jobs is the API group of jobs: submit, estimate, list, read, tasks, logs, outputs, provenance, cancel, retry and the
+// event stream. It checks what the schema cannot state, finds the files that a submission names and shows what the scheduler
+// has stored. It changes no job: the scheduler does, and is asked for it.
 package jobs
 
 import (
@@ -25,7 +25,7 @@ import (
 // leaked one is soon worthless.
 const outputURLLifetime = time.Hour
 
-// Deps is what a Service needs; all are required.
+// Deps is what a Service needs; all are required but Version.
 type Deps struct {
 	DB        *sqlx.DB
 	Scheduler *scheduler.Scheduler
@@ -35,8 +35,10 @@ type Deps struct {
 	Currency  string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Version is this program's, for the provenance of results.
+	Version string
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 // Service holds the rules of the group. It is safe for concurrent use.
@@ -72,7 +74,7 @@ func (s *Service) List(ctx context.Context, accountID string, query ListQuery) (
 	records, next := page.Cut(records, query.Limit, func(r record) page.Position { return page.Position{At: r.CreatedAt, ID: r.ID} })
 	list := JobList{Jobs: make([]Job, len(records)), NextCursor: next}
 	for i, r := range records {
-		if list.Jobs[i], err = r.view(s.deps.Currency); err != nil {
+		if list.Jobs[i], err = s.show(ctx, r); err != nil {
 			return JobList{}, err
 		}
 	}
@@ -81,35 +83,36 @@ func (s *Service) List(ctx context.Context, accountID string, query ListQuery) (
 
 // Job reads one of the caller's jobs. Errors: fault.NotFound.
 func (s *Service) Job(ctx context.Context, accountID, jobID string) (Job, error) {
-	if err := checkID(jobID); err != nil {
+	if err := checkForm(jobID); err != nil {
 		return Job{}, err
 	}
 	r, err := s.store.job(ctx, accountID, jobID)
 	if err != nil {
 		return Job{}, err
 	}
-	return r.view(s.deps.Currency)
+	return s.show(ctx, r)
 }
 
 // Outputs reads a page of a job's files with fresh addresses. Errors: fault.NotFound, fault.InvalidCursor.
-func (s *Service) Outputs(ctx context.Context, accountID, jobID string, query page.Query) (Outputs, error) {
-	if err := checkID(jobID); err != nil {
-		return Outputs{}, err
-	}
+func (s *Service) Outputs(ctx context.Context, accountID, jobID string, query OutputQuery) (Outputs, error) {
 	from, err := page.Decode(query.Cursor)
 	if err != nil {
 		return Outputs{}, err
 	}
-	status, err := s.store.status(ctx, accountID, jobID) // before the files, so that complete never promises too much
+	status, err := s.status(ctx, accountID, jobID) // before the files, so that complete never promises too much
 	if err != nil {
 		return Outputs{}, err
 	}
-	files, err := s.store.outputs(ctx, accountID, jobID, from, query.Limit+1)
+	filter := outputFilter{Roles: query.Role, TaskIndex: -1, From: from}
+	if query.TaskIndex.IsSet {
+		filter.TaskIndex = query.TaskIndex.Value
+	}
+	files, err := s.store.outputs(ctx, accountID, jobID, filter, query.Limit+1)
 	if err != nil {
 		return Outputs{}, err
 	}
 	files, next := page.Cut(files, query.Limit, func(f artifact) page.Position { return page.Position{At: f.CreatedAt, ID: f.ID} })
-	answer := Outputs{JobID: jobID, Status: status, Complete: job.Status(status).Terminal(), Outputs: make([]Output, len(files)), NextCursor: next}
+	answer := Outputs{JobID: jobID, Status: string(status), Complete: status.Terminal(), Outputs: make([]Output, len(files)), NextCursor: next}
 	expiresAt := s.deps.Now().UTC().Add(outputURLLifetime).Truncate(time.Second)
 	for i, f := range files {
 		url, err := s.deps.Objects.PresignGet(ctx, f.StorageKey, path.Base(f.Name), outputURLLifetime)
@@ -123,25 +126,32 @@ func (s *Service) Outputs(ctx context.Context, accountID, jobID string, query pa
 
 // Cancel asks a job to end. Errors: those of scheduler.Cancel.
 func (s *Service) Cancel(ctx context.Context, accountID, jobID, reason string) (scheduler.Cancellation, error) {
-	if err := checkID(jobID); err != nil {
+	if err := checkForm(jobID); err != nil {
 		return scheduler.Cancellation{}, err
 	}
-	return s.deps.Scheduler.Cancel(ctx, accountID, jobID, reason)
+	cancellation, err := s.deps.Scheduler.Cancel(ctx, accountID, jobID, reason)
+	return cancellation, asNoSuchJob(err)
+}
+
+// status reads a job's state, after a look at its id. Errors: fault.NotFound.
+func (s *Service) status(ctx context.Context, accountID, jobID string) (job.Status, error) {
+	if err := checkForm(jobID); err != nil {
+		return "", err
+	}
+	status, err := s.store.status(ctx, accountID, jobID)
+	return job.Status(status), err
 }
 
 // Watch reserves an event stream of a job for a client that has every event up to lastEventID. ended is true when there will
 // never be another event for it; then nothing is reserved. Errors: fault.NotFound, fault.Validation, fault.RateLimited,
 // fault.ProviderUnavailable.
 func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string) (w Watcher, ended bool, err error) {
-	if err := checkID(jobID); err != nil {
-		return Watcher{}, false, err
-	}
 	after, err := lastEventID(lastEvent)
 	if err != nil {
 		return Watcher{}, false, err
 	}
 	w = Watcher{accountID: accountID, jobID: jobID, after: after}
-	if _, err := s.store.status(ctx, accountID, jobID); err != nil {
+	if _, err := s.status(ctx, accountID, jobID); err != nil {
 		return Watcher{}, false, err
 	}
 	if ended, err = s.streams.ended(ctx, w); err != nil || ended {
@@ -153,14 +163,29 @@ func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string)
 
 var jobID = regexp.MustCompile(`^job_[0-9a-f]{32}$`)
 
-// checkID tells an id that cannot be a job's from the names of sibling operations, which take POST alone. Errors:
-// fault.NotFound, fault.MethodNotAllowed.
+// checkID spares the store an id that cannot be a job's. Errors: fault.NotFound, and fault.MethodNotAllowed for the names of
+// operations that stand beside /v1/jobs/{id} and take POST alone.
 func checkID(id string) error {
-	switch {
-	case id == "submit", id == "estimate", id == "upload-url":
+	switch id {
+	case "submit", "estimate", "upload-url":
 		return fault.New(fault.MethodNotAllowed, "the operation /v1/jobs/%s takes POST", id)
-	case !jobID.MatchString(id):
+	}
+	return checkForm(id)
+}
+
+// checkForm is checkID below /v1/jobs/{id}, where no operation has a name beside the ids. Errors: fault.NotFound.
+func checkForm(id string) error {
+	if !jobID.MatchString(id) {
 		return noSuchJob()
 	}
 	return nil
+}
+
+// asNoSuchJob gives a job that the scheduler does not find the same answer that the store gives: nothing tells another
+// tenant's job, an unknown one and a malformed id apart.
+func asNoSuchJob(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return noSuchJob()
+	}
+	return err
 }

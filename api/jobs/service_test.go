@@ -116,9 +116,9 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: got %d %s, want a refusal by the schema", name, response.StatusCode, text)
 		}
 	}
-	_, err := d.Estimate(EstimateRequest{})
+	_, err := d.Estimate(t.Context(), "", EstimateRequest{})
 	wantFault(t, "render", err, fault.UnsupportedSimulator, "render")
-	_, err = d.Estimate(EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina"})
+	_, err = d.Estimate(t.Context(), "", EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina"})
 	wantFault(t, "the engine's own rule", err, fault.Validation, "simulationParams.ligandIdentity")
 }
 
@@ -159,71 +159,9 @@ func TestJobOverItsLife(t *testing.T) {
 	if !view.Terminal || view.Progress.Percent != 100 || view.Cost.Final == nil || *view.Cost.Final != "0.03" || response.Header.Get("Retry-After") != "" {
 		t.Errorf("completed: got %v %s", response.Header, text)
 	}
-	for _, id := range []string{jobID, "job_0", "submit"} {
-		if _, err := d.Job(t.Context(), other.AccountID, id); err == nil {
-			t.Errorf("%s: another account reads it", id)
-		}
-	}
-}
-
-func TestListPagesAndFilters(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	caller, other := d.account(), d.account()
-	d.submit(other)
-	var ids []string
-	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
-	for i := range 5 {
-		jobID := d.submit(caller)
-		d.exec(`UPDATE jobs SET created_at = $2, job_name = $3 WHERE id = $1`, jobID, start.Add(time.Duration(i/2)*time.Minute), fmt.Sprintf("Screen 100%% no_%d", i))
-		ids = append([]string{jobID}, ids...)
-	}
-	d.exec(`UPDATE jobs SET status = 'FAILED', finished_at = now() WHERE id = $1`, ids[4])
-	read := func(query ListQuery) (got []string) {
-		t.Helper()
-		for query.Limit = 2; ; {
-			list, err := d.List(t.Context(), caller.AccountID, query)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, j := range list.Jobs {
-				got = append(got, j.JobID)
-			}
-			if list.NextCursor == nil {
-				return got
-			}
-			query.Cursor = *list.NextCursor
-		}
-	}
-	for _, c := range []struct {
-		name  string
-		query ListQuery
-		want  []string
-	}{
-		{"all", ListQuery{}, ids},
-		{"states", ListQuery{Status: []string{"FAILED", "RUNNING"}}, ids[4:]},
-		{"type", ListQuery{JobType: "render"}, nil},
-		{"alias", ListQuery{Simulator: "Vina"}, ids},
-		{"unknown simulator", ListQuery{Simulator: "blastp"}, nil},
-		{"after", ListQuery{CreatedAfter: start}, ids[:3]},
-		{"before", ListQuery{CreatedBefore: start.Add(time.Minute)}, ids[3:]},
-		{"text", ListQuery{Q: "SCREEN 100% NO_2"}, ids[2:3]},
-		{"no pattern", ListQuery{Q: "100_"}, nil},
-		{"id", ListQuery{Q: ids[1]}, ids[1:2]},
-	} {
-		if got := read(c.query); !slices.Equal(got, c.want) {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
-	}
-	_, err := d.List(t.Context(), caller.AccountID, ListQuery{Query: page.Query{Limit: 2, Cursor: "nonsense"}})
-	wantFault(t, "cursor", err, fault.InvalidCursor, "cursor")
-	response, text := d.call(caller, http.MethodGet, "/v1/jobs?status=FAILED&status=RUNNING&limit=1&createdAfter=2020-01-01T00:00:00Z", "")
-	if list := decoded[JobList](t, text); response.StatusCode != http.StatusOK || len(list.Jobs) != 1 || list.Jobs[0].JobID != ids[4] || list.NextCursor != nil {
-		t.Errorf("over the wire: got %d %s", response.StatusCode, text)
-	}
-	for _, query := range []string{"status=DONE", "limit=0", "limit=101", "colour=red", "createdAfter=yesterday"} {
-		if response, text := d.call(caller, http.MethodGet, "/v1/jobs?"+query, ""); response.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("%s: got %d %s", query, response.StatusCode, text)
+	for _, sibling := range []string{"submit", "estimate", "upload-url"} {
+		if _, text := d.call(other, http.MethodGet, "/v1/jobs/"+sibling, ""); !strings.Contains(text, string(fault.MethodNotAllowed)) {
+			t.Errorf("GET /v1/jobs/%s: got %s, want METHOD_NOT_ALLOWED", sibling, text)
 		}
 	}
 }
@@ -249,7 +187,7 @@ func TestOutputsPage(t *testing.T) {
 		}
 	}
 	var got []string
-	for query := (page.Query{Limit: 1}); ; {
+	for query := (OutputQuery{Query: page.Query{Limit: 1}}); ; {
 		outputs, err := d.Outputs(t.Context(), caller.AccountID, jobID, query)
 		if err != nil || outputs.Complete || outputs.Status != "SUBMITTED" {
 			t.Fatalf("got %+v, %v", outputs, err)
@@ -273,7 +211,20 @@ func TestOutputsPage(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	_, err := d.Outputs(t.Context(), other.AccountID, jobID, page.Query{Limit: 1})
+	for query, count := range map[string]int{
+		"role=log": 1, "role=log&role=result": 2, "role=frame": 0, "taskIndex=1": 2, "taskIndex=0": 0, "taskIndex=1&role=result": 1,
+	} {
+		response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/outputs?"+query, "")
+		if outputs := decoded[Outputs](t, text); response.StatusCode != http.StatusOK || len(outputs.Outputs) != count {
+			t.Errorf("%s: got %d %s, want %d files", query, response.StatusCode, text, count)
+		}
+	}
+	for query, place := range map[string]string{"role=intermediate": "query.role", "taskIndex=-1": "query.taskIndex", "taskIndex=one": "query.taskIndex"} {
+		if response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/outputs?"+query, ""); response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, place) {
+			t.Errorf("%s: got %d %s, want a refusal that names %s", query, response.StatusCode, text, place)
+		}
+	}
+	_, err := d.Outputs(t.Context(), other.AccountID, jobID, OutputQuery{Query: page.Query{Limit: 1}})
 	wantFault(t, "another account", err, fault.NotFound, "")
 
 	// An output is a file of the account: the next job may start from it, another account's may not.
@@ -310,4 +261,18 @@ func TestCancel(t *testing.T) {
 	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now() WHERE id = $1`, done)
 	_, err = d.Cancel(t.Context(), caller.AccountID, done, "")
 	wantFault(t, "ended", err, fault.JobNotCancellable, "")
+	running := d.submit(caller)
+	d.exec(`UPDATE tasks SET status = 'RUNNING', ready = true WHERE job_id = $1 AND ordinal = 0`, running)
+	d.exec(`UPDATE jobs SET status = 'RUNNING' WHERE id = $1`, running)
+	for _, want := range []int{http.StatusAccepted, http.StatusOK} {
+		response, text := d.call(caller, http.MethodPost, "/v1/jobs/"+running+"/cancel", "")
+		if answer := decoded[CancelResponse](t, text); response.StatusCode != want || answer.Status != "CANCELLING" {
+			t.Errorf("while a task runs: got %d %s, want %d", response.StatusCode, text, want)
+		}
+	}
+	for _, body := range []string{`{"reason":"` + strings.Repeat("a", 513) + `"}`, `{"why":""}`} {
+		if response, text := d.call(caller, http.MethodPost, path, body); response.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%.20s: got %d %s, want a refusal by the schema", body, response.StatusCode, text)
+		}
+	}
 }

@@ -61,6 +61,9 @@ type record struct {
 	MessageRunning sql.NullString  `db:"message_running"`
 	TasksAhead     int             `db:"tasks_ahead"`
 	History        json.RawMessage `db:"history"`
+
+	PreviewName sql.NullString `db:"preview_name"`
+	PreviewKey  sql.NullString `db:"preview_key"`
 }
 
 // jobColumns are the job's own columns of a record. The request is left out: it may be a hundred megabytes.
@@ -69,10 +72,12 @@ const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, st
     updated_at, started_at, finished_at`
 
 // recordSelect reads records for the jobs that a sub-select named "chosen" picks. A job without weights counts its tasks
-// alike. The place in the queue looks across accounts, at a number and nothing else.
+// alike. The place in the queue looks across accounts, at a number and nothing else. Pictures are looked for where they are
+// made: a simulation has tens of thousands of files, and none of them is one.
 const recordSelect = `
 SELECT j.*, t.pending, t.queued, t.running, t.succeeded, t.failed, t.cancelled, t.weight_all, t.weight_done,
-       r.stage AS stage_running, r.message AS message_running, a.tasks_ahead, h.history
+       r.stage AS stage_running, r.message AS message_running, a.tasks_ahead, h.history,
+       p.name AS preview_name, p.storage_key AS preview_key
 FROM chosen j
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE status = 'PENDING')   AS pending,
@@ -97,15 +102,23 @@ LEFT JOIN LATERAL (
 ) r ON true
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks_ahead FROM (
-        SELECT mine.priority AS my_priority, mine.id AS my_id, other.priority, other.id FROM tasks mine, LATERAL (
+        SELECT mine.priority AS my_priority, mine.id AS my_id, other.priority, other.id FROM (
+            SELECT id, queue, priority FROM tasks
+            WHERE job_id = j.id AND status = 'PENDING' AND ready AND j.status IN ('SUBMITTED', 'QUEUED')
+            ORDER BY ordinal LIMIT 1
+        ) mine, LATERAL (
             SELECT priority, id FROM tasks
             WHERE queue = mine.queue AND status = 'PENDING' AND ready AND job_id <> j.id
             LIMIT $2
         ) other
-        WHERE mine.job_id = j.id AND mine.ordinal = 0 AND mine.status = 'PENDING' AND j.status IN ('SUBMITTED', 'QUEUED')
     ) waiting
     WHERE priority > my_priority OR (priority = my_priority AND id < my_id)
 ) a
+LEFT JOIN LATERAL (
+    SELECT name, storage_key FROM artifacts
+    WHERE job_id = j.id AND role = 'preview' AND j.job_type IN ('render', 'molecular')
+    ORDER BY created_at DESC, id DESC LIMIT 1
+) p ON true
 ORDER BY j.created_at DESC, j.id DESC`
 
 // job reads one job. Errors: fault.NotFound, also for another account's.
@@ -198,17 +211,24 @@ type artifact struct {
 	CreatedAt  time.Time `db:"created_at"`
 }
 
+// outputFilter chooses files of a job.
+type outputFilter struct {
+	Roles     []string // empty for any
+	TaskIndex int      // -1 for any
+	From      *page.Position
+}
+
 // outputs reads up to limit files of a job, newest first, from a position on. Inputs of later stages are not among them.
-func (s store) outputs(ctx context.Context, accountID, jobID string, from *page.Position, limit int) ([]artifact, error) {
-	where, args := "", []any{accountID, jobID, string(engines.RoleIntermediate), limit}
-	if from != nil {
-		where, args = " AND (a.created_at, a.id) < ($5, $6)", append(args, from.At, from.ID)
+func (s store) outputs(ctx context.Context, accountID, jobID string, f outputFilter, limit int) ([]artifact, error) {
+	where, args := "", []any{accountID, jobID, string(engines.RoleIntermediate), limit, pq.Array(f.Roles), f.TaskIndex}
+	if f.From != nil {
+		where, args = " AND (a.created_at, a.id) < ($7, $8)", append(args, f.From.At, f.From.ID)
 	}
 	var files []artifact
 	err := s.db.SelectContext(ctx, &files, `
 SELECT a.id, a.name, a.role, t.ordinal, a.storage_key, a.sha256, a.byte_size, a.media_type, a.format, a.created_at
 FROM artifacts a JOIN tasks t ON t.id = a.task_id
-WHERE a.account_id = $1 AND a.job_id = $2 AND a.role <> $3`+where+`
+WHERE a.account_id = $1 AND a.job_id = $2 AND a.role <> $3 AND ($5::text[] IS NULL OR a.role = ANY($5)) AND ($6 < 0 OR t.ordinal = $6)`+where+`
 ORDER BY a.created_at DESC, a.id DESC LIMIT $4`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading outputs of job %s: %w", jobID, err)

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/mol"
+	"github.com/molfabric/molfabric/internal/frames"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -23,101 +24,120 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
-	engine, err := s.engineOf(request)
+	if err := s.admit(request); err != nil {
+		return scheduler.Receipt{}, err
+	}
+	engine, work, err := s.understand(request)
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
-	request.Simulator = engine.Spec().ID
-	params, err := completed(request.SimulationParams)
+	if work.JobType == engines.JobTypeSimulation {
+		request.Simulator = engine.Spec().ID
+	}
+	kept, err := canonical(request, work.Params)
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
-	kept, err := canonical(request, params)
-	if err != nil {
-		return scheduler.Receipt{}, err
-	}
-	scene, err := s.resolve(ctx, caller.AccountID, request)
-	if err != nil {
+	if work.SceneFile, work.Attachments, err = s.resolve(ctx, caller.AccountID, request); err != nil {
 		return scheduler.Receipt{}, err
 	}
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
-		AccountID: caller.AccountID, Plan: caller.Plan, JobType: engines.JobTypeSimulation, Engine: engine, JobName: request.JobName,
-		RecoveryMode: recoveryMode(request.Recovery), SceneFile: scene, Params: params, TaskCount: valueOr(request.TaskCount, 0),
+		AccountID: caller.AccountID, Plan: caller.Plan, JobType: work.JobType, Engine: engine, JobName: request.JobName,
+		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, TaskCount: work.TaskCount,
+		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
 		Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
 	})
 	return receipt, asValidation(err)
 }
 
-// Estimate prices a job without an input file. Errors: fault.UnsupportedSimulator, fault.Validation.
-func (s *Service) Estimate(request EstimateRequest) (scheduler.Estimation, error) {
-	engine, err := s.engineFor(valueOr(request.JobType, engines.JobTypeRender), request.Simulator)
+// Estimate prices a job of an account without an input file; accountID is "" for a visitor. Errors: fault.UnsupportedSimulator,
+// fault.Validation.
+func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (scheduler.Estimation, error) {
+	submission, err := request.submission()
 	if err != nil {
 		return scheduler.Estimation{}, err
 	}
-	params, err := completed(request.SimulationParams)
+	engine, work, err := s.understand(submission)
 	if err != nil {
 		return scheduler.Estimation{}, err
 	}
-	estimation, err := s.deps.Scheduler.Estimate(engine, engines.Request{
-		SceneFile: engines.Object{StorageKey: unknownScene}, Params: params, TaskCount: valueOr(request.TaskCount, 0),
-	})
+	work.SceneFile = engines.Object{StorageKey: unknownScene}
+	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work)
 	return estimation, asValidation(err)
 }
 
 // unknownScene stands for the input file of an estimate, which has none: no engine's price depends on its name.
 const unknownScene = "estimate"
 
-// engineOf finds the engine of a submission and applies the rules on job types in the order of decisions.md: a disabled type
-// first, then the missing scene, then what this deployment can run.
-func (s *Service) engineOf(request SubmitRequest) (engines.Engine, error) {
-	jobType := valueOr(request.JobType, engines.JobTypeRender)
-	if jobType == engines.JobTypePipeline {
-		return nil, fault.New(fault.PipelineDisabled, "jobType: pipeline is not enabled in this deployment; submit the simulation and the render as two jobs")
+// submission is the job that an estimate asks about, without its input file.
+func (e EstimateRequest) submission() (SubmitRequest, error) {
+	metadata, err := json.Marshal(valueOr(e.Metadata, EstimateMetadata{}))
+	if err != nil {
+		return SubmitRequest{}, fmt.Errorf("writing metadata: %w", err)
+	}
+	return SubmitRequest{
+		JobType: e.JobType, FrameStart: e.FrameStart, FrameEnd: e.FrameEnd, FrameStep: e.FrameStep, Parameters: e.Parameters,
+		Simulator: e.Simulator, TaskCount: e.TaskCount, SimulationParams: e.SimulationParams, Metadata: metadata, Recovery: e.Recovery,
+	}, nil
+}
+
+// admit applies the rules of a submission that an estimate does not have: a disabled type first, then the missing scene, then
+// members of other types. Errors: fault.PipelineDisabled, fault.Validation.
+func (s *Service) admit(request SubmitRequest) error {
+	if valueOr(request.JobType, engines.JobTypeRender) == engines.JobTypePipeline && !s.deps.Pipeline {
+		return fault.New(fault.PipelineDisabled, "jobType: pipeline is not enabled in this deployment; submit the simulation and the render as two jobs")
 	}
 	if request.SceneFile == "" {
-		return nil, fault.New(fault.Validation, "sceneFile: is required; give the s3Key that POST /v1/jobs/upload-url returned")
+		return fault.New(fault.Validation, "sceneFile: is required; give the s3Key that POST /v1/jobs/upload-url returned")
 	}
-	return s.engineFor(jobType, request.Simulator)
+	return checkMembers(request)
 }
 
-// engineFor finds the engine that serves a job type and a simulator name.
-func (s *Service) engineFor(jobType, simulator string) (engines.Engine, error) {
-	available := strings.Join(s.deps.Engines.IDs(), ", ")
-	if jobType != engines.JobTypeSimulation {
-		return nil, fault.New(fault.UnsupportedSimulator, "jobType: no engine of this deployment serves %s jobs; it runs simulation jobs with: %s", jobType, available)
+// understand applies the rules that no schema can state, finds the engine and writes what it plans from, without the stored
+// files. Errors: fault.Validation, fault.UnsupportedSimulator.
+func (s *Service) understand(request SubmitRequest) (engines.Engine, engines.Request, error) {
+	work := engines.Request{
+		JobType: valueOr(request.JobType, engines.JobTypeRender), TaskCount: valueOr(request.TaskCount, 0), OutputFormat: request.OutputFormat,
+		Parameters: request.Parameters, Metadata: json.RawMessage(`{}`), Recovery: recoveryMode(request.Recovery),
 	}
-	if simulator == "" {
-		return nil, fault.New(fault.Validation, "simulator: is required for simulation jobs; one of: %s", available)
+	if len(request.Metadata) > 0 {
+		work.Metadata = json.RawMessage(request.Metadata)
 	}
-	engine, ok := s.deps.Engines.Lookup(simulator)
-	if !ok {
-		return nil, fault.New(fault.UnsupportedSimulator, "simulator: this deployment has no such simulator; one of: %s", available)
+	looks, err := pictureOf(request.Metadata)
+	if err != nil {
+		return nil, work, err
 	}
-	return engine, nil
+	if work.Frames, err = framesOfType(work.JobType, request); err != nil {
+		return nil, work, err
+	}
+	switch work.JobType {
+	case engines.JobTypeMolecular:
+		err = looks.check()
+	case engines.JobTypeSimulation, engines.JobTypePipeline:
+		err = checkTaskCount(request.TaskCount)
+	}
+	if err != nil {
+		return nil, work, err
+	}
+	engine, err := s.engineFor(work.JobType, request, looks)
+	if err != nil {
+		return nil, work, err
+	}
+	work.Params, err = completed(request.SimulationParams, engine.Spec().ID)
+	return engine, work, err
 }
 
-// completed fills in the defaults of simulationParams, so that a request with a default left out and one that states it are
-// the same, and writes them as sorted JSON.
-func completed(given *SimulationParams) (json.RawMessage, error) {
-	params := valueOr(given, SimulationParams{})
-	if params.LigandIdentity != nil {
-		params.LigandIdentity = ref(params.LigandIdentity.Completed())
+// framesOfType says which frames a request of a job type asks for. A render job that names none is a still. The frames of a
+// molecular job come from its scene, which an estimate does not have: there, the frames that it names stand for them.
+func framesOfType(jobType string, request SubmitRequest) ([]frames.Range, error) {
+	if jobType == engines.JobTypeSimulation {
+		return nil, nil
 	}
-	library := params.LigandLibrary
-	params.LigandLibrary = make([]mol.LigandEntry, len(library))
-	for i, ligand := range library {
-		params.LigandLibrary[i] = ligand.Completed()
+	asked, given, err := framesOf(request)
+	if err != nil || given || jobType != engines.JobTypeRender {
+		return asked, err
 	}
-	params.ReceptorPreparation = ref(params.ReceptorPreparation.Completed())
-	text, err := json.Marshal(params)
-	if err != nil {
-		return nil, fmt.Errorf("writing simulationParams: %w", err)
-	}
-	tree, err := decode(text)
-	if err != nil {
-		return nil, err
-	}
-	return encode(tree)
+	return []frames.Range{{First: defaultFrame, Last: defaultFrame, Step: 1}}, nil
 }
 
 // asValidation gives an engine's refusal its place in the request.
@@ -127,8 +147,14 @@ func asValidation(err error) error {
 		return err
 	}
 	place := refused.Field
-	if place != "sceneFile" {
+	if member, _, _ := strings.Cut(strings.ReplaceAll(place, "[", "."), "."); !slices.Contains(plannedMembers, member) {
 		place = "simulationParams." + place
 	}
 	return fault.Wrap(err, fault.Validation, "%s: %s", place, refused.Message)
+}
+
+// plannedMembers are the members beside simulationParams that an engine plans from, and may refuse by their own names. None of
+// them is a member of simulationParams too.
+var plannedMembers = []string{
+	"sceneFile", "attachments", "taskCount", "frameStart", "frameEnd", "frameStep", "outputFormat", "parameters", "metadata", "recovery",
 }

@@ -7,8 +7,6 @@ import (
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/molfabric/molfabric/engines/vina"
 )
 
 // defaultRecoveryMode is what a job gets that says nothing about recovery.
@@ -23,13 +21,13 @@ type SubmitRequest struct {
 	JobType          *string           `json:"jobType,omitempty" enum:"render,simulation,molecular,pipeline" default:"render" doc:"Kind of job."`
 	SceneFile        string            `json:"sceneFile,omitempty" doc:"Storage key of the input: for docking, the receptor. Required for every job type."`
 	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`
-	FrameStart       *int64            `json:"frameStart,omitempty" doc:"First frame, inclusive. Render jobs only."`
-	FrameEnd         *int64            `json:"frameEnd,omitempty" doc:"Last frame, inclusive. Render jobs only."`
+	FrameStart       *int64            `json:"frameStart,omitempty" doc:"First frame, inclusive; given together with frameEnd. Render jobs only. A render job that names no frame renders frame 1."`
+	FrameEnd         *int64            `json:"frameEnd,omitempty" doc:"Last frame, inclusive; not less than frameStart. Render jobs only."`
 	FrameStep        *int64            `json:"frameStep,omitempty" minimum:"1" doc:"Render every Nth frame of the range; 1 when left out. Render jobs only."`
-	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters."`
+	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters. Frames or FrameRange of a render job name its frames in the range syntax of Open Job Description, e.g. 1-100:10 or 1,3,5-9."`
 	OutputFormat     string            `json:"outputFormat,omitempty" enum:"EXR,PNG,JPEG" doc:"Render jobs only."`
 	Simulator        string            `json:"simulator,omitempty" doc:"Simulator id or one of its aliases. Required for simulation jobs."`
-	TaskCount        *int              `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks. Simulation jobs only."`
+	TaskCount        *int              `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks, at most 20000. Simulation jobs only."`
 	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator."`
 	IdempotencyKey   string            `json:"idempotencyKey,omitempty" minLength:"8" maxLength:"255" doc:"The header Idempotency-Key in the body; where both are given they must be equal."`
 	DockingRequest   *DockingRequest   `json:"dockingRequest,omitempty" doc:"The caller's identification of a docking run."`
@@ -49,12 +47,6 @@ type DockingRequest struct {
 	RequestID      string `json:"requestId" minLength:"1" maxLength:"255" doc:"The caller's id of the request."`
 	RunID          string `json:"runId" minLength:"1" maxLength:"255" doc:"The caller's id of the run."`
 	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"255" doc:"The same as the header Idempotency-Key."`
-}
-
-// SimulationParams is the union of the engines' parameters (specification §2.2). Unknown members are refused.
-type SimulationParams struct {
-	vina.Params
-	EstimatedRuntimeSeconds *float64 `json:"estimatedRuntimeSeconds,omitempty" exclusiveMinimum:"0" maximum:"2592000" doc:"The caller's own guess of the run time of one task, in seconds."`
 }
 
 // EstimateMetadata is the metadata of an estimate: the members of specification §2.3 and no others.
@@ -127,7 +119,7 @@ type EstimateResponse struct {
 	LicenseNames  []string      `json:"licenseNames" doc:"The licences that the fee is for."`
 	Breakdown     Breakdown     `json:"breakdown" doc:"What the price consists of."`
 	VariableRates VariableRates `json:"variableRates" doc:"Prices that vary with use."`
-	Range         CostRange     `json:"range" doc:"Likely range. A job is never charged above the high end, which is held at submission."`
+	Range         CostRange     `json:"range" doc:"Likely range, from what earlier tasks of the engine used. It never passes the amount that is held at submission, and a job is never charged more than that."`
 }
 
 // Breakdown is what a price consists of, in pounds.

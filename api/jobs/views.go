@@ -63,14 +63,14 @@ type Queue struct {
 
 // Cost is the money of a job, in pounds.
 type Cost struct {
-	Estimated Pounds  `json:"estimated" doc:"Expected at submission."`
-	Held      Pounds  `json:"held" doc:"Set aside at submission; the job is never charged more."`
+	Estimated Pounds  `json:"estimated" doc:"Expected at submission; after a retry, what the earlier runs were charged and what this one is expected to cost."`
+	Held      Pounds  `json:"held" doc:"Set aside at submission, and by each retry; the job is never charged more."`
 	Accrued   Pounds  `json:"accrued" doc:"Metered so far."`
 	Final     *Pounds `json:"final" nullable:"true" doc:"Charged, once the job has ended."`
 	Currency  string  `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
 }
 
-// JobError is why a job failed.
+// JobError is why a job or one of its tasks failed.
 type JobError struct {
 	_            struct{} `nullable:"true"`
 	Code         string   `json:"code" doc:"Machine-readable reason."`
@@ -112,6 +112,13 @@ type Output struct {
 	Format       string    `json:"format"`
 	URL          string    `json:"url" doc:"Short-lived address of the file; never store it."`
 	URLExpiresAt time.Time `json:"urlExpiresAt"`
+}
+
+// OutputQuery filters the files of a job.
+type OutputQuery struct {
+	page.Query
+	Role      []string      `query:"role,explode" enum:"result,frame,log,preview,provenance,checkpoint" maxItems:"6" doc:"Files of any of these roles; may be repeated."`
+	TaskIndex optional[int] `query:"taskIndex" minimum:"0" maximum:"19999" doc:"Files of the task at this position alone."`
 }
 
 // Outputs is a page of a job's files, newest first.

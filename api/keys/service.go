@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,12 +23,14 @@ import (
 const (
 	// MaxKeys bounds an account's live keys, and with them the answer of List.
 	MaxKeys = 200
-	// listedKeys bounds List: live keys come first in age, revoked ones beyond are history.
+	// listedKeys bounds List: as many keys again that have been revoked or have expired; older ones are history.
 	listedKeys = 2 * MaxKeys
 	// cacheFor is how long a verified key is believed without asking: a revocation elsewhere takes at most this long to arrive.
 	cacheFor = time.Second
 	// maxCached bounds the cache; a server with more keys in one second starts it anew.
 	maxCached = 10_000
+	// maxLifeYears bounds how far ahead a key may expire: a longer life is most likely a slip of the pen.
+	maxLifeYears = 5
 	// usedEvery bounds how often a key's use is written down.
 	usedEvery = time.Minute
 )
@@ -54,35 +57,63 @@ func New(db *sqlx.DB, secret []byte, log *slog.Logger, now func() time.Time) *Se
 	return &Service{db: db, secret: secret, log: log, clock: now, cached: map[[sha256.Size]byte]verified{}}
 }
 
-// Create makes a key. Errors: fault.Validation when the account has MaxKeys live ones.
+// Create makes a key. Errors: fault.Validation when the account has MaxKeys live ones, or for an expiry out of range.
 func (s *Service) Create(ctx context.Context, accountID string, in CreateRequest) (CreatedKey, error) {
+	now := s.now()
+	expires, err := expiry(in.ExpiresAt, now)
+	if err != nil {
+		return CreatedKey{}, err
+	}
 	secret := newSecret(in.Environment)
 	key := Key{
-		ID: id.New("key_"), Name: in.Name, Environment: in.Environment, Scopes: in.Scopes,
-		Prefix: secret[:prefixChars], Last4: secret[len(secret)-4:], CreatedAt: s.now(),
+		ID: id.New("key_"), Name: in.Name, Environment: in.Environment, Scopes: distinct(in.Scopes),
+		Prefix: secret[:prefixChars], Last4: secret[len(secret)-4:], CreatedAt: now, ExpiresAt: expires,
 	}
 	sealed := seal(s.secret, secret)
-	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		live, err := countLive(ctx, tx, accountID)
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		live, err := countLive(ctx, tx, accountID, now)
 		if err != nil {
 			return err
 		}
 		if live >= MaxKeys {
 			return fault.New(fault.Validation, "the account has %d keys: revoke one first", MaxKeys)
 		}
-		return insert(ctx, tx, accountID, key, sealed[:])
+		return insert(ctx, tx, accountID, key, sealed[:], in.DiscoverySource)
 	})
 	if err != nil {
 		return CreatedKey{}, err
 	}
 	s.log.InfoContext(ctx, "key created", "key_id", key.ID, "account_id", accountID, "environment", key.Environment,
-		"discovery_source", in.DiscoverySource, "request_id", access.RequestID(ctx))
+		"request_id", access.RequestID(ctx))
 	return CreatedKey{Key: key, Secret: secret}, nil
+}
+
+// expiry returns the time as Postgres keeps it, nil for never. Errors: fault.Validation.
+func expiry(asked *time.Time, now time.Time) (*time.Time, error) {
+	if asked == nil {
+		return nil, nil
+	}
+	at := asked.UTC().Truncate(time.Microsecond)
+	if latest := now.AddDate(maxLifeYears, 0, 0); !at.After(now) || at.After(latest) {
+		return nil, fault.New(fault.Validation, "expiresAt: must lie in the future and not after %s", latest.Format(time.RFC3339))
+	}
+	return &at, nil
+}
+
+// distinct returns the scopes in the order given, each once.
+func distinct(scopes []string) []string {
+	var once []string
+	for _, scope := range scopes {
+		if !slices.Contains(once, scope) {
+			once = append(once, scope)
+		}
+	}
+	return once
 }
 
 // List returns the account's keys, newest first.
 func (s *Service) List(ctx context.Context, accountID string) ([]Key, error) {
-	return selectAll(ctx, s.db, accountID, listedKeys)
+	return selectAll(ctx, s.db, accountID, s.now(), listedKeys)
 }
 
 // Revoke ends a key; a second time it answers the same. Errors: fault.NotFound, also for another account's key.
@@ -124,7 +155,11 @@ func (s *Service) Verify(ctx context.Context, key string) (access.Principal, err
 	caller = access.Principal{
 		AccountID: row.AccountID, Plan: row.Plan, KeyID: row.ID, Environment: row.Environment, Scopes: row.Scopes,
 	}
-	s.remember(sealed, caller, now, revocations)
+	until := now.Add(cacheFor)
+	if row.ExpiresAt != nil && row.ExpiresAt.Before(until) {
+		until = *row.ExpiresAt
+	}
+	s.remember(sealed, caller, until, revocations)
 	return caller, nil
 }
 
@@ -135,7 +170,7 @@ func (s *Service) remembered(sealed [sha256.Size]byte, now time.Time) (caller ac
 	return entry.caller, ok && now.Before(entry.until), s.revocations
 }
 
-func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, now time.Time, revocations int) {
+func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, until time.Time, revocations int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.revocations != revocations {
@@ -144,7 +179,7 @@ func (s *Service) remember(sealed [sha256.Size]byte, caller access.Principal, no
 	if len(s.cached) >= maxCached {
 		clear(s.cached)
 	}
-	s.cached[sealed] = verified{caller: caller, until: now.Add(cacheFor)}
+	s.cached[sealed] = verified{caller: caller, until: until}
 }
 
 // forget makes a revocation hold on this instance from the moment it is answered.

@@ -18,26 +18,31 @@ type validKey struct {
 }
 
 // countLive also keeps other creations of the account waiting until the transaction ends.
-func countLive(ctx context.Context, tx *sqlx.Tx, accountID string) (int, error) {
+func countLive(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) (int, error) {
 	if _, err := tx.ExecContext(ctx, `SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE`, accountID); err != nil {
 		return 0, wrap(err, "lock account")
 	}
 	var live int
-	err := tx.GetContext(ctx, &live, `SELECT count(*) FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL`, accountID)
+	err := tx.GetContext(ctx, &live, `SELECT count(*) FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL
+		AND (expires_at IS NULL OR expires_at > $2)`, accountID, now)
 	return live, wrap(err, "count keys")
 }
 
-func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k Key, sealed []byte) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO api_keys (id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		k.ID, accountID, k.Name, k.Environment, k.Scopes, k.Prefix, k.Last4, sealed, k.CreatedAt)
+func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k Key, sealed []byte, discoverySource string) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO api_keys
+		(id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at, expires_at, discovery_source)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''))`,
+		k.ID, accountID, k.Name, k.Environment, k.Scopes, k.Prefix, k.Last4, sealed, k.CreatedAt, k.ExpiresAt, discoverySource)
 	return wrap(err, "store key")
 }
 
-func selectAll(ctx context.Context, db *sqlx.DB, accountID string, limit int) ([]Key, error) {
+// selectAll returns the newest limit keys, newest first; one that still works is not left out for one that does not.
+func selectAll(ctx context.Context, db *sqlx.DB, accountID string, now time.Time, limit int) ([]Key, error) {
 	found := []Key{}
-	err := db.SelectContext(ctx, &found, `SELECT `+columns+` FROM api_keys WHERE account_id = $1
-		ORDER BY revoked_at IS NOT NULL, created_at DESC, id DESC LIMIT $2`, accountID, limit)
+	err := db.SelectContext(ctx, &found, `SELECT `+columns+` FROM (
+			SELECT `+columns+` FROM api_keys WHERE account_id = $1
+			ORDER BY revoked_at IS NOT NULL OR coalesce(expires_at <= $2, false), created_at DESC, id DESC LIMIT $3
+		) kept ORDER BY created_at DESC, id DESC`, accountID, now, limit)
 	for i := range found {
 		found[i].inUTC()
 	}
@@ -47,7 +52,7 @@ func selectAll(ctx context.Context, db *sqlx.DB, accountID string, limit int) ([
 // selectValid finds the key that may be used now. Errors: sql.ErrNoRows.
 func selectValid(ctx context.Context, db *sqlx.DB, sealed []byte, now time.Time) (validKey, error) {
 	var k validKey
-	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.account_id, a.plan
+	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.expires_at, k.account_id, a.plan
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id
 		WHERE k.secret_hmac = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)`, sealed, now)
 	return k, wrap(err, "read key")

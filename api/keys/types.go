@@ -10,8 +10,10 @@ import (
 type CreateRequest struct {
 	Name            string   `json:"name" minLength:"1" maxLength:"100" doc:"Name for people." example:"laptop"`
 	Environment     string   `json:"environment,omitempty" enum:"live,test" default:"live" doc:"A test key is never billed and cannot submit jobs."`
-	Scopes          []string `json:"scopes" minItems:"1" maxItems:"7" uniqueItems:"true" enum:"jobs:read,jobs:write,credits:read,convert,molecular:chat,projects:read,projects:write" doc:"What the key may do."`
+	Scopes          []string `json:"scopes" minItems:"1" enum:"jobs:read,jobs:write,credits:read,convert,molecular:chat,projects:read,projects:write" doc:"What the key may do. A scope that is named twice counts once." example:"[\"jobs:read\",\"credits:read\"]"`
 	DiscoverySource string   `json:"discoverySource,omitempty" enum:"context7,mcp_registry,smithery,glama,a2a_registry,llms_txt,direct" doc:"How you came to the service."`
+	// ExpiresAt is nil for a key that works until it is revoked.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"When the key stops by itself: RFC 3339, in the future and at most five years from now. Left out: never." example:"2030-01-31T12:00:00Z"`
 }
 
 // Key is a key as its owner sees it afterwards.

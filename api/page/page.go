@@ -43,6 +43,7 @@ func Decode(cursor string) (*Position, error) {
 	if err := json.Unmarshal(raw, &p); err != nil || p.ID == "" || p.At.IsZero() {
 		return nil, invalid()
 	}
+	p.At = p.At.UTC() // a made-up zone may be one that Postgres does not know
 	return &p, nil
 }
 

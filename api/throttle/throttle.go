@@ -1,6 +1,6 @@
 // Package throttle limits how often something may happen, by the generic cell rate algorithm in Redis, so that all instances
-// share one count. It fails open: while Redis is away everything is allowed, and the log says so once. It knows neither
-// HTTP nor what is being limited.
+// share one count. While Redis is away each instance counts for itself, and the log says so once: callers are still served,
+// and passwords can still not be guessed at any pace. It knows neither HTTP nor what is being limited.
 package throttle
 
 import (
@@ -52,6 +52,7 @@ func (v Verdict) Exceeded(what string) *Exceeded {
 // Limiter is safe for concurrent use.
 type Limiter struct {
 	rate   *redis_rate.Limiter
+	alone  *local // counts while Redis is away
 	prefix string
 	log    *slog.Logger
 	now    func() time.Time
@@ -63,21 +64,20 @@ type Limiter struct {
 
 // New returns a limiter whose keys start with prefix.
 func New(rdb redis.UniversalClient, prefix string, log *slog.Logger, now func() time.Time) *Limiter {
-	return &Limiter{rate: redis_rate.NewLimiter(rdb), prefix: prefix, log: log, now: now}
+	return &Limiter{rate: redis_rate.NewLimiter(rdb), alone: newLocal(), prefix: prefix, log: log, now: now}
 }
 
 // Take counts one event under key and tells whether it is allowed. It never fails.
 func (l *Limiter) Take(ctx context.Context, key string, limit Limit) Verdict {
-	open := Verdict{Allowed: true, Limit: limit.Burst, Remaining: limit.Burst}
 	if l.paused() {
-		return open
+		return l.alone.take(key, limit, l.now())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
 	r, err := l.rate.Allow(ctx, l.prefix+key, redis_rate.Limit{Rate: limit.Rate, Burst: limit.Burst, Period: limit.Period})
 	l.note(err)
 	if err != nil {
-		return open
+		return l.alone.take(key, limit, l.now())
 	}
 	return Verdict{
 		Allowed: r.Allowed > 0, Limit: limit.Burst, Remaining: r.Remaining,
@@ -98,11 +98,11 @@ func (l *Limiter) note(err error) {
 	switch {
 	case err != nil:
 		if !l.away {
-			l.log.Warn("rate limits are off: Redis does not answer", "error", err)
+			l.log.Warn("each instance counts rate limits for itself: Redis does not answer", "error", err)
 		}
 		l.away, l.tryAgain = true, l.now().Add(pauseAfterFailure)
 	case l.away:
 		l.away = false
-		l.log.Info("rate limits are on again")
+		l.log.Info("instances count rate limits together again")
 	}
 }

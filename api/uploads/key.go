@@ -17,6 +17,17 @@ func storageKey(accountID, uploadID, filename string) string {
 	return namespace(accountID) + uploadID + "/" + safeName(filename)
 }
 
+// projectKey is where a file of a project package lies. The path is kept to the letter.
+func projectKey(accountID string, at place) string {
+	return projectPrefix(accountID, at.projectID) + at.logicalPath
+}
+
+// projectPrefix is where a project package lies, so that a relative path in one of its files leads to another. No upload id
+// looks like it.
+func projectPrefix(accountID, projectID string) string {
+	return namespace(accountID) + "projects/" + projectID + "/"
+}
+
 // namespace is the prefix of every upload of an account.
 func namespace(accountID string) string { return "accounts/" + accountID + "/uploads/" }
 

@@ -19,12 +19,13 @@ import (
 	"github.com/molfabric/molfabric/internal/postgres/pgtest"
 )
 
-// newService returns a service on a schema and a bucket of the test's own.
-func newService(t *testing.T) (*Service, *sqlx.DB) {
+// onEach runs a test with a service on a schema and a bucket of its own, in every kind of object store.
+func onEach(t *testing.T, test func(t *testing.T, s *Service, db *sqlx.DB)) {
 	t.Helper()
-	db := pgtest.New(t)
-	objects, _ := objecttest.New(t)
-	return New(db, objects, time.Now), db
+	objecttest.OnEach(t, func(t *testing.T, objects *object.Store, _ object.Config) {
+		db := pgtest.New(t)
+		test(t, New(db, objects, time.Now), db)
+	})
 }
 
 func newAccount(t *testing.T, db *sqlx.DB) string {
@@ -34,8 +35,8 @@ func newAccount(t *testing.T, db *sqlx.DB) string {
 	return accountID
 }
 
-// put sends body where an answer of Create says, with its headers, and returns the store's status.
-func put(t *testing.T, to UploadURLResponse, body string) int {
+// send sends body where an answer of Create says, with its headers, and returns the store's status.
+func send(t *testing.T, to UploadURLResponse, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), to.Method, to.UploadURL, strings.NewReader(body))
 	if err != nil {
@@ -57,9 +58,9 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func TestUploadArrives(t *testing.T) {
-	t.Parallel()
-	s, db := newService(t)
+func TestUploadArrives(t *testing.T) { onEach(t, testUploadArrives) }
+
+func testUploadArrives(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	for _, sha := range []string{"", strings.ToUpper(digest("ATOM"))} {
 		created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "my receptor.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: sha})
@@ -75,7 +76,7 @@ func TestUploadArrives(t *testing.T) {
 		if _, err := s.Owned(t.Context(), account, created.S3Key); !fault.Is(err, fault.NotFound) {
 			t.Errorf("before the PUT: got %v, want %s", err, fault.NotFound)
 		}
-		if status := put(t, created, "ATOM"); status != http.StatusOK {
+		if status := send(t, created, "ATOM"); status != http.StatusOK {
 			t.Fatalf("PUT answered %d", status)
 		}
 		file, err := s.Owned(t.Context(), account, created.S3Key)
@@ -85,9 +86,9 @@ func TestUploadArrives(t *testing.T) {
 	}
 }
 
-func TestStoreRefusesOtherBytes(t *testing.T) {
-	t.Parallel()
-	s, db := newService(t)
+func TestStoreRefusesOtherBytes(t *testing.T) { onEach(t, testStoreRefusesOtherBytes) }
+
+func testStoreRefusesOtherBytes(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	for _, c := range []struct{ name, body, sha string }{
 		{"too long", "ATOMS", ""},
@@ -98,7 +99,7 @@ func TestStoreRefusesOtherBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status := put(t, created, c.body); status < 400 || status >= 500 {
+		if status := send(t, created, c.body); status < 400 || status >= 500 {
 			t.Errorf("%s: PUT answered %d, want a refusal", c.name, status)
 		}
 		if _, err := s.Owned(t.Context(), account, created.S3Key); !fault.Is(err, fault.NotFound) {
@@ -108,14 +109,16 @@ func TestStoreRefusesOtherBytes(t *testing.T) {
 }
 
 func TestOwnedTellsForeignFromAbsentToNobody(t *testing.T) {
-	t.Parallel()
-	s, db := newService(t)
+	onEach(t, testOwnedTellsForeignFromAbsentToNobody)
+}
+
+func testOwnedTellsForeignFromAbsentToNobody(t *testing.T, s *Service, db *sqlx.DB) {
 	mine, theirs := newAccount(t, db), newAccount(t, db)
 	created, err := s.Create(t.Context(), theirs, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := put(t, created, "ATOM"); status != http.StatusOK {
+	if status := send(t, created, "ATOM"); status != http.StatusOK {
 		t.Fatalf("PUT answered %d", status)
 	}
 	// An object of the right namespace that no upload announced is not owned either.
@@ -134,14 +137,14 @@ func TestOwnedTellsForeignFromAbsentToNobody(t *testing.T) {
 	}
 }
 
-func TestOwnedAllFindsMany(t *testing.T) {
-	t.Parallel()
-	s, db := newService(t)
+func TestOwnedAllFindsMany(t *testing.T) { onEach(t, testOwnedAllFindsMany) }
+
+func testOwnedAllFindsMany(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	var keys []string
 	for range 3 * maxHeads {
 		u := upload{StorageKey: storageKey(account, id.New("upl_"), "l.sdf"), AccountID: account, Filename: "l.sdf", ContentType: "text/plain", ByteSize: 4, CreatedAt: time.Now(), ExpiresAt: time.Now()}
-		if err := s.store.insert(t.Context(), u); err != nil {
+		if err := s.store.put(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
 		if len(keys)%2 == 0 {
@@ -165,20 +168,33 @@ func TestOwnedAllFindsMany(t *testing.T) {
 func TestStoreAwayIsSaidSo(t *testing.T) {
 	t.Parallel()
 	gateway, _ := objecttest.Private(t)
-	s, db := newService(t)
+	db := pgtest.New(t)
+	objects, err := object.New(gateway.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(db, objects, time.Now)
 	account := newAccount(t, db)
 	created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := gateway.Config()
-	if s.objects, err = object.New(cfg); err != nil {
-		t.Fatal(err)
-	}
+	begun := begin(t, s, account, MultipartInitRequest{Size: 4})
 	if err := gateway.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Owned(t.Context(), account, created.S3Key); !fault.Is(err, fault.ProviderUnavailable) {
-		t.Errorf("got %v, want %s", err, fault.ProviderUnavailable)
+	inProject := UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4, ProjectID: testProject, LogicalPath: "r.pdb"}
+	calls := map[string]func() error{
+		"Owned":    func() error { _, err := s.Owned(t.Context(), account, created.S3Key); return err },
+		"Create":   func() error { _, err := s.Create(t.Context(), account, inProject); return err },
+		"Init":     func() error { _, err := s.Init(t.Context(), account, MultipartInitRequest{Size: 4}); return err },
+		"Status":   func() error { _, err := s.Status(t.Context(), account, begun.UploadID); return err },
+		"Complete": func() error { _, err := s.Complete(t.Context(), account, begun.UploadID, listed(1)); return err },
+		"Abort":    func() error { return s.Abort(t.Context(), account, begun.UploadID) },
+	}
+	for name, call := range calls {
+		if err := call(); !fault.Is(err, fault.ProviderUnavailable) {
+			t.Errorf("%s = %v, want %s", name, err, fault.ProviderUnavailable)
+		}
 	}
 }

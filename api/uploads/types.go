@@ -14,6 +14,8 @@ type UploadURLRequest struct {
 	ContentType string `json:"contentType" minLength:"1" maxLength:"255" pattern:"^[!-~]([ -~]*[!-~])?$" patternDescription:"printable ASCII" doc:"Media type of the file; it is signed, so the PUT must send it."`
 	Size        int64  `json:"size" minimum:"1" maximum:"5368709120" doc:"Size of the file in bytes; it is signed, so the PUT must send exactly as many."`
 	SHA256      string `json:"sha256,omitempty" pattern:"^[0-9A-Fa-f]{64}$" patternDescription:"64 hexadecimal digits" doc:"SHA-256 of the whole file; the store then refuses other bytes."`
+	ProjectID   string `json:"projectId,omitempty" format:"uuid" example:"0190b8a4-7d7c-7c3e-8f6b-2f1d6c0a9e11" doc:"Project package that the file belongs to, made up by the client and shared by the package's files; needs logicalPath."`
+	LogicalPath string `json:"logicalPath,omitempty" minLength:"1" example:"textures/wood.png" doc:"Path of the file relative to its project, POSIX style; needs projectId. It is the end of the storage key, to the letter."`
 }
 
 // UploadURLResponse says where and how to put the file.

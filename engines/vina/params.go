@@ -10,14 +10,24 @@ import (
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// Params are the members of simulationParams that docking with AutoDock Vina reads (specification §2.2). The API embeds the
-// struct, so its tags are the rules of the public contract.
+// Params are the members of simulationParams that say how to dock (specification §2.2). The API embeds the struct, so its tags
+// are the rules of the public contract. What this engine cannot do is refused (unserved): left aside, it would give another
+// result than the one asked for.
 type Params struct {
+	ReceptorPDBID       *string                  `json:"receptorPdbId,omitempty" pattern:"^[0-9][A-Za-z0-9]{3}$" patternDescription:"a digit and three letters or digits" doc:"The receptor as an entry of the Protein Data Bank."`
 	ReceptorArtifact    *mol.ArtifactReference   `json:"receptorArtifact,omitempty" doc:"The receptor, when it is not the sceneFile itself; PDB or PDBQT."`
+	ReceptorAssemblyID  *string                  `json:"receptorAssemblyId,omitempty" minLength:"1" maxLength:"32" doc:"The biological assembly of the receptor to dock into."`
+	ReceptorModel       *int                     `json:"receptorModel,omitempty" minimum:"1" maximum:"9999" doc:"The model of the receptor to dock into, of a file with several."`
+	ReceptorChains      []string                 `json:"receptorChains,omitempty" minItems:"1" maxItems:"128" minLength:"1" maxLength:"16" doc:"The chains of the receptor to dock into."`
 	LigandIdentity      *mol.LigandEntry         `json:"ligandIdentity,omitempty" doc:"The ligand of a docking of one ligand."`
 	LigandLibrary       []mol.LigandEntry        `json:"ligandLibrary,omitempty" minItems:"1" maxItems:"10000" doc:"The ligands of a docking of many; used in place of ligandIdentity."`
 	ReceptorPreparation *mol.ReceptorPreparation `json:"receptorPreparation,omitempty" doc:"How to prepare the receptor."`
+	DockingValidation   *DockingValidation       `json:"dockingValidation,omitempty" doc:"What to hold the docking against."`
 	DockingExecution    *DockingExecution        `json:"dockingExecution,omitempty" doc:"How to cut the library into tasks."`
+	PocketLigand        *string                  `json:"pocketLigand,omitempty" minLength:"1" maxLength:"8" doc:"Residue name of the ligand in the receptor whose place is the box."`
+	PocketLigandChain   *string                  `json:"pocketLigandChain,omitempty" minLength:"1" maxLength:"16" doc:"Chain of that ligand."`
+	PocketLigandResidue *int                     `json:"pocketLigandResidue,omitempty" minimum:"-9999" maximum:"99999" doc:"Residue number of that ligand."`
+	PocketResidues      []PocketResidue          `json:"pocketResidues,omitempty" minItems:"1" maxItems:"256" doc:"Residues of the receptor around which the box is laid."`
 	BoxCenterAngstrom   *mol.BoxCenter           `json:"boxCenterAngstrom,omitempty" doc:"Centre of the docking box in Å: x, y, z."`
 	BoxSizeAngstrom     *mol.BoxSize             `json:"boxSizeAngstrom,omitempty" doc:"Size of the docking box in Å: one number for a cube, or x, y, z; each 1 to 100."`
 	Exhaustiveness      *int                     `json:"exhaustiveness,omitempty" minimum:"1" maximum:"128" doc:"Independent searches per ligand; 8 when left out."`
@@ -27,9 +37,50 @@ type Params struct {
 	CPUThreads          *int                     `json:"cpuThreads,omitempty" minimum:"1" maximum:"256" doc:"Threads per docking task; 1 when left out. More than exhaustiveness, or than 8, bring nothing."`
 }
 
-// DockingExecution says how a library is cut into docking tasks.
+// DockingValidation says what a docking is held against.
+type DockingValidation struct {
+	NativeReference *NativeReference `json:"nativeReference,omitempty" doc:"The ligand in the receptor's structure that is docked again, to see whether its pose is found."`
+}
+
+// NativeReference names a ligand in the receptor's structure.
+type NativeReference struct {
+	ComponentID   string  `json:"componentId" pattern:"^[A-Za-z0-9]{1,8}$" patternDescription:"1 to 8 letters and digits" doc:"Residue name of the ligand."`
+	Chain         string  `json:"chain" minLength:"1" maxLength:"16" doc:"Chain of the ligand."`
+	Residue       int     `json:"residue" minimum:"-9999" maximum:"99999" doc:"Residue number of the ligand."`
+	InsertionCode *string `json:"insertionCode,omitempty" maxLength:"4" doc:"Insertion code of the ligand."`
+}
+
+// PocketResidue names a residue of the pocket.
+type PocketResidue struct {
+	Chain         string  `json:"chain" minLength:"1" maxLength:"16" doc:"Chain of the residue."`
+	Residue       int     `json:"residue" minimum:"-9999" maximum:"99999" doc:"Number of the residue."`
+	InsertionCode *string `json:"insertionCode,omitempty" maxLength:"4" doc:"Insertion code of the residue."`
+}
+
+// DockingExecution says how a library is cut into docking tasks, and which receptor is ready for them.
 type DockingExecution struct {
-	ShardSize *int `json:"shardSize,omitempty" minimum:"1" maximum:"10" default:"1" doc:"Ligands per docking task."`
+	ShardSize        *int              `json:"shardSize,omitempty" minimum:"1" maximum:"10" default:"1" doc:"Ligands per docking task."`
+	PreparedReceptor *PreparedReceptor `json:"preparedReceptor,omitempty" doc:"A receptor that an earlier job has prepared."`
+}
+
+// Completed returns the execution with every default filled in. A nil receiver means all of them.
+func (e *DockingExecution) Completed() DockingExecution {
+	completed := valueOr(e, DockingExecution{})
+	if completed.ShardSize == nil {
+		size := defaultShardSize
+		completed.ShardSize = &size
+	}
+	return completed
+}
+
+// PreparedReceptor names a receptor that an earlier job has prepared, and everything that made it what it is.
+type PreparedReceptor struct {
+	CacheKey               string                 `json:"cacheKey" pattern:"^[0-9a-f]{64}$" patternDescription:"64 lower-case hexadecimal digits" doc:"Key of the preparation."`
+	ReceptorIdentitySHA256 string                 `json:"receptorIdentitySha256" pattern:"^[0-9a-f]{64}$" patternDescription:"64 lower-case hexadecimal digits" doc:"SHA-256 of what the receptor is."`
+	PreparationSHA256      string                 `json:"preparationSha256" pattern:"^[0-9a-f]{64}$" patternDescription:"64 lower-case hexadecimal digits" doc:"SHA-256 of how it was prepared."`
+	ToolchainSHA256        string                 `json:"toolchainSha256" pattern:"^[0-9a-f]{64}$" patternDescription:"64 lower-case hexadecimal digits" doc:"SHA-256 of the programs that prepared it."`
+	WorkerImageDigest      string                 `json:"workerImageDigest" pattern:"^sha256:[0-9a-f]{64}$" patternDescription:"sha256: and 64 lower-case hexadecimal digits" doc:"Digest of the worker image."`
+	Artifact               *mol.ArtifactReference `json:"artifact,omitempty" doc:"The prepared receptor."`
 }
 
 // What a request that does not say gets: AutoDock Vina's own defaults, and one thread because many ligands run side by side.
@@ -76,17 +127,17 @@ func resolve(r engines.Request) (request, error) {
 	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return request{}, fmt.Errorf("vina: reading simulationParams: %w", err)
 	}
+	if err := p.unserved(); err != nil {
+		return request{}, err
+	}
 	resolved := request{
 		preparation:        p.ReceptorPreparation.Completed(),
-		shardSize:          defaultShardSize,
+		shardSize:          *p.DockingExecution.Completed().ShardSize,
 		exhaustiveness:     valueOr(p.Exhaustiveness, defaultExhaustiveness),
 		numModes:           valueOr(p.NumModes, defaultNumModes),
 		energyRangeKcalMol: valueOr(p.EnergyRangeKcalMol, defaultEnergyRangeKcalMol),
 		seed:               valueOr(p.Seed, defaultSeed(r.JobID)),
 		threadsAsked:       valueOr(p.CPUThreads, defaultThreads),
-	}
-	if p.DockingExecution != nil {
-		resolved.shardSize = valueOr(p.DockingExecution.ShardSize, defaultShardSize)
 	}
 	resolved.threads = min(resolved.threadsAsked, resolved.exhaustiveness, maxThreads)
 	if err := resolved.takeReceptor(r.SceneFile, p); err != nil {

@@ -110,6 +110,20 @@ func refusedCases() []enginestest.RefusedCase {
 		with("component kept and removed", "receptorPreparation.retainComponents[0]", func(p *Params) {
 			p.ReceptorPreparation = &mol.ReceptorPreparation{RemoveComponents: []string{"zn"}, RetainComponents: []string{"ZN"}}
 		}),
+		with("entry of the PDB", "receptorPdbId", func(p *Params) { p.ReceptorPDBID = ptr("1iep") }),
+		with("assembly", "receptorAssemblyId", func(p *Params) { p.ReceptorAssemblyID = ptr("1") }),
+		with("model", "receptorModel", func(p *Params) { p.ReceptorModel = ptr(1) }),
+		with("chains", "receptorChains", func(p *Params) { p.ReceptorChains = []string{"A"} }),
+		with("pocket of a ligand", "pocketLigand", func(p *Params) { p.PocketLigand = ptr("STI") }),
+		with("its chain", "pocketLigandChain", func(p *Params) { p.PocketLigandChain = ptr("A") }),
+		with("its residue", "pocketLigandResidue", func(p *Params) { p.PocketLigandResidue = ptr(0) }),
+		with("pocket of residues", "pocketResidues", func(p *Params) { p.PocketResidues = []PocketResidue{{Chain: "A", Residue: 315}} }),
+		with("native ligand", "dockingValidation.nativeReference", func(p *Params) {
+			p.DockingValidation = &DockingValidation{NativeReference: &NativeReference{ComponentID: "STI", Chain: "A", Residue: 201}}
+		}),
+		with("prepared receptor", "dockingExecution.preparedReceptor", func(p *Params) {
+			p.DockingExecution = &DockingExecution{PreparedReceptor: &PreparedReceptor{}}
+		}),
 		{Name: "no scene", Field: "sceneFile", Request: noScene},
 		{Name: "mmCIF scene", Field: "sceneFile", Request: cif},
 	}

@@ -211,7 +211,7 @@ func (d *demo) price(ctx context.Context, plan docking) error {
 	if err != nil {
 		return err
 	}
-	d.say("%s for %d ligands; at most %s", money(price.EstimatedCost, price.Currency), len(plan.ligands), money(price.Range.High, price.Currency))
+	d.say("%s for %d ligands; likely at most %s", money(price.EstimatedCost, price.Currency), len(plan.ligands), money(price.Range.High, price.Currency))
 	if spent, ok := cpuTime(price); ok {
 		d.say("it will take about %s on %d cores", minutes(wallTime(spent, len(plan.ligands), d.Cores)), d.Cores)
 	}

@@ -288,7 +288,7 @@ func showEstimate(inv *invocation, price client.Estimate, ligands int) {
 		fmt.Fprintf(inv.out, ", about %s of one core", duration(spent))
 	}
 	fmt.Fprintf(inv.out, "\n  start     %s\n  storage   %s\n", amount(price.Breakdown.StartFee), amount(price.Breakdown.Storage))
-	fmt.Fprintf(inv.out, "The higher amount is set aside while the job runs, and it never costs more.\n")
+	fmt.Fprintf(inv.out, "An amount above all of this is set aside while the job runs, and it never costs more than that.\n")
 }
 
 // price asks for the price. An estimate needs no uploads, so that files stand there with their size and a key that is none.

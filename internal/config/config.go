@@ -38,8 +38,12 @@ type Config struct {
 	// all others are refused. Default: every engine of this build.
 	Simulators []string `yaml:"simulators" env:"MOLFABRIC_SIMULATORS"`
 	Pipeline   bool     `yaml:"pipeline" env:"MOLFABRIC_PIPELINE"` // accept pipeline jobs
-	Stripe     Stripe   `yaml:"stripe"`
-	OIDC       OIDC     `yaml:"oidc"`
+	// LicenseNetworks are private networks (CIDR) in which accounts may test their licence servers.
+	LicenseNetworks []string `yaml:"licenseNetworks" env:"MOLFABRIC_LICENSE_NETWORKS"`
+	Limits          Limits   `yaml:"limits"`
+
+	Stripe Stripe `yaml:"stripe"`
+	OIDC   OIDC   `yaml:"oidc"`
 
 	KeySecret  string        `yaml:"keySecret" env:"MOLFABRIC_KEY_SECRET"` // under which API keys are hashed; one for all instances
 	Prices     string        `yaml:"prices" env:"MOLFABRIC_PRICES"`        // price book; default the built-in one
@@ -50,6 +54,12 @@ type Config struct {
 	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
 	LogFormat  string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
 	LogFile    string        `yaml:"logFile" env:"MOLFABRIC_LOG_FILE"`     // default standard error
+}
+
+// Limits are how many requests a minute the API takes; 0 keeps the built-in one.
+type Limits struct {
+	CredentialPerMinute int `yaml:"credentialPerMinute" env:"MOLFABRIC_LIMIT_CREDENTIAL"` // of one API key, or of one account's browsers
+	AddressPerMinute    int `yaml:"addressPerMinute" env:"MOLFABRIC_LIMIT_ADDRESS"`       // of one address without a credential
 }
 
 // Stripe is the payment provider. Without a secret key nothing can be bought and the API says so.

@@ -153,19 +153,24 @@ func (s *system) children(pid int) int {
 	return n
 }
 
-// user signs up, makes a live key and returns a client that uses it.
-func (s *system) user() *client.Client {
+// key is a live API key of a new account, with every scope.
+func (s *system) key() string {
 	s.t.Helper()
-	ctx := s.t.Context()
 	visitor := s.client(client.Options{Server: s.url})
-	if _, err := visitor.SignUp(ctx, id.New("u")+"@example.org", "correct horse battery staple", "Test"); err != nil {
+	if _, err := visitor.SignUp(s.t.Context(), id.New("u")+"@example.org", "correct horse battery staple", "Test"); err != nil {
 		s.t.Fatal(err)
 	}
-	key, err := visitor.CreateKey(ctx, client.NewKey{Name: "test", Environment: "live", Scopes: client.Scopes})
+	key, err := visitor.CreateKey(s.t.Context(), client.NewKey{Name: "test", Environment: "live", Scopes: client.Scopes})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.client(client.Options{Server: s.url, APIKey: key.Secret})
+	return key.Secret
+}
+
+// user is a client with a key of its own.
+func (s *system) user() *client.Client {
+	s.t.Helper()
+	return s.client(client.Options{Server: s.url, APIKey: s.key()})
 }
 
 func (s *system) client(options client.Options) *client.Client {

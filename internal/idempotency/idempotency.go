@@ -19,8 +19,10 @@ import (
 const (
 	// Lifetime is how long a key answers with its first response; the contract promises at least a day.
 	Lifetime = 48 * time.Hour
-	// MinKeyChars and MaxKeyChars bound a key (specification §8).
-	MinKeyChars, MaxKeyChars = 8, 255
+	// MinKeyChars is the least length of a key (specification §8).
+	MinKeyChars = 8
+	// MaxKeyChars is the greatest length of a key (specification §8).
+	MaxKeyChars = 255
 	// lockNotAvailable is the SQLSTATE of a lock_timeout.
 	lockNotAvailable = "55P03"
 )

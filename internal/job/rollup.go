@@ -1,11 +1,15 @@
 package job
 
-// Limits on how often a task is started again. Interruptions are the fabric's fault and do not use up the retries, but a task
-// that takes every worker down with it must end some day.
+// Limits on how often a task is started again within a run of its job. Interruptions are the fabric's fault and do not use up
+// the retries, but a task that takes every worker down with it must end some day.
 const (
 	MaxRetries       = 2
 	MaxInterruptions = 20
 )
+
+// MaxRuns bounds how often a job is run, the retries of its owner included: its history, its events and its attempts stay few
+// enough to be read, and a program that retries whatever fails comes to an end.
+const MaxRuns = 100
 
 // Counts is how many tasks of a job are in each state. The roll-up only asks which states there are: a reader may count each
 // once.
@@ -47,6 +51,7 @@ type Snapshot struct {
 	Status          Status
 	StageIndex      int // the stage whose tasks are ready
 	StageCount      int
+	Started         bool // a task has started, succeeded or failed in this run
 	All             Counts
 	Stage           Counts // of the stage at StageIndex
 	EssentialFailed bool   // a task that decides the job failed for good
@@ -94,11 +99,10 @@ func final(s Snapshot) Status {
 	}
 }
 
-// live is the state of a job with tasks still open: it never goes back.
+// live is the state of a job with tasks still open: it never goes back. Tasks that a retry has kept do not make it run.
 func live(s Snapshot) Status {
-	started := s.All.Running+s.All.Succeeded+s.All.Failed > 0
 	switch {
-	case s.Status == Running || started:
+	case s.Status == Running || s.Started:
 		return Running
 	case s.Status == Queued || s.All.Queued > 0:
 		return Queued

@@ -7,7 +7,7 @@ import "fmt"
 // Status is the state of a job (decisions.md, "Jobs and tasks").
 type Status string
 
-// The states of a job. Every submitted job ends in one of the last four.
+// The states of a job. Every submitted job ends in one of the last four, and so does every retry.
 const (
 	Submitted             Status = "SUBMITTED"
 	Queued                Status = "QUEUED"
@@ -22,7 +22,7 @@ const (
 // Statuses lists every job status, in the order of a job's life.
 var Statuses = []Status{Submitted, Queued, Running, Cancelling, Completed, CompletedWithFailures, Failed, Cancelled}
 
-// jobMoves is the whole state machine of a job. A job may skip QUEUED and RUNNING: a cancelled or failed one never started,
+// jobMoves is the state machine of a job within one of its runs. A job may skip QUEUED and RUNNING: a cancelled or failed one never started,
 // and a batch of events may bring a task's start and end at once.
 var jobMoves = map[Status][]Status{
 	Submitted:  {Queued, Running, Cancelling, Cancelled, Completed, CompletedWithFailures, Failed},
@@ -31,13 +31,17 @@ var jobMoves = map[Status][]Status{
 	Cancelling: {Cancelled},
 }
 
-// Terminal reports whether a job in this state will never change again.
+// Terminal reports whether a job in this state has ended: by itself it never changes again, and only a retry runs it again.
 func (s Status) Terminal() bool {
 	return s == Completed || s == CompletedWithFailures || s == Failed || s == Cancelled
 }
 
-// CanMove reports whether a job may go from one state to the other.
+// CanMove reports whether a job may go from one state to the other within a run.
 func (s Status) CanMove(to Status) bool { return contains(jobMoves[s], to) }
+
+// CanRetry reports whether a retry may take a job from one state to the other: from any end to the beginning of another run.
+// There is no other way out of a terminal state.
+func (s Status) CanRetry(to Status) bool { return s.Terminal() && to == Submitted }
 
 // TaskStatus is the state of a task.
 type TaskStatus string
@@ -55,7 +59,7 @@ const (
 // TaskStatuses lists every task status, in the order of a task's life.
 var TaskStatuses = []TaskStatus{TaskPending, TaskQueued, TaskRunning, TaskSucceeded, TaskFailed, TaskCancelled}
 
-// taskMoves is the whole state machine of a task. PENDING → FAILED is a task whose input will never exist; QUEUED →
+// taskMoves is the state machine of a task within one run of its job. PENDING → FAILED is a task whose input will never exist; QUEUED →
 // SUCCEEDED is a task whose start was told to a Redis that has since been lost.
 var taskMoves = map[TaskStatus][]TaskStatus{
 	TaskPending: {TaskQueued, TaskFailed, TaskCancelled},
@@ -63,13 +67,16 @@ var taskMoves = map[TaskStatus][]TaskStatus{
 	TaskRunning: {TaskSucceeded, TaskFailed, TaskCancelled, TaskPending},
 }
 
-// Terminal reports whether a task in this state will never change again.
+// Terminal reports whether a task in this state has ended, as Status.Terminal does for a job.
 func (s TaskStatus) Terminal() bool {
 	return s == TaskSucceeded || s == TaskFailed || s == TaskCancelled
 }
 
-// CanMove reports whether a task may go from one state to the other.
+// CanMove reports whether a task may go from one state to the other within a run of its job.
 func (s TaskStatus) CanMove(to TaskStatus) bool { return contains(taskMoves[s], to) }
+
+// CanRetry reports whether a retry of its job may take a task from one state to the other.
+func (s TaskStatus) CanRetry(to TaskStatus) bool { return s.Terminal() && to == TaskPending }
 
 // IllegalMoveError is a transition that the table does not hold. It is a programming error, never shown to a user.
 type IllegalMoveError struct{ From, To string }

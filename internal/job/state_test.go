@@ -6,11 +6,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestTerminalStatesNeverMove(t *testing.T) {
+func TestOnlyARetryLeavesATerminalState(t *testing.T) {
 	for _, from := range Statuses {
 		for _, to := range Statuses {
 			if from.Terminal() && from.CanMove(to) {
 				t.Errorf("job: %s → %s is legal, but %s is terminal", from, to, from)
+			}
+			if want := from.Terminal() && to == Submitted; from.CanRetry(to) != want {
+				t.Errorf("job: a retry may go %s → %s: %v, want %v", from, to, !want, want)
 			}
 		}
 	}
@@ -18,6 +21,9 @@ func TestTerminalStatesNeverMove(t *testing.T) {
 		for _, to := range TaskStatuses {
 			if from.Terminal() && from.CanMove(to) {
 				t.Errorf("task: %s → %s is legal, but %s is terminal", from, to, from)
+			}
+			if want := from.Terminal() && to == TaskPending; from.CanRetry(to) != want {
+				t.Errorf("task: a retry may go %s → %s: %v, want %v", from, to, !want, want)
 			}
 		}
 	}
@@ -45,7 +51,9 @@ func TestRollup(t *testing.T) {
 	}{
 		{"nothing dispatched", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 3}, Stage: Counts{Pending: 3}}, Decision{Status: Submitted}},
 		{"first task queued", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 2, Queued: 1}, Stage: Counts{Pending: 2, Queued: 1}}, Decision{Status: Queued}},
-		{"first task running", Snapshot{Status: Queued, StageCount: 1, All: Counts{Pending: 2, Running: 1}, Stage: Counts{Pending: 2, Running: 1}}, Decision{Status: Running}},
+		{"first task running", Snapshot{Status: Queued, StageCount: 1, Started: true, All: Counts{Pending: 2, Running: 1}, Stage: Counts{Pending: 2, Running: 1}}, Decision{Status: Running}},
+		{"a retry waits beside what it keeps", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 1, Succeeded: 2, Failed: 1}, Stage: Counts{Pending: 1, Succeeded: 2, Failed: 1}}, Decision{Status: Submitted}},
+		{"a retry passes a stage that it keeps", Snapshot{Status: Running, StageIndex: 1, StageCount: 3, All: Counts{Pending: 1, Succeeded: 3}, Stage: Counts{Succeeded: 2}}, Decision{Status: Running, AdvanceStage: true}},
 		{"a lost task does not take the job back", two(Counts{Pending: 1}), Decision{Status: Running}},
 		{"stage ended", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Succeeded: 2}, Stage: Counts{Succeeded: 2}}, Decision{Status: Running, AdvanceStage: true}},
 		{"stage ended with some failures", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Succeeded: 1, Failed: 1}, Stage: Counts{Succeeded: 1, Failed: 1}}, Decision{Status: Running, AdvanceStage: true}},
@@ -69,23 +77,48 @@ func TestRollup(t *testing.T) {
 }
 
 // Any interleaving of legal task moves, with a cancel at any moment, ends in exactly one terminal job state through legal
-// job moves.
+// job moves, and so does every retry of any of the tasks that have ended.
 func TestAnyHistoryEndsInOneTerminalState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHistory(t)
-		for step := 0; !h.status.Terminal(); step++ {
-			if step > 2000 {
-				t.Fatalf("job never ended: %+v", h)
-			}
-			h.move(t)
-			h.settle(t)
+		for range rapid.IntRange(1, 3).Draw(t, "runs") {
+			h.run(t)
+			h.retry(t)
 		}
-		for i, s := range h.tasks {
-			if !s.Terminal() {
-				t.Fatalf("job ended as %s with task %d still %s", h.status, i, s)
-			}
-		}
+		h.run(t)
 	})
+}
+
+// run moves a job until it ends.
+func (h *history) run(t *rapid.T) {
+	for step := 0; !h.status.Terminal(); step++ {
+		if step > 2000 {
+			t.Fatalf("job never ended: %+v", h)
+		}
+		h.move(t)
+		h.settle(t)
+	}
+	for i, s := range h.tasks {
+		if !s.Terminal() {
+			t.Fatalf("job ended as %s with task %d still %s", h.status, i, s)
+		}
+	}
+}
+
+// retry begins another run of any of the tasks, those of essential failures among them.
+func (h *history) retry(t *rapid.T) {
+	if !h.status.CanRetry(Submitted) {
+		t.Fatalf("a job that ended as %s cannot be retried", h.status)
+	}
+	h.status, h.stage, h.started, h.failed = Submitted, h.stages[len(h.stages)-1], false, false
+	again := rapid.IntRange(0, len(h.tasks)-1).Draw(t, "runs again for certain")
+	for i, s := range h.tasks {
+		if i == again || s == TaskFailed && h.essential[i] || rapid.Bool().Draw(t, "runs again") {
+			h.tasks[i], h.starts[i] = TaskPending, 0
+			h.stage = min(h.stage, h.stages[i])
+		}
+	}
+	h.settle(t)
 }
 
 // history is a job with its tasks, driven at random.
@@ -96,6 +129,7 @@ type history struct {
 	tasks     []TaskStatus
 	essential []bool
 	starts    []int
+	started   bool
 	failed    bool
 }
 
@@ -138,6 +172,7 @@ func (h *history) move(t *rapid.T) {
 		}
 	}
 	h.tasks[i] = to
+	h.started = h.started || to == TaskRunning || to == TaskSucceeded || to == TaskFailed
 	h.failed = h.failed || to == TaskFailed && h.essential[i]
 }
 
@@ -170,7 +205,7 @@ func (h *history) become(t *rapid.T, to Status) {
 }
 
 func (h *history) snapshot() Snapshot {
-	s := Snapshot{Status: h.status, StageIndex: h.stage, StageCount: h.stages[len(h.stages)-1] + 1, EssentialFailed: h.failed}
+	s := Snapshot{Status: h.status, Started: h.started, StageIndex: h.stage, StageCount: h.stages[len(h.stages)-1] + 1, EssentialFailed: h.failed}
 	for i, status := range h.tasks {
 		s.All.Add(status, 1)
 		if h.stages[i] == h.stage {

@@ -1,7 +1,6 @@
 package mol
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -99,61 +98,31 @@ func (s LigandSource) Kind() string {
 	return ""
 }
 
-// Schema describes the union. The outer "kind" makes huma name a missing or unknown kind; the discriminator makes it check,
-// and name, the members of the kind that was given instead of only saying that nothing matched.
+// Schema describes the union.
 func (LigandSource) Schema(r huma.Registry) *huma.Schema {
-	mapping := map[string]string{}
-	var variants []*huma.Schema
-	for _, variant := range []struct {
-		kind string
-		t    reflect.Type
-	}{
-		{SourceCCD, reflect.TypeFor[CCDSource]()},
-		{SourceSMILES, reflect.TypeFor[SMILESSource]()},
-		{SourceArtifact, reflect.TypeFor[ArtifactSource]()},
-	} {
-		ref := r.Schema(variant.t, true, "")
-		mapping[variant.kind] = ref.Ref
-		variants = append(variants, ref)
-	}
-	return &huma.Schema{
-		Type:          huma.TypeObject,
-		Properties:    map[string]*huma.Schema{"kind": {Type: huma.TypeString, Enum: []any{SourceCCD, SourceSMILES, SourceArtifact}}},
-		Required:      []string{"kind"},
-		OneOf:         variants,
-		Discriminator: &huma.Discriminator{PropertyName: "kind", Mapping: mapping},
-	}
+	return UnionSchema(r,
+		Variant{SourceCCD, reflect.TypeFor[CCDSource]()},
+		Variant{SourceSMILES, reflect.TypeFor[SMILESSource]()},
+		Variant{SourceArtifact, reflect.TypeFor[ArtifactSource]()},
+	)
 }
 
 // UnmarshalJSON reads the member that "kind" names and refuses members that this kind does not have.
 func (s *LigandSource) UnmarshalJSON(text []byte) error {
-	var head struct {
-		Kind string `json:"kind"`
+	ccd, smiles, artifact := CCDSource{}, SMILESSource{}, ArtifactSource{}
+	err := ReadVariant("source", text, map[string]any{SourceCCD: &ccd, SourceSMILES: &smiles, SourceArtifact: &artifact})
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return fmt.Errorf("source: %w", err)
-	}
-	var read LigandSource
-	var member any
-	switch head.Kind {
-	case SourceCCD:
-		read.CCD = &CCDSource{}
-		member = read.CCD
-	case SourceSMILES:
-		read.SMILES = &SMILESSource{}
-		member = read.SMILES
-	case SourceArtifact:
-		read.Artifact = &ArtifactSource{}
-		member = read.Artifact
+	*s = LigandSource{}
+	switch { // exactly one was read; its kind is not empty
+	case ccd.Kind != "":
+		s.CCD = &ccd
+	case smiles.Kind != "":
+		s.SMILES = &smiles
 	default:
-		return fmt.Errorf("source.kind: expected one of %s, %s, %s", SourceCCD, SourceSMILES, SourceArtifact)
+		s.Artifact = &artifact
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(member); err != nil {
-		return fmt.Errorf("source: %w", err)
-	}
-	*s = read
 	return nil
 }
 

@@ -58,9 +58,9 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestPutHeadGet(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPutHeadGet(t *testing.T) { objecttest.OnEach(t, testPutHeadGet) }
+
+func testPutHeadGet(t *testing.T, store *object.Store, _ object.Config) {
 	for _, c := range []struct{ key, content, stated string }{
 		{"acct_1/receptor.pdbqt", "ATOM", digest("ATOM")},
 		{"acct_1/not stated", "ATOM", ""},
@@ -84,9 +84,9 @@ func TestPutHeadGet(t *testing.T) {
 	}
 }
 
-func TestPutReplaces(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPutReplaces(t *testing.T) { objecttest.OnEach(t, testPutReplaces) }
+
+func testPutReplaces(t *testing.T, store *object.Store, _ object.Config) {
 	put(t, store, "key", "first, which is longer")
 	put(t, store, "key", "second")
 	if got := content(t, store, "key"); got != "second" {
@@ -95,8 +95,10 @@ func TestPutReplaces(t *testing.T) {
 }
 
 func TestPutBeginsWhereTheReaderStands(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+	objecttest.OnEach(t, testPutBeginsWhereTheReaderStands)
+}
+
+func testPutBeginsWhereTheReaderStands(t *testing.T, store *object.Store, _ object.Config) {
 	body := strings.NewReader("headbody")
 	if _, err := body.Seek(4, io.SeekStart); err != nil {
 		t.Fatal(err)
@@ -109,9 +111,9 @@ func TestPutBeginsWhereTheReaderStands(t *testing.T) {
 	}
 }
 
-func TestPutRefusesOtherBytes(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPutRefusesOtherBytes(t *testing.T) { objecttest.OnEach(t, testPutRefusesOtherBytes) }
+
+func testPutRefusesOtherBytes(t *testing.T, store *object.Store, _ object.Config) {
 	put(t, store, "key", "old")
 	_, err := store.Put(t.Context(), "key", strings.NewReader("new"), pdbqt, digest("stated"))
 	mismatch := (*object.MismatchError)(nil)
@@ -126,9 +128,9 @@ func TestPutRefusesOtherBytes(t *testing.T) {
 	}
 }
 
-func TestPutFileAndGetFile(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPutFileAndGetFile(t *testing.T) { objecttest.OnEach(t, testPutFileAndGetFile) }
+
+func testPutFileAndGetFile(t *testing.T, store *object.Store, _ object.Config) {
 	dir := t.TempDir()
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB: more than any buffer on the way
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
@@ -151,9 +153,9 @@ func TestPutFileAndGetFile(t *testing.T) {
 	}
 }
 
-func TestGetFileLeavesNothingWrong(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestGetFileLeavesNothingWrong(t *testing.T) { objecttest.OnEach(t, testGetFileLeavesNothingWrong) }
+
+func testGetFileLeavesNothingWrong(t *testing.T, store *object.Store, _ object.Config) {
 	put(t, store, "key", "ATOM")
 	for _, c := range []struct {
 		name, key, sha256 string
@@ -181,9 +183,9 @@ func TestGetFileLeavesNothingWrong(t *testing.T) {
 	}
 }
 
-func TestAbsentObject(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestAbsentObject(t *testing.T) { objecttest.OnEach(t, testAbsentObject) }
+
+func testAbsentObject(t *testing.T, store *object.Store, _ object.Config) {
 	if _, err := store.Head(t.Context(), "absent"); !errors.Is(err, object.ErrNotFound) {
 		t.Errorf("Head = %v, want %v", err, object.ErrNotFound)
 	}
@@ -195,9 +197,9 @@ func TestAbsentObject(t *testing.T) {
 	}
 }
 
-func TestListAndDelete(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestListAndDelete(t *testing.T) { objecttest.OnEach(t, testListAndDelete) }
+
+func testListAndDelete(t *testing.T, store *object.Store, _ object.Config) {
 	keys := []string{"a/1", "a/2", "a/deep/3", "ab/4", "b/5"}
 	for _, key := range keys {
 		put(t, store, key, key)
@@ -231,9 +233,9 @@ func TestListAndDelete(t *testing.T) {
 	}
 }
 
-func TestDeletePrefixOfManyPages(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestDeletePrefixOfManyPages(t *testing.T) { objecttest.OnEach(t, testDeletePrefixOfManyPages) }
+
+func testDeletePrefixOfManyPages(t *testing.T, store *object.Store, _ object.Config) {
 	const many = 1010
 	for n := range many {
 		put(t, store, fmt.Sprintf("job/%04d", n), "x")
@@ -246,9 +248,9 @@ func TestDeletePrefixOfManyPages(t *testing.T) {
 	}
 }
 
-func TestEnsureBucketTwice(t *testing.T) {
-	t.Parallel()
-	store, cfg := objecttest.New(t)
+func TestEnsureBucketTwice(t *testing.T) { objecttest.OnEach(t, testEnsureBucketTwice) }
+
+func testEnsureBucketTwice(t *testing.T, store *object.Store, cfg object.Config) {
 	if err := store.EnsureBucket(t.Context()); err != nil {
 		t.Errorf("second EnsureBucket = %v", err)
 	}
@@ -266,8 +268,10 @@ func TestEnsureBucketTwice(t *testing.T) {
 }
 
 func TestWrongSecretIsNotUnavailable(t *testing.T) {
-	t.Parallel()
-	_, cfg := objecttest.New(t)
+	objecttest.OnEach(t, testWrongSecretIsNotUnavailable)
+}
+
+func testWrongSecretIsNotUnavailable(t *testing.T, _ *object.Store, cfg object.Config) {
 	cfg.SecretKey = "wrong"
 	store, err := object.New(cfg)
 	if err != nil {

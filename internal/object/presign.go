@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
@@ -38,13 +39,25 @@ func (s *Store) PresignGet(ctx context.Context, key, filename string, expiry tim
 // request. They are part of the signature: the store refuses another size or content type and, when sha256hex is not empty,
 // other bytes. At most MaxObjectBytes.
 func (s *Store) PresignPut(ctx context.Context, key, contentType string, byteSize int64, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
+	return s.presignPut(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, ContentType: &contentType, ContentLength: &byteSize}, sha256hex, expiry)
+}
+
+// PresignCreate is PresignPut for a key that must not be written twice: once an object is there, the store refuses every
+// further put (412).
+func (s *Store) PresignCreate(ctx context.Context, key, contentType string, byteSize int64, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
+	return s.presignPut(ctx, &s3.PutObjectInput{
+		Bucket: &s.bucket, Key: &key, ContentType: &contentType, ContentLength: &byteSize, IfNoneMatch: aws.String("*"),
+	}, sha256hex, expiry)
+}
+
+func (s *Store) presignPut(ctx context.Context, input *s3.PutObjectInput, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
+	key, byteSize := *input.Key, *input.ContentLength
 	if err := checkExpiry(expiry); err != nil {
 		return "", nil, fmt.Errorf("sign a URL for %s: %w", key, err)
 	}
 	if byteSize < 0 || byteSize > MaxObjectBytes {
 		return "", nil, fmt.Errorf("sign a URL for %s: %d bytes are not between 0 and %d", key, byteSize, int64(MaxObjectBytes))
 	}
-	input := &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, ContentType: &contentType, ContentLength: &byteSize}
 	if sha256hex != "" {
 		checksum, err := base64Digest(sha256hex)
 		if err != nil {

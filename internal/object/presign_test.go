@@ -48,9 +48,9 @@ func without(headers map[string]string, name, value string) map[string]string {
 	return changed
 }
 
-func TestPresignPut(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPresignPut(t *testing.T) { objecttest.OnEach(t, testPresignPut) }
+
+func testPresignPut(t *testing.T, store *object.Store, _ object.Config) {
 	body := "ATOM"
 	address, headers, err := store.PresignPut(t.Context(), "upload", pdbqt, int64(len(body)), digest(body), time.Hour)
 	if err != nil {
@@ -91,9 +91,9 @@ func TestPresignPut(t *testing.T) {
 	}
 }
 
-func TestPresignPutWithoutDigest(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPresignPutWithoutDigest(t *testing.T) { objecttest.OnEach(t, testPresignPutWithoutDigest) }
+
+func testPresignPutWithoutDigest(t *testing.T, store *object.Store, _ object.Config) {
 	address, headers, err := store.PresignPut(t.Context(), "upload", pdbqt, 4, "", time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -110,9 +110,9 @@ func TestPresignPutWithoutDigest(t *testing.T) {
 	}
 }
 
-func TestPresignGet(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPresignGet(t *testing.T) { objecttest.OnEach(t, testPresignGet) }
+
+func testPresignGet(t *testing.T, store *object.Store, _ object.Config) {
 	put(t, store, "acct_1/pose 1.sdf", "M  END")
 	name := `Imatinib "best" pöse.sdf`
 	address, err := store.PresignGet(t.Context(), "acct_1/pose 1.sdf", name, time.Hour)
@@ -142,9 +142,9 @@ func TestPresignGet(t *testing.T) {
 	}
 }
 
-func TestPresignedURLsExpire(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPresignedURLsExpire(t *testing.T) { objecttest.OnEach(t, testPresignedURLsExpire) }
+
+func testPresignedURLsExpire(t *testing.T, store *object.Store, _ object.Config) {
 	put(t, store, "key", "x")
 	read, err := store.PresignGet(t.Context(), "key", "x", time.Second)
 	if err != nil {
@@ -164,8 +164,10 @@ func TestPresignedURLsExpire(t *testing.T) {
 }
 
 func TestPresignForThePublicEndpoint(t *testing.T) {
-	t.Parallel()
-	_, cfg := objecttest.New(t)
+	objecttest.OnEach(t, testPresignForThePublicEndpoint)
+}
+
+func testPresignForThePublicEndpoint(t *testing.T, _ *object.Store, cfg object.Config) {
 	cfg.PublicEndpoint = "https://objects.example.org"
 	store, err := object.New(cfg)
 	if err != nil {
@@ -181,9 +183,9 @@ func TestPresignForThePublicEndpoint(t *testing.T) {
 	}
 }
 
-func TestPresignBounds(t *testing.T) {
-	t.Parallel()
-	store, _ := objecttest.New(t)
+func TestPresignBounds(t *testing.T) { objecttest.OnEach(t, testPresignBounds) }
+
+func testPresignBounds(t *testing.T, store *object.Store, _ object.Config) {
 	for _, expiry := range []time.Duration{0, -time.Hour, 8 * 24 * time.Hour} {
 		if _, err := store.PresignGet(t.Context(), "key", "x", expiry); err == nil {
 			t.Errorf("PresignGet for %v = nil, want an error", expiry)

@@ -138,6 +138,6 @@ const (
 	heartbeatTTL = time.Minute
 	// ackTTL removes acknowledgements that no worker will fetch any more.
 	ackTTL = 10 * time.Minute
-	// cancelTTL outlives every task of a cancelled job; the scheduler sets the key again as long as it is needed.
+	// cancelTTL outlives every attempt that is told to stop; the scheduler sets the key again as long as it is needed.
 	cancelTTL = 24 * time.Hour
 )

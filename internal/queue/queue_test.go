@@ -303,10 +303,10 @@ func TestPrefixesKeepDeploymentsApart(t *testing.T) {
 	if got, err := theirs.Workers(ctx); err != nil || len(got) != 0 {
 		t.Errorf("sees %d workers of another deployment, %v", len(got), err)
 	}
-	if err := ours.StopJob(ctx, order.JobID); err != nil {
+	if err := ours.StopAttempts(ctx, order.Ref()); err != nil {
 		t.Fatal(err)
 	}
-	if stopped, err := theirs.Stopped(ctx, order.JobID, order.Ref()); err != nil || stopped {
+	if stopped, err := theirs.Stopped(ctx, order.Ref()); err != nil || stopped {
 		t.Errorf("stopped by another deployment: %v, %v", stopped, err)
 	}
 	if err := ours.Mark(ctx, "epoch"); err != nil {
@@ -379,23 +379,23 @@ func TestRedisAwayIsAnError(t *testing.T) {
 	q := queue.New(rdb, "")
 	ctx := t.Context()
 	for name, do := range map[string]func() error{
-		"Enqueue":     func() error { return q.Enqueue(ctx, newOrder()) },
-		"Remove":      func() error { _, err := q.Remove(vinaQueue, queue.Ref{}); return err },
-		"Waiting":     func() error { _, err := q.Waiting(vinaQueue, queue.Ref{}); return err },
-		"Depth":       func() error { _, err := q.Depth(vinaQueue); return err },
-		"Sweep":       func() error { return q.Sweep(vinaQueue) },
-		"Same":        func() error { _, err := q.Same(ctx, "x"); return err },
-		"Mark":        func() error { return q.Mark(ctx, "x") },
-		"Wake":        func() error { return q.Wake(ctx) },
-		"Report":      func() error { _, err := q.Report(ctx, []queue.Event{{ID: "evt_1"}}); return err },
-		"StillThere":  func() error { _, err := q.StillThere(ctx, "1-1"); return err },
-		"Receive":     func() error { _, err := q.Receive(ctx, 1, time.Millisecond); return err },
-		"Acknowledge": func() error { return q.Acknowledge(ctx, make([]queue.Delivery, 1)) },
-		"Beat":        func() error { _, err := q.Beat(ctx, queue.Heartbeat{WorkerID: "wrk_1"}); return err },
-		"Workers":     func() error { _, err := q.Workers(ctx); return err },
-		"Forget":      func() error { return q.Forget(ctx, "wrk_1") },
-		"StopJob":     func() error { return q.StopJob(ctx, "job_1") },
-		"Stopped":     func() error { _, err := q.Stopped(ctx, "job_1", queue.Ref{}); return err },
+		"Enqueue":      func() error { return q.Enqueue(ctx, newOrder()) },
+		"Remove":       func() error { _, err := q.Remove(vinaQueue, queue.Ref{}); return err },
+		"Waiting":      func() error { _, err := q.Waiting(vinaQueue, queue.Ref{}); return err },
+		"Depth":        func() error { _, err := q.Depth(vinaQueue); return err },
+		"Sweep":        func() error { return q.Sweep(vinaQueue) },
+		"Same":         func() error { _, err := q.Same(ctx, "x"); return err },
+		"Mark":         func() error { return q.Mark(ctx, "x") },
+		"Wake":         func() error { return q.Wake(ctx) },
+		"Report":       func() error { _, err := q.Report(ctx, []queue.Event{{ID: "evt_1"}}); return err },
+		"StillThere":   func() error { _, err := q.StillThere(ctx, "1-1"); return err },
+		"Receive":      func() error { _, err := q.Receive(ctx, 1, time.Millisecond); return err },
+		"Acknowledge":  func() error { return q.Acknowledge(ctx, make([]queue.Delivery, 1)) },
+		"Beat":         func() error { _, err := q.Beat(ctx, queue.Heartbeat{WorkerID: "wrk_1"}); return err },
+		"Workers":      func() error { _, err := q.Workers(ctx); return err },
+		"Forget":       func() error { return q.Forget(ctx, "wrk_1") },
+		"StopAttempts": func() error { return q.StopAttempts(ctx, queue.Ref{}) },
+		"Stopped":      func() error { _, err := q.Stopped(ctx, queue.Ref{}); return err },
 	} {
 		if err := do(); err == nil {
 			t.Errorf("%s says that all is well without a Redis", name)

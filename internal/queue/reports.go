@@ -97,7 +97,7 @@ func (q *Queue) Acknowledge(ctx context.Context, done []Delivery) error {
 // Orders is what a worker learns in return for its heartbeat.
 type Orders struct {
 	Acked   []string     // events that the scheduler has committed
-	Stop    map[Ref]bool // held attempts that must end: their job is cancelled or a later attempt runs
+	Stop    map[Ref]bool // held attempts that must end: their job is being stopped or a later attempt runs
 	Workers int          // live workers, this one included
 }
 
@@ -112,17 +112,16 @@ func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 	pipe.Set(ctx, q.key("worker", hb.WorkerID), body, heartbeatTTL)
 	acks := pipe.LPopCount(ctx, q.key("acks", hb.WorkerID), 1000)
 	workers := pipe.HLen(ctx, q.key("workers"))
-	jobs, refs := make([]*redis.IntCmd, len(hb.Held)), make([]*redis.IntCmd, len(hb.Held))
+	stops := make([]*redis.IntCmd, len(hb.Held))
 	for i, h := range hb.Held {
-		jobs[i] = pipe.Exists(ctx, q.key("cancel", h.JobID))
-		refs[i] = pipe.Exists(ctx, q.key("cancel", h.Ref.String()))
+		stops[i] = pipe.Exists(ctx, q.key("cancel", h.Ref.String()))
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return Orders{}, fmt.Errorf("heartbeat: %w", err)
 	}
 	orders := Orders{Acked: acks.Val(), Stop: map[Ref]bool{}, Workers: int(workers.Val())}
 	for i, h := range hb.Held {
-		if jobs[i].Val()+refs[i].Val() > 0 {
+		if stops[i].Val() > 0 {
 			orders.Stop[h.Ref] = true
 		}
 	}
@@ -178,30 +177,27 @@ func (q *Queue) Forget(ctx context.Context, workerID string) error {
 	return nil
 }
 
-// StopJob asks every worker to end the attempts of a job that it holds.
-func (q *Queue) StopJob(ctx context.Context, jobID string) error {
-	return q.setStop(ctx, jobID)
-}
-
-// StopAttempt asks whoever holds this attempt to end it.
-func (q *Queue) StopAttempt(ctx context.Context, ref Ref) error {
-	return q.setStop(ctx, ref.String())
-}
-
-func (q *Queue) setStop(ctx context.Context, name string) error {
-	if err := q.rdb.Set(ctx, q.key("cancel", name), 1, cancelTTL).Err(); err != nil {
-		return fmt.Errorf("stop %s: %w", name, err)
+// StopAttempts asks whoever holds these attempts to end them. There is no order to stop a job: it would outlive its cause, and
+// a retry of the job would be stopped by it; an attempt's number never comes again.
+func (q *Queue) StopAttempts(ctx context.Context, refs ...Ref) error {
+	if len(refs) == 0 {
+		return nil
+	}
+	pipe := q.rdb.Pipeline()
+	for _, ref := range refs {
+		pipe.Set(ctx, q.key("cancel", ref.String()), 1, cancelTTL)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("stop %d attempts: %w", len(refs), err)
 	}
 	return nil
 }
 
 // Stopped reports whether a freshly claimed attempt must not start.
-func (q *Queue) Stopped(ctx context.Context, jobID string, ref Ref) (bool, error) {
-	pipe := q.rdb.Pipeline()
-	byJob := pipe.Exists(ctx, q.key("cancel", jobID))
-	byRef := pipe.Exists(ctx, q.key("cancel", ref.String()))
-	if _, err := pipe.Exec(ctx); err != nil {
+func (q *Queue) Stopped(ctx context.Context, ref Ref) (bool, error) {
+	stops, err := q.rdb.Exists(ctx, q.key("cancel", ref.String())).Result()
+	if err != nil {
 		return false, fmt.Errorf("check cancel of %s: %w", ref, err)
 	}
-	return byJob.Val()+byRef.Val() > 0, nil
+	return stops > 0, nil
 }

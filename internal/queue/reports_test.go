@@ -152,33 +152,32 @@ func TestFlushedEventIsNotThere(t *testing.T) {
 func TestBeatBringsStopOrders(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	byJob, byRef, left := newOrder(), newOrder(), newOrder()
+	first, second, left := newOrder(), newOrder(), newOrder()
 	hb := queue.Heartbeat{WorkerID: "wrk_1", Seq: 1}
-	for _, order := range []queue.WorkOrder{byJob, byRef, left} {
+	for _, order := range []queue.WorkOrder{first, second, left} {
 		hb.Held = append(hb.Held, queue.Held{Ref: order.Ref(), JobID: order.JobID})
 	}
 	if orders := beat(t, q, hb); len(orders.Stop) != 0 {
 		t.Errorf("told to stop %v before anybody asked", orders.Stop)
 	}
-	if err := q.StopJob(t.Context(), byJob.JobID); err != nil {
-		t.Fatal(err)
+	if err := q.StopAttempts(t.Context()); err != nil {
+		t.Errorf("stop nothing: %v", err)
 	}
-	if err := q.StopAttempt(t.Context(), byRef.Ref()); err != nil {
+	if err := q.StopAttempts(t.Context(), first.Ref(), second.Ref()); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // an order holds until the attempt has gone
-		if got := beat(t, q, hb).Stop; len(got) != 2 || !got[byJob.Ref()] || !got[byRef.Ref()] {
-			t.Errorf("told to stop %v, want %s and %s", got, byJob.Ref(), byRef.Ref())
+		if got := beat(t, q, hb).Stop; len(got) != 2 || !got[first.Ref()] || !got[second.Ref()] {
+			t.Errorf("told to stop %v, want %s and %s", got, first.Ref(), second.Ref())
 		}
 	}
-	next := byRef.Ref()
+	next := second.Ref()
 	next.Attempt++
 	for _, c := range []struct {
-		jobID string
-		ref   queue.Ref
-		want  bool
-	}{{byJob.JobID, byJob.Ref(), true}, {byRef.JobID, byRef.Ref(), true}, {byRef.JobID, next, false}, {left.JobID, left.Ref(), false}} {
-		if got, err := q.Stopped(t.Context(), c.jobID, c.ref); err != nil || got != c.want {
+		ref  queue.Ref
+		want bool
+	}{{first.Ref(), true}, {second.Ref(), true}, {next, false}, {left.Ref(), false}} {
+		if got, err := q.Stopped(t.Context(), c.ref); err != nil || got != c.want {
 			t.Errorf("stopped(%s) = %v, %v; want %v", c.ref, got, err, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,8 +17,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/credits"
 	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/api/public"
+	"github.com/molfabric/molfabric/api/settings"
 	"github.com/molfabric/molfabric/api/system"
+	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
@@ -25,11 +32,16 @@ import (
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-// apiGrace is how long running requests may take to end when the API stops.
-const apiGrace = 10 * time.Second
+const (
+	// apiGrace is how long running requests may take to end when the API stops.
+	apiGrace = 10 * time.Second
+	// burstShare of a minute's requests may come at once.
+	burstShare = 5
+)
 
 // control is what the API and the scheduler share: the stores and the rooms over them.
 type control struct {
@@ -38,6 +50,8 @@ type control struct {
 	db        *sqlx.DB
 	redis     redis.UniversalClient
 	objects   *object.Store
+	files     *uploads.Service
+	queue     *queue.Queue
 	registry  *engines.Registry
 	prices    *billing.Book
 	ledger    *billing.Ledger
@@ -66,7 +80,9 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	}
 	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.ledger = billing.NewLedger(c.prices, id.New)
-	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: newQueue(c.redis, cfg), Engines: c.registry, Prices: c.prices,
+	c.files = uploads.New(c.db, c.objects, time.Now)
+	c.queue = newQueue(c.redis, cfg)
+	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now})
 	c.metrics.MustRegister(c.scheduler)
 	return c, nil
@@ -93,28 +109,74 @@ func loadPrices(cfg config.Config, registry *engines.Registry) (*billing.Book, e
 	return book, nil
 }
 
-// server wires the front door.
-func (c *control) server(version string) (*api.Server, error) {
+// server wires the front door. publicURL is how browsers reach it when the configuration does not say.
+func (c *control) server(version, publicURL string) (*api.Server, error) {
 	secret, err := keySecret(c.cfg)
 	if err != nil {
 		return nil, err
 	}
-	store := uploads.New(c.db, c.objects, time.Now)
-	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: store.OwnedAll,
-		Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Log: c.log, Now: time.Now})
+	proxies, err := api.ParseTrustedProxies(c.cfg.TrustedProxies)
+	if err != nil {
+		return nil, err
+	}
+	licences, err := settings.New(settings.Deps{DB: c.db, KeySecret: secret, Networks: c.cfg.LicenseNetworks, Log: c.log, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
+		Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
+	workspaces := projects.New(projects.Deps{DB: c.db, Secret: secret, Log: c.log, Now: time.Now})
+	known := public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log, Now: time.Now,
+		Parts: []public.Part{
+			{Name: "jobs", Ask: func(ctx context.Context) error { return c.db.PingContext(ctx) }},
+			{Name: "files", Ask: c.objects.Check},
+		}})
+	if c.cfg.PublicURL != "" {
+		publicURL = c.cfg.PublicURL
+	}
 	return api.New(api.Deps{
 		DB: c.db, Redis: c.redis, Ledger: c.ledger, Metrics: c.metrics, Log: c.log, Now: time.Now,
 		Groups: []func(huma.API){
 			func(a huma.API) { jobs.Register(a, work) },
-			func(a huma.API) { uploads.Register(a, store) },
+			func(a huma.API) { uploads.Register(a, c.files) },
+			func(a huma.API) { projects.Register(a, workspaces) },
+			func(a huma.API) { settings.Register(a, licences) },
+			func(a huma.API) { public.Register(a, known) },
 		},
+		Pages:  []api.Page{workspaces.Mount},
 		Checks: []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
-		Config: api.Config{Version: version, KeySecret: secret, Origins: c.cfg.Origins, SecureCookies: c.cfg.SecureCookies, RedisPrefix: c.cfg.RedisPrefix},
+		Config: api.Config{
+			Version: version, KeySecret: secret, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,
+			TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits),
+			Payments: credits.Payments{SecretKey: c.cfg.Stripe.SecretKey, WebhookSecret: c.cfg.Stripe.WebhookSecret, APIURL: c.cfg.Stripe.APIURL},
+			OIDC:     auth.OIDC{Issuer: c.cfg.OIDC.Issuer, ClientID: c.cfg.OIDC.ClientID, ClientSecret: c.cfg.OIDC.ClientSecret},
+		},
 	})
 }
 
-// serve answers requests on ln until the context ends.
+// limits turns the configured limits into buckets that hold some seconds' worth at once; what is not configured keeps its
+// default.
+func limits(cfg config.Limits) api.Limits {
+	bucket := func(perMinute int) throttle.Limit {
+		return throttle.Limit{Rate: perMinute, Period: time.Minute, Burst: max(perMinute/burstShare, 1)}
+	}
+	limits := api.DefaultLimits()
+	if cfg.CredentialPerMinute > 0 {
+		limits.Credential = bucket(cfg.CredentialPerMinute)
+	}
+	if cfg.AddressPerMinute > 0 {
+		limits.Address = bucket(cfg.AddressPerMinute)
+	}
+	return limits
+}
+
+// serve answers requests on ln, and clears abandoned uploads away, until the context ends.
 func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener) error {
+	sweeping, stop := context.WithCancel(ctx)
+	var sweeper sync.WaitGroup
+	sweeper.Go(func() { c.files.Run(sweeping, c.log) })
+	defer sweeper.Wait()
+	defer stop()
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(ln) }()
 	select {
@@ -135,13 +197,13 @@ func RunAPI(ctx context.Context, cfg config.Config, version string, log *slog.Lo
 		return err
 	}
 	defer c.close()
-	server, err := c.server(version)
-	if err != nil {
-		return err
-	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	}
+	server, err := c.server(version, "http://"+ln.Addr().String())
+	if err != nil {
+		return errors.Join(err, ln.Close())
 	}
 	log.Info("API ready", "url", "http://"+ln.Addr().String())
 	return c.serve(ctx, server, ln)

@@ -63,13 +63,13 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return err
 	}
 	defer c.close()
-	server, err := c.server(version)
-	if err != nil {
-		return err
-	}
 	ln, err := listen(ctx, cfg.Listen, askedAddress)
 	if err != nil {
 		return err
+	}
+	server, err := c.server(version, "http://"+ln.Addr().String())
+	if err != nil {
+		return errors.Join(err, ln.Close())
 	}
 	running := Running{PID: os.Getpid(), URL: "http://" + ln.Addr().String(), StartedAt: time.Now().UTC()}
 	forget, err := announce(cfg.Home, running)

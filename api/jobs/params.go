@@ -1,0 +1,68 @@
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/engines/fold"
+	"github.com/molfabric/molfabric/engines/fpocket"
+	"github.com/molfabric/molfabric/engines/openmm"
+	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/mol"
+)
+
+// The engines' parameters under names of their own, because a struct cannot embed five types that are called Params.
+type (
+	DockingParams  = vina.Params
+	PocketParams   = fpocket.Params
+	SearchParams   = blast.Params
+	FoldParams     = fold.Params
+	DynamicsParams = openmm.Params
+)
+
+// SimulationParams is the union of the engines' parameters (specification §2.2). Unknown members are refused; members of
+// another simulator than the job's are checked and then ignored.
+type SimulationParams struct {
+	DockingParams
+	PocketParams
+	SearchParams
+	FoldParams
+	DynamicsParams
+	EstimatedRuntimeSeconds *float64 `json:"estimatedRuntimeSeconds,omitempty" exclusiveMinimum:"0" maximum:"2592000" doc:"The caller's own guess of the run time of one task, in seconds."`
+}
+
+// completed fills in the defaults of simulationParams for a simulator, so that a request with a default left out and one that
+// states it are the same, and writes them as sorted JSON. The argument is unchanged.
+func completed(given *SimulationParams, simulator string) (json.RawMessage, error) {
+	params := valueOr(given, SimulationParams{})
+	params.completeLigands()
+	if params.ReceptorPreparation != nil || simulator == vina.ID {
+		params.ReceptorPreparation = ref(params.ReceptorPreparation.Completed())
+	}
+	if params.DockingExecution != nil || simulator == vina.ID {
+		params.DockingExecution = ref(params.DockingExecution.Completed())
+	}
+	// For every simulator, because the schema's default comes to a request for any of them.
+	params.MaxPockets = ref(valueOr(params.MaxPockets, fpocket.DefaultMaxPockets))
+	text, err := json.Marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("writing simulationParams: %w", err)
+	}
+	tree, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	return encode(tree)
+}
+
+func (p *SimulationParams) completeLigands() {
+	if p.LigandIdentity != nil {
+		p.LigandIdentity = ref(p.LigandIdentity.Completed())
+	}
+	library := p.LigandLibrary
+	p.LigandLibrary = make([]mol.LigandEntry, len(library))
+	for i, ligand := range library {
+		p.LigandLibrary[i] = ligand.Completed()
+	}
+}

@@ -1,0 +1,64 @@
+package jobs
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/openmm"
+)
+
+// recorder is an engine that plans one shard from any request and keeps the last request it was given.
+type recorder struct {
+	engines.Engine
+	spec engines.Spec
+
+	mu   sync.Mutex
+	last engines.Request
+}
+
+func (r *recorder) Spec() engines.Spec { return r.spec }
+
+func (r *recorder) Plan(request engines.Request) ([]engines.Shard, error) {
+	r.mu.Lock()
+	r.last = request
+	r.mu.Unlock()
+	if r.spec.ID == openmm.ID {
+		var params openmm.Params
+		if err := json.Unmarshal(request.Params, &params); err != nil {
+			return nil, err
+		}
+		if err := params.Check(); err != nil {
+			return nil, err
+		}
+	}
+	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1, ExpectedCPUSeconds: 1}}, nil
+}
+
+func (r *recorder) request() engines.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
+}
+
+// recorders are an engine for every canonical simulator and every other job type, by id.
+func recorders() map[string]*recorder {
+	all := map[string]*recorder{}
+	for _, s := range engines.Simulators {
+		all[s.ID] = &recorder{spec: engines.Spec{ID: s.ID, Aliases: s.Aliases, Hardware: "cpu"}}
+	}
+	all["molstar"] = &recorder{spec: engines.Spec{ID: "molstar", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular}}}
+	all["cycles"] = &recorder{spec: engines.Spec{ID: "cycles", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular, engines.JobTypeRender}}}
+	all["chain"] = &recorder{spec: engines.Spec{ID: "chain", Hardware: "cpu", JobTypes: []string{engines.JobTypePipeline}}}
+	return all
+}
+
+func listOf(all map[string]*recorder) []engines.Engine {
+	var list []engines.Engine
+	for _, r := range all {
+		list = append(list, r)
+	}
+	return list
+}
+
+func registryOf(list ...engines.Engine) *engines.Registry { return engines.NewRegistry(list...) }

@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/scheduler"
+)
+
+const retryText = "Runs a job that has ended again, under its own id: the tasks that did not succeed, or all. The expected cost of these is set aside anew, and what they use is charged. " +
+	"Tasks that failed for their input are not run again: submit a corrected request. The body may be left out."
+
+// RetryRequest says what of a job is run again.
+type RetryRequest struct {
+	Scope *string `json:"scope,omitempty" enum:"failed,all" default:"failed" doc:"failed: the tasks that failed or were cancelled, and what reads their files; what else has finished is kept and not charged again. all: every task."`
+}
+
+// RetryResponse is the answer to a retry.
+type RetryResponse struct {
+	JobID         string `json:"jobId" doc:"Id of the job; it stays the same."`
+	Status        string `json:"status" enum:"SUBMITTED,QUEUED,RUNNING" doc:"State of the job, which runs again."`
+	Attempt       int    `json:"attempt" minimum:"2" doc:"Which run of the job this is; the submission began the first."`
+	Tasks         int    `json:"tasks" minimum:"1" doc:"How many tasks run again."`
+	EstimatedCost Pounds `json:"estimatedCost" doc:"Expected cost of this run, in pounds."`
+	Currency      string `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
+	Message       string `json:"message" doc:"What happened, for people."`
+}
+
+// Retry runs a job of the caller that has ended again. Errors: those of scheduler.Retry.
+func (s *Service) Retry(ctx context.Context, accountID, jobID string, request RetryRequest) (scheduler.Retried, error) {
+	if err := checkForm(jobID); err != nil {
+		return scheduler.Retried{}, err
+	}
+	scope := scheduler.RetryScope(valueOr(request.Scope, string(scheduler.RetryFailed)))
+	retried, err := s.deps.Scheduler.Retry(ctx, accountID, jobID, scope, access.RequestID(ctx))
+	return retried, asNoSuchJob(err)
+}
+
+type retryInput struct {
+	ID   string        `path:"id" doc:"Id of the job."`
+	Body *RetryRequest `required:"false"`
+}
+
+type retryOutput struct{ Body RetryResponse }
+
+func (s *Service) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
+	retried, err := s.Retry(ctx, access.From(ctx).AccountID, in.ID, valueOr(in.Body, RetryRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return &retryOutput{Body: retryAnswer(retried)}, nil
+}
+
+func retryOperation() huma.Operation {
+	op := post("retry-job", "/v1/jobs/{id}/retry", "Retry a job", retryText, access.Rule{Scope: access.JobsWrite, LiveOnly: true},
+		http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity)
+	op.DefaultStatus = http.StatusAccepted
+	return op
+}
+
+// retryAnswer is the wire form of a retry.
+func retryAnswer(r scheduler.Retried) RetryResponse {
+	return RetryResponse{
+		JobID: r.JobID, Status: string(r.Status), Attempt: r.Attempt, Tasks: r.Tasks,
+		EstimatedCost: poundsOf(r.EstimatedPence), Currency: r.Currency,
+		Message: fmt.Sprintf("The job runs again: run %d, %d of its tasks; %s is set aside, and the run never costs more.", r.Attempt, r.Tasks, billing.Display(r.HeldPence)),
+	}
+}

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"net/url"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
+
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// parameters hands the operation its path parameters as they were meant, and refuses query parameters that are there and
+// empty where the operation's schema has no empty value: a forgotten value would otherwise read as no filter at all.
+type parameters struct{ api huma.API }
+
+// pass is huma middleware.
+func (p parameters) pass(ctx huma.Context, next func(huma.Context)) {
+	query := humafiber.UnwrapV2(ctx).Context().QueryArgs()
+	for _, parameter := range ctx.Operation().Parameters {
+		if parameter.In != "query" || emptyFits(p.api.OpenAPI().Components.Schemas, parameter.Schema) {
+			continue
+		}
+		for _, value := range query.PeekMulti(parameter.Name) {
+			if len(value) == 0 {
+				fail(p.api, ctx, fault.New(codeOf(parameter.Name), "%s: is empty; give a value or leave the parameter out", parameter.Name))
+				return
+			}
+		}
+	}
+	next(pathContext{ctx})
+}
+
+// emptyFits reports whether the empty text is a value of the schema.
+func emptyFits(registry huma.Registry, schema *huma.Schema) bool {
+	for schema != nil && schema.Ref != "" {
+		schema = registry.SchemaFromRef(schema.Ref)
+	}
+	if schema != nil && schema.Type == huma.TypeArray {
+		return emptyFits(registry, schema.Items)
+	}
+	return schema == nil || schema.Type == huma.TypeString && schema.Format == "" && schema.Pattern == "" && len(schema.Enum) == 0 &&
+		(schema.MinLength == nil || *schema.MinLength == 0)
+}
+
+// pathContext decodes path parameters: Fiber leaves percent escapes as they are, and a length would count them. The address
+// has been found readable before.
+type pathContext struct{ humaContext }
+
+func (c pathContext) Param(name string) string {
+	raw := c.humaContext.Param(name)
+	if decoded, err := url.PathUnescape(raw); err == nil {
+		return decoded
+	}
+	return raw
+}
+
+// Unwrap lets adapters find their own context.
+func (c pathContext) Unwrap() huma.Context { return c.humaContext }

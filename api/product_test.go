@@ -1,0 +1,188 @@
+package api_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/api/public"
+	"github.com/molfabric/molfabric/api/settings"
+	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/api/uploads"
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/object/objecttest"
+	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/scheduler"
+)
+
+// planner is an engine that plans one shard from any request, so that what the contract accepts is accepted for every
+// simulator and job type, also for those whose programs are not here.
+type planner struct {
+	engines.Engine
+	spec engines.Spec
+}
+
+func (p planner) Spec() engines.Spec { return p.spec }
+
+func (planner) Plan(engines.Request) ([]engines.Shard, error) {
+	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1, ExpectedCPUSeconds: 1}}, nil
+}
+
+// planners are an engine for every simulator and job type.
+func planners() *engines.Registry {
+	list := []engines.Engine{
+		planner{spec: engines.Spec{ID: "molstar", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular}}},
+		planner{spec: engines.Spec{ID: "cycles", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular, engines.JobTypeRender}}},
+	}
+	for _, s := range engines.Simulators {
+		list = append(list, planner{spec: engines.Spec{ID: s.ID, Aliases: s.Aliases, Title: s.Title, Hardware: "cpu"}})
+	}
+	return engines.NewRegistry(list...)
+}
+
+// pricesFor is the price book with a price for every engine.
+func pricesFor(registry *engines.Registry) *billing.Book {
+	book, err := billing.LoadBook("")
+	if err != nil {
+		panic(err) // the embedded book is broken: no test can go on
+	}
+	for _, engineID := range registry.IDs() {
+		book.Engines[engineID] = billing.EnginePrice{}
+	}
+	return book
+}
+
+// groupsOf are the groups that the wiring adds to those of the front door itself.
+func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store) []func(huma.API) {
+	book := pricesFor(registry)
+	transport := queue.New(deps.Redis, deps.Config.RedisPrefix)
+	work := scheduler.New(scheduler.Deps{
+		DB: deps.DB, Queue: transport, Engines: registry, Prices: book, Ledger: deps.Ledger, Log: deps.Log, Now: deps.Now,
+	})
+	files := uploads.New(deps.DB, objects, deps.Now)
+	tasks := jobs.New(jobs.Deps{
+		DB: deps.DB, Scheduler: work, Engines: registry, Objects: objects, Uploads: files.OwnedAll, Currency: book.Currency,
+		Version: deps.Config.Version, Log: deps.Log, Now: deps.Now,
+	})
+	workspaces := projects.New(projects.Deps{DB: deps.DB, Secret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
+	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
+	if err != nil {
+		panic(err) // no network is configured that could be wrong
+	}
+	open := public.New(public.Deps{
+		Engines: registry, Prices: book, Workers: transport.Workers, Version: deps.Config.Version, Log: deps.Log, Now: deps.Now,
+	})
+	return []func(huma.API){
+		func(a huma.API) { jobs.Register(a, tasks) },
+		func(a huma.API) { uploads.Register(a, files) },
+		func(a huma.API) { projects.Register(a, workspaces) },
+		func(a huma.API) { settings.Register(a, licences) },
+		func(a huma.API) { public.Register(a, open) },
+	}
+}
+
+// product is a front door with every group of the product on real stores, a rich account, and a file of it.
+type product struct {
+	*door
+	browser, key *caller
+	file         struct {
+		key, sha256 string
+		size        int
+	}
+}
+
+// unhurried limits are never reached by a test.
+var unhurried = throttle.Limit{Rate: 10_000_000, Period: time.Minute, Burst: 1_000_000}
+
+func openProduct(t *testing.T) *product {
+	t.Helper()
+	objects, _ := objecttest.New(t)
+	p := &product{door: open(t, func(deps *api.Deps) {
+		deps.Config.Limits = api.Limits{Credential: unhurried, Address: unhurried, SignIn: unhurried, SignInWide: unhurried}
+		deps.Groups = groupsOf(deps, planners(), objects)
+	})}
+	p.browser = p.signUp()
+	_, key := p.browser.key("live", access.Scopes...)
+	p.key = p.withKey(key)
+	p.enrich(t)
+	p.store(t, []byte("ATOM"))
+	return p
+}
+
+// enrich gives every account of the database all the credit that a test could need.
+func (p *product) enrich(t *testing.T) {
+	t.Helper()
+	book, err := billing.LoadBook("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger := billing.NewLedger(book, id.New)
+	err = postgres.InTx(t.Context(), p.db, func(tx *sqlx.Tx) error {
+		var accounts []string
+		if err := tx.SelectContext(t.Context(), &accounts, `SELECT id FROM accounts`); err != nil {
+			return err
+		}
+		for _, account := range accounts {
+			_, err := ledger.Credit(t.Context(), tx, billing.CreditRequest{
+				AccountID: account, Type: billing.EntryAdjustment, Bucket: billing.Wallet, Pence: 100_000_000, UniqueKey: id.New("gift_"), Description: "A test's credit",
+			}, time.Now())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// store uploads a file.
+func (p *product) store(t *testing.T, content []byte) {
+	t.Helper()
+	sum := sha256.Sum256(content)
+	p.file.sha256, p.file.size = hex.EncodeToString(sum[:]), len(content)
+	body, err := json.Marshal(map[string]any{"filename": "f.pdb", "contentType": "chemical/x-pdb", "size": len(content), "sha256": p.file.sha256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := p.key.send("POST", "/api/v1/jobs/upload-url", string(body))
+	var place struct {
+		UploadURL, S3Key, Method string
+		Headers                  map[string]string
+	}
+	got.decode(t, &place)
+	p.file.key = place.S3Key
+	request, err := http.NewRequestWithContext(t.Context(), place.Method, place.UploadURL, bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range place.Headers {
+		request.Header.Set(name, value)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("upload: %v %v", answer, err)
+	}
+	if err := answer.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// productGroups are the product's groups without an object store: enough for every answer that needs no file.
+func productGroups(deps *api.Deps) []func(huma.API) { return groupsOf(deps, planners(), nil) }

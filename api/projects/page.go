@@ -1,0 +1,116 @@
+package projects
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/molfabric/molfabric/internal/fault"
+)
+
+// maxShownBytes bounds the content on the page, indented: more than anybody reads, and little enough for every browser.
+const maxShownBytes = 256 << 10
+
+var (
+	//go:embed page/shared.html
+	sharedHTML string
+	//go:embed page/shared.css
+	sharedCSS string
+
+	sharedPage = template.Must(template.New("shared").Parse(sharedHTML))
+	// sharedPolicy lets the page's own style in and nothing else: no script runs, whatever a content holds.
+	sharedPolicy = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		base64.StdEncoding.EncodeToString(digestOf(sharedCSS)))
+)
+
+func digestOf(text string) []byte {
+	digest := sha256.Sum256([]byte(text))
+	return digest[:]
+}
+
+// Mount adds the page of a share and the download of its content (specification §4, "Shared links"). limit comes before both and
+// counts requests by address.
+func (s *Service) Mount(app *fiber.App, limit fiber.Handler) {
+	app.Get("/shared/:token", limit, s.page)
+	app.Get("/shared/:token/content.json", limit, s.download)
+}
+
+// pageView is what the page shows: a share, or a message in its place.
+type pageView struct {
+	Title    string
+	Style    template.CSS
+	Message  string
+	Shared   SharedProject
+	Saved    string // time of the revision, RFC 3339
+	Download string // address of the content
+	Content  string // indented, at most maxShownBytes
+	Cut      bool   // the content is longer
+}
+
+func (s *Service) page(c *fiber.Ctx) error {
+	token := c.Params("token")
+	shared, err := s.Shared(c.UserContext(), token)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return sendPage(c, http.StatusNotFound, pageView{Title: "No such share", Message: "The link is not complete, or it was never given out."})
+	case fault.Is(err, fault.ShareRevoked):
+		return sendPage(c, http.StatusGone, pageView{Title: "This share has ended", Message: "Its owner has revoked it, or has shared the project anew."})
+	case err != nil:
+		return err
+	}
+	view := pageView{
+		Title: shared.Name, Shared: shared, Saved: shared.CreatedAt.UTC().Format(time.RFC3339),
+		Download: pageOf(token) + "/content.json",
+	}
+	if view.Content, view.Cut, err = shown(shared.Content, maxShownBytes); err != nil {
+		return err
+	}
+	return sendPage(c, http.StatusOK, view)
+}
+
+func sendPage(c *fiber.Ctx, status int, view pageView) error {
+	view.Style = template.CSS(sharedCSS) //nolint:gosec // G203: the file beside this one
+	var text bytes.Buffer
+	if err := sharedPage.Execute(&text, view); err != nil {
+		return fmt.Errorf("write the page of a share: %w", err)
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, sharedPolicy)
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Status(status).Send(text.Bytes())
+}
+
+func (s *Service) download(c *fiber.Ctx) error {
+	shared, err := s.Shared(c.UserContext(), c.Params("token"))
+	if err != nil {
+		return err
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	c.Set(fiber.HeaderContentDisposition, fmt.Sprintf(`attachment; filename="project-version-%d.json"`, shared.Version))
+	c.Set(fiber.HeaderCacheControl, sharedCaching)
+	c.Set("X-Robots-Tag", "noindex")
+	return c.Send(shared.Content)
+}
+
+// shown is a content indented for people, cut between two characters where it is longer than limit bytes.
+func shown(content Content, limit int) (text string, cut bool, err error) {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, content, "", "  "); err != nil {
+		return "", false, fmt.Errorf("indent a content: %w", err)
+	}
+	if indented.Len() <= limit {
+		return indented.String(), false, nil
+	}
+	for limit > 0 && !utf8.RuneStart(indented.Bytes()[limit]) {
+		limit--
+	}
+	return string(indented.Bytes()[:limit]), true, nil
+}

@@ -1,0 +1,117 @@
+package public
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// world is what the service asks, and how often it was asked.
+type world struct {
+	now     time.Time
+	asked   atomic.Int32
+	workers []queue.Heartbeat
+	broken  error
+}
+
+func (w *world) service(t *testing.T) *Service {
+	t.Helper()
+	book, err := billing.LoadBook("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Deps{
+		Engines: engines.NewRegistry(vina.New()), Prices: book, Version: "test", Log: slog.New(slog.DiscardHandler),
+		Workers: func(context.Context) ([]queue.Heartbeat, error) { w.asked.Add(1); return w.workers, nil },
+		Parts:   []Part{{Name: "jobs", Ask: func(context.Context) error { return w.broken }}},
+		Now:     func() time.Time { return w.now },
+	})
+}
+
+func worker(draining bool, queues ...string) queue.Heartbeat {
+	return queue.Heartbeat{Queues: queues, Slots: 4, Draining: draining}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	mine := queue.Name("cpu", vina.ID)
+	for _, c := range []struct {
+		name    string
+		workers []queue.Heartbeat
+		broken  error
+		status  string
+		count   WorkerCount
+	}{
+		{"two workers", []queue.Heartbeat{worker(false, mine), worker(false, "gpu.other", mine)}, nil, "operational", WorkerCount{vina.ID, 2, 8}},
+		{"no worker", nil, nil, "degraded", WorkerCount{vina.ID, 0, 0}},
+		{"workers of another engine", []queue.Heartbeat{worker(false, "gpu.other")}, nil, "degraded", WorkerCount{vina.ID, 0, 0}},
+		{"a worker that drains", []queue.Heartbeat{worker(true, mine)}, nil, "degraded", WorkerCount{vina.ID, 0, 0}},
+		{"a part that is away", []queue.Heartbeat{worker(false, mine)}, errors.New("away"), "degraded", WorkerCount{vina.ID, 1, 4}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{now: time.Unix(1e9, 0), workers: c.workers, broken: c.broken}
+			got := w.service(t).Status(t.Context())
+			if got.Status != c.status || len(got.Workers) != 1 || got.Workers[0] != c.count {
+				t.Errorf("got %s %+v, want %s %+v", got.Status, got.Workers, c.status, c.count)
+			}
+			if len(got.Parts) != 2 || got.Parts[1].Operational != (c.broken == nil) {
+				t.Errorf("parts %+v", got.Parts)
+			}
+		})
+	}
+}
+
+// TestManyAskOnce keeps a crowd of visitors from becoming a crowd of questions to the stores.
+func TestManyAskOnce(t *testing.T) {
+	t.Parallel()
+	w := &world{now: time.Unix(1e9, 0)}
+	s := w.service(t)
+	for range 10 {
+		s.Status(t.Context())
+		s.Simulators(t.Context())
+	}
+	if n := w.asked.Load(); n != 1 {
+		t.Errorf("asked %d times within one moment, want once", n)
+	}
+	w.now = w.now.Add(lookEvery)
+	s.Status(t.Context())
+	if n := w.asked.Load(); n != 2 {
+		t.Errorf("asked %d times, want again after %v", n, lookEvery)
+	}
+}
+
+func TestSimulators(t *testing.T) {
+	t.Parallel()
+	w := &world{now: time.Unix(1e9, 0), workers: []queue.Heartbeat{worker(false, queue.Name("cpu", vina.ID))}}
+	list := w.service(t).Simulators(t.Context())
+	if len(list) != len(engines.Simulators) {
+		t.Fatalf("%d simulators, want the %d of the specification", len(list), len(engines.Simulators))
+	}
+	for _, s := range list {
+		here := s.ID == vina.ID
+		if s.Accepted != here || s.Available != here || (s.Hardware != "") != here || s.Title == "" || s.Aliases == nil || s.Citations == nil {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestPricing(t *testing.T) {
+	t.Parallel()
+	w := &world{now: time.Unix(1e9, 0)}
+	p := w.service(t).Pricing()
+	if p.Currency != "GBP" || len(p.Plans) < 2 || p.Plans[0].MonthlyCreditsPence > p.Plans[1].MonthlyCreditsPence {
+		t.Errorf("plans %+v", p.Plans)
+	}
+	if len(p.Hardware) == 0 || p.Hardware[0].PencePerCoreHour <= 0 || len(p.Simulators) != 1 || p.Simulators[0].ID != vina.ID {
+		t.Errorf("hardware %+v, simulators %+v", p.Hardware, p.Simulators)
+	}
+}

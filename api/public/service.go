@@ -1,0 +1,187 @@
+// Package public answers what anybody may know without an account: prices, simulators, and how the service is doing. It
+// stores nothing and shows nothing of any account. The public estimate is the jobs group's.
+package public
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+const (
+	// lookEvery bounds how often the parts and the workers are asked, however many people look.
+	lookEvery = 5 * time.Second
+	// askTimeout bounds one look: a part that needs longer is as good as away.
+	askTimeout = 2 * time.Second
+)
+
+// Part is a part of the service that can be asked whether it answers.
+type Part struct {
+	Name string // for people, never an address
+	Ask  func(context.Context) error
+}
+
+// Deps is what a Service needs; all are required, Parts may be empty.
+type Deps struct {
+	Engines *engines.Registry // those that this deployment lists
+	Prices  *billing.Book
+	Workers func(context.Context) ([]queue.Heartbeat, error)
+	Parts   []Part
+	Version string
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Service is safe for concurrent use.
+type Service struct {
+	deps Deps
+
+	mu   sync.Mutex
+	last look
+}
+
+// look is what was found when the parts and the workers were asked last.
+type look struct {
+	at      time.Time
+	parts   []ServicePart
+	workers map[string]WorkerCount // by canonical id
+}
+
+// New returns a Service. It asks nobody yet.
+func New(deps Deps) *Service { return &Service{deps: deps} }
+
+// Pricing is the price book of this deployment.
+func (s *Service) Pricing() Pricing {
+	book := s.deps.Prices
+	p := Pricing{
+		Currency: book.Currency, MinimumChargePence: book.MinimumChargePence, HoldFactor: book.HoldFactor,
+		StoragePencePerGBMonth: book.StoragePencePerGBMonth.Pence(), StorageRetentionMonths: book.StorageRetentionMonths,
+		EgressPencePerGB: book.EgressPencePerGB.Pence(), Plans: []PricedPlan{}, Hardware: []HardwareRate{}, Simulators: []SimulatorRate{},
+	}
+	for name, plan := range book.Plans {
+		p.Plans = append(p.Plans, PricedPlan{Name: name, MonthlyCreditsPence: plan.MonthlyPence, QueuePriority: plan.QueuePriority})
+	}
+	slices.SortFunc(p.Plans, func(a, b PricedPlan) int {
+		return cmp.Or(cmp.Compare(a.MonthlyCreditsPence, b.MonthlyCreditsPence), cmp.Compare(a.Name, b.Name))
+	})
+	for _, class := range slices.Sorted(maps.Keys(book.Hardware)) {
+		p.Hardware = append(p.Hardware, HardwareRate{Class: class, PencePerCoreHour: book.Hardware[class].PencePerCoreHour.Pence()})
+	}
+	for _, id := range s.deps.Engines.IDs() {
+		price := book.Engines[id]
+		p.Simulators = append(p.Simulators, SimulatorRate{
+			ID: id, StartFeePence: price.StartFeePence.Pence(), SoftwarePencePerCoreHour: price.SoftwarePencePerCoreHour.Pence(),
+		})
+	}
+	return p
+}
+
+// Simulators are those of the specification and then any further engine of this deployment.
+func (s *Service) Simulators(ctx context.Context) []PublicSimulator {
+	workers := s.look(ctx).workers
+	var list []PublicSimulator
+	seen := map[string]bool{}
+	for _, known := range engines.Simulators {
+		seen[known.ID] = true
+		list = append(list, s.simulator(known, workers))
+	}
+	for _, id := range s.deps.Engines.IDs() {
+		engine, _ := s.deps.Engines.Lookup(id)
+		if spec := engine.Spec(); !seen[id] && spec.Serves(engines.JobTypeSimulation) {
+			list = append(list, s.simulator(engines.Simulator{ID: id, Aliases: spec.Aliases, Title: spec.Title}, workers))
+		}
+	}
+	return list
+}
+
+func (s *Service) simulator(known engines.Simulator, workers map[string]WorkerCount) PublicSimulator {
+	p := PublicSimulator{ID: known.ID, Title: known.Title, Aliases: append([]string{}, known.Aliases...), Citations: []PublicCitation{}}
+	engine, listed := s.deps.Engines.Lookup(known.ID)
+	if !listed {
+		return p
+	}
+	spec := engine.Spec()
+	p.Accepted, p.Available, p.Hardware = true, workers[known.ID].Workers > 0, spec.Hardware
+	for _, citation := range spec.Citations {
+		p.Citations = append(p.Citations, PublicCitation{Text: citation.Text, DOI: citation.DOI})
+	}
+	return p
+}
+
+// Status asks every part, at most every lookEvery.
+func (s *Service) Status(ctx context.Context) ServiceStatus {
+	found := s.look(ctx)
+	status := ServiceStatus{Status: "operational", Version: s.deps.Version, Parts: found.parts, Workers: []WorkerCount{}, CheckedAt: found.at}
+	for _, part := range found.parts {
+		if !part.Operational {
+			status.Status = "degraded"
+		}
+	}
+	for _, id := range s.deps.Engines.IDs() {
+		count := found.workers[id]
+		count.Simulator = id
+		if count.Workers == 0 {
+			status.Status = "degraded"
+		}
+		status.Workers = append(status.Workers, count)
+	}
+	return status
+}
+
+// look returns the last look, or a new one when that is too old. Only one caller looks at a time; the others wait for it.
+func (s *Service) look(ctx context.Context) look {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.deps.Now().UTC()
+	if !s.last.at.IsZero() && now.Sub(s.last.at) < lookEvery {
+		return s.last
+	}
+	// Whoever asked first may leave; the answer is for the others too.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	found := look{at: now.Truncate(time.Microsecond), workers: map[string]WorkerCount{}, parts: make([]ServicePart, len(s.deps.Parts)+1)}
+	var asked sync.WaitGroup
+	for i, part := range s.deps.Parts {
+		asked.Go(func() {
+			found.parts[i+1] = ServicePart{Name: part.Name, Operational: s.answers(part.Name, part.Ask(ctx))}
+		})
+	}
+	beats, err := s.deps.Workers(ctx)
+	found.parts[0] = ServicePart{Name: "workers", Operational: s.answers("workers", err)}
+	for _, beat := range beats {
+		if !beat.Draining {
+			s.count(found.workers, beat)
+		}
+	}
+	asked.Wait()
+	s.last = found
+	return found
+}
+
+// count adds a worker to every engine that it serves.
+func (s *Service) count(workers map[string]WorkerCount, beat queue.Heartbeat) {
+	for _, id := range s.deps.Engines.IDs() {
+		engine, _ := s.deps.Engines.Lookup(id)
+		if slices.Contains(beat.Queues, queue.Name(engine.Spec().Hardware, id)) {
+			count := workers[id]
+			count.Workers++
+			count.Slots += beat.Slots
+			workers[id] = count
+		}
+	}
+}
+
+func (s *Service) answers(name string, err error) bool {
+	if err != nil {
+		s.deps.Log.Warn("a part of the service does not answer", "part", name, "error", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,225 @@
+package scheduler
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// RetryScope says which tasks of a job a retry runs again.
+type RetryScope string
+
+// A task that failed for its user's input would fail again and is left as it is in either scope, unless something that it reads
+// is made anew.
+const (
+	// RetryFailed is the tasks that failed or were cancelled, and every later one that reads what they make. What else is
+	// finished is kept, and not charged again.
+	RetryFailed RetryScope = "failed"
+	// RetryAll is every task.
+	RetryAll RetryScope = "all"
+)
+
+// RetryScopes lists every scope.
+var RetryScopes = []RetryScope{RetryFailed, RetryAll}
+
+// Retried is the answer to a retry. The pence are those of the run that it began.
+type Retried struct {
+	JobID          string
+	Status         job.Status
+	Attempt        int // number of the run; the submission's is 1
+	Tasks          int // that run again
+	EstimatedPence int64
+	HeldPence      int64
+	Currency       string
+}
+
+// Retry runs a job that has ended again under its own id: a further run with a hold and a charge of its own. The results of the
+// tasks that run again are forgotten at once, so that a job never shows those of two runs of one task; what else it has stays.
+// Of several calls at the same moment one begins a run, and the others find a job that has not ended.
+//
+// Errors: fault.Validation for an unknown scope; fault.NotFound for an unknown job or another account's; fault.JobNotRetryable
+// for one that has not ended, has nothing to run again, or cannot succeed with the input that it has; fault.InsufficientCredits;
+// fault.UnsupportedSimulator when its engine is not offered any more. After each of them nothing has changed.
+func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope RetryScope, requestID string) (Retried, error) {
+	if !slices.Contains(RetryScopes, scope) {
+		return Retried{}, fault.New(fault.Validation, "scope: must be %q or %q", RetryFailed, RetryAll)
+	}
+	var owner *jobRow
+	var tasks []endedTask
+	var quote billing.Quote
+	err := s.change(ctx, []string{jobID}, func(c *change) error {
+		owner = c.jobs[jobID]
+		if owner == nil || owner.AccountID != accountID {
+			return fault.New(fault.NotFound, "job: no job of this account has the id given")
+		}
+		if err := s.mayRetry(owner); err != nil {
+			return err
+		}
+		all, err := readEnded(ctx, c.tx, owner.ID)
+		if err != nil {
+			return err
+		}
+		if tasks, err = tasksToRetry(all, scope); err != nil {
+			return err
+		}
+		if quote, err = s.quoteRetry(owner, tasks); err != nil {
+			return err
+		}
+		reason := fmt.Sprintf("retried: %d of %d tasks run again", len(tasks), len(all))
+		return s.runAgain(ctx, c, owner, tasks, quote, reason, requestID)
+	})
+	if err != nil {
+		return Retried{}, err
+	}
+	s.Metrics.retriedJobs.WithLabelValues(owner.Simulator.String, string(scope)).Inc()
+	s.Log.Info("job retried", "job", jobID, "account", accountID, "request", requestID, "run", owner.Run, "scope", scope,
+		"tasks", len(tasks), "held_pence", quote.HoldPence)
+	s.announce(ctx)
+	return Retried{JobID: jobID, Status: owner.Status, Attempt: owner.Run, Tasks: len(tasks),
+		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}, nil
+}
+
+// mayRetry says whether a job as such can be run again.
+func (s *Scheduler) mayRetry(owner *jobRow) error {
+	if !owner.Status.CanRetry(job.Submitted) {
+		return fault.New(fault.JobNotRetryable, "job: it is %s; it can be retried when it has ended", owner.Status)
+	}
+	if owner.Run >= job.MaxRuns {
+		return fault.New(fault.JobNotRetryable, "job: it has been run %d times; submit it as a new job", owner.Run)
+	}
+	if _, offered := s.Engines.Lookup(owner.Simulator.String); !offered {
+		return fault.New(fault.UnsupportedSimulator, "job: its simulator %s is not offered any more", owner.Simulator.String)
+	}
+	return nil
+}
+
+// quoteRetry prices the tasks that run again, as the submission was priced: by what was expected of them. The start fee is not
+// due again once a run has been charged.
+func (s *Scheduler) quoteRetry(owner *jobRow, tasks []endedTask) (billing.Quote, error) {
+	hardware, _, _ := strings.Cut(tasks[0].Queue, ".") // see queue.Name; the tasks of a job share a queue
+	request := billing.QuoteRequest{Engine: owner.Simulator.String, Hardware: hardware, StartFeePaid: owner.ChargedPence.Int64 > 0}
+	if owner.SoftwareFee > 0 {
+		request.Software = &billing.SoftwarePrice{PencePerCoreHour: billing.Micropence(owner.SoftwareFee)}
+	}
+	for _, task := range tasks {
+		request.ExpectedCPUSeconds += task.ExpectedCPUSeconds
+	}
+	return s.Prices.Quote(request)
+}
+
+// runAgain begins a job's next run with the tasks given. The roll-up that follows every change finds the job as if it had just
+// been submitted, with its other tasks ended already.
+func (s *Scheduler) runAgain(ctx context.Context, c *change, owner *jobRow, tasks []endedTask, quote billing.Quote, reason, requestID string) error {
+	if err := s.Ledger.Hold(ctx, c.tx, owner.AccountID, owner.ID, owner.Run+1, quote.HoldPence, c.now); err != nil {
+		return err
+	}
+	owner.restart(tasks[0].StageIndex, quote, requestID) // tasks are in the order of the plan
+	if err := restartJob(ctx, c, owner); err != nil {
+		return err
+	}
+	if err := restartTasks(ctx, c, owner, tasks); err != nil {
+		return err
+	}
+	return tellStatus(ctx, c, owner, reason)
+}
+
+// restart makes a job that has ended one that has just been submitted, but for what it has cost.
+func (r *jobRow) restart(stageIndex int, quote billing.Quote, requestID string) {
+	r.SettledPence = r.ChargedPence.Int64
+	r.EstimatedPence, r.HeldPence = r.SettledPence+quote.EstimatedPence, r.SettledPence+quote.HoldPence
+	r.AccruedMicropence = int64(billing.FromPence(r.SettledPence))
+	r.ChargedPence = sql.NullInt64{}
+
+	r.Run++
+	r.Status, r.StageIndex, r.RequestID = job.Submitted, stageIndex, requestID
+	r.StatusReason, r.ErrorCode, r.ErrorMessage, r.FailureClass, r.ErrorRetryable = sql.NullString{}, sql.NullString{}, sql.NullString{}, sql.NullString{}, false
+	r.Stopping, r.CancelRequestedAt, r.CancelReason = false, sql.NullTime{}, sql.NullString{}
+	r.StartedAt, r.FinishedAt = sql.NullTime{}, sql.NullTime{}
+}
+
+// endedTask is a task of a job that has ended, as a retry looks at it.
+type endedTask struct {
+	ID                 string               `db:"id"`
+	Stage              string               `db:"stage"`
+	StageIndex         int                  `db:"stage_index"`
+	Name               string               `db:"name"`
+	Queue              string               `db:"queue"`
+	Essential          bool                 `db:"essential"`
+	Status             job.TaskStatus       `db:"status"`
+	Class              engines.FailureClass `db:"failure_class"` // "" unless it failed
+	Message            string               `db:"error_message"`
+	ExpectedCPUSeconds float64              `db:"expected_cpu_seconds"`
+	Sources            []engines.From       `db:"-"` // the outputs of earlier stages that it reads
+}
+
+// refused reports whether a task failed for its user's input.
+func (t endedTask) refused() bool { return t.Status == job.TaskFailed && t.Class == engines.UserInput }
+
+// tasksToRetry chooses, of all tasks of a job in the order of its plan, those that a retry runs again: at least one. Errors:
+// fault.JobNotRetryable when there is none, or when the job would fail again whatever became of them.
+func tasksToRetry(all []endedTask, scope RetryScope) ([]endedTask, error) {
+	again := chosen(all, scope)
+	culprit := hopeless(all, again)
+	if culprit < 0 && !slices.Contains(again, true) {
+		culprit = slices.IndexFunc(all, endedTask.refused)
+	}
+	if culprit >= 0 {
+		return nil, fault.New(fault.JobNotRetryable, "job: its task %s failed for what it was given and would fail again (%s): submit a corrected request",
+			all[culprit].Name, all[culprit].Message)
+	}
+	var tasks []endedTask
+	for i, task := range all {
+		if again[i] {
+			tasks = append(tasks, task)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil, fault.New(fault.JobNotRetryable, "scope: no task of the job failed or was cancelled; %q runs every task again", RetryAll)
+	}
+	return tasks, nil
+}
+
+// chosen says which tasks run again. What is made by a task that did not succeed is new to whoever reads it, and so on down the
+// plan; running a task again that succeeded gives what it gave before. Producers come before their readers (checkPlan), so one
+// pass finds them all.
+func chosen(all []endedTask, scope RetryScope) []bool {
+	type shard struct{ stage, name string } // the name "" stands for any shard of the stage
+	renewed := map[shard]bool{}
+	again := make([]bool, len(all))
+	for i, task := range all {
+		unfinished := task.Status != job.TaskSucceeded && !task.refused()
+		readsNew := slices.ContainsFunc(task.Sources, func(f engines.From) bool { return renewed[shard{f.Stage, f.Shard}] })
+		if unfinished || readsNew {
+			again[i] = true
+			renewed[shard{task.Stage, task.Name}], renewed[shard{task.Stage, ""}] = true, true
+		}
+		if scope == RetryAll && !task.refused() {
+			again[i] = true
+		}
+	}
+	return again
+}
+
+// hopeless returns the index of a failure that stays and with which the job fails again: an essential task's, or that of a
+// stage in which nothing succeeds. It is -1 when there is none.
+func hopeless(all []endedTask, again []bool) int {
+	hope := map[int]bool{} // by stage
+	for i, task := range all {
+		if again[i] || task.Status == job.TaskSucceeded {
+			hope[task.StageIndex] = true
+		}
+	}
+	for i, task := range all {
+		if !again[i] && task.Status == job.TaskFailed && task.Essential || !hope[task.StageIndex] {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,23 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// readOutcomes reads how a queue's newest successful tasks met their expectations. Nothing but the ratios leaves the rows: not
+// whose they were, nor what they did.
+func readOutcomes(ctx context.Context, db *sqlx.DB, queueName string) ([]outcome, error) {
+	var rows []outcome
+	err := db.SelectContext(ctx, &rows, `SELECT t.weight, a.cpu_us / 1e6 / t.weight AS ratio
+		FROM (SELECT id, attempt, weight FROM tasks WHERE queue = $1 AND status = 'SUCCEEDED' AND weight > 0
+			ORDER BY finished_at DESC LIMIT $2) t
+		JOIN task_attempts a ON a.task_id = t.id AND a.attempt = t.attempt
+		WHERE a.cpu_us > 0`, queueName, historyTasks)
+	if err != nil {
+		return nil, fmt.Errorf("read how the newest tasks of %s went: %w", queueName, err)
+	}
+	return rows, nil
+}
