@@ -44,11 +44,16 @@ setup-tests:
 	@deploy/setup.sh --tests
 
 .PHONY: test
-test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
 	@go vet $(PACKAGES)
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/tools/gotestsum --format pkgname-and-test-fails \
 		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
 		-- -race -vet=off -count=1 -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: setup-tests ## Attack a running system for ten minutes with what its OpenAPI document allows and forbids
+	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" MOLFABRIC_TEST_REQUIRE=1 \
+		MOLFABRIC_FUZZ_SECONDS="$${MOLFABRIC_FUZZ_SECONDS:-600}" go test ./internal/e2e -run TestFuzzerFindsNothing -count=1 -v -timeout 30m
 
 .PHONY: lint
 lint: bin/tools/golangci-lint bin/tools/govulncheck ## Check the sources with golangci-lint and for known vulnerabilities
@@ -71,7 +76,8 @@ golangci-lint = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 govulncheck = golang.org/x/vuln/cmd/govulncheck
 gotestsum = gotest.tools/gotestsum
 
-# A second S3 server beside the embedded one, Stripe's own mock server, and a comparison of OpenAPI documents: what tests run
+# A second S3 server beside the embedded one, Stripe's own mock server, an OpenID provider and a comparison of OpenAPI documents:
+# what tests run
 # against, never what the product is made of.
 bin/tools/minio: .ci/s3/go.mod .ci/s3/go.sum
 	@echo "building MinIO from source (the first time this takes about two minutes)"
@@ -80,6 +86,10 @@ bin/tools/minio: .ci/s3/go.mod .ci/s3/go.sum
 bin/tools/stripe-mock: .ci/stripe/go.mod .ci/stripe/go.sum
 	@echo "building stripe-mock from source"
 	@go build -C .ci/stripe -o ../../$@ github.com/stripe/stripe-mock
+
+bin/tools/oidc-provider: .ci/oidc/go.mod .ci/oidc/go.sum .ci/oidc/main.go
+	@echo "building an OpenID provider from source"
+	@go build -C .ci/oidc -o ../../$@ .
 
 bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 	@echo "building oasdiff from source"

@@ -157,7 +157,7 @@ func describeErrors(op *huma.Operation) {
 			delete(op.Responses, strconv.Itoa(automatic))
 		}
 	}
-	statuses := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
+	statuses := []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusRequestHeaderFieldsTooLarge}
 	if op.RequestBody != nil {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	} else {

@@ -289,3 +289,41 @@ func TestProbesOfOperators(t *testing.T) {
 		}
 	}
 }
+
+// outsideTheDocument are the addresses that are no operations of the API: pages, and what machines and operators ask for.
+var outsideTheDocument = []string{
+	"/", "/docs", "/docs/", "/healthz", "/readyz", "/metrics", "/llms.txt", "/.well-known/llms.txt", "/.well-known/openapi.json", "/mcp",
+}
+
+// TestRoutesAreTheDocument compares what the router answers with what the document says, both ways.
+func TestRoutesAreTheDocument(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
+	documented := map[string]bool{}
+	for path, operations := range read(t, string(d.server.Document())).Paths {
+		for method := range operations {
+			documented[strings.ToUpper(method)+" /api"+strings.NewReplacer("{", ":", "}", "").Replace(path)] = true
+		}
+	}
+	routed := map[string]bool{}
+	for _, route := range d.server.Routes() {
+		method, address, _ := strings.Cut(route, " ")
+		if slices.ContainsFunc(outsideTheDocument, func(one string) bool {
+			return address == one || strings.HasSuffix(one, "/") && len(one) > 1 && strings.HasPrefix(address, one)
+		}) || method == http.MethodHead && documented["GET "+address] {
+			continue
+		}
+		routed[route] = true
+		if !documented[route] {
+			t.Errorf("%s is routed and not documented", route)
+		}
+	}
+	for operation := range documented {
+		if !routed[operation] {
+			t.Errorf("%s is documented and not routed", operation)
+		}
+	}
+	if len(routed) < 50 {
+		t.Errorf("%d operations, want those of the whole contract", len(routed))
+	}
+}

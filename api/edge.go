@@ -32,7 +32,7 @@ var exposedHeaders = []string{
 // acceptedHeaders are those that a script on another origin may send.
 var acceptedHeaders = []string{
 	fiber.HeaderAuthorization, fiber.HeaderContentType, fiber.HeaderAccept, fiber.HeaderIfMatch, fiber.HeaderIfNoneMatch,
-	fiber.HeaderXRequestID, "Idempotency-Key", "Last-Event-ID",
+	fiber.HeaderXRequestID, "Idempotency-Key", "Last-Event-ID", "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
 }
 
 // preflightSeconds is how long a browser may remember what CORS allows.

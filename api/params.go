@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"net/url"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -56,3 +57,10 @@ func (c pathContext) Param(name string) string {
 
 // Unwrap lets adapters find their own context.
 func (c pathContext) Unwrap() huma.Context { return c.humaContext }
+
+// StreamBody is what event streams ask a context for; embedding alone would hide it.
+func (c pathContext) StreamBody(write func(io.Writer)) {
+	if streamer, ok := c.humaContext.(interface{ StreamBody(func(io.Writer)) }); ok {
+		streamer.StreamBody(write)
+	}
+}

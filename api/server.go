@@ -150,6 +150,10 @@ func New(deps Deps) (*Server, error) {
 	server.document = document
 	app.Get("/.well-known/openapi.json", edge.limitAddress, func(c *fiber.Ctx) error { return sendDocument(c, document) })
 	docs.Mount(app, prefix+documentPath)
+	if err := errors.Join(docs.MountGuide(app, document, prefix+documentPath), mountAgents(app, guard, bodies, document)); err != nil {
+		stop()
+		return nil, err
+	}
 	for _, mount := range deps.Pages {
 		mount(app, edge.limitAddress)
 	}

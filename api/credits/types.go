@@ -98,7 +98,8 @@ type transactionsOutput struct{ Body TransactionList }
 
 func (in *transactionsInput) filter() billing.Filter {
 	return billing.Filter{
-		Limit: in.Limit, Cursor: in.Cursor, Type: billing.EntryType(in.Type), JobID: in.JobID, From: in.From, To: in.To,
+		Limit: in.Limit, Cursor: in.Cursor, Type: billing.EntryType(in.Type), JobID: in.JobID,
+		From: in.From.UTC(), To: in.To.UTC(), // Postgres knows fewer zones than RFC 3339
 	}
 }
 

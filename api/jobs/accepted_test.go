@@ -76,13 +76,13 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	}
 }
 
-// TestDynamicsFiles submits the OpenMM request of everything.json, whose files must be the account's own.
+// TestDynamicsFiles submits the OpenMM request of dynamics.json, whose files must be the account's own.
 func TestDynamicsFiles(t *testing.T) {
 	t.Parallel()
 	all := recorders()
 	d := openWith(t, false, all["openmm"])
 	caller := d.account()
-	text, err := os.ReadFile("testdata/everything.json")
+	text, err := os.ReadFile("testdata/dynamics.json")
 	if err != nil {
 		t.Fatal(err)
 	}

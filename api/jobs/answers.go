@@ -93,17 +93,21 @@ func eventsOperation(api huma.API) huma.Operation {
 	var variants []*huma.Schema
 	for _, kind := range kinds {
 		variants = append(variants, &huma.Schema{
-			Type: huma.TypeObject, Title: kind.name + " event", Required: []string{"id", "event", "data"},
+			Type: huma.TypeObject, Title: kind.name + " event", Required: []string{"data"},
 			Properties: map[string]*huma.Schema{
-				"id":    {Type: huma.TypeInteger, Description: "Place of the event in the job's log."},
+				"id":    {Type: huma.TypeString, Description: "Place of the event in the job's log: a number, for Last-Event-ID."},
 				"event": {Type: huma.TypeString, Enum: []any{kind.name}},
-				"data":  api.OpenAPI().Components.Schemas.Schema(kind.data, true, ""),
+				"retry": {Type: huma.TypeInteger, Description: "Milliseconds to wait before coming back."},
+				"data": {Type: huma.TypeString, Extensions: map[string]any{
+					"contentMediaType": "application/json",
+					"contentSchema":    api.OpenAPI().Components.Schemas.Schema(kind.data, true, ""),
+				}},
 			},
 		})
 	}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{
-			"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{OneOf: variants}}},
+			"text/event-stream": {Schema: &huma.Schema{OneOf: variants, Description: "One event of the stream."}},
 		}},
 		"204": {Description: "The job has ended and the client has every event of it."},
 	}

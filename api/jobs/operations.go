@@ -20,6 +20,10 @@ func Register(api huma.API, s *Service) {
 		http.StatusPaymentRequired, http.StatusConflict, http.StatusUnprocessableEntity), s.submit)
 	huma.Register(api, post("estimate-job", "/v1/jobs/estimate", "Price a job", estimateText,
 		access.Rule{MaxBody: MaxBodyBytes}, http.StatusUnprocessableEntity), s.estimate)
+	open := post("estimate-job-publicly", "/v1/public/estimate", "Price a job without an account", publicEstimateText,
+		access.Rule{Public: true}, http.StatusUnprocessableEntity)
+	open.Tags = []string{"Public"}
+	huma.Register(api, open, s.estimate)
 	huma.Register(api, get("list-jobs", "/v1/jobs", "List jobs", listText), s.list)
 	huma.Register(api, readOperation("get-job", "/v1/jobs/{id}", "Read a job", http.StatusMethodNotAllowed), s.job)
 	huma.Register(api, readOperation("get-job-status", "/v1/jobs/{id}/status", "Read a job's status"), s.jobStatus)
@@ -34,13 +38,14 @@ func Register(api huma.API, s *Service) {
 }
 
 const (
-	submitText   = "Stores a job and sets its price aside. An answer means that the job will run. With an Idempotency-Key the request may be sent again: the first answer comes back."
-	estimateText = "Prices a job without storing anything. Any valid credential may ask."
-	listText     = "Jobs of the account, newest first."
-	jobText      = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says when to ask again."
-	outputsText  = "Files that a job has made so far, newest first, each with a short-lived address. Answers while the job runs too; complete then is false."
-	cancelText   = "Asks a job to end. What it has used until then is charged. Asking again is harmless. The body may be left out."
-	eventsText   = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's and of a task's state comes once and in order; of the progress only the newest is kept. " +
+	submitText         = "Stores a job and sets its price aside. An answer means that the job will run. With an Idempotency-Key the request may be sent again: the first answer comes back."
+	estimateText       = "Prices a job without storing anything. Any valid credential may ask."
+	publicEstimateText = "Prices a job as for an account without licences of its own. Nobody needs a credential; a body has at most 1 MB, so a large library is priced by one of its parts."
+	listText           = "Jobs of the account, newest first."
+	jobText            = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says when to ask again."
+	outputsText        = "Files that a job has made so far, newest first, each with a short-lived address. Answers while the job runs too; complete then is false."
+	cancelText         = "Asks a job to end. What it has used until then is charged. Asking again is harmless. The body may be left out."
+	eventsText         = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's and of a task's state comes once and in order; of the progress only the newest is kept. " +
 		"The stream ends with the job, after an hour, and when the service restarts; a client that comes back sends Last-Event-ID and gets what it missed, also what a retry has brought. " +
 		"204 says that there is nothing more to come for now. A comment every 15 seconds keeps a quiet stream open. At most 32 streams of an account are open at once."
 )

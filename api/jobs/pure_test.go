@@ -240,6 +240,10 @@ func TestDoing(t *testing.T) {
 		{record{Status: "RUNNING", Running: 2, Pending: 3, StageRunning: text("dock"), MessageRunning: text("")}, "dock", "2 of 5 tasks running"},
 		{record{Status: "RUNNING", Pending: 3}, "queued", "waiting for a free worker"},
 		{record{Status: "CANCELLING"}, "queued", "stopping what still runs"},
+		{record{Status: "QUEUED", Pending: 3, Software: text("houdini"), LicenseSeats: seats(2), LicensesInUse: seats(2)}, "queued",
+			"waits for a licence of houdini: 2 of 2 seats are in use"},
+		{record{Status: "RUNNING", Running: 2, StageRunning: text("frames"), Software: text("houdini"), LicenseSeats: seats(2), LicensesInUse: seats(2)},
+			"frames", "2 of 2 tasks running"},
 		{record{Status: "COMPLETED", Succeeded: 4}, "finished", "4 of 4 tasks succeeded"},
 	} {
 		p := c.r.progress()
@@ -248,6 +252,8 @@ func TestDoing(t *testing.T) {
 		}
 	}
 }
+
+func seats(n int64) sql.NullInt64 { return sql.NullInt64{Int64: n, Valid: true} }
 
 func TestViewOfARunningAndOfAnEndedJob(t *testing.T) {
 	t.Parallel()

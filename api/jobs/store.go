@@ -60,6 +60,12 @@ type record struct {
 	StageRunning   sql.NullString  `db:"stage_running"`
 	MessageRunning sql.NullString  `db:"message_running"`
 	TasksAhead     int             `db:"tasks_ahead"`
+	AccountID      string          `db:"account_id"`
+	Software       sql.NullString  `db:"software"`
+	LicenseKey     sql.NullString  `db:"license_key"` // of the account's own licence that the software runs under
+	LicenseSeats   sql.NullInt64   `db:"license_seats"`
+	LicensesInUse  sql.NullInt64   `db:"licenses_in_use"`
+	LicenseIsFree  bool            `db:"license_is_free"` // the account's servers only advise
 	History        json.RawMessage `db:"history"`
 
 	PreviewName sql.NullString `db:"preview_name"`
@@ -69,7 +75,7 @@ type record struct {
 // jobColumns are the job's own columns of a record. The request is left out: it may be a hundred megabytes.
 const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, status_reason, estimated_pence, held_pence,
     accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, attempts, created_at,
-    updated_at, started_at, finished_at`
+    updated_at, started_at, finished_at, account_id, software, license_key`
 
 // recordSelect reads records for the jobs that a sub-select named "chosen" picks. A job without weights counts its tasks
 // alike. The place in the queue looks across accounts, at a number and nothing else. Pictures are looked for where they are
@@ -77,8 +83,10 @@ const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, st
 const recordSelect = `
 SELECT j.*, t.pending, t.queued, t.running, t.succeeded, t.failed, t.cancelled, t.weight_all, t.weight_done,
        r.stage AS stage_running, r.message AS message_running, a.tasks_ahead, h.history,
-       p.name AS preview_name, p.storage_key AS preview_key
+       p.name AS preview_name, p.storage_key AS preview_key,
+       l.seats AS license_seats, l.in_use AS licenses_in_use, coalesce(l.free IS NULL, false) AS license_is_free
 FROM chosen j
+LEFT JOIN LATERAL license_use(j.account_id, j.license_key) l ON j.license_key IS NOT NULL AND j.finished_at IS NULL
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE status = 'PENDING')   AS pending,
            count(*) FILTER (WHERE status = 'QUEUED')    AS queued,
@@ -166,10 +174,10 @@ func (s store) jobs(ctx context.Context, accountID string, f filter, limit int) 
 		add("(position(lower(?) in lower(job_name)) > 0 OR id = ?)", f.Text, f.Text)
 	}
 	if !f.CreatedAfter.IsZero() {
-		add("created_at > ?", f.CreatedAfter)
+		add("created_at > ?", f.CreatedAfter.UTC()) // Postgres knows fewer zones than RFC 3339
 	}
 	if !f.CreatedBefore.IsZero() {
-		add("created_at < ?", f.CreatedBefore)
+		add("created_at < ?", f.CreatedBefore.UTC())
 	}
 	if f.From != nil {
 		add("(created_at, id) < (?, ?)", f.From.At, f.From.ID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // provider names who runs the jobs.
@@ -62,6 +63,8 @@ func (r record) doing(counts TaskCounts) (stage, message string) {
 	switch status := job.Status(r.Status); {
 	case status.Terminal():
 		return "finished", fmt.Sprintf("%d of %d tasks succeeded", counts.Succeeded, counts.Total)
+	case r.licence(counts) != "":
+		return "queued", r.licence(counts)
 	case r.StageRunning.Valid && r.MessageRunning.String != "":
 		return r.StageRunning.String, r.MessageRunning.String
 	case r.StageRunning.Valid:
@@ -70,6 +73,15 @@ func (r record) doing(counts TaskCounts) (stage, message string) {
 		return "queued", "stopping what still runs"
 	}
 	return "queued", "waiting for a free worker"
+}
+
+// licence tells what the account's own licence means for the job just now; "" when there is nothing to tell.
+func (r record) licence(counts TaskCounts) string {
+	if !r.LicenseSeats.Valid {
+		return ""
+	}
+	waiting := counts.Running+counts.Queued == 0 && counts.Pending > 0
+	return scheduler.LicenseNote(r.Software.String, r.LicenseSeats.Int64, r.LicensesInUse.Int64, r.LicenseIsFree, waiting)
 }
 
 // queue is the place of a job that waits for its first start.

@@ -111,6 +111,9 @@ func TestPricing(t *testing.T) {
 	if p.Currency != "GBP" || len(p.Plans) < 2 || p.Plans[0].MonthlyCreditsPence > p.Plans[1].MonthlyCreditsPence {
 		t.Errorf("plans %+v", p.Plans)
 	}
+	if len(p.Tiers) != len(billing.TierIDs) || p.Tiers[0].ID != "topup-10" || p.Tiers[0].PricePence != 1000 {
+		t.Errorf("tiers %+v", p.Tiers)
+	}
 	if len(p.Hardware) == 0 || p.Hardware[0].PencePerCoreHour <= 0 || len(p.Simulators) != 1 || p.Simulators[0].ID != vina.ID {
 		t.Errorf("hardware %+v, simulators %+v", p.Hardware, p.Simulators)
 	}

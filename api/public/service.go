@@ -65,6 +65,7 @@ func (s *Service) Pricing() Pricing {
 		Currency: book.Currency, MinimumChargePence: book.MinimumChargePence, HoldFactor: book.HoldFactor,
 		StoragePencePerGBMonth: book.StoragePencePerGBMonth.Pence(), StorageRetentionMonths: book.StorageRetentionMonths,
 		EgressPencePerGB: book.EgressPencePerGB.Pence(), Plans: []PricedPlan{}, Hardware: []HardwareRate{}, Simulators: []SimulatorRate{},
+		Software: []SoftwareRate{}, Tiers: []TopUpTier{},
 	}
 	for name, plan := range book.Plans {
 		p.Plans = append(p.Plans, PricedPlan{Name: name, MonthlyCreditsPence: plan.MonthlyPence, QueuePriority: plan.QueuePriority})
@@ -81,6 +82,16 @@ func (s *Service) Pricing() Pricing {
 			ID: id, StartFeePence: price.StartFeePence.Pence(), SoftwarePencePerCoreHour: price.SoftwarePencePerCoreHour.Pence(),
 		})
 	}
+	for _, name := range slices.Sorted(maps.Keys(book.Software)) {
+		price := book.Software[name]
+		p.Software = append(p.Software, SoftwareRate{
+			Name: name, LicenseName: price.LicenseName, Vendor: price.Vendor, Product: price.Product, PencePerCoreHour: price.PencePerCoreHour.Pence(),
+		})
+	}
+	for id, tier := range book.Tiers {
+		p.Tiers = append(p.Tiers, TopUpTier{ID: id, PricePence: tier.PricePence, BonusPence: tier.BonusPence})
+	}
+	slices.SortFunc(p.Tiers, func(a, b TopUpTier) int { return cmp.Compare(a.PricePence, b.PricePence) })
 	return p
 }
 

@@ -8,6 +8,8 @@ type Pricing struct {
 	Plans                  []PricedPlan    `json:"plans" doc:"By rising monthly credit."`
 	Hardware               []HardwareRate  `json:"hardware"`
 	Simulators             []SimulatorRate `json:"simulators"`
+	Software               []SoftwareRate  `json:"software" doc:"Licensed programs that metadata.software may name."`
+	Tiers                  []TopUpTier     `json:"tiers" doc:"What can be bought, by rising price."`
 	StoragePencePerGBMonth float64         `json:"storagePencePerGBMonth" doc:"Price of keeping a result, in pence per GB and month; billed once, for storageRetentionMonths."`
 	StorageRetentionMonths int64           `json:"storageRetentionMonths" doc:"Months that a stored result is paid for."`
 	EgressPencePerGB       float64         `json:"egressPencePerGB" doc:"Price of a result's first download, in pence per GB."`
@@ -33,6 +35,22 @@ type SimulatorRate struct {
 	ID                       string  `json:"id" doc:"Canonical id." example:"autodock-vina"`
 	StartFeePence            float64 `json:"startFeePence" doc:"Added once to a job of which anything ran, in pence."`
 	SoftwarePencePerCoreHour float64 `json:"softwarePencePerCoreHour" doc:"Licence fee of the program, in pence per core-hour."`
+}
+
+// SoftwareRate is what a licensed program costs an account that has no licence of its own.
+type SoftwareRate struct {
+	Name             string  `json:"name" doc:"What metadata.software says." example:"houdini"`
+	LicenseName      string  `json:"licenseName" doc:"The licence that the fee is for."`
+	Vendor           string  `json:"vendor" doc:"Vendor that a licence server of one's own must name."`
+	Product          string  `json:"product" doc:"Product that a licence server of one's own must name."`
+	PencePerCoreHour float64 `json:"pencePerCoreHour" doc:"Fee in pence per core-hour."`
+}
+
+// TopUpTier is an amount of credit that can be bought.
+type TopUpTier struct {
+	ID         string `json:"id" doc:"The tierId of a top-up." example:"topup-50"`
+	PricePence int64  `json:"pricePence" doc:"What is paid and credited, in pence."`
+	BonusPence int64  `json:"bonusPence" doc:"What is credited beside it, in pence."`
 }
 
 // SimulatorList is every simulator of the service.

@@ -1,5 +1,5 @@
-// Package cli holds the commands that a user of the API types: login, keys, dock, submit, jobs, status, watch, outputs, cancel
-// and balance, and the demonstration. It talks to a server through internal/client alone, so that whatever it can do, every
+// Package cli holds the commands that a user of the API types, for jobs, files, projects and the account, and the demonstration.
+// It talks to a server through internal/client alone, so that whatever it can do, every
 // other program can do over HTTP. It starts no server: main.go's own commands do.
 package cli
 
@@ -28,19 +28,28 @@ const (
 // defaultServer is where `molfabric up` listens.
 const defaultServer = "http://127.0.0.1:8080"
 
-// groupID is the help group of the client's commands.
-const groupID = "client"
-
-// AddCommands hangs the client's commands below the root. version is what --version prints, and what servers see.
+// AddCommands hangs the client's commands below the root, in the groups of its help. version is what --version prints, and what
+// servers see.
 func AddCommands(root *cobra.Command, version string) {
 	root.Version = version
-	root.AddGroup(&cobra.Group{ID: groupID, Title: "Using a server:"})
-	for _, command := range []*cobra.Command{
-		loginCommand(), logoutCommand(), keysCommand(), dockCommand(), submitCommand(), jobsCommand(), statusCommand(),
-		watchCommand(), outputsCommand(), cancelCommand(), balanceCommand(),
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"jobs", "Jobs:", []*cobra.Command{
+			dockCommand(), submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),
+			outputsCommand(), provenanceCommand(), retryCommand(), cancelCommand(),
+		}},
+		{"files", "Files and projects:", []*cobra.Command{uploadCommand(), projectsCommand()}},
+		{"account", "Your account, and the service:", []*cobra.Command{
+			loginCommand(), logoutCommand(), keysCommand(), balanceCommand(), topUpCommand(), licensesCommand(), serviceCommand(),
+		}},
 	} {
-		command.GroupID = groupID
-		root.AddCommand(command)
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, command := range group.commands {
+			command.GroupID = group.id
+			root.AddCommand(command)
+		}
 	}
 	root.AddCommand(exitCodesTopic())
 }
@@ -209,6 +218,19 @@ func (inv *invocation) authorized() error {
 		return errNotSignedIn
 	}
 	return nil
+}
+
+// pageFlags are the flags of a list that is read page by page.
+func pageFlags(cmd *cobra.Command, page *client.Page, most int) {
+	cmd.Flags().IntVar(&page.Limit, "limit", 20, fmt.Sprintf("how many, 1 to %d", most))
+	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "go on where an earlier page has ended")
+}
+
+// more says how to read the next page, where there is one.
+func more(w io.Writer, next *string) {
+	if next != nil {
+		fmt.Fprintf(w, "\nThere are more: add --cursor %s\n", *next)
+	}
 }
 
 // print writes what the API has said.

@@ -35,8 +35,7 @@ func balanceCommand() *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&transactions, "transactions", false, "list the ledger, newest first")
 	cmd.Flags().StringVar(&jobID, "job", "", "only the ledger's entries of this job")
-	cmd.Flags().IntVar(&page.Limit, "limit", 20, "how many entries, 1 to 100")
-	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "go on where an earlier page has ended")
+	pageFlags(cmd, &page, maxPage)
 	_ = cmd.RegisterFlagCompletionFunc("job", completeJobs) // the flag exists
 	return cmd
 }
@@ -52,8 +51,43 @@ func (inv *invocation) showTransactions(ctx context.Context, page client.Page, j
 	if err := transactionsTable(inv.out, transactions.Transactions); err != nil {
 		return err
 	}
-	if transactions.NextCursor != nil {
-		fmt.Fprintf(inv.out, "\nThere are more: add --cursor %s\n", *transactions.NextCursor)
-	}
+	more(inv.out, transactions.NextCursor)
 	return nil
+}
+
+func topUpCommand() *cobra.Command {
+	return command(cobra.Command{
+		Use: "topup [TIER]", Short: "Buy credit: print the address of the checkout, or list what can be bought",
+		Long: `Prints the address of a page of the payment provider; open it in a browser to pay. Nothing is paid before that. Without a
+tier it lists what can be bought. It needs the session of ` + "`molfabric login`" + `: a key cannot buy.`,
+		Example: "  molfabric topup\n  molfabric topup starter",
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+		if len(args) == 0 {
+			return inv.showTiers(ctx)
+		}
+		if err := inv.hasSession(); err != nil {
+			return err
+		}
+		checkout, err := inv.api.TopUp(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if inv.json {
+			return inv.print(checkout.JSON())
+		}
+		fmt.Fprintln(inv.out, checkout.URL)
+		fmt.Fprintln(inv.err, "Open the address in a browser to pay; `molfabric balance` shows the credit afterwards.")
+		return nil
+	})
+}
+
+func (inv *invocation) showTiers(ctx context.Context) error {
+	pricing, err := inv.api.Pricing(ctx)
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.print(pricing.JSON())
+	}
+	return tiersTable(inv.out, pricing.Tiers)
 }

@@ -34,18 +34,18 @@ var exitCodes = []struct {
 	code    int
 	meaning string
 }{
-	{ExitOK, "success; for watch and dock, the job has ended and everything in it succeeded"},
+	{ExitOK, "success; where a command waits for a job (watch, dock, --watch), the job has ended and everything in it succeeded"},
 	{ExitUnexpected, "an unexpected failure, here or on the server"},
 	{ExitUsage, "the command line is wrong"},
 	{ExitForbidden, "not signed in, or not allowed"},
-	{ExitNotFound, "no such job, key or file of yours"},
+	{ExitNotFound, "no such job, key, file or project of yours, or it is over"},
 	{ExitInvalid, "the server refuses the request as it is, or an input file cannot be read as what it should be"},
 	{ExitCredit, "not enough credit"},
 	{ExitJobFailed, "the job failed"},
 	{ExitPartlyFailed, "the job ended with results, but a part of it failed (for docking: at least one ligand)"},
 	{ExitJobCancelled, "the job was cancelled"},
 	{ExitUnavailable, "the server does not answer, or asks to come back later"},
-	{ExitInterrupted, "interrupted (Ctrl-C); a job that was submitted goes on"},
+	{ExitInterrupted, "interrupted (Ctrl-C); a job that was submitted goes on, and an upload in parts can be resumed"},
 }
 
 func exitCodesTopic() *cobra.Command {
@@ -73,7 +73,7 @@ func ExitCode(err error) int {
 		return ExitInterrupted
 	case errors.As(err, &wrong):
 		return ExitUsage
-	case errors.As(err, &invalid):
+	case errors.As(err, &invalid), errors.Is(err, client.ErrOtherFile):
 		return ExitInvalid
 	case errors.As(err, &ended):
 		return ended.exitCode()
@@ -122,6 +122,22 @@ var (
 	errNotSignedIn = errors.New("you are not signed in")
 	errInterrupted = errors.New("interrupted")
 )
+
+// advisedError is an error with a next step of its own, where the one of its code would lead astray.
+type advisedError struct {
+	error
+	next string
+}
+
+func (e *advisedError) Unwrap() error { return e.error }
+
+// advise gives errors with this code a next step.
+func advise(err error, code fault.Code, next string) error {
+	if err == nil || client.CodeOf(err) != code {
+		return err
+	}
+	return &advisedError{err, next}
+}
 
 // jobEnd is a job that did not end well.
 type jobEnd struct {
@@ -175,33 +191,62 @@ func hint(err error) string {
 	var (
 		network *client.NetworkError
 		ended   *jobEnd
-		refused *signInError
+		advised *advisedError
 	)
 	switch {
-	case errors.As(err, &refused):
-		return "check both, or open an account with --sign-up"
+	case errors.As(err, &advised):
+		return advised.next
 	case errors.Is(err, errNotSignedIn):
 		return "run `molfabric login`, or set " + envKey
 	case errors.As(err, &network):
 		return "`molfabric up` starts a server on this machine; --server or " + envServer + " names another"
-	case errors.As(err, &ended) && ended.job.Status == job.Failed:
-		return "`molfabric outputs " + ended.job.JobID + "` lists its logs"
+	case errors.As(err, &ended):
+		return ended.next()
+	case errors.Is(err, client.ErrOtherFile):
+		return "give the file as it was, or upload it anew without --resume"
 	}
-	switch client.CodeOf(err) {
+	return hintOf(client.CodeOf(err))
+}
+
+// next is what can be done about a job that did not end well.
+func (e *jobEnd) next() string {
+	again := "`molfabric retry " + e.job.JobID + "` runs what did not succeed again"
+	switch {
+	case e.job.Status == job.Cancelled:
+		return again
+	case e.job.Status != job.Failed:
+		return ""
+	case e.job.Error != nil && e.job.Error.Retryable:
+		return "`molfabric logs " + e.job.JobID + "` shows what its programs said; " + again
+	}
+	return "`molfabric logs " + e.job.JobID + "` shows what its programs said"
+}
+
+// hintOf is the next step after an error with this code, or "".
+func hintOf(code fault.Code) string {
+	switch code {
 	case fault.Unauthorized:
 		return "run `molfabric login` for a new key and session"
 	case fault.SessionRequired:
-		return "run `molfabric login`: keys are managed with a session, not with a key"
+		return "run `molfabric login`: this takes a session, not a key"
 	case fault.InsufficientScope:
-		return "`molfabric keys create --scope …` makes a key with more scopes"
+		return "`molfabric login` makes a key with the scopes of all commands; `molfabric keys create --scope …` chooses"
 	case fault.TestKeyLiveBilling:
 		return "use a live key: `molfabric login` makes one"
 	case fault.InsufficientCredits:
-		return "`molfabric balance` shows your credit; a smaller library or a lower --exhaustiveness costs less"
+		return "`molfabric balance` shows your credit, `molfabric topup` buys more; a smaller library or a lower --exhaustiveness costs less"
 	case fault.NotFound:
 		return "`molfabric jobs` lists your jobs"
 	case fault.JobNotCancellable:
 		return "the job has ended: `molfabric status` shows how"
+	case fault.JobNotRetryable:
+		return "`molfabric tasks JOB` shows how each task ended; --all runs those again, too, that succeeded"
+	case fault.UnknownTier:
+		return "`molfabric topup` lists what can be bought"
+	case fault.UploadExpired:
+		return "upload the file anew, without --resume"
+	case fault.VersionConflict:
+		return "somebody has saved meanwhile, and nothing was changed: look at the newest version first"
 	case fault.RateLimited, fault.ProviderUnavailable:
 		return "try again in a minute"
 	}

@@ -20,6 +20,8 @@ const (
 	maxRequestBytes = 160 << 20
 	// completionTimeout is how long a shell may wait for the ids of jobs.
 	completionTimeout = 2 * time.Second
+	// maxPage is the largest page of every list (specification §2.12).
+	maxPage = 100
 )
 
 func submitCommand() *cobra.Command {
@@ -123,9 +125,7 @@ func jobsCommand() *cobra.Command {
 		if err := inv.authorized(); err != nil {
 			return err
 		}
-		for i, status := range filter.Status {
-			filter.Status[i] = strings.ToUpper(strings.ReplaceAll(status, "-", "_"))
-		}
+		filter.Status = asStatuses(filter.Status)
 		jobs, err := inv.api.Jobs(ctx, filter)
 		if err != nil {
 			return err
@@ -136,22 +136,28 @@ func jobsCommand() *cobra.Command {
 		if err := jobsTable(inv.out, jobs.Jobs); err != nil {
 			return err
 		}
-		if jobs.NextCursor != nil {
-			fmt.Fprintf(inv.out, "\nThere are more: add --cursor %s\n", *jobs.NextCursor)
-		}
+		more(inv.out, jobs.NextCursor)
 		return nil
 	})
 	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only jobs in this state; may be repeated")
 	cmd.Flags().StringVar(&filter.Simulator, "simulator", "", "only jobs of this simulator")
 	cmd.Flags().StringVar(&filter.Text, "search", "", "only jobs whose name holds this text")
-	cmd.Flags().IntVar(&filter.Limit, "limit", 20, "how many, 1 to 100")
-	cmd.Flags().StringVar(&filter.Cursor, "cursor", "", "go on where an earlier page has ended")
+	pageFlags(cmd, &filter.Page, maxPage)
 	var states []string
 	for _, status := range job.Statuses {
 		states = append(states, strings.ToLower(string(status)))
 	}
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd
+}
+
+// asStatuses writes statuses as the API does: completed-with-failures is COMPLETED_WITH_FAILURES.
+func asStatuses(given []string) []string {
+	statuses := make([]string, len(given))
+	for i, status := range given {
+		statuses[i] = strings.ToUpper(strings.ReplaceAll(status, "-", "_"))
+	}
+	return statuses
 }
 
 func statusCommand() *cobra.Command {

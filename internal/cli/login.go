@@ -79,16 +79,8 @@ func (inv *invocation) sign(ctx context.Context, email, password string, signUp 
 		return inv.api.SignUp(ctx, email, password, "")
 	}
 	account, err := inv.api.SignIn(ctx, email, password)
-	if client.CodeOf(err) == fault.Unauthorized {
-		err = &signInError{err}
-	}
-	return account, err
+	return account, advise(err, fault.Unauthorized, "check both, or open an account with --sign-up")
 }
-
-// signInError is a refused email or password, for which signing in is no way out.
-type signInError struct{ error }
-
-func (e *signInError) Unwrap() error { return e.error }
 
 // credentials takes email and password from flags and standard input, and asks a person for the rest.
 func (inv *invocation) credentials(email string, passwordStdin, signUp bool) (string, string, error) {

@@ -51,6 +51,26 @@ func (p paint) status(s job.Status) string {
 	return string(s)
 }
 
+func (p paint) task(s job.TaskStatus) string {
+	switch s {
+	case job.TaskSucceeded:
+		return p.sgr("32", string(s))
+	case job.TaskCancelled:
+		return p.sgr("33", string(s))
+	case job.TaskFailed:
+		return p.sgr("31", string(s))
+	}
+	return string(s)
+}
+
+// good is green where something is well, and red where it is not.
+func (p paint) good(well bool, s string) string {
+	if well {
+		return p.sgr("32", s)
+	}
+	return p.sgr("31", s)
+}
+
 // newTable returns a table whose columns with these numbers, counted from 1, stand to the right.
 func newTable(p paint, right []int, header ...string) table.Writer {
 	t := table.NewWriter()
@@ -94,11 +114,11 @@ func keysTable(w io.Writer, keys []client.Key) error {
 		_, err := fmt.Fprintln(w, "No keys.")
 		return err
 	}
-	t := newTable(painter(w), nil, "id", "name", "key", "kind", "scopes", "made", "last used", "revoked")
+	t := newTable(painter(w), nil, "id", "name", "key", "kind", "scopes", "made", "last used", "expires", "revoked")
 	for _, k := range keys {
 		t.AppendRow(table.Row{
 			k.ID, shorten(k.Name, 30), k.Prefix + "…" + k.Last4, k.Environment, strings.Join(k.Scopes, " "), clock(k.CreatedAt),
-			clockOr(k.LastUsedAt, "never"), clockOr(k.RevokedAt, ""),
+			clockOr(k.LastUsedAt, "never"), clockOr(k.ExpiresAt, "never"), clockOr(k.RevokedAt, ""),
 		})
 	}
 	return render(w, t)
@@ -128,6 +148,18 @@ func transactionsTable(w io.Writer, transactions []client.Transaction) error {
 			jobID = *e.JobID
 		}
 		t.AppendRow(table.Row{clock(e.CreatedAt), e.Type, e.Bucket, pence(e.AmountCents), pence(e.BalanceAfterCents), jobID, e.Description})
+	}
+	return render(w, t)
+}
+
+func tiersTable(w io.Writer, tiers []client.Tier) error {
+	if len(tiers) == 0 {
+		_, err := fmt.Fprintln(w, "Nothing can be bought here.")
+		return err
+	}
+	t := newTable(painter(w), []int{2, 3}, "tier", "price", "bonus")
+	for _, tier := range tiers {
+		t.AppendRow(table.Row{tier.ID, pence(tier.Pence), pence(tier.BonusPence)})
 	}
 	return render(w, t)
 }

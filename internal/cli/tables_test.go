@@ -55,6 +55,35 @@ func TestTables(t *testing.T) {
 			showBalance(w, read[client.Balance](t, "balance.json"))
 			return nil
 		},
+		"tasks.txt": func(w *bytes.Buffer) error { return tasksTable(w, read[client.Tasks](t, "tasks.json").Tasks) },
+		"logs.txt": func(w *bytes.Buffer) error {
+			for _, log := range read[client.Logs](t, "logs.json").Logs {
+				showLog(w, log)
+			}
+			return nil
+		},
+		"provenance.txt": func(w *bytes.Buffer) error {
+			showProvenance(w, read[client.Provenance](t, "provenance.json"))
+			return nil
+		},
+		"projects.txt": func(w *bytes.Buffer) error {
+			projects := read[client.Projects](t, "projects.json").Projects
+			for _, project := range projects {
+				showProject(w, "https://molfabric.example.org", project)
+				w.WriteString("\n")
+			}
+			return projectsTable(w, projects)
+		},
+		"revisions.txt": func(w *bytes.Buffer) error {
+			return revisionsTable(w, read[client.Revisions](t, "revisions.json").Revisions)
+		},
+		"licenses.txt": func(w *bytes.Buffer) error {
+			return licensesTable(w, read[client.LicenseServers](t, "licenses.json").LicenseServers)
+		},
+		"service.txt": func(w *bytes.Buffer) error {
+			return showService(w, "https://molfabric.example.org", read[client.ServiceStatus](t, "service.json"))
+		},
+		"tiers.txt": func(w *bytes.Buffer) error { return tiersTable(w, read[client.Pricing](t, "pricing.json").Tiers) },
 		"estimate.txt": func(w *bytes.Buffer) error {
 			showEstimate(&invocation{out: w}, read[client.Estimate](t, "estimate.json"), 5)
 			return nil
@@ -76,6 +105,13 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 	if got, want := paint(true).status(job.Failed), "\x1b[31mFAILED\x1b[0m"; got != want {
 		t.Errorf("terminal: got %q, want %q", got, want)
+	}
+}
+
+func TestLogsAreHarmlessOnTerminals(t *testing.T) {
+	t.Parallel()
+	if got, want := harmless("a\x1b[2Jb\tc\r\nd\x9b0m"), "a[2Jb\tc\nd0m"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

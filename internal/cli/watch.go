@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,16 +67,19 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 	}
 	course := courseOf(j)
 	shown.update(course.percent, course.text())
-	err = inv.api.Events(ctx, jobID, "", func(e client.Event) error {
-		course.take(e)
-		shown.update(course.percent, course.text())
-		if sink != nil {
-			return sink(e)
+	last := ""
+	for ended := false; err == nil && !ended; ended = j.Terminal { // a retry may begin the next run before its end is read here
+		if err = inv.api.Events(ctx, jobID, last, func(e client.Event) error {
+			course.take(e)
+			shown.update(course.percent, course.text())
+			last = e.ID
+			if sink != nil {
+				return sink(e)
+			}
+			return nil
+		}); err == nil {
+			j, err = inv.api.Job(ctx, jobID)
 		}
-		return nil
-	})
-	if err == nil {
-		j, err = inv.api.Job(ctx, jobID)
 	}
 	shown.close(err == nil && (j.Status == job.Completed || j.Status == job.CompletedWithFailures))
 	return j, inv.explainStop(ctx, jobID, err)
@@ -87,33 +91,46 @@ func (inv *invocation) age(j client.Job) time.Duration { return max(inv.now().Su
 // course is what the events have told about a job so far.
 type course struct {
 	percent float64
-	message string // the last that a task has sent
-	stage   string // of the task that has started last
-	ended   map[int]bool
-	total   int // tasks
+	message string                 // the last that a task has sent
+	stage   string                 // of the task that has started last
+	ended   map[int]job.TaskStatus // by the tasks' indexes
+	total   int                    // tasks
 }
 
 func courseOf(j client.Job) *course {
-	return &course{percent: j.Progress.Percent, message: j.Progress.Message, total: j.Progress.Tasks.Total, ended: map[int]bool{}}
+	return &course{percent: j.Progress.Percent, message: j.Progress.Message, total: j.Progress.Tasks.Total, ended: map[int]job.TaskStatus{}}
 }
 
 // take learns from an event; kinds that it does not know tell it nothing.
 func (c *course) take(e client.Event) {
 	var progress client.ProgressEvent
 	var task client.TaskEvent
+	var status client.StatusEvent
 	switch {
+	case e.Kind == client.EventStatus && json.Unmarshal(e.Data, &status) == nil:
+		if status.Status == job.Submitted {
+			c.startAgain(status.Reason)
+		}
 	case e.Kind == client.EventProgress && json.Unmarshal(e.Data, &progress) == nil:
 		c.percent, c.message = progress.Percent, progress.Message
 	case e.Kind == client.EventTask && json.Unmarshal(e.Data, &task) == nil:
 		switch task.Status {
 		case job.TaskSucceeded, job.TaskFailed, job.TaskCancelled:
-			c.ended[task.TaskIndex] = true
+			c.ended[task.TaskIndex] = task.Status
 		case job.TaskRunning:
 			c.stage, c.message = task.Stage, ""
 			delete(c.ended, task.TaskIndex)
 		default: // a lost task waits again
 			delete(c.ended, task.TaskIndex)
 		}
+	}
+}
+
+// startAgain is the beginning of a run: what has not succeeded in the one before waits again.
+func (c *course) startAgain(reason string) {
+	maps.DeleteFunc(c.ended, func(_ int, status job.TaskStatus) bool { return status != job.TaskSucceeded })
+	if len(c.ended) > 0 || c.stage != "" {
+		c.stage, c.message = "", reason
 	}
 }
 

@@ -60,6 +60,45 @@ func TestInterruptedWatchExplainsItself(t *testing.T) {
 	}
 }
 
+// TestWatchGoesOnWithARetriedJob: a job is retried between the end of its run and the look at it.
+func TestWatchGoesOnWithARetriedJob(t *testing.T) {
+	t.Parallel()
+	var streams, looks int // requests come one after the other
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			if streams++; streams == 1 {
+				_, _ = io.WriteString(w, "id: 1\nevent: status\ndata: {\"status\":\"CANCELLED\",\"terminal\":false}\n\nid: 2\nevent: status\ndata: {\"status\":\"FAILED\",\"terminal\":true}\n\n")
+				return
+			}
+			if got := r.Header.Get("Last-Event-ID"); got != "2" {
+				t.Errorf("second stream: got Last-Event-ID %q, want 2", got)
+			}
+			_, _ = io.WriteString(w, "id: 5\nevent: status\ndata: {\"status\":\"COMPLETED\",\"terminal\":true}\n\n")
+			return
+		}
+		status := `"RUNNING","terminal":false`
+		if looks++; looks == 3 {
+			status = `"COMPLETED","terminal":true`
+		}
+		_, _ = io.WriteString(w, `{"jobId":"job_1","createdAt":"2026-11-21T08:00:00Z","status":`+status+`}`)
+	}))
+	defer server.Close()
+	api, err := client.New(client.Options{Server: server.URL, APIKey: "svc_live_x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.Close()
+	var ids []string
+	inv := &invocation{api: api, out: io.Discard, err: io.Discard, now: time.Now}
+	j, err := inv.follow(t.Context(), "job_1", func(e client.Event) error {
+		ids = append(ids, e.ID)
+		return nil
+	})
+	if err != nil || j.Status != "COMPLETED" || strings.Join(ids, " ") != "1 2 5" {
+		t.Errorf("got %s after events %v, %v; want COMPLETED after 1, 2 and 5", j.Status, ids, err)
+	}
+}
+
 func TestCourse(t *testing.T) {
 	t.Parallel()
 	running := client.Job{}
@@ -72,7 +111,12 @@ func TestCourse(t *testing.T) {
 		{"task", `{"taskIndex":1,"stage":"dock","status":"RUNNING"}`, "dock, 1 of 3 tasks done"},
 		{"progress", `{"percent":40,"message":"docking imatinib"}`, "dock, 1 of 3 tasks done · docking imatinib"},
 		{"task", `{"taskIndex":0,"stage":"prepare","status":"PENDING"}`, "dock, 0 of 3 tasks done · docking imatinib"},
-		{"new kind", `[]`, "dock, 0 of 3 tasks done · docking imatinib"},
+		{"status", `{"status":"FAILED","terminal":false}`, "dock, 0 of 3 tasks done · docking imatinib"},
+		{"task", `{"taskIndex":0,"stage":"prepare","status":"SUCCEEDED"}`, "dock, 1 of 3 tasks done · docking imatinib"},
+		{"task", `{"taskIndex":1,"stage":"dock","status":"FAILED"}`, "dock, 2 of 3 tasks done · docking imatinib"},
+		{"status", `{"status":"SUBMITTED","reason":"retried: 2 of 3 tasks run again"}`, "retried: 2 of 3 tasks run again"},
+		{"task", `{"taskIndex":2,"stage":"dock","status":"RUNNING"}`, "dock, 1 of 3 tasks done"},
+		{"new kind", `[]`, "dock, 1 of 3 tasks done"},
 	}
 	for _, step := range steps {
 		c.take(client.Event{Kind: step.kind, Data: []byte(step.data)})

@@ -49,13 +49,15 @@ func (c *Client) SignOut(ctx context.Context) error {
 }
 
 // Scopes of an API key that the client's own operations need.
-var Scopes = []string{"jobs:read", "jobs:write", "credits:read"}
+var Scopes = []string{"jobs:read", "jobs:write", "credits:read", "projects:read", "projects:write"}
 
 // NewKey is a key to make.
 type NewKey struct {
 	Name        string   `json:"name"`
 	Environment string   `json:"environment"` // live or test
 	Scopes      []string `json:"scopes"`
+	// ExpiresAt is when the key stops by itself, at most five years from now; nil for never.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
 // Key is a key as its owner sees it.
@@ -180,4 +182,20 @@ func (c *Client) Transactions(ctx context.Context, page Page, jobID string) (Tra
 	}
 	err := c.do(ctx, call{method: http.MethodGet, path: "/v1/credits/transactions", query: query, into: &transactions})
 	return transactions, err
+}
+
+// Checkout is where a payment is made.
+type Checkout struct {
+	Document
+	URL    string `json:"url"` // a page of the payment provider, for a browser
+	TierID string `json:"tierId"`
+}
+
+// TopUp opens a checkout for one of Pricing's tiers; nothing is paid by that alone. It needs a session, and is not repeated
+// after a broken connection.
+func (c *Client) TopUp(ctx context.Context, tierID string) (Checkout, error) {
+	var checkout Checkout
+	body := map[string]string{"tierId": tierID}
+	err := c.do(ctx, call{method: http.MethodPost, path: "/v1/credits/topup", body: body, sessionOnly: true, into: &checkout})
+	return checkout, err
 }

@@ -36,15 +36,32 @@ type call struct {
 // do makes the call, with retries. Errors: *Error, *NetworkError, the context's, and what encoding/json says about a body
 // that cannot be written or an answer that cannot be read.
 func (c *Client) do(ctx context.Context, call call) error {
-	var body []byte
-	if call.body != nil {
-		text, err := json.Marshal(call.body)
-		if err != nil {
-			return fmt.Errorf("writing the request: %w", err)
-		}
-		body = text
+	body, err := call.text()
+	if err != nil {
+		return err
 	}
 	return c.attempts(ctx, call.idempotent || call.method == http.MethodGet, func() error { return c.once(ctx, call, body) })
+}
+
+// try makes the call once, for callers that repeat it themselves. Errors: as for do.
+func (c *Client) try(ctx context.Context, call call) error {
+	body, err := call.text()
+	if err != nil {
+		return err
+	}
+	return c.once(ctx, call, body)
+}
+
+// text is the body as it is sent; nil for none.
+func (c call) text() ([]byte, error) {
+	if c.body == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(c.body)
+	if err != nil {
+		return nil, fmt.Errorf("writing the request: %w", err)
+	}
+	return text, nil
 }
 
 func (c *Client) once(ctx context.Context, call call, body []byte) error {

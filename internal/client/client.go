@@ -52,6 +52,7 @@ type Client struct {
 	wait    func(ctx context.Context, d time.Duration) error
 	jitter  func() float64 // in [0, 1)
 	silence time.Duration  // after which an event stream is taken for dead
+	inParts int64          // size in bytes from which a file goes up in parts
 }
 
 // New returns a client. It opens no connection. The only error is a Server that is no http or https address.
@@ -80,7 +81,7 @@ func New(options Options) (*Client, error) {
 		api: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		// An uncompressed transfer, so that the bytes that are counted and hashed are the stored ones.
 		store: &http.Client{Transport: uncompressed(transport)},
-		wait:  waitFor, jitter: random, silence: streamSilence,
+		wait:  waitFor, jitter: random, silence: streamSilence, inParts: partsThreshold,
 	}, nil
 }
 

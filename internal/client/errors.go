@@ -25,6 +25,8 @@ type Error struct {
 	Message    string        // for people
 	RequestID  string        // to quote to the operator; may be empty
 	RetryAfter time.Duration // how long the server asks to wait; 0 when it says nothing
+	// CurrentVersion is the head that a VERSION_CONFLICT found; 0 with every other code.
+	CurrentVersion int64
 }
 
 func (e *Error) Error() string {
@@ -82,9 +84,11 @@ func refusal(answer *http.Response) *Error {
 	var envelope struct {
 		Error string     `json:"error"`
 		Code  fault.Code `json:"code"`
+
+		CurrentVersion int64 `json:"currentVersion"`
 	}
 	if err == nil && json.Unmarshal(text, &envelope) == nil && envelope.Error != "" {
-		e.Message, e.Code = envelope.Error, envelope.Code
+		e.Message, e.Code, e.CurrentVersion = envelope.Error, envelope.Code, envelope.CurrentVersion
 		return e
 	}
 	e.Message = "the server answered " + answer.Status

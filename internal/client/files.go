@@ -24,10 +24,22 @@ const transferGrace = time.Minute
 
 // Uploaded is a file that lies in the store.
 type Uploaded struct {
-	StorageKey  string
-	SHA256      string // hexadecimal
-	ByteSize    int64
-	ContentType string
+	StorageKey  string `json:"storageKey"`
+	SHA256      string `json:"sha256"` // hexadecimal
+	ByteSize    int64  `json:"byteSize"`
+	ContentType string `json:"mediaType"`
+}
+
+// UploadOptions say how a file is uploaded. The zero value is for callers that only want it done.
+type UploadOptions struct {
+	// Resume is the id of an upload in parts of the same file that has been interrupted, or "".
+	Resume string
+	// Begun, when it is not nil, learns the id of an upload in parts before the first part is sent. An upload that fails after
+	// that is kept for Resume; without Begun, when nobody could resume it, it is ended.
+	Begun func(uploadID string)
+	// Progress, when it is not nil, learns how many bytes have gone out, and how many were there already. Calls come one after
+	// the other, and sent falls when a try fails.
+	Progress func(sent, there int64)
 }
 
 // uploadTicket is the API's answer to a request for an upload.
@@ -41,6 +53,11 @@ type uploadTicket struct {
 
 // UploadFile uploads the file at path under its own name, with the content type of its extension.
 func (c *Client) UploadFile(ctx context.Context, path string) (Uploaded, error) {
+	return c.UploadFileWith(ctx, path, UploadOptions{})
+}
+
+// UploadFileWith is UploadFile with a say in how it is done. Errors: as for Upload, and ErrOtherFile.
+func (c *Client) UploadFileWith(ctx context.Context, path string, options UploadOptions) (Uploaded, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return Uploaded{}, err
@@ -53,56 +70,68 @@ func (c *Client) UploadFile(ctx context.Context, path string) (Uploaded, error) 
 	if !info.Mode().IsRegular() {
 		return Uploaded{}, fmt.Errorf("%s: is not a regular file", path)
 	}
-	uploaded, err := c.Upload(ctx, filepath.Base(path), file, info.Size())
+	uploaded, err := c.upload(ctx, filepath.Base(path), file, info.Size(), options)
 	if err != nil {
 		return Uploaded{}, fmt.Errorf("uploading %s: %w", path, err)
 	}
 	return uploaded, nil
 }
 
-// Upload stores the first size bytes of content under a file name. content is read once for its SHA-256, which the store then
-// checks, and once for each try. The context's end and the errors of Client's calls pass through.
+// Upload stores the first size bytes of content under a file name, a large file in parts. content is read once for its SHA-256,
+// which the store or the server then checks, and once for each try; what goes up in parts, once more for the checksums of
+// these. The context's end and the errors of Client's calls pass through.
 func (c *Client) Upload(ctx context.Context, filename string, content io.ReaderAt, size int64) (Uploaded, error) {
-	digest, err := Digest(io.NewSectionReader(content, 0, size))
-	if err != nil {
-		return Uploaded{}, err
-	}
+	return c.upload(ctx, filename, content, size, UploadOptions{})
+}
+
+func (c *Client) upload(ctx context.Context, filename string, content io.ReaderAt, size int64, options UploadOptions) (Uploaded, error) {
 	if size == 0 {
 		return Uploaded{}, errors.New("the file is empty")
 	}
-	contentType := ContentType(filename)
+	digest, err := Digest(&untilDone{ctx, io.NewSectionReader(content, 0, size)})
+	if err != nil {
+		return Uploaded{}, err
+	}
+	file := Uploaded{SHA256: digest, ByteSize: size, ContentType: ContentType(filename)}
+	sent := &meter{tell: options.Progress}
+	if size >= c.inParts || options.Resume != "" {
+		file.StorageKey, err = c.uploadParts(ctx, filename, content, file, options, sent)
+		return file, err
+	}
 	var ticket uploadTicket
 	if err := c.do(ctx, call{
 		method: http.MethodPost, path: "/v1/jobs/upload-url", idempotent: true, into: &ticket,
-		body: map[string]any{"filename": filename, "contentType": contentType, "size": size, "sha256": digest},
+		body: map[string]any{"filename": filename, "contentType": file.ContentType, "size": size, "sha256": digest},
 	}); err != nil {
 		return Uploaded{}, err
 	}
-	if err := c.attempts(ctx, true, func() error { return c.put(ctx, ticket, content, size) }); err != nil {
-		return Uploaded{}, err
-	}
-	return Uploaded{StorageKey: ticket.Key, SHA256: digest, ByteSize: size, ContentType: contentType}, nil
+	file.StorageKey = ticket.Key
+	err = c.attempts(ctx, true, func() error { return c.put(ctx, ticket, io.NewSectionReader(content, 0, size), sent) })
+	return file, err
 }
 
-// put sends the file once, with exactly the headers that are part of the URL's signature.
-func (c *Client) put(ctx context.Context, ticket uploadTicket, content io.ReaderAt, size int64) error {
-	limited, cancel := context.WithTimeout(ctx, transferTime(size))
+// put sends a file or a part once, with exactly the headers that are part of the URL's signature. content must be a section of
+// its own for every try, because the transport may still read the body of one that the store has refused already.
+func (c *Client) put(ctx context.Context, ticket uploadTicket, content *io.SectionReader, sent *meter) error {
+	limited, cancel := context.WithTimeout(ctx, transferTime(content.Size()))
 	defer cancel()
-	// A section of its own, because the transport may still read the body of a try that the store has refused already.
-	request, err := http.NewRequestWithContext(limited, ticket.Method, ticket.UploadURL, io.NewSectionReader(content, 0, size))
+	body := &metered{Reader: content, meter: sent}
+	request, err := http.NewRequestWithContext(limited, ticket.Method, ticket.UploadURL, body)
 	if err != nil {
 		return errors.New("the server answered with an upload address that is none")
 	}
-	request.ContentLength = size
+	request.ContentLength = content.Size()
 	for name, value := range ticket.Headers {
 		request.Header.Set(name, value)
 	}
 	answer, err := c.store.Do(request)
 	if err != nil {
+		body.undo()
 		return c.network(ctx, err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
+		body.undo()
 		return storeRefusal(answer)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
 )
@@ -56,10 +57,15 @@ func (s *system) document() string {
 	return path
 }
 
-// tool runs a program with a deadline and returns what it printed.
+// tool runs a program and returns what it printed.
 func tool(t *testing.T, dir string, env []string, argv ...string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	return toolWithin(t, patience, dir, env, argv...)
+}
+
+func toolWithin(t *testing.T, limit time.Duration, dir string, env []string, argv ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+)
+
+func serviceCommand() *cobra.Command {
+	return command(cobra.Command{
+		Use: "service", Short: "Show how the service is doing: its parts and its workers",
+		Long: "Shows what the service says of itself to anybody. It needs no account. `molfabric status` shows a job.",
+	}, cobra.NoArgs, func(ctx context.Context, inv *invocation, _ []string) error {
+		status, err := inv.api.ServiceStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if inv.json {
+			return inv.print(status.JSON())
+		}
+		return showService(inv.out, inv.api.Server(), status)
+	})
+}
+
+func showService(w io.Writer, server string, status client.ServiceStatus) error {
+	p := painter(w)
+	fmt.Fprintf(w, "%s is %s (version %s, %s)\n\n", server, p.good(status.Status == "operational", status.Status), status.Version, clock(status.CheckedAt))
+	parts := newTable(p, nil, "part", "state")
+	for _, part := range status.Parts {
+		state := "answers"
+		if !part.Operational {
+			state = "does not answer"
+		}
+		parts.AppendRow(table.Row{part.Name, p.good(part.Operational, state)})
+	}
+	if err := render(w, parts); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if len(status.Workers) == 0 {
+		_, err := fmt.Fprintln(w, "No workers: jobs that are submitted wait.")
+		return err
+	}
+	workers := newTable(p, []int{2, 3}, "simulator", "workers", "cores")
+	for _, count := range status.Workers {
+		workers.AppendRow(table.Row{count.Simulator, count.Workers, count.Slots})
+	}
+	return render(w, workers)
+}
