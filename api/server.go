@@ -148,19 +148,25 @@ func New(deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	server.document = document
-	app.Get("/.well-known/openapi.json", edge.limitAddress, func(c *fiber.Ctx) error { return sendDocument(c, document) })
-	docs.Mount(app, prefix+documentPath)
-	if err := errors.Join(docs.MountGuide(app, document, prefix+documentPath), mountAgents(app, guard, bodies, document)); err != nil {
+	err = errors.Join(docs.MountGuide(app, document, prefix+documentPath), mountAgents(app, guard, bodies, document))
+	if err != nil {
 		stop()
 		return nil, err
 	}
-	for _, mount := range deps.Pages {
-		mount(app, edge.limitAddress)
+	deps.mountPages(app, edge.limitAddress, document)
+	return server, nil
+}
+
+// mountPages adds what lies outside the API's prefix.
+func (d *Deps) mountPages(app *fiber.App, limit fiber.Handler, document []byte) {
+	app.Get("/.well-known/openapi.json", limit, func(c *fiber.Ctx) error { return sendDocument(c, document) })
+	docs.Mount(app, prefix+documentPath)
+	for _, mount := range d.Pages {
+		mount(app, limit)
 	}
 	system.Mount(app, system.Deps{
-		DB: deps.DB, Redis: deps.Redis, Metrics: deps.Metrics, Version: deps.Config.Version, Checks: deps.Checks, Log: deps.Log, Now: deps.Now,
+		DB: d.DB, Redis: d.Redis, Metrics: d.Metrics, Version: d.Config.Version, Checks: d.Checks, Log: d.Log, Now: d.Now,
 	})
-	return server, nil
 }
 
 func (d *Deps) check() error {

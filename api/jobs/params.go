@@ -12,12 +12,17 @@ import (
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// The engines' parameters under names of their own, because a struct cannot embed five types that are called Params.
+// The engines' parameters need names of their own here: a struct cannot embed five types that are called Params.
 type (
-	DockingParams  = vina.Params
-	PocketParams   = fpocket.Params
-	SearchParams   = blast.Params
-	FoldParams     = fold.Params
+	// DockingParams are AutoDock Vina's.
+	DockingParams = vina.Params
+	// PocketParams are fpocket's.
+	PocketParams = fpocket.Params
+	// SearchParams are BLAST's.
+	SearchParams = blast.Params
+	// FoldParams are those of AlphaFold and ESMFold.
+	FoldParams = fold.Params
+	// DynamicsParams are OpenMM's.
 	DynamicsParams = openmm.Params
 )
 

@@ -157,7 +157,8 @@ func (d *door) ranking(ctx context.Context, outputs operation, jobID json.RawMes
 		table = ranking{JobID: page.JobID, Status: page.Status, Complete: page.Complete, Ligands: []ranked{}, Failures: []failed{}}
 		for _, file := range page.Outputs {
 			if path.Clean(file.Name) == resultsFile {
-				return table, nil, d.readResults(ctx, file, limit, &table)
+				err := d.readResults(ctx, file, limit, &table)
+				return table, nil, err
 			}
 		}
 		if page.NextCursor == nil {

@@ -267,7 +267,7 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	// A name that leads here today is no page of ours, though Host and Origin agree.
-	rebound, err := http.NewRequestWithContext(t.Context(), "POST", h.base+"/mcp", strings.NewReader(initialize))
+	rebound, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.base+"/mcp", strings.NewReader(initialize))
 	if err != nil {
 		t.Fatal(err)
 	}

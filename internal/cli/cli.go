@@ -126,6 +126,16 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
+// two takes exactly two arguments, and says by its name which is missing.
+func two(what, further string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return one(what)(cmd, nil)
+		}
+		return one(further)(cmd, args[1:])
+	}
+}
+
 // connection is the flags that every command has.
 type connection struct {
 	server, key string

@@ -229,7 +229,7 @@ func projectsRestoreCommand() *cobra.Command {
 	cmd := projectCommand(cobra.Command{
 		Use: "restore ID VERSION", Short: "Make an earlier version's content the newest again",
 		Long: "Appends a version with the content of an earlier one. Nothing is lost: the versions between stay.",
-	}, cobra.ExactArgs(2), func(ctx context.Context, inv *invocation, args []string) error {
+	}, two("ID", "VERSION"), func(ctx context.Context, inv *invocation, args []string) error {
 		version, err := strconv.ParseInt(args[1], 10, 64)
 		if err != nil || version < 1 {
 			return usage("VERSION %q: write a number; `molfabric projects history` lists them", args[1])

@@ -110,7 +110,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 
 func TestLogsAreHarmlessOnTerminals(t *testing.T) {
 	t.Parallel()
-	if got, want := harmless("a\x1b[2Jb\tc\r\nd\x9b0m"), "a[2Jb\tc\nd0m"; got != want {
+	if got, want := harmless("a\x1b[2Jb\tc\r\nd\u009b0m"), "a[2Jb\tc\nd0m"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

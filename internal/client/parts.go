@@ -35,28 +35,37 @@ const (
 // ErrOtherFile says that the upload to resume was begun with another file, or that the file has changed since.
 var ErrOtherFile = errors.New("it is not the file that the upload was begun with")
 
+// UploadStatus is what the server knows of an upload in parts.
+type UploadStatus struct {
+	Document
+	ID        string         `json:"uploadId"`
+	Key       string         `json:"key"`
+	PartSize  int64          `json:"partSize"` // of every part but the last, in bytes
+	PartCount int            `json:"partCount"`
+	Received  []ReceivedPart `json:"received"` // ascending
+	Missing   []int          `json:"missing"`  // numbers, ascending
+	Complete  bool           `json:"complete"`
+}
+
+// ReceivedPart is a part that has arrived.
+type ReceivedPart struct {
+	PartNumber int    `json:"partNumber"`
+	ETag       string `json:"etag"` // the store's name for its bytes
+	Size       int64  `json:"size"` // bytes
+}
+
 // partUpload is the upload of one file in parts.
 type partUpload struct {
-	Document
-	ID                string  `json:"uploadId"`
-	Key               string  `json:"key"`
-	PartSize          int64   `json:"partSize"` // of every part but the last, in bytes
-	PartCount         int     `json:"partCount"`
+	UploadStatus
 	ChecksumAlgorithm *string `json:"checksumAlgorithm"` // sha256 where the store checks each part; in the answer to a begin alone
-	Received          []struct {
-		PartNumber int    `json:"partNumber"`
-		ETag       string `json:"etag"`
-		Size       int64  `json:"size"`
-	} `json:"received"` // of a resumed one
-	Complete bool `json:"complete"`
 
 	client      *Client
 	content     io.ReaderAt
 	file        Uploaded
 	sent        *meter
 	checksummed bool
-	there       map[int]storedPart
-	parts       []sentPart // by number, less one
+	there       map[int]storedPart // by number; nil unless resumed
+	parts       []sentPart         // by number, less one
 }
 
 type storedPart struct {
@@ -100,6 +109,13 @@ func (c *Client) AbortUpload(ctx context.Context, uploadID string) error {
 	return c.do(ctx, call{method: http.MethodDelete, path: uploadPath(uploadID, ""), idempotent: true})
 }
 
+// UploadStatus reads what of an upload has arrived.
+func (c *Client) UploadStatus(ctx context.Context, uploadID string) (UploadStatus, error) {
+	var status UploadStatus
+	err := c.do(ctx, call{method: http.MethodGet, path: uploadPath(uploadID, ""), into: &status})
+	return status, err
+}
+
 func uploadPath(uploadID, rest string) string {
 	return "/v1/uploads/" + url.PathEscape(uploadID) + rest
 }
@@ -118,9 +134,11 @@ func (u *partUpload) begin(ctx context.Context, filename string) error {
 
 // resume reads what has arrived of an upload.
 func (u *partUpload) resume(ctx context.Context, uploadID string) error {
-	if err := u.client.do(ctx, call{method: http.MethodGet, path: uploadPath(uploadID, ""), into: u}); err != nil {
+	status, err := u.client.UploadStatus(ctx, uploadID)
+	if err != nil {
 		return err
 	}
+	u.UploadStatus = status
 	if u.PartSize < 1 || (u.file.ByteSize+u.PartSize-1)/u.PartSize != int64(u.PartCount) {
 		return fmt.Errorf("%w: that one has %d parts of %d bytes", ErrOtherFile, u.PartCount, u.PartSize)
 	}
