@@ -60,7 +60,7 @@ func topUpCommand() *cobra.Command {
 		Use: "topup [TIER]", Short: "Buy credit: print the address of the checkout, or list what can be bought",
 		Long: `Prints the address of a page of the payment provider; open it in a browser to pay. Nothing is paid before that. Without a
 tier it lists what can be bought. It needs the session of ` + "`molfabric login`" + `: a key cannot buy.`,
-		Example: "  molfabric topup\n  molfabric topup starter",
+		Example: "  molfabric topup\n  molfabric topup topup-50",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
 		if len(args) == 0 {
 			return inv.showTiers(ctx)

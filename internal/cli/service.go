@@ -42,13 +42,14 @@ func showService(w io.Writer, server string, status client.ServiceStatus) error 
 		return err
 	}
 	fmt.Fprintln(w)
-	if len(status.Workers) == 0 {
-		_, err := fmt.Fprintln(w, "No workers: jobs that are submitted wait.")
-		return err
-	}
-	workers := newTable(p, []int{2, 3}, "simulator", "workers", "cores")
+	workers, live := newTable(p, []int{2, 3}, "simulator", "workers", "cores"), 0
 	for _, count := range status.Workers {
 		workers.AppendRow(table.Row{count.Simulator, count.Workers, count.Slots})
+		live += count.Workers
+	}
+	if live == 0 {
+		_, err := fmt.Fprintln(w, "No worker is there: jobs that are submitted wait for one.")
+		return err
 	}
 	return render(w, workers)
 }

@@ -159,7 +159,7 @@ func tiersTable(w io.Writer, tiers []client.Tier) error {
 	}
 	t := newTable(painter(w), []int{2, 3}, "tier", "price", "bonus")
 	for _, tier := range tiers {
-		t.AppendRow(table.Row{tier.ID, pence(tier.Pence), pence(tier.BonusPence)})
+		t.AppendRow(table.Row{tier.ID, pence(tier.PricePence), pence(tier.BonusPence)})
 	}
 	return render(w, t)
 }

@@ -9,8 +9,8 @@ import (
 // Tier is an amount of credit that can be bought, in GBP pence.
 type Tier struct {
 	ID         string `json:"id"`
-	Pence      int64  `json:"pence"`      // what is paid
-	BonusPence int64  `json:"bonusPence"` // what is given on top
+	PricePence int64  `json:"pricePence"` // what is paid and credited
+	BonusPence int64  `json:"bonusPence"` // what is credited beside it
 }
 
 // Pricing is what this client shows of the public price book.

@@ -51,7 +51,8 @@ func (sh *shell) want(code int, stdin string, args ...string) (out, all string) 
 	sh.t.Helper()
 	cmd := sh.command(args...)
 	cmd.Stdin = strings.NewReader(stdin)
-	var stdout, both bytes.Buffer
+	var stdout bytes.Buffer
+	var both syncBuffer
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&stdout, &both), &both
 	got := exitCode(cmd.Run())
 	sh.t.Logf("$ molfabric %s → %d\n%s", strings.Join(args, " "), got, both.String())
@@ -328,6 +329,11 @@ func TestAccountWithTheCommandLine(t *testing.T) {
 	sh.contains(tiers, "£")
 	_, unknown := sh.want(5, "", "topup", "no-such-tier")
 	sh.contains(unknown, "UNKNOWN_TIER")
+	c := sh.api()
+	sh.eventually("a worker is there", func() bool {
+		status, err := c.ServiceStatus(t.Context())
+		return err == nil && status.Status == "operational"
+	})
 	service, _ := sh.want(0, "", "service")
 	sh.contains(service, "operational", "autodock-vina")
 }
