@@ -153,6 +153,7 @@ func New(deps Deps) (*Server, error) {
 		stop()
 		return nil, err
 	}
+	deps.Pages = append(deps.Pages, wallet.Mount)
 	deps.mountPages(app, edge.limitAddress, document)
 	return server, nil
 }

@@ -145,7 +145,7 @@ type connection struct {
 func (c *connection) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&c.server, "server", "", "address of the server (default $"+envServer+", else where you have signed in, else "+defaultServer+")")
-	flags.StringVar(&c.key, "key", "", "API key (default $"+envKey+", else the one of `molfabric login`)")
+	flags.StringVar(&c.key, "key", "", "API key (default $"+envKey+", else the one that molfabric login has kept)")
 	flags.BoolVar(&c.json, "json", false, "print the API's JSON to standard output, and nothing else")
 }
 
@@ -231,8 +231,8 @@ func (inv *invocation) authorized() error {
 }
 
 // pageFlags are the flags of a list that is read page by page.
-func pageFlags(cmd *cobra.Command, page *client.Page, most int) {
-	cmd.Flags().IntVar(&page.Limit, "limit", 20, fmt.Sprintf("how many, 1 to %d", most))
+func pageFlags(cmd *cobra.Command, page *client.Page) {
+	cmd.Flags().IntVar(&page.Limit, "limit", 20, fmt.Sprintf("how many, 1 to %d", maxPage))
 	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "go on where an earlier page has ended")
 }
 

@@ -35,7 +35,7 @@ func balanceCommand() *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&transactions, "transactions", false, "list the ledger, newest first")
 	cmd.Flags().StringVar(&jobID, "job", "", "only the ledger's entries of this job")
-	pageFlags(cmd, &page, maxPage)
+	pageFlags(cmd, &page)
 	_ = cmd.RegisterFlagCompletionFunc("job", completeJobs) // the flag exists
 	return cmd
 }

@@ -240,7 +240,7 @@ func hintOf(code fault.Code) string {
 	case fault.JobNotCancellable:
 		return "the job has ended: `molfabric status` shows how"
 	case fault.JobNotRetryable:
-		return "`molfabric tasks JOB` shows how each task ended; --all runs those again, too, that succeeded"
+		return "`molfabric tasks JOB` shows how each task went; a job that has ended well runs again with --all"
 	case fault.UnknownTier:
 		return "`molfabric topup` lists what can be bought"
 	case fault.UploadExpired:

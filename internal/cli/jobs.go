@@ -142,7 +142,7 @@ func jobsCommand() *cobra.Command {
 	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only jobs in this state; may be repeated")
 	cmd.Flags().StringVar(&filter.Simulator, "simulator", "", "only jobs of this simulator")
 	cmd.Flags().StringVar(&filter.Text, "search", "", "only jobs whose name holds this text")
-	pageFlags(cmd, &filter.Page, maxPage)
+	pageFlags(cmd, &filter.Page)
 	var states []string
 	for _, status := range job.Statuses {
 		states = append(states, strings.ToLower(string(status)))

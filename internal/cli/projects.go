@@ -83,7 +83,7 @@ func projectsListCommand() *cobra.Command {
 			more(inv.out, projects.NextCursor)
 			return nil
 		})
-	pageFlags(cmd, &page, maxPage)
+	pageFlags(cmd, &page)
 	return cmd
 }
 
@@ -220,7 +220,7 @@ func projectsHistoryCommand() *cobra.Command {
 			more(inv.out, revisions.NextCursor)
 			return nil
 		})
-	pageFlags(cmd, &page, maxPage)
+	pageFlags(cmd, &page)
 	return cmd
 }
 

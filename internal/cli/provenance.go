@@ -65,7 +65,7 @@ func writeJSON(w io.Writer, path string, document json.RawMessage) error {
 		_, err := w.Write(text.Bytes())
 		return err
 	}
-	return os.WriteFile(path, text.Bytes(), 0o644) //nolint:gosec // G306: results are for others to read, as those of outputs are
+	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
 func showProvenance(w io.Writer, p client.Provenance) {
@@ -83,7 +83,7 @@ func showProvenance(w io.Writer, p client.Provenance) {
 	line("fabric", strings.TrimSpace(p.Fabric.Name+" "+p.Fabric.Version))
 	line("seeds", seedsText(p.Seeds))
 	line("request", "sha256 "+p.Request.SHA256)
-	line("record", fmt.Sprintf("%d inputs, %d attempts of tasks, %d outputs", p.Counts.Inputs, p.Counts.Executions, p.Counts.Outputs))
+	line("record", fmt.Sprintf("inputs %d, attempts of tasks %d, outputs %d", p.Counts.Inputs, p.Counts.Executions, p.Counts.Outputs))
 	for _, paper := range p.Citations {
 		text := paper.Text
 		if paper.DOI != "" && !strings.Contains(text, paper.DOI) {

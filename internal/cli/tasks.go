@@ -40,7 +40,7 @@ runs before a retry; the CPU time is that of all of them.`,
 	})
 	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only tasks in this state; may be repeated")
 	cmd.Flags().StringVar(&filter.Stage, "stage", "", "only tasks of this stage, such as dock")
-	pageFlags(cmd, &filter.Page, maxPage)
+	pageFlags(cmd, &filter.Page)
 	var states []string
 	for _, status := range job.TaskStatuses {
 		states = append(states, strings.ToLower(string(status)))
@@ -78,7 +78,7 @@ among the job's files (molfabric outputs).`,
 		return nil
 	})
 	cmd.Flags().StringVar(&task, "task", "", "only this task: its index, or its id")
-	pageFlags(cmd, &page, maxPage)
+	pageFlags(cmd, &page)
 	return cmd
 }
 

@@ -143,7 +143,7 @@ func (u *uploading) explain(ctx context.Context, err error, abort bool) error {
 	case interrupted:
 		fmt.Fprintf(u.inv.err, "Interrupted; what has arrived is kept for a week, and this goes on with the rest:\n  %s\n", u.again())
 	case u.id != "" && ExitCode(err) == ExitUnavailable:
-		return &advisedError{err, fmt.Sprintf("what has arrived is kept for a week: `%s` goes on with the rest", u.again())}
+		return &advisedError{err, "what has arrived is kept for a week; this goes on with the rest: " + u.again()}
 	case u.resumed:
 		return advise(err, fault.NotFound, "no such upload of yours, or it was given up: upload the file anew, without --resume")
 	}
