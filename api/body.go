@@ -33,6 +33,12 @@ func newBodyGate(api huma.API, room *spoolRoom) *bodyGate {
 // pass is huma middleware.
 func (g *bodyGate) pass(ctx huma.Context, next func(huma.Context)) {
 	op := ctx.Operation()
+	if op.RequestBody == nil {
+		if err := g.refuseBody(humafiber.UnwrapV2(ctx)); err != nil {
+			fail(g.api, ctx, err)
+			return
+		}
+	}
 	if op.RequestBody == nil || op.RequestBody.Content[fiber.MIMEApplicationJSON] == nil {
 		next(ctx)
 		return
@@ -48,6 +54,22 @@ func (g *bodyGate) pass(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	next(bodyContext{humaContext: ctx, raw: raw})
+}
+
+// refuseBody refuses what an operation that takes no body would otherwise quietly forget; an empty object says as little as no
+// body.
+func (g *bodyGate) refuseBody(c *fiber.Ctx) error {
+	switch c.Method() {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+	default:
+		return nil
+	}
+	raw, release, err := g.read(c, maxEmptyBody)
+	release()
+	if text := string(bytes.TrimSpace(raw)); err == nil && (text == "" || text == "{}") {
+		return nil
+	}
+	return fault.New(fault.Validation, "this operation takes no body")
 }
 
 func (g *bodyGate) inspect(c *fiber.Ctx, schema *huma.Schema, raw []byte) error {

@@ -115,7 +115,7 @@ func TestTestKeysOfTheSpecification(t *testing.T) {
 			t.Errorf("%s key reads the balance: %d", environment, got.StatusCode)
 		}
 		for _, path := range []string{"/api/v1/jobs/estimate", "/api/v1/jobs/upload-url"} { // refused for the body alone
-			wantFailure(t, c.send("POST", path, `{"no":1}`), 400, fault.Validation, "no: unexpected property")
+			wantFailure(t, c.send("POST", path, `{"no":1}`), 400, fault.Validation, "no: is not a member")
 		}
 	}
 }

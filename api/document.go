@@ -3,7 +3,9 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/molfabric/molfabric/api/access"
@@ -21,6 +24,8 @@ import (
 const (
 	documentPath = "/v1/openapi.json"
 	documentType = "application/json; charset=utf-8"
+	// documentCache is what may be kept of the document: it changes with the program alone.
+	documentCache = "public, max-age=300"
 )
 
 // setHumaRules sets what huma keeps in globals: how its schemas are made and how its messages read.
@@ -36,6 +41,14 @@ var setHumaRules = sync.OnceFunc(func() {
 				return rule
 			}
 		}
+		for i, arg := range args {
+			if bound, isNumber := arg.(float64); isNumber {
+				args[i] = plainNumber(bound)
+			}
+		}
+		if format == validation.MsgExpectedOneOf {
+			format = "expected one of %s"
+		}
 		return plain(format, args...)
 	}
 })
@@ -50,6 +63,7 @@ func humaConfig(version string) huma.Config {
 	}
 	config.Info.Description = "Molecular docking and scientific simulation over HTTP. Every failure is the closed envelope Error. " +
 		"Every answer carries X-Request-Id, RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset; 429 and 503 add Retry-After."
+	config.Tags = tags
 	config.Servers = []*huma.Server{{URL: prefix, Description: "This host"}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {
@@ -61,6 +75,7 @@ func humaConfig(version string) huma.Config {
 			Description: "The cookie of a browser that has signed in. It holds every scope of its account.",
 		},
 	}
+	config.Components.Headers = everyAnswer
 	config.OnAddOperation = append(config.OnAddOperation, bodyLimits)
 	return config
 }
@@ -70,9 +85,16 @@ func bodyLimits(_ *huma.OpenAPI, op *huma.Operation) {
 	op.MaxBodyBytes, op.BodyReadTimeout = -1, 0
 }
 
+type documentInput struct {
+	IfNoneMatch string `header:"If-None-Match" doc:"ETag of an earlier answer."`
+}
+
 type documentOutput struct {
-	ContentType string `header:"Content-Type"`
-	Body        []byte
+	Status       int
+	ContentType  string `header:"Content-Type"`
+	CacheControl string `header:"Cache-Control"`
+	ETag         string `header:"ETag"`
+	Body         []byte
 }
 
 // registerDocument registers the document as an operation like every other, so that it describes itself.
@@ -82,14 +104,27 @@ func registerDocument(api huma.API, document func() []byte) {
 		Summary: "Read this document", Description: "The OpenAPI 3.1 document of the service, also at /.well-known/openapi.json of the host.",
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The document", Content: map[string]*huma.MediaType{fiber.MIMEApplicationJSON: {Schema: &huma.Schema{Type: huma.TypeObject}}},
-		}},
-	}, access.Rule{Public: true}), func(context.Context, *struct{}) (*documentOutput, error) {
-		return &documentOutput{ContentType: documentType, Body: document()}, nil
+		}, "304": {Description: "The document is as the ETag in If-None-Match says."}},
+	}, access.Rule{Public: true}), func(_ context.Context, in *documentInput) (*documentOutput, error) {
+		out := &documentOutput{Status: http.StatusOK, ContentType: documentType, CacheControl: documentCache, ETag: etagOf(document()), Body: document()}
+		if in.IfNoneMatch == out.ETag {
+			out.Status, out.Body = http.StatusNotModified, nil
+		}
+		return out, nil
 	})
+}
+
+func etagOf(document []byte) string {
+	return fmt.Sprintf(`"%x"`, sha256.Sum256(document))
 }
 
 func sendDocument(c *fiber.Ctx, document []byte) error {
 	c.Set(fiber.HeaderContentType, documentType)
+	c.Set(fiber.HeaderCacheControl, documentCache)
+	c.Set(fiber.HeaderETag, etagOf(document))
+	if c.Get(fiber.HeaderIfNoneMatch) == etagOf(document) {
+		return c.SendStatus(http.StatusNotModified)
+	}
 	return c.Send(document)
 }
 
@@ -177,6 +212,7 @@ func describeErrors(op *huma.Operation) {
 			}}
 		}
 	}
+	describeHeaders(op, rule)
 }
 
 // listed is Operation.Errors as the group wrote it: huma has appended 422, where there is something to validate, and 500.

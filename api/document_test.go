@@ -23,6 +23,7 @@ type document struct {
 	Paths      map[string]map[string]operation `json:"paths"`
 	Components struct {
 		Schemas         map[string]json.RawMessage `json:"schemas"`
+		Headers         map[string]json.RawMessage `json:"headers"`
 		SecuritySchemes map[string]json.RawMessage `json:"securitySchemes"`
 	} `json:"components"`
 }
@@ -91,7 +92,9 @@ func TestDocumentIsSound(t *testing.T) {
 		}
 	}
 	for _, ref := range refs(t, text) {
-		if name, local := strings.CutPrefix(ref, "#/components/schemas/"); !local || doc.Components.Schemas[name] == nil {
+		schema, isSchema := strings.CutPrefix(ref, "#/components/schemas/")
+		header, isHeader := strings.CutPrefix(ref, "#/components/headers/")
+		if !(isSchema && doc.Components.Schemas[schema] != nil || isHeader && doc.Components.Headers[header] != nil) {
 			t.Errorf("reference %s leads nowhere", ref)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/cors"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
@@ -82,6 +84,7 @@ func (e *edge) serve(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXRequestID, requestID)
 	c.SetUserContext(withLogger(access.WithRequestID(e.base, requestID), e.log))
 	e.next(c, requestID)
+	e.dress(c)
 	closeOrDrain(c)
 	e.record(c, requestID, e.now().Sub(started))
 	return nil
@@ -166,12 +169,27 @@ func (e *edge) takeAddress(c *fiber.Ctx) error {
 	return e.take(c, "address:"+network(e.address(c)), e.config.Limits.Address)
 }
 
-// take counts the request under key, writes the rate-limit headers and returns an error when the limit is passed.
-func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
-	verdict := e.limiter.Take(c.UserContext(), key, limit)
+// dress gives an answer the headers that every answer has, where nothing has set them: preflights, pages, and what is refused
+// before any middleware sees it. Probes of operators have no limit and must not wait for one.
+func (e *edge) dress(c *fiber.Ctx) {
+	if len(c.Response().Header.Peek(fiber.HeaderXRequestID)) == 0 {
+		c.Set(fiber.HeaderXRequestID, id.New("req_"))
+	}
+	if len(c.Response().Header.Peek("RateLimit-Limit")) == 0 && !slices.Contains(system.Paths, c.Path()) {
+		e.announce(c, e.limiter.Look(e.base, "address:"+network(e.address(c)), e.config.Limits.Address))
+	}
+}
+
+func (e *edge) announce(c *fiber.Ctx, verdict throttle.Verdict) {
 	c.Set("RateLimit-Limit", strconv.Itoa(verdict.Limit))
 	c.Set("RateLimit-Remaining", strconv.Itoa(verdict.Remaining))
 	c.Set("RateLimit-Reset", seconds(verdict.ResetAfter))
+}
+
+// take counts the request under key, writes the rate-limit headers and returns an error when the limit is passed.
+func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
+	verdict := e.limiter.Take(c.UserContext(), key, limit)
+	e.announce(c, verdict)
 	if verdict.Allowed {
 		return nil
 	}

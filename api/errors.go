@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/gofiber/fiber/v2"
 	"github.com/lib/pq"
 	"github.com/redis/go-redis/v9"
@@ -71,8 +69,8 @@ var statusOf = map[fault.Code]int{
 // Error is the envelope of every failure (specification §2.12). It has no other members; currentVersion comes with
 // VERSION_CONFLICT alone.
 type Error struct {
-	Message string `json:"error" doc:"What was wrong, for people: names the offending member by its JSON path and says what is allowed."`
-	Code    string `json:"code,omitempty" doc:"What was wrong, for programs. Treat unknown codes by their status."`
+	Message string `json:"error" example:"simulationParams.seed: expected number <= 2147483647" doc:"What was wrong, for people: names the offending member by its JSON path and says what is allowed."`
+	Code    string `json:"code,omitempty" example:"VALIDATION_ERROR" doc:"What was wrong, for programs: VALIDATION_ERROR, UNAUTHORIZED, NOT_FOUND, RATE_LIMITED and so on. Treat unknown codes by their status."`
 	// CurrentVersion is 0, and left out, with every other code.
 	CurrentVersion int64 `json:"currentVersion,omitempty" minimum:"1" doc:"With VERSION_CONFLICT alone: the version that is the head now. Do not send it back unseen."`
 
@@ -140,7 +138,7 @@ func statusError(status int, message string) *Error {
 		http.StatusRequestEntityTooLarge:       {Message: "the body is too large", Code: string(fault.PayloadTooLarge)},
 		http.StatusUnsupportedMediaType:        {Message: "send the body as Content-Type: application/json", Code: string(fault.UnsupportedMediaType)},
 		http.StatusRequestTimeout:              {Message: "the request did not arrive in time"},
-		http.StatusRequestHeaderFieldsTooLarge: {Message: "the request's headers are too large"},
+		http.StatusRequestHeaderFieldsTooLarge: {Message: "the request's headers and address are too large", Code: string(fault.PayloadTooLarge)},
 		http.StatusBadRequest:                  {Message: "the request could not be read", Code: string(fault.Validation)},
 	}
 	e, ok := known[status]
@@ -182,10 +180,10 @@ func unavailable(err error) bool {
 // state of a server: what they need travels in the request's context.
 var setHumaErrors = sync.OnceFunc(func() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
-		return humaError(status, message, errs, "")
+		return humaError(status, message, errs, "", bodySchemas{})
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, errs ...error) huma.StatusError {
-		e := humaError(status, message, errs, access.RequestID(ctx.Context()))
+		e := humaError(status, message, errs, access.RequestID(ctx.Context()), schemasOf(ctx))
 		if e.retryAfter > 0 {
 			ctx.SetHeader(fiber.HeaderRetryAfter, seconds(e.retryAfter))
 		}
@@ -195,7 +193,7 @@ var setHumaErrors = sync.OnceFunc(func() {
 })
 
 // humaError is the envelope of what huma found (a status and details) or of what a handler returned (500 and one error).
-func humaError(status int, message string, errs []error, requestID string) *Error {
+func humaError(status int, message string, errs []error, requestID string, schemas bodySchemas) *Error {
 	for _, err := range errs {
 		var known *fault.Error
 		if errors.As(err, &known) {
@@ -206,7 +204,7 @@ func humaError(status int, message string, errs []error, requestID string) *Erro
 	case status == http.StatusInternalServerError && len(errs) > 0:
 		return envelope(errs[0], requestID)
 	case status == http.StatusUnprocessableEntity, status == http.StatusBadRequest:
-		return &Error{Message: explain(message, errs), Code: string(fault.Validation), status: http.StatusBadRequest}
+		return &Error{Message: explain(message, errs, schemas), Code: string(fault.Validation), status: http.StatusBadRequest}
 	default:
 		return statusError(status, message)
 	}
@@ -238,67 +236,4 @@ func respond(c *fiber.Ctx, err error) error {
 // seconds is a duration for a header, rounded up so that nobody comes back too early.
 func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
-}
-
-const (
-	// maxExplained bounds how many violations one message names.
-	maxExplained = 8
-	requiredRule = "expected required property "
-	// kind tells the objects of a union apart. When it is missing or no text, huma forgets to take it off the path again, so that
-	// every later violation of the same body names a wrong place.
-	kind = "kind"
-)
-
-// explain turns huma's findings into one message: "member: rule; member: rule". It repeats no submitted value.
-func explain(message string, errs []error) string {
-	if len(errs) == 0 {
-		return message
-	}
-	var parts []string
-	for i, err := range errs {
-		if i == maxExplained {
-			parts = append(parts, fmt.Sprintf("and %d more", len(errs)-maxExplained))
-			break
-		}
-		var detailed huma.ErrorDetailer
-		if !errors.As(err, &detailed) {
-			parts = append(parts, err.Error())
-			continue
-		}
-		detail := detailed.ErrorDetail()
-		location, rule, lost := kindless(detail.Location, detail.Message)
-		parts = append(parts, finding(location, rule))
-		if lost {
-			break
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// kindless mends the place and the rule of a union whose kind is missing or no text, and says that the paths of what follows
-// are lost.
-func kindless(location, rule string) (place, said string, lost bool) {
-	if rule == validation.MsgExpectedPropertyNameInObject {
-		return location, "is required", true
-	}
-	if place, twice := strings.CutSuffix(location, "."+kind+"."+kind); twice {
-		return place + "." + kind, rule, true
-	}
-	return location, rule, false
-}
-
-func finding(location, rule string) string {
-	path := strings.TrimPrefix(strings.TrimPrefix(location, "body"), ".")
-	if name, ok := strings.CutPrefix(rule, requiredRule); ok {
-		name = strings.TrimSuffix(name, " to be present")
-		rule = "is required"
-		if path != "" {
-			name = path + "." + name
-		}
-		path = name
-	}
-	if path == "" {
-		return rule
-	}
-	return path + ": " + rule
 }

@@ -40,7 +40,7 @@ func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 		fail(g.api, ctx, err)
 		return
 	}
-	inner := access.With(ctx.Context(), caller)
+	inner := access.With(withSchemas(ctx.Context(), g.api.OpenAPI().Components.Schemas), caller)
 	inner = access.WithTLS(access.WithAddress(inner, network(g.edge.address(c))), g.edge.overTLS(c))
 	next(huma.WithContext(ctx, inner))
 }

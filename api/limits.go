@@ -29,6 +29,8 @@ func DefaultLimits() Limits {
 const (
 	// defaultMaxBody is the limit of every operation whose access.Rule names no other (decisions.md).
 	defaultMaxBody = 1 << 20
+	// maxEmptyBody is how much may come where no body belongs: an empty object with some space.
+	maxEmptyBody = 64
 	// prefetchBytes is what fasthttp may read of a body before the operation's own limit is known.
 	prefetchBytes = 64 << 10
 	// memoryBody is how much of a body may lie in memory while the rest is on its way; a longer one arrives in a file. Even

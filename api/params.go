@@ -28,6 +28,16 @@ func (p parameters) pass(ctx huma.Context, next func(huma.Context)) {
 			}
 		}
 	}
+	for _, parameter := range ctx.Operation().Parameters {
+		if parameter.In != "header" || parameter.Required || parameter.Name != "Idempotency-Key" {
+			continue
+		}
+		// A variable that was not set must not silently give up what the header is for.
+		if given := humafiber.UnwrapV2(ctx).Request().Header.PeekAll(parameter.Name); len(given) > 0 && len(given[0]) == 0 {
+			fail(p.api, ctx, fault.New(fault.Validation, "the header %s is empty; give a key or leave the header out", parameter.Name))
+			return
+		}
+	}
 	next(pathContext{ctx})
 }
 

@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"github.com/valyala/fasthttp"
 
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/credits"
@@ -103,12 +100,13 @@ func New(deps Deps) (*Server, error) {
 	setHumaErrors()
 	setHumaRules()
 	base, stop := context.WithCancel(context.Background())
+	edge := &edge{base: base, log: deps.Log, now: deps.Now, config: deps.Config, limiter: limiter, metrics: newMetrics(deps.Metrics), routes: &routeTable{}}
 	app := fiber.New(fiber.Config{
 		Immutable: true, CaseSensitive: true, StrictRouting: true,
 		StreamRequestBody: true, DisablePreParseMultipartForm: true, BodyLimit: prefetchBytes,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		ReadBufferSize: headerBytes, Concurrency: maxConnections,
-		DisableStartupMessage: true, ErrorHandler: respond,
+		DisableStartupMessage: true, ErrorHandler: edge.refuseEarly,
 	})
 
 	signIn := auth.New(auth.Deps{
@@ -118,15 +116,10 @@ func New(deps Deps) (*Server, error) {
 	})
 	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
 
-	routes := &routeTable{}
-	answerUnknownMethods(app, routes)
-	edge := &edge{
-		base: base, log: deps.Log, now: deps.Now, config: deps.Config, limiter: limiter,
-		metrics: newMetrics(deps.Metrics), routes: routes,
-	}
+	edge.answerUnknownMethods(app)
 	edge.mount(app)
 
-	operations := humafiber.NewV2WithGroup(app, recordingRouter{app.Group(prefix), routes}, humaConfig(deps.Config.Version))
+	operations := humafiber.NewV2WithGroup(app, recordingRouter{app.Group(prefix), edge.routes}, humaConfig(deps.Config.Version))
 	guard := &guard{
 		api: operations, edge: edge, keys: keyring, sessions: signIn, limits: deps.Config.Limits,
 		origins: deps.Config.Origins,
@@ -237,23 +230,4 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("shut the front door: %w", err)
 	}
 	return nil
-}
-
-// answerUnknownMethods answers methods that Fiber does not know, which it would refuse in plain text before any middleware.
-func answerUnknownMethods(app *fiber.App, routes *routeTable) {
-	server := app.Server()
-	next := server.Handler
-	known := strings.Join(fiber.DefaultMethods, " ") + " "
-	server.Handler = func(ctx *fasthttp.RequestCtx) {
-		if !strings.Contains(known, string(ctx.Method())+" ") {
-			ctx.SetStatusCode(http.StatusMethodNotAllowed)
-			_, methods := routes.find(string(ctx.Path()))
-			ctx.Response.Header.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
-			ctx.SetContentType(fiber.MIMEApplicationJSON)
-			ctx.SetBodyString(`{"error":"this is not a method of HTTP that the service knows","code":"METHOD_NOT_ALLOWED"}`)
-			ctx.SetConnectionClose()
-			return
-		}
-		next(ctx)
-	}
 }

@@ -128,7 +128,7 @@ func TestTopUpIsChecked(t *testing.T) {
 		{`{}`, "VALIDATION_ERROR", "tierId: is required"},
 		{`{"tierId":10}`, "VALIDATION_ERROR", "tierId: expected string"},
 		{`{"tierId":null}`, "VALIDATION_ERROR", "tierId"},
-		{`{"tierId":"topup-10","amount":1}`, "VALIDATION_ERROR", "amount: unexpected property"},
+		{`{"tierId":"topup-10","amount":1}`, "VALIDATION_ERROR", "amount: is not a member"},
 		{`{"tierId":""}`, "UNKNOWN_TIER", "tierId: must be one of"},
 		{`{"tierId":"topup-11"}`, "UNKNOWN_TIER", `"topup-10", "topup-50", "topup-200", "topup-500"`},
 		{`{"tierId":"topup-10","successUrl":""}`, "VALIDATION_ERROR", "successUrl: expected length >= 1"},

@@ -92,10 +92,10 @@ func TestDynamicsFiles(t *testing.T) {
 	wantFault(t, "no file", err, fault.SceneNotFound, "sceneFile")
 	d.file(caller, "k", 11, "")
 	_, err = d.Submit(t.Context(), caller, "", asked)
-	wantFault(t, "another size", err, fault.Validation, "simulationParams.openmmRequest.input.prmtop.byteSize")
+	wantFault(t, "another size", err, fault.ChecksumMismatch, "simulationParams.openmmRequest.input.prmtop.byteSize")
 	d.file(caller, "k", 10, strings.Repeat("b", 64))
 	_, err = d.Submit(t.Context(), caller, "", asked)
-	wantFault(t, "another digest", err, fault.Validation, "simulationParams.openmmRequest.input.prmtop.sha256")
+	wantFault(t, "another digest", err, fault.ChecksumMismatch, "simulationParams.openmmRequest.input.prmtop.sha256")
 	d.file(caller, "k", 10, strings.Repeat("a", 64))
 	if _, err = d.Submit(t.Context(), caller, "", asked); err != nil {
 		t.Errorf("got %v, want accepted", err)

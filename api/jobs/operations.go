@@ -45,7 +45,7 @@ const (
 	jobText            = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says when to ask again."
 	outputsText        = "Files that a job has made so far, newest first, each with a short-lived address. Answers while the job runs too; complete then is false."
 	cancelText         = "Asks a job to end. What it has used until then is charged. Asking again is harmless. The body may be left out."
-	eventsText         = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's and of a task's state comes once and in order; of the progress only the newest is kept. " +
+	eventsText         = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's state, and the start and the end of every task, comes once and in order; of the progress only the newest is kept. " +
 		"The stream ends with the job, after an hour, and when the service restarts; a client that comes back sends Last-Event-ID and gets what it missed, also what a retry has brought. " +
 		"204 says that there is nothing more to come for now. A comment every 15 seconds keeps a quiet stream open. At most 32 streams of an account are open at once."
 )

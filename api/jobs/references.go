@@ -88,7 +88,7 @@ func artifactAt(path, key, sha256 string, byteSize int64) reference {
 }
 
 // check holds a reference against the file that was found. Errors: the reference's own code when there is none;
-// fault.Validation when the file is not what the submission says.
+// fault.ChecksumMismatch when the file is not what the submission says.
 func (r reference) check(found engines.Object, ok bool) error {
 	switch {
 	case !ok:
@@ -100,9 +100,9 @@ func (r reference) check(found engines.Object, ok bool) error {
 	case r.stated == nil:
 		return nil
 	case r.stated.byteSize != found.ByteSize:
-		return fault.New(fault.Validation, "%s.byteSize: is not the size of the stored file, which has %d bytes", r.path, found.ByteSize)
+		return fault.New(fault.ChecksumMismatch, "%s.byteSize: is not the size of the stored file", r.path)
 	case found.SHA256 != "" && r.stated.sha256 != found.SHA256:
-		return fault.New(fault.Validation, "%s.sha256: is not the SHA-256 of the stored file", r.path)
+		return fault.New(fault.ChecksumMismatch, "%s.sha256: is not the SHA-256 of the stored file", r.path)
 	}
 	return nil
 }

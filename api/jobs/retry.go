@@ -12,7 +12,7 @@ import (
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-const retryText = "Runs a job that has ended again, under its own id: the tasks that did not succeed, or all. The expected cost of these is set aside anew, and what they use is charged. " +
+const retryText = "Runs a job that has ended again, under its own id: the tasks that did not succeed, or all. The expected cost of these is set aside anew, and what they use is charged. What they had made before is withdrawn at once; download it first if it is worth keeping. " +
 	"Tasks that failed for their input are not run again: submit a corrected request. The body may be left out."
 
 // RetryRequest says what of a job is run again.

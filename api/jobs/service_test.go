@@ -42,8 +42,8 @@ func TestSubmitRefusals(t *testing.T) {
 		{"foreign scene", strings.Replace(docking, "receptor.pdb", "theirs.pdb", 1), fault.SceneNotFound, "sceneFile"},
 		{"foreign attachment", strings.Replace(docking, `{"jobType"`, `{"attachments":["receptor.pdb","theirs.pdb"],"jobType"`, 1), fault.ArtifactNotFound, "attachments[1]"},
 		{"foreign receptor", with(`"receptorArtifact":` + artifact("theirs.pdb", 1000, "a")), fault.ArtifactNotFound, "simulationParams.receptorArtifact.storageKey"},
-		{"other size", with(`"receptorArtifact":` + artifact("receptor.pdb", 999, "a")), fault.Validation, "simulationParams.receptorArtifact.byteSize"},
-		{"other digest", with(`"receptorArtifact":` + artifact("receptor.pdb", 1000, "b")), fault.Validation, "simulationParams.receptorArtifact.sha256"},
+		{"other size", with(`"receptorArtifact":` + artifact("receptor.pdb", 999, "a")), fault.ChecksumMismatch, "simulationParams.receptorArtifact.byteSize"},
+		{"other digest", with(`"receptorArtifact":` + artifact("receptor.pdb", 1000, "b")), fault.ChecksumMismatch, "simulationParams.receptorArtifact.sha256"},
 		{"foreign ligand", with(`"ligandLibrary":[{"ligandId":"a","label":"a","source":{"kind":"artifact","artifact":` + artifact("theirs.pdb", 1, "a") + `}}]`), fault.ArtifactNotFound, "simulationParams.ligandLibrary[0].source.artifact.storageKey"},
 		{"the engine's own rule", with(``), fault.Validation, "simulationParams.ligandIdentity"},
 	} {

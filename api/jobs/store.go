@@ -59,6 +59,7 @@ type record struct {
 
 	StageRunning   sql.NullString  `db:"stage_running"`
 	MessageRunning sql.NullString  `db:"message_running"`
+	StageNext      sql.NullString  `db:"stage_next"` // of a running job, none of whose tasks runs just now
 	TasksAhead     int             `db:"tasks_ahead"`
 	AccountID      string          `db:"account_id"`
 	Software       sql.NullString  `db:"software"`
@@ -82,7 +83,7 @@ const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, st
 // made: a simulation has tens of thousands of files, and none of them is one.
 const recordSelect = `
 SELECT j.*, t.pending, t.queued, t.running, t.succeeded, t.failed, t.cancelled, t.weight_all, t.weight_done,
-       r.stage AS stage_running, r.message AS message_running, a.tasks_ahead, h.history,
+       r.stage AS stage_running, r.message AS message_running, n.stage AS stage_next, a.tasks_ahead, h.history,
        p.name AS preview_name, p.storage_key AS preview_key,
        l.seats AS license_seats, l.in_use AS licenses_in_use, coalesce(l.free IS NULL, false) AS license_is_free
 FROM chosen j
@@ -108,6 +109,10 @@ LEFT JOIN LATERAL (
     WHERE tasks.job_id = j.id AND tasks.status = 'RUNNING' AND j.status IN ('RUNNING', 'CANCELLING')
     ORDER BY tasks.started_at DESC NULLS LAST, tasks.ordinal LIMIT 1
 ) r ON true
+LEFT JOIN LATERAL (
+    SELECT tasks.stage FROM tasks WHERE tasks.job_id = j.id AND tasks.status IN ('QUEUED', 'PENDING') AND j.status = 'RUNNING' AND r.stage IS NULL
+    ORDER BY tasks.stage_index, tasks.ordinal LIMIT 1
+) n ON true
 CROSS JOIN LATERAL (
     SELECT count(*) AS tasks_ahead FROM (
         SELECT mine.priority AS my_priority, mine.id AS my_id, other.priority, other.id FROM (

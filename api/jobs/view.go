@@ -69,6 +69,8 @@ func (r record) doing(counts TaskCounts) (stage, message string) {
 		return r.StageRunning.String, r.MessageRunning.String
 	case r.StageRunning.Valid:
 		return r.StageRunning.String, fmt.Sprintf("%d of %d tasks running", counts.Running, counts.Total)
+	case r.StageNext.Valid:
+		return r.StageNext.String, fmt.Sprintf("%d tasks wait for a free worker", counts.Pending+counts.Queued)
 	case status == job.Cancelling:
 		return "queued", "stopping what still runs"
 	}
@@ -96,6 +98,7 @@ func (r record) cost(currency string) Cost {
 	accrued := min(billing.Micropence(r.AccruedMicropence).RoundPence(), r.HeldPence)
 	cost := Cost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
 	if r.ChargedPence.Valid {
+		cost.Accrued = poundsOf(r.ChargedPence.Int64) // of an ended run nothing is left to meter
 		cost.Final = ref(poundsOf(r.ChargedPence.Int64))
 	}
 	return cost

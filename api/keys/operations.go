@@ -22,7 +22,7 @@ func Register(api huma.API, s *Service) {
 		if err != nil {
 			return nil, err
 		}
-		return &createOutput{Location: "/api/v1/keys/" + created.ID, Body: created}, nil
+		return &createOutput{Body: created}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Tags: tags,

@@ -45,8 +45,7 @@ type Revocation struct {
 type createInput struct{ Body CreateRequest }
 
 type createOutput struct {
-	Location string `header:"Location" doc:"Address of the key."`
-	Body     CreatedKey
+	Body CreatedKey
 }
 
 // KeyList is every key of an account, newest first, revoked ones included.

@@ -15,7 +15,7 @@ type ProjectPath struct {
 
 // KeyHeader is embedded in the input of every operation that takes a key; precondition has seen that there is one.
 type KeyHeader struct {
-	Key string `header:"Idempotency-Key" required:"true" minLength:"8" maxLength:"255" pattern:"^[!-~]+$" patternDescription:"visible ASCII characters" doc:"New for every new request. The same key with the same request answers as the first time, for at least 24 hours." example:"5f1c9a0e-save-3"`
+	Key string `header:"Idempotency-Key" required:"true" minLength:"8" maxLength:"255" pattern:"^[^\\x00-\\x1f\\x7f]+$" patternDescription:"free of control characters" doc:"New for every new request. The same key with the same request answers as the first time, for at least 24 hours." example:"5f1c9a0e-save-3"`
 }
 
 // VersionQuery lets expectedVersion stand in the query of operations whose body has it; precondition has read it.

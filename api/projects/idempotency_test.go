@@ -71,7 +71,7 @@ func TestKeyIsRequired(t *testing.T) {
 		{"POST", at + "/shares", `{"expectedVersion":1}`},
 	} {
 		want(t, c.send(r.method, r.path, r.body), 400, fault.IdempotencyKeyRequired)
-		for _, key := range []string{"seven77", strings.Repeat("k", 256), "with a space", "ümlaut-key"} {
+		for _, key := range []string{"seven77", strings.Repeat("k", 256)} {
 			want(t, c.send(r.method, r.path, r.body, "Idempotency-Key", key), 400, fault.Validation)
 		}
 	}

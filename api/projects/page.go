@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -71,9 +70,7 @@ func (s *Service) page(c *fiber.Ctx) error {
 		Title: shared.Name, Shared: shared, Saved: shared.CreatedAt.UTC().Format(time.RFC3339),
 		Download: pageOf(token) + "/content.json",
 	}
-	if view.Content, view.Cut, err = shown(shared.Content, maxShownBytes); err != nil {
-		return err
-	}
+	view.Content, view.Cut = shown(shared.Content, maxShownBytes)
 	return sendPage(c, http.StatusOK, view)
 }
 
@@ -100,17 +97,50 @@ func (s *Service) download(c *fiber.Ctx) error {
 	return c.Send(shared.Content)
 }
 
-// shown is a content indented for people, cut between two characters where it is longer than limit bytes.
-func shown(content Content, limit int) (text string, cut bool, err error) {
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, content, "", "  "); err != nil {
-		return "", false, fmt.Errorf("indent a content: %w", err)
+// shown is a content indented for people, cut between two characters where it is longer than limit bytes. It stops there: all
+// of a deeply nested content is a hundred times as long indented, and anybody with the link may ask for it.
+func shown(content Content, limit int) (text string, cut bool) {
+	var out []byte
+	depth, quoted := 0, false
+	for i := 0; i < len(content) && len(out) <= limit; i++ {
+		c := content[i]
+		switch {
+		case quoted:
+			out = append(out, c)
+			if c == '\\' { // what is escaped ends no text
+				i++
+				out = append(out, content[i])
+			}
+			quoted = c != '"'
+		case c == '"':
+			out, quoted = append(out, c), true
+		case (c == '{' || c == '[') && content[i+1] != c+2: // "{}" and "[]" stay together
+			depth++
+			out = newLine(append(out, c), depth)
+		case (c == '}' || c == ']') && content[i-1] != c-2:
+			depth--
+			out = append(newLine(out, depth), c)
+		case c == ',':
+			out = newLine(append(out, c), depth)
+		case c == ':':
+			out = append(out, ": "...)
+		default:
+			out = append(out, c)
+		}
 	}
-	if indented.Len() <= limit {
-		return indented.String(), false, nil
+	if len(out) <= limit {
+		return string(out), false
 	}
-	for limit > 0 && !utf8.RuneStart(indented.Bytes()[limit]) {
+	for limit > 0 && !utf8.RuneStart(out[limit]) {
 		limit--
 	}
-	return string(indented.Bytes()[:limit]), true, nil
+	return string(out[:limit]), true
+}
+
+func newLine(out []byte, depth int) []byte {
+	out = append(out, '\n')
+	for range depth {
+		out = append(out, "  "...)
+	}
+	return out
 }

@@ -27,7 +27,7 @@ func RefuseNulls(registry huma.Registry, schema *huma.Schema, raw []byte) error 
 type NullError struct{ Path string }
 
 func (e *NullError) Error() string {
-	return fmt.Sprintf("%s: null is not allowed; leave the member out instead", e.Path)
+	return fmt.Sprintf("%s: null is not allowed; an optional member is left out instead", e.Path)
 }
 
 // findNull walks value beside the schemas that may describe it and returns the path of a forbidden null, or nil.

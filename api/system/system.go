@@ -21,6 +21,9 @@ import (
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
+// Paths are the addresses that Mount adds.
+var Paths = []string{"/healthz", "/readyz", "/metrics"}
+
 // askTimeout bounds a check: a part that needs longer cannot serve requests either.
 const askTimeout = 2 * time.Second
 

@@ -85,6 +85,22 @@ func (l *Limiter) Take(ctx context.Context, key string, limit Limit) Verdict {
 	}
 }
 
+// Look tells what Take would find, and counts nothing. While Redis is away it knows of no events.
+func (l *Limiter) Look(ctx context.Context, key string, limit Limit) Verdict {
+	unused := Verdict{Allowed: true, Limit: limit.Burst, Remaining: limit.Burst}
+	if l.paused() {
+		return unused
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	r, err := l.rate.AllowN(ctx, l.prefix+key, redis_rate.Limit{Rate: limit.Rate, Burst: limit.Burst, Period: limit.Period}, 0)
+	l.note(err)
+	if err != nil {
+		return unused
+	}
+	return Verdict{Allowed: r.Remaining > 0, Limit: limit.Burst, Remaining: r.Remaining, ResetAfter: max(r.ResetAfter, 0)}
+}
+
 func (l *Limiter) paused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
