@@ -54,10 +54,10 @@ type (
 	// TaskEvent is a change of one task's state.
 	TaskEvent struct {
 		TaskIndex int        `json:"taskIndex" doc:"Position of the task in the job."`
-		Stage     string     `json:"stage"`
-		Name      string     `json:"name"`
+		Stage     string     `json:"stage" doc:"Stage of the task."`
+		Name      string     `json:"name" doc:"Name of the task."`
 		Status    string     `json:"status" enum:"PENDING,QUEUED,RUNNING,SUCCEEDED,FAILED,CANCELLED"`
-		Attempt   int        `json:"attempt"`
+		Attempt   int        `json:"attempt" doc:"Number of the attempt, from 1."`
 		Error     *TaskError `json:"error,omitempty" doc:"Why the task failed."`
 	}
 	// TaskError is why a task failed.

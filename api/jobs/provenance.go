@@ -27,15 +27,15 @@ const (
 // Provenance is everything that is known of how a job's results came to be.
 type Provenance struct {
 	Schema     string                 `json:"schema" enum:"molfabric.provenance/v1" doc:"Form of this document."`
-	JobID      string                 `json:"jobId"`
-	JobType    string                 `json:"jobType"`
+	JobID      string                 `json:"jobId" doc:"Id of the job."`
+	JobType    string                 `json:"jobType" doc:"Kind of job."`
 	JobName    string                 `json:"jobName" doc:"Empty when none was given."`
-	Status     string                 `json:"status"`
+	Status     string                 `json:"status" doc:"State of the job."`
 	Complete   bool                   `json:"complete" doc:"False while the job may still add to this document."`
 	Attempts   int                    `json:"attempts" doc:"How often the job was started; a retry starts it again."`
-	CreatedAt  time.Time              `json:"createdAt"`
-	StartedAt  *time.Time             `json:"startedAt"`
-	FinishedAt *time.Time             `json:"finishedAt"`
+	CreatedAt  time.Time              `json:"createdAt" doc:"When the job was submitted."`
+	StartedAt  *time.Time             `json:"startedAt" doc:"When its first task started; null before."`
+	FinishedAt *time.Time             `json:"finishedAt" doc:"When it ended; null before."`
 	Fabric     ProvenanceFabric       `json:"fabric" doc:"The service that ran the job, as it is now."`
 	Engine     ProvenanceEngine       `json:"engine" doc:"The engine that did the science."`
 	Request    ProvenanceRequest      `json:"request" doc:"What was asked for, with every default filled in."`
@@ -51,7 +51,7 @@ type Provenance struct {
 
 // ProvenanceFabric is the program that ran a job.
 type ProvenanceFabric struct {
-	Name    string `json:"name" example:"molfabric"`
+	Name    string `json:"name" example:"molfabric" doc:"The service."`
 	Version string `json:"version" doc:"Empty when the build does not know it."`
 }
 
@@ -88,7 +88,7 @@ func (p *ProvenanceSubmission) UnmarshalJSON(text []byte) error {
 
 // ProvenanceInput is a stored file that tasks started from.
 type ProvenanceInput struct {
-	StorageKey string  `json:"storageKey"`
+	StorageKey string  `json:"storageKey" doc:"Where the file lies."`
 	SceneFile  bool    `json:"sceneFile" doc:"Whether it is the job's sceneFile."`
 	SHA256     *string `json:"sha256" doc:"Digest that the worker checked; null when nobody had stated one."`
 	ByteSize   *int64  `json:"byteSize" doc:"Size in bytes; null when no task has read it."`
@@ -96,48 +96,48 @@ type ProvenanceInput struct {
 
 // ProvenanceExecution is one attempt of one task.
 type ProvenanceExecution struct {
-	TaskID    string `json:"taskId"`
+	TaskID    string `json:"taskId" doc:"Id of the task."`
 	TaskIndex int    `json:"taskIndex" doc:"Position of the task in the job's plan."`
-	Name      string `json:"name"`
-	Stage     string `json:"stage"`
+	Name      string `json:"name" doc:"Name of the task."`
+	Stage     string `json:"stage" doc:"Stage of the task."`
 	TaskAttempt
 }
 
 // ProvenanceOutput is a file that a job made.
 type ProvenanceOutput struct {
-	ArtifactID string    `json:"artifactId"`
+	ArtifactID string    `json:"artifactId" doc:"Id of the file."`
 	TaskIndex  int       `json:"taskIndex" doc:"Position of the task that made it."`
-	Name       string    `json:"name"`
-	Role       string    `json:"role" enum:"result,frame,log,preview,provenance,checkpoint"`
-	StorageKey string    `json:"storageKey"`
-	SHA256     string    `json:"sha256"`
-	ByteSize   int64     `json:"byteSize"`
-	MediaType  string    `json:"mediaType"`
-	Format     string    `json:"format"`
-	CreatedAt  time.Time `json:"createdAt"`
+	Name       string    `json:"name" doc:"File name."`
+	Role       string    `json:"role" enum:"result,frame,log,preview,provenance,checkpoint" doc:"What the file is."`
+	StorageKey string    `json:"storageKey" doc:"Where the file lies."`
+	SHA256     string    `json:"sha256" doc:"64 lower-case hexadecimal digits."`
+	ByteSize   int64     `json:"byteSize" doc:"Size in bytes."`
+	MediaType  string    `json:"mediaType" doc:"Media type."`
+	Format     string    `json:"format" doc:"Format of the content."`
+	CreatedAt  time.Time `json:"createdAt" doc:"When it was stored."`
 }
 
 // ProvenanceCounts are the whole lengths of a provenance's lists.
 type ProvenanceCounts struct {
-	Inputs     int `json:"inputs"`
-	Executions int `json:"executions"`
-	Outputs    int `json:"outputs"`
+	Inputs     int `json:"inputs" doc:"Files that the job read."`
+	Executions int `json:"executions" doc:"Attempts of tasks."`
+	Outputs    int `json:"outputs" doc:"Files that the job made."`
 }
 
 // ProvenanceCitation is a paper to cite.
 type ProvenanceCitation struct {
-	Text string `json:"text"`
-	DOI  string `json:"doi" example:"10.1002/jcc.21334"`
+	Text string `json:"text" doc:"The reference."`
+	DOI  string `json:"doi" example:"10.1002/jcc.21334" doc:"DOI of the paper, where there is one."`
 }
 
 // ProvenanceAttachment is a provenance file that an engine wrote.
 type ProvenanceAttachment struct {
-	ArtifactID   string    `json:"artifactId"`
-	TaskIndex    int       `json:"taskIndex"`
-	Name         string    `json:"name"`
-	SHA256       string    `json:"sha256"`
+	ArtifactID   string    `json:"artifactId" doc:"Id of the file."`
+	TaskIndex    int       `json:"taskIndex" doc:"Position of the task that made it."`
+	Name         string    `json:"name" doc:"File name."`
+	SHA256       string    `json:"sha256" doc:"64 lower-case hexadecimal digits."`
 	URL          string    `json:"url" doc:"Short-lived address of the file; never store it."`
-	URLExpiresAt time.Time `json:"urlExpiresAt"`
+	URLExpiresAt time.Time `json:"urlExpiresAt" doc:"Until when the address is good."`
 }
 
 // Provenance reads how a job's results came to be, at one moment. But for the addresses of its documents, a job that has ended

@@ -69,15 +69,15 @@ type TaskAttempt struct {
 	Run        int        `json:"run" minimum:"1" doc:"Run of the job that it belongs to; a retry begins the next."`
 	WorkerID   string     `json:"workerId" doc:"Who ran it; empty when no worker took it."`
 	Outcome    string     `json:"outcome" enum:"SUCCEEDED,FAILED,CANCELLED,LOST" doc:"LOST: its worker fell silent."`
-	Usage      TaskUsage  `json:"usage"`
+	Usage      TaskUsage  `json:"usage" doc:"What the attempt used."`
 	Cost       Pounds     `json:"cost" doc:"Metered price in pounds; 0.00 where the attempt is not billed."`
 	StartedAt  *time.Time `json:"startedAt" doc:"Null when it never ran."`
-	FinishedAt time.Time  `json:"finishedAt"`
+	FinishedAt time.Time  `json:"finishedAt" doc:"When the attempt ended."`
 }
 
 // TaskList is a page of tasks in the order of the plan.
 type TaskList struct {
-	Tasks      []Task  `json:"tasks"`
+	Tasks      []Task  `json:"tasks" doc:"Tasks in the order of the plan."`
 	NextCursor *string `json:"nextCursor" doc:"Cursor of the next page; null on the last."`
 }
 

@@ -32,7 +32,7 @@ type Job struct {
 
 // RecoveryMode is the recovery of a job that exists.
 type RecoveryMode struct {
-	Mode string `json:"mode" enum:"standard,resumable"`
+	Mode string `json:"mode" enum:"standard,resumable" doc:"What happens to a task whose worker is lost."`
 }
 
 // Progress is how far a job is.
@@ -45,13 +45,13 @@ type Progress struct {
 
 // TaskCounts are the tasks of a job by state.
 type TaskCounts struct {
-	Total     int `json:"total"`
-	Pending   int `json:"pending"`
-	Queued    int `json:"queued"`
-	Running   int `json:"running"`
-	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed"`
-	Cancelled int `json:"cancelled"`
+	Total     int `json:"total" doc:"All tasks."`
+	Pending   int `json:"pending" doc:"Tasks that wait to be dispatched, or for an earlier stage."`
+	Queued    int `json:"queued" doc:"Tasks that wait for a worker."`
+	Running   int `json:"running" doc:"Tasks that a worker runs."`
+	Succeeded int `json:"succeeded" doc:"Tasks that are done."`
+	Failed    int `json:"failed" doc:"Tasks that failed for good."`
+	Cancelled int `json:"cancelled" doc:"Tasks that were stopped."`
 }
 
 // Queue is the place of a job that has not started.
@@ -82,36 +82,36 @@ type JobError struct {
 // Preview is a picture of a job's result.
 type Preview struct {
 	_         struct{}  `nullable:"true"`
-	URL       string    `json:"url"`
-	ExpiresAt time.Time `json:"expiresAt"`
+	URL       string    `json:"url" doc:"Short-lived address of the picture."`
+	ExpiresAt time.Time `json:"expiresAt" doc:"Until when the address is good."`
 }
 
 // StatusChange is one entry of a job's history.
 type StatusChange struct {
-	Status string    `json:"status"`
-	At     time.Time `json:"at"`
+	Status string    `json:"status" doc:"State of the job."`
+	At     time.Time `json:"at" doc:"When it came to this state."`
 	Reason string    `json:"reason" doc:"Empty where there is nothing to say."`
 }
 
 // JobList is a page of jobs, newest first.
 type JobList struct {
-	Jobs       []Job   `json:"jobs"`
+	Jobs       []Job   `json:"jobs" doc:"Jobs, newest first."`
 	NextCursor *string `json:"nextCursor" doc:"Cursor of the next page; null on the last."`
 }
 
 // Output is one file that a job has made.
 type Output struct {
-	ArtifactID   string    `json:"artifactId"`
+	ArtifactID   string    `json:"artifactId" doc:"Id of the file."`
 	Name         string    `json:"name" doc:"File name, unique within its task."`
 	Role         string    `json:"role" enum:"result,frame,log,preview,provenance,checkpoint" doc:"What the file is."`
 	TaskIndex    int       `json:"taskIndex" doc:"Position of the task that made it."`
 	StorageKey   string    `json:"storageKey" doc:"May be the sceneFile or an artifact of another job."`
 	SHA256       string    `json:"sha256" doc:"64 lower-case hexadecimal digits."`
-	ByteSize     int64     `json:"byteSize"`
-	MediaType    string    `json:"mediaType"`
-	Format       string    `json:"format"`
+	ByteSize     int64     `json:"byteSize" doc:"Size in bytes."`
+	MediaType    string    `json:"mediaType" doc:"Media type."`
+	Format       string    `json:"format" doc:"Format of the content, such as sdf."`
 	URL          string    `json:"url" doc:"Short-lived address of the file; never store it."`
-	URLExpiresAt time.Time `json:"urlExpiresAt"`
+	URLExpiresAt time.Time `json:"urlExpiresAt" doc:"Until when the address is good."`
 }
 
 // OutputQuery filters the files of a job.
@@ -123,10 +123,10 @@ type OutputQuery struct {
 
 // Outputs is a page of a job's files, newest first.
 type Outputs struct {
-	JobID      string   `json:"jobId"`
-	Status     string   `json:"status"`
+	JobID      string   `json:"jobId" doc:"Id of the job."`
+	Status     string   `json:"status" doc:"State of the job."`
 	Complete   bool     `json:"complete" doc:"False while the job may still make files."`
-	Outputs    []Output `json:"outputs"`
+	Outputs    []Output `json:"outputs" doc:"Files, newest first."`
 	NextCursor *string  `json:"nextCursor" doc:"Cursor of the next page; null on the last."`
 }
 
@@ -137,9 +137,9 @@ type CancelRequest struct {
 
 // CancelResponse is the answer to a cancel.
 type CancelResponse struct {
-	JobID   string `json:"jobId"`
-	Status  string `json:"status" enum:"CANCELLING,CANCELLED"`
-	Message string `json:"message"`
+	JobID   string `json:"jobId" doc:"Id of the job."`
+	Status  string `json:"status" enum:"CANCELLING,CANCELLED" doc:"State of the job."`
+	Message string `json:"message" doc:"What happens now, for people."`
 }
 
 // ListQuery filters the list of jobs.

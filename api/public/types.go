@@ -6,8 +6,8 @@ import "time"
 type Pricing struct {
 	Currency               string          `json:"currency" doc:"ISO 4217 code of every amount." example:"GBP"`
 	Plans                  []PricedPlan    `json:"plans" doc:"By rising monthly credit."`
-	Hardware               []HardwareRate  `json:"hardware"`
-	Simulators             []SimulatorRate `json:"simulators"`
+	Hardware               []HardwareRate  `json:"hardware" doc:"Worker classes."`
+	Simulators             []SimulatorRate `json:"simulators" doc:"Engines of this deployment."`
 	Software               []SoftwareRate  `json:"software" doc:"Licensed programs that metadata.software may name."`
 	Tiers                  []TopUpTier     `json:"tiers" doc:"What can be bought, by rising price."`
 	StoragePencePerGBMonth float64         `json:"storagePencePerGBMonth" doc:"Price of keeping a result, in pence per GB and month; billed once, for storageRetentionMonths."`
@@ -55,7 +55,7 @@ type TopUpTier struct {
 
 // SimulatorList is every simulator of the service.
 type SimulatorList struct {
-	Simulators []PublicSimulator `json:"simulators"`
+	Simulators []PublicSimulator `json:"simulators" doc:"In the order of the specification."`
 }
 
 // PublicSimulator is a simulator and whether it can be used here.
@@ -71,17 +71,17 @@ type PublicSimulator struct {
 
 // PublicCitation is a paper or program to cite.
 type PublicCitation struct {
-	Text string `json:"text"`
-	DOI  string `json:"doi,omitempty"`
+	Text string `json:"text" doc:"The reference."`
+	DOI  string `json:"doi,omitempty" doc:"DOI of the paper, where there is one."`
 }
 
 // ServiceStatus is how the service is doing.
 type ServiceStatus struct {
 	Status    string        `json:"status" enum:"operational,degraded" doc:"degraded: a part does not answer, or accepted work has no worker."`
 	Version   string        `json:"version" doc:"Version of the service."`
-	Parts     []ServicePart `json:"parts"`
+	Parts     []ServicePart `json:"parts" doc:"Parts of the service."`
 	Workers   []WorkerCount `json:"workers" doc:"Live workers by simulator."`
-	CheckedAt time.Time     `json:"checkedAt"`
+	CheckedAt time.Time     `json:"checkedAt" doc:"When the parts were asked."`
 }
 
 // ServicePart is one part of the service.

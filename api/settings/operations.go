@@ -28,7 +28,7 @@ func Register(api huma.API, s *Service) {
 	create := operation("create-license-server", http.MethodPost, serversPath, "Add a licence server", createText)
 	create.DefaultStatus = http.StatusCreated
 	huma.Register(api, create, s.create)
-	huma.Register(api, operation("get-license-server", http.MethodGet, serverPath, "Read a licence server", ""), s.get)
+	huma.Register(api, operation("get-license-server", http.MethodGet, serverPath, "Read a licence server", "One server with the seats that are in use now. A secret is never shown."), s.get)
 	huma.Register(api, operation("replace-license-server", http.MethodPut, serverPath, "Change a licence server", replaceText), s.replace)
 	remove := operation("delete-license-server", http.MethodDelete, serverPath, "Remove a licence server", deleteText)
 	remove.DefaultStatus = http.StatusNoContent

@@ -38,7 +38,7 @@ func Register(api huma.API, s *Service) {
 	}, rule), s.initUpload)
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "get-upload", Method: http.MethodGet, Path: "/v1/uploads/{uploadId}", Errors: []int{http.StatusGone},
-		Summary: "See which parts have arrived", Tags: tags,
+		Summary: "See which parts have arrived", Description: "What the store itself has of the upload, so that it can go on after an interruption.", Tags: tags,
 	}, rule), s.getUpload)
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "sign-upload-parts", Method: http.MethodPost, Path: "/v1/uploads/{uploadId}/parts", Errors: []int{http.StatusGone},
