@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -55,10 +56,10 @@ func TestBodiesAreRefused(t *testing.T) {
 			if one.status == 0 {
 				one.status, one.code = 400, fault.Validation
 			}
-			got := d.anonymous().send("POST", "/api/v1/probe/echo", one.body, one.header...)
+			got := d.Anonymous().Send("POST", "/api/v1/probe/echo", one.body, one.header...)
 			wantFailure(t, got, one.status, one.code, one.want)
-			if strings.Contains(got.text, "SECRET") {
-				t.Errorf("the message repeats the submitted value: %s", got.text)
+			if strings.Contains(got.Text, "SECRET") {
+				t.Errorf("the message repeats the submitted value: %s", got.Text)
 			}
 		})
 	}
@@ -66,13 +67,13 @@ func TestBodiesAreRefused(t *testing.T) {
 
 func TestBodiesAreTaken(t *testing.T) {
 	t.Parallel()
-	c := open(t).anonymous()
-	got := c.send("POST", "/api/v1/probe/echo?limit=5",
+	c := open(t).Anonymous()
+	got := c.Send("POST", "/api/v1/probe/echo?limit=5",
 		`{"text":"ä","flag":false,"list":[{"label":"ab"},{"label":"cd","count":2.0}],"metadata":{"n":12345678901234567890,"x":null}}`,
 		"Content-Type", "application/json; charset=UTF-8")
 	want := `{"text":"ä","flag":false,"list":[{"label":"ab","count":3},{"label":"cd","count":2}],"metadata":{"n":12345678901234567890,"x":null}}`
-	if got.StatusCode != http.StatusOK || strings.TrimSpace(got.text) != want {
-		t.Errorf("got %d %s, want %s", got.StatusCode, got.text, want)
+	if got.StatusCode != http.StatusOK || strings.TrimSpace(got.Text) != want {
+		t.Errorf("got %d %s, want %s", got.StatusCode, got.Text, want)
 	}
 	wantHeaders(t, got)
 }
@@ -89,7 +90,7 @@ func TestQueryIsRefused(t *testing.T) {
 		"?limit=%ff":       "cannot be stored",
 		"?limit=%zz":       "the query cannot be read",
 	} {
-		got := d.anonymous().send("POST", "/api/v1/probe/echo"+query, `{"text":"a"}`)
+		got := d.Anonymous().Send("POST", "/api/v1/probe/echo"+query, `{"text":"a"}`)
 		wantFailure(t, got, 400, fault.Validation, want)
 	}
 }
@@ -113,11 +114,11 @@ func TestTooLargeBodies(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
-			got := d.anonymous().sendFrom("POST", one.path, one.body)
+			got := d.Anonymous().SendFrom("POST", one.path, one.body)
 			if one.status == 413 {
 				wantFailure(t, got, 413, fault.PayloadTooLarge, "larger than")
 			} else if got.StatusCode != one.status {
-				t.Errorf("got %d %s", got.StatusCode, got.text)
+				t.Errorf("got %d %s", got.StatusCode, got.Text)
 			}
 		})
 	}
@@ -131,12 +132,12 @@ func TestUnreadBodyDoesNotBecomeARequest(t *testing.T) {
 	for name, size := range map[string]int{"short": 100, "long": 400 << 10} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer func() { _ = conn.Close() }()
-			if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+			if err := conn.SetDeadline(time.Now().Add(apitest.Patience)); err != nil {
 				t.Fatal(err)
 			}
 			smuggled := "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + strings.Repeat(" ", size)

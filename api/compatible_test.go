@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"os"
@@ -58,11 +59,22 @@ func written(t *testing.T, document any) string {
 	return path
 }
 
+// indented is a document as people compare it line by line.
+func indented(t *testing.T, document []byte) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	if err := json.Indent(&text, document, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	text.WriteByte('\n')
+	return text.Bytes()
+}
+
 // TestGoldenDocument compares the document with the one that was released: it changes on purpose or not at all, and never so
 // that a client of the released one breaks.
 func TestGoldenDocument(t *testing.T) {
 	t.Parallel()
-	got := productDocument(t)
+	got := indented(t, productDocument(t))
 	want, err := os.ReadFile(goldenDocument)
 	if err != nil {
 		t.Fatal(err)

@@ -14,15 +14,16 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // beside starts another instance over the same stores.
-func (d *door) beside(change ...func(*api.Deps)) *door {
-	d.t.Helper()
-	return open(d.t, append([]func(*api.Deps){func(deps *api.Deps) {
-		deps.DB, deps.Redis, deps.Config.RedisPrefix = d.deps.DB, d.deps.Redis, d.deps.Config.RedisPrefix
+func beside(t *testing.T, d *apitest.Door, change ...func(*api.Deps)) *apitest.Door {
+	t.Helper()
+	return open(t, append([]func(*api.Deps){func(deps *api.Deps) {
+		deps.DB, deps.Redis, deps.Config.RedisPrefix = d.Deps.DB, d.Deps.Redis, d.Deps.Config.RedisPrefix
 	}}, change...)...)
 }
 
@@ -32,21 +33,21 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
-	browser := d.signUp()
-	revokedID, revoked := browser.key("live", "credits:read")
-	browser.send("DELETE", "/api/v1/keys/"+revokedID, "")
-	_, valid := browser.key("live", "credits:read")
-	made := browser.send("POST", "/api/v1/keys", `{"name":"n","scopes":["credits:read"],"expiresAt":"`+clock.now().Add(time.Hour).Format(time.RFC3339)+`"}`)
+	browser := d.SignUp()
+	revokedID, revoked := browser.Key("live", "credits:read")
+	browser.Send("DELETE", "/api/v1/keys/"+revokedID, "")
+	_, valid := browser.Key("live", "credits:read")
+	made := browser.Send("POST", "/api/v1/keys", `{"name":"n","scopes":["credits:read"],"expiresAt":"`+clock.now().Add(time.Hour).Format(time.RFC3339)+`"}`)
 	var expiring struct{ Key string }
-	made.decode(t, &expiring)
-	if got := d.withKey(expiring.Key).send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
-		t.Fatalf("before its expiry: %d %s", got.StatusCode, got.text)
+	made.Decode(t, &expiring)
+	if got := d.WithKey(expiring.Key).Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
+		t.Fatalf("before its expiry: %d %s", got.StatusCode, got.Text)
 	}
 	clock.move(time.Hour)
 
 	mistyped := valid[:len(valid)-1] + string(map[bool]byte{true: '1', false: '0'}[valid[len(valid)-1] == '0'])
-	foreigner := d.beside(func(deps *api.Deps) { deps.Config.KeySecret = []byte(strings.Repeat("z", 32)) })
-	_, foreign := foreigner.signUp().key("live", "credits:read") // well formed, and stored under a digest that is not ours
+	foreigner := beside(t, d, func(deps *api.Deps) { deps.Config.KeySecret = []byte(strings.Repeat("z", 32)) })
+	_, foreign := foreigner.SignUp().Key("live", "credits:read") // well formed, and stored under a digest that is not ours
 	bodies := map[string]string{}
 	for name, authorization := range map[string]string{
 		"revoked":             "Bearer " + revoked,
@@ -62,12 +63,12 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 		"far too long":        "Bearer " + strings.Repeat("a", 4096),
 		"lower-case, revoked": "bearer " + revoked,
 	} {
-		got := d.anonymous().send("GET", "/api/v1/credits/balance", "", "Authorization", authorization)
+		got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Authorization", authorization)
 		wantFailure(t, got, 401, fault.Unauthorized, "malformed, unknown, expired or revoked")
 		if got.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%s: WWW-Authenticate is %q", name, got.Header.Get("WWW-Authenticate"))
 		}
-		bodies[got.text] += name + ", "
+		bodies[got.Text] += name + ", "
 	}
 	if len(bodies) != 1 {
 		t.Errorf("answers differ: %v", bodies)
@@ -81,15 +82,15 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 		"key as cookie":        {"Cookie", "molfabric_session=" + valid},
 		"key in another place": {"X-Api-Key", valid},
 	} {
-		got := d.anonymous().send("GET", "/api/v1/credits/balance", "", header...)
+		got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", header...)
 		wantFailure(t, got, 401, fault.Unauthorized, "")
-		if strings.Contains(got.text, valid) {
-			t.Errorf("%s: the answer repeats the credential: %s", name, got.text)
+		if strings.Contains(got.Text, valid) {
+			t.Errorf("%s: the answer repeats the credential: %s", name, got.Text)
 		}
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "BEARER  "} {
-		if got := d.anonymous().send("GET", "/api/v1/credits/balance", "", "Authorization", scheme+valid); got.StatusCode != 200 {
-			t.Errorf("%q: %d %s", scheme, got.StatusCode, got.text)
+		if got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Authorization", scheme+valid); got.StatusCode != 200 {
+			t.Errorf("%q: %d %s", scheme, got.StatusCode, got.Text)
 		}
 	}
 }
@@ -98,24 +99,24 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 func TestTestKeysOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
-	browser := d.signUp()
+	browser := d.SignUp()
 	for _, environment := range []string{"live", "test"} {
-		_, key := browser.key(environment, "jobs:write", "credits:read")
+		_, key := browser.Key(environment, "jobs:write", "credits:read")
 		if !strings.HasPrefix(key, "svc_"+environment+"_") {
 			t.Errorf("a %s key is %.12s…", environment, key)
 		}
-		c := d.withKey(key)
-		submitted := c.send("POST", "/api/v1/jobs/submit", `{}`)
+		c := d.WithKey(key)
+		submitted := c.Send("POST", "/api/v1/jobs/submit", `{}`)
 		if environment == "test" {
 			wantFailure(t, submitted, 403, fault.TestKeyLiveBilling, "")
 		} else {
 			wantFailure(t, submitted, 400, fault.Validation, "")
 		}
-		if got := c.send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
+		if got := c.Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
 			t.Errorf("%s key reads the balance: %d", environment, got.StatusCode)
 		}
 		for _, path := range []string{"/api/v1/jobs/estimate", "/api/v1/jobs/upload-url"} { // refused for the body alone
-			wantFailure(t, c.send("POST", path, `{"no":1}`), 400, fault.Validation, "no: is not a member")
+			wantFailure(t, c.Send("POST", path, `{"no":1}`), 400, fault.Validation, "no: is not a member")
 		}
 	}
 }
@@ -124,32 +125,32 @@ func TestTestKeysOfTheSpecification(t *testing.T) {
 func TestKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	browser := d.signUp()
+	browser := d.SignUp()
 	body := `{"name":"n","environment":"test","scopes":["jobs:read","credits:read","jobs:read"],"discoverySource":"glama","expiresAt":"` +
 		time.Now().Add(time.Hour).In(time.FixedZone("", 7200)).Format(time.RFC3339) + `"}`
-	created := browser.send("POST", "/api/v1/keys", body)
+	created := browser.Send("POST", "/api/v1/keys", body)
 	var key map[string]any
-	created.decode(t, &key)
+	created.Decode(t, &key)
 	members := []string{"createdAt", "environment", "expiresAt", "id", "key", "last4", "lastUsedAt", "name", "prefix", "revokedAt", "scopes"}
 	if got := names(key); created.StatusCode != 201 || !slices.Equal(got, members) {
 		t.Fatalf("created: %d %v, want %v", created.StatusCode, got, members)
 	}
 	if fmt.Sprint(key["scopes"]) != "[jobs:read credits:read]" || !strings.HasSuffix(key["expiresAt"].(string), "Z") {
-		t.Errorf("created: %s", created.text)
+		t.Errorf("created: %s", created.Text)
 	}
 	secret := key["key"].(string)
-	list := browser.send("GET", "/api/v1/keys", "")
+	list := browser.Send("GET", "/api/v1/keys", "")
 	var listed map[string][]map[string]any
-	list.decode(t, &listed)
+	list.Decode(t, &listed)
 	delete(key, "key")
 	if len(listed) != 1 || len(listed["keys"]) != 1 || fmt.Sprint(listed["keys"][0]) != fmt.Sprint(key) {
 		t.Errorf("listed %v, want the key as it was created: %v", listed, key)
 	}
-	if strings.Contains(list.text, secret) || strings.Contains(d.log.String(), secret) {
+	if strings.Contains(list.Text, secret) || strings.Contains(d.Log.String(), secret) {
 		t.Error("the key is shown again")
 	}
 	var source string
-	if err := d.db.GetContext(t.Context(), &source, `SELECT discovery_source FROM api_keys WHERE id = $1`, key["id"]); err != nil || source != "glama" {
+	if err := d.DB.GetContext(t.Context(), &source, `SELECT discovery_source FROM api_keys WHERE id = $1`, key["id"]); err != nil || source != "glama" {
 		t.Errorf("discovery source %q, %v", source, err)
 	}
 }
@@ -167,27 +168,29 @@ func names(members map[string]any) []string {
 func TestRotationOfTheSpecification(t *testing.T) {
 	t.Parallel()
 	here := open(t)
-	there := here.beside()
-	browser := here.signUp()
-	oldID, old := browser.key("live", "credits:read", "jobs:read")
-	balance := func(d *door, key string) answer { return d.withKey(key).send("GET", "/api/v1/credits/balance", "") }
-	for _, d := range []*door{here, there} {
+	there := beside(t, here)
+	browser := here.SignUp()
+	oldID, old := browser.Key("live", "credits:read", "jobs:read")
+	balance := func(d *apitest.Door, key string) apitest.Answer {
+		return d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
+	}
+	for _, d := range []*apitest.Door{here, there} {
 		if got := balance(d, old); got.StatusCode != 200 {
-			t.Fatalf("the old key: %d %s", got.StatusCode, got.text)
+			t.Fatalf("the old key: %d %s", got.StatusCode, got.Text)
 		}
 	}
-	_, fresh := browser.key("live", "credits:read", "jobs:read") // the same scopes
-	for _, d := range []*door{here, there} {
+	_, fresh := browser.Key("live", "credits:read", "jobs:read") // the same scopes
+	for _, d := range []*apitest.Door{here, there} {
 		if got := balance(d, fresh); got.StatusCode != 200 {
-			t.Fatalf("the new key: %d %s", got.StatusCode, got.text)
+			t.Fatalf("the new key: %d %s", got.StatusCode, got.Text)
 		}
 	}
-	revocation := browser.send("DELETE", "/api/v1/keys/"+oldID, "")
+	revocation := browser.Send("DELETE", "/api/v1/keys/"+oldID, "")
 	revoked := time.Now()
 	var answered struct{ ID, RevokedAt string }
-	revocation.decode(t, &answered)
+	revocation.Decode(t, &answered)
 	if revocation.StatusCode != 200 || answered.ID != oldID || answered.RevokedAt == "" {
-		t.Fatalf("revocation: %d %s", revocation.StatusCode, revocation.text)
+		t.Fatalf("revocation: %d %s", revocation.StatusCode, revocation.Text)
 	}
 	wantFailure(t, balance(here, old), 401, fault.Unauthorized, "")
 	var lastAccepted time.Duration // when the last request that was still accepted was sent
@@ -202,9 +205,9 @@ func TestRotationOfTheSpecification(t *testing.T) {
 	if lastAccepted > 2*time.Second {
 		t.Errorf("the other instance believed the key for %s", lastAccepted)
 	}
-	for _, d := range []*door{here, there} {
+	for _, d := range []*apitest.Door{here, there} {
 		if got := balance(d, fresh); got.StatusCode != 200 {
-			t.Errorf("the new key afterwards: %d %s", got.StatusCode, got.text)
+			t.Errorf("the new key afterwards: %d %s", got.StatusCode, got.Text)
 		}
 	}
 }
@@ -214,16 +217,16 @@ func TestExpiryIsExact(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
-	browser := d.signUp()
+	browser := d.SignUp()
 	body := `{"name":"n","scopes":["credits:read"],"expiresAt":"` + clock.now().Add(300*time.Millisecond).Format(time.RFC3339Nano) + `"}`
 	var made struct{ Key string }
-	browser.send("POST", "/api/v1/keys", body).decode(t, &made)
+	browser.Send("POST", "/api/v1/keys", body).Decode(t, &made)
 	for _, step := range []struct {
 		after  time.Duration
 		status int
 	}{{0, 200}, {299 * time.Millisecond, 200}, {time.Millisecond, 401}} {
 		clock.move(step.after)
-		if got := d.withKey(made.Key).send("GET", "/api/v1/credits/balance", ""); got.StatusCode != step.status {
+		if got := d.WithKey(made.Key).Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != step.status {
 			t.Errorf("%s later: %d, want %d", step.after, got.StatusCode, step.status)
 		}
 	}
@@ -236,10 +239,10 @@ func TestLimitsAreShared(t *testing.T) {
 		deps.Config.Limits.Credential = throttle.Limit{Rate: 1, Period: time.Hour, Burst: 6}
 	}
 	here := open(t, few)
-	there := here.beside(few)
-	_, key := here.signUp().key("test", "credits:read")
+	there := beside(t, here, few)
+	_, key := here.SignUp().Key("test", "credits:read")
 	requests := []struct {
-		door         *door
+		door         *apitest.Door
 		method, path string
 		status       int
 	}{
@@ -253,11 +256,11 @@ func TestLimitsAreShared(t *testing.T) {
 		{there, "POST", "/api/v1/probe/live", 429},
 	}
 	for i, one := range requests {
-		got := one.door.withKey(key).send(one.method, one.path, "")
+		got := one.door.WithKey(key).Send(one.method, one.path, "")
 		wantHeaders(t, got)
 		remaining := strconv.Itoa(max(5-i, 0))
 		if got.StatusCode != one.status || got.Header.Get("RateLimit-Limit") != "6" || got.Header.Get("RateLimit-Remaining") != remaining {
-			t.Errorf("request %d: %d %s %v, want %d with %s remaining", i, got.StatusCode, got.text, got.Header, one.status, remaining)
+			t.Errorf("request %d: %d %s %v, want %d with %s remaining", i, got.StatusCode, got.Text, got.Header, one.status, remaining)
 		}
 		if one.status == 429 {
 			wait, err := strconv.Atoi(got.Header.Get("Retry-After"))
@@ -266,7 +269,7 @@ func TestLimitsAreShared(t *testing.T) {
 			}
 		}
 	}
-	if got := here.signUp().send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
+	if got := here.SignUp().Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
 		t.Errorf("another caller is limited too: %d", got.StatusCode)
 	}
 }
@@ -297,16 +300,16 @@ func TestErrorsOfTheSpecification(t *testing.T) {
 	d := open(t, func(deps *api.Deps) { deps.Groups = append(deps.Groups, registerFaults) })
 	for status, codes := range table {
 		for _, code := range codes {
-			got := d.anonymous().send("GET", "/api/v1/probe-faults/"+string(code), "")
+			got := d.Anonymous().Send("GET", "/api/v1/probe-faults/"+string(code), "")
 			wantFailure(t, got, status, code, "because of it")
 			if needs := status == 429 || status == 503; needs != (got.Header.Get("Retry-After") != "") {
 				t.Errorf("%s: Retry-After is %q", code, got.Header.Get("Retry-After"))
 			}
 		}
 	}
-	conflict := d.anonymous().send("GET", "/api/v1/probe-faults/"+string(fault.VersionConflict), "")
-	if want := `{"error":"because of it","code":"VERSION_CONFLICT","currentVersion":7}`; conflict.StatusCode != 409 || strings.TrimSpace(conflict.text) != want {
-		t.Errorf("got %d %s, want 409 %s", conflict.StatusCode, conflict.text, want)
+	conflict := d.Anonymous().Send("GET", "/api/v1/probe-faults/"+string(fault.VersionConflict), "")
+	if want := `{"error":"because of it","code":"VERSION_CONFLICT","currentVersion":7}`; conflict.StatusCode != 409 || strings.TrimSpace(conflict.Text) != want {
+		t.Errorf("got %d %s, want 409 %s", conflict.StatusCode, conflict.Text, want)
 	}
 	wantHeaders(t, conflict)
 }

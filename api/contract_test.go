@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
@@ -90,7 +91,7 @@ func (p *product) walk(t *testing.T, bases map[string]any, table contractTable, 
 	if row.Code != "" {
 		wantCode = row.Code
 	}
-	try := func(value any) (answer, string) {
+	try := func(value any) (apitest.Answer, string) {
 		body, err := json.Marshal(p.request(t, bases, table, row, place, value))
 		if err != nil {
 			t.Fatalf("§%s %s %s: %v", table.Section, table.Title, place, err)
@@ -100,20 +101,20 @@ func (p *product) walk(t *testing.T, bases map[string]any, table contractTable, 
 		if table.Session {
 			from = p.browser
 		}
-		return from.send(method, "/api"+path, string(body)), fmt.Sprintf("§%s, %s: %s (%s) = %s", table.Section, table.Title, place, row.Rule, show(value))
+		return from.Send(method, "/api"+path, string(body)), fmt.Sprintf("§%s, %s: %s (%s) = %s", table.Section, table.Title, place, row.Rule, show(value))
 	}
 	for _, value := range row.Accept {
 		got, what := try(value)
 		if good := got.StatusCode/100 == 2 || table.Accepted != 0 && got.StatusCode == table.Accepted; !good {
-			t.Errorf("%s: got %d %s, want it accepted", what, got.StatusCode, got.text)
+			t.Errorf("%s: got %d %s, want it accepted", what, got.StatusCode, got.Text)
 		}
 	}
 	for _, value := range row.Refuse {
 		got, what := try(value)
 		var failure struct{ Error, Code string }
-		if err := json.Unmarshal([]byte(got.text), &failure); err != nil || got.StatusCode != wantStatus || failure.Code != wantCode ||
+		if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != wantStatus || failure.Code != wantCode ||
 			!strings.Contains(failure.Error, named) {
-			t.Errorf("%s: got %d %s, want %d %s that names %s", what, got.StatusCode, got.text, wantStatus, wantCode, named)
+			t.Errorf("%s: got %d %s, want %d %s that names %s", what, got.StatusCode, got.Text, wantStatus, wantCode, named)
 		}
 	}
 }

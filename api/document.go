@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -154,16 +153,7 @@ func finish(document *huma.OpenAPI) ([]byte, error) {
 			schema.AdditionalProperties = nil
 		}
 	}
-	text, err := json.Marshal(document)
-	if err != nil {
-		return nil, err
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, text, "", "  "); err != nil {
-		return nil, err
-	}
-	indented.WriteByte('\n')
-	return indented.Bytes(), nil
+	return json.Marshal(document)
 }
 
 func methodsOf(item *huma.PathItem) map[string]*huma.Operation {

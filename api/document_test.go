@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -48,14 +49,14 @@ func read(t *testing.T, text string) document {
 func TestDocumentIsServedTwice(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	canonical := d.anonymous().send("GET", "/api/v1/openapi.json", "")
-	alias := d.anonymous().send("GET", "/.well-known/openapi.json", "")
-	if canonical.StatusCode != 200 || canonical.text != alias.text || canonical.Header.Get("Content-Type") != alias.Header.Get("Content-Type") {
+	canonical := d.Anonymous().Send("GET", "/api/v1/openapi.json", "")
+	alias := d.Anonymous().Send("GET", "/.well-known/openapi.json", "")
+	if canonical.StatusCode != 200 || canonical.Text != alias.Text || canonical.Header.Get("Content-Type") != alias.Header.Get("Content-Type") {
 		t.Errorf("the two documents differ: %d %d", canonical.StatusCode, alias.StatusCode)
 	}
 	wantHeaders(t, canonical)
 	wantHeaders(t, alias)
-	if doc := read(t, canonical.text); doc.OpenAPI != "3.1.0" || len(doc.Servers) != 1 || doc.Servers[0].URL != "/api" {
+	if doc := read(t, canonical.Text); doc.OpenAPI != "3.1.0" || len(doc.Servers) != 1 || doc.Servers[0].URL != "/api" {
 		t.Errorf("openapi %q, servers %v", doc.OpenAPI, doc.Servers)
 	}
 }
@@ -63,7 +64,7 @@ func TestDocumentIsServedTwice(t *testing.T) {
 // TestDocumentIsSound checks what OpenAPI 3.1 asks for and generators trip over.
 func TestDocumentIsSound(t *testing.T) {
 	t.Parallel()
-	text := open(t).anonymous().send("GET", "/api/v1/openapi.json", "").text
+	text := open(t).Anonymous().Send("GET", "/api/v1/openapi.json", "").Text
 	doc := read(t, text)
 	ids := map[string]bool{}
 	for path, operations := range doc.Paths {
@@ -98,10 +99,10 @@ func TestDocumentIsSound(t *testing.T) {
 			t.Errorf("reference %s leads nowhere", ref)
 		}
 	}
-	if envelope := string(doc.Components.Schemas["Error"]); !strings.Contains(envelope, `"additionalProperties": false`) {
+	if envelope := string(doc.Components.Schemas["Error"]); !strings.Contains(envelope, `"additionalProperties":false`) {
 		t.Errorf("the envelope is not closed: %s", envelope)
 	}
-	if body := string(doc.Components.Schemas["ProbeNested"]); strings.Contains(body, "null") || !strings.Contains(body, `"additionalProperties": false`) {
+	if body := string(doc.Components.Schemas["ProbeNested"]); strings.Contains(body, "null") || !strings.Contains(body, `"additionalProperties":false`) {
 		t.Errorf("a request's schema allows null or unknown members: %s", body)
 	}
 	if balance := string(doc.Components.Schemas["Balance"]); strings.Contains(balance, "additionalProperties") || !strings.Contains(balance, `"null"`) {
@@ -141,12 +142,12 @@ func refs(t *testing.T, text string) []string {
 func TestScopeMatrix(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Groups = append(deps.Groups, productGroups(deps)...) })
-	doc := read(t, d.anonymous().send("GET", "/api/v1/openapi.json", "").text)
-	browser := d.signUp()
-	bearers := map[string]*caller{}
+	doc := read(t, d.Anonymous().Send("GET", "/api/v1/openapi.json", "").Text)
+	browser := d.SignUp()
+	bearers := map[string]*apitest.Caller{}
 	for _, scope := range access.Scopes {
-		_, key := browser.key("live", scope)
-		bearers[scope] = d.withKey(key)
+		_, key := browser.Key("live", scope)
+		bearers[scope] = d.WithKey(key)
 	}
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for method, op := range doc.Paths[path] {
@@ -154,7 +155,7 @@ func TestScopeMatrix(t *testing.T) {
 			if strings.HasSuffix(path, "/sign-out") {
 				continue // would end the browser's session; TestSignInAndOut calls it
 			}
-			anonymous := d.anonymous().send(method, address, "{")
+			anonymous := d.Anonymous().Send(method, address, "{")
 			if len(op.Security) == 0 {
 				if anonymous.StatusCode == 401 && !strings.HasSuffix(path, "/sign-in") {
 					t.Errorf("%s %s is public and asks for a credential", method, path)
@@ -164,18 +165,18 @@ func TestScopeMatrix(t *testing.T) {
 			wantFailure(t, anonymous, 401, fault.Unauthorized, "")
 			scopes, takesKeys := op.Security[0]["apiKey"]
 			for scope, bearer := range bearers {
-				got := bearer.send(method, address, "{")
+				got := bearer.Send(method, address, "{")
 				switch {
 				case !takesKeys:
 					wantFailure(t, got, 403, fault.SessionRequired, "")
 				case len(scopes) > 0 && !slices.Contains(scopes, scope):
 					wantFailure(t, got, 403, fault.InsufficientScope, scopes[0])
 				case got.StatusCode == 401 || got.StatusCode == 403:
-					t.Errorf("%s %s with %s: %d %s", method, path, scope, got.StatusCode, got.text)
+					t.Errorf("%s %s with %s: %d %s", method, path, scope, got.StatusCode, got.Text)
 				}
 			}
-			if got := browser.send(method, address, "{"); got.StatusCode == 401 || got.StatusCode == 403 {
-				t.Errorf("%s %s with a session: %d %s", method, path, got.StatusCode, got.text)
+			if got := browser.Send(method, address, "{"); got.StatusCode == 401 || got.StatusCode == 403 {
+				t.Errorf("%s %s with a session: %d %s", method, path, got.StatusCode, got.Text)
 			}
 		}
 	}
@@ -184,63 +185,63 @@ func TestScopeMatrix(t *testing.T) {
 func TestMalformedCredentials(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	browser := d.signUp()
-	_, key := browser.key("live", "credits:read")
+	browser := d.SignUp()
+	_, key := browser.Key("live", "credits:read")
 	flipped := []byte(key)
 	flipped[20] ^= 1
 	for name, header := range map[string]string{
 		"no scheme": key, "basic": "Basic " + key, "empty": "Bearer ", "short": "Bearer svc_live_x", "flipped": "Bearer " + string(flipped),
 		"other environment": "Bearer " + strings.Replace(key, "live", "test", 1), "unknown": "Bearer " + strings.Repeat("x", 4000),
 	} {
-		got := d.anonymous().send("GET", "/api/v1/credits/balance", "", "Authorization", header)
+		got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Authorization", header)
 		if wantFailure(t, got, 401, fault.Unauthorized, ""); t.Failed() {
 			t.Fatalf("%s", name)
 		}
 	}
-	wantFailure(t, browser.send("GET", "/api/v1/keys", "", "Authorization", "Bearer nonsense"), 401, fault.Unauthorized, "")
-	wantFailure(t, d.anonymous().send("GET", "/api/v1/keys", "", "Cookie", "molfabric_session=made-up"), 401, fault.Unauthorized, "")
-	if got := d.anonymous().send("GET", "/api/v1/credits/balance", "", "Authorization", "bearer  "+key); got.StatusCode != 200 {
-		t.Errorf("the scheme's case matters: %d %s", got.StatusCode, got.text)
+	wantFailure(t, browser.Send("GET", "/api/v1/keys", "", "Authorization", "Bearer nonsense"), 401, fault.Unauthorized, "")
+	wantFailure(t, d.Anonymous().Send("GET", "/api/v1/keys", "", "Cookie", "molfabric_session=made-up"), 401, fault.Unauthorized, "")
+	if got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Authorization", "bearer  "+key); got.StatusCode != 200 {
+		t.Errorf("the scheme's case matters: %d %s", got.StatusCode, got.Text)
 	}
 }
 
 func TestTestKeysAndForgottenRules(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	browser := d.signUp()
-	_, test := browser.key("test", "jobs:write", "credits:read")
-	_, narrow := browser.key("test", "credits:read")
-	wantFailure(t, d.withKey(test).send("POST", "/api/v1/probe/live", "{"), 403, fault.TestKeyLiveBilling, "")
-	wantFailure(t, d.withKey(narrow).send("POST", "/api/v1/probe/live", "{"), 403, fault.InsufficientScope, "jobs:write")
-	if got := d.withKey(test).send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
-		t.Errorf("balance with a test key: %d %s", got.StatusCode, got.text)
+	browser := d.SignUp()
+	_, test := browser.Key("test", "jobs:write", "credits:read")
+	_, narrow := browser.Key("test", "credits:read")
+	wantFailure(t, d.WithKey(test).Send("POST", "/api/v1/probe/live", "{"), 403, fault.TestKeyLiveBilling, "")
+	wantFailure(t, d.WithKey(narrow).Send("POST", "/api/v1/probe/live", "{"), 403, fault.InsufficientScope, "jobs:write")
+	if got := d.WithKey(test).Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
+		t.Errorf("balance with a test key: %d %s", got.StatusCode, got.Text)
 	}
-	if got := browser.send("POST", "/api/v1/probe/live", `{"text":"a"}`); got.StatusCode != 200 {
-		t.Errorf("a session is live: %d %s", got.StatusCode, got.text)
+	if got := browser.Send("POST", "/api/v1/probe/live", `{"text":"a"}`); got.StatusCode != 200 {
+		t.Errorf("a session is live: %d %s", got.StatusCode, got.Text)
 	}
-	wantFailure(t, d.withKey(test).send("GET", "/api/v1/probe/forgotten", ""), 403, fault.SessionRequired, "")
-	wantFailure(t, d.anonymous().send("GET", "/api/v1/probe/forgotten", ""), 401, fault.Unauthorized, "")
+	wantFailure(t, d.WithKey(test).Send("GET", "/api/v1/probe/forgotten", ""), 403, fault.SessionRequired, "")
+	wantFailure(t, d.Anonymous().Send("GET", "/api/v1/probe/forgotten", ""), 401, fault.Unauthorized, "")
 }
 
 // productDocument is the document of the product, without the probes.
 func productDocument(t *testing.T) []byte {
 	t.Helper()
-	return open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) }).server.Document()
+	return open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) }).Server.Document()
 }
 
 func TestReferencePageLoadsNothingFromOutside(t *testing.T) {
 	t.Parallel()
-	c := open(t).anonymous()
-	if got := c.send("GET", "/", ""); got.StatusCode != http.StatusFound || got.Header.Get("Location") != "/docs" {
+	c := open(t).Anonymous()
+	if got := c.Send("GET", "/", ""); got.StatusCode != http.StatusFound || got.Header.Get("Location") != "/docs" {
 		t.Errorf("/: %d to %q", got.StatusCode, got.Header.Get("Location"))
 	}
-	page := c.send("GET", "/docs", "")
+	page := c.Send("GET", "/docs", "")
 	if page.StatusCode != 200 || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") ||
-		!strings.Contains(page.text, `data-document="/api/v1/openapi.json"`) {
-		t.Fatalf("/docs: %d %s", page.StatusCode, page.text)
+		!strings.Contains(page.Text, `data-document="/api/v1/openapi.json"`) {
+		t.Fatalf("/docs: %d %s", page.StatusCode, page.Text)
 	}
-	if strings.Contains(page.text, "//") && strings.Contains(page.text, "http") {
-		t.Errorf("the page names another host: %s", page.text)
+	if strings.Contains(page.Text, "//") && strings.Contains(page.Text, "http") {
+		t.Errorf("the page names another host: %s", page.Text)
 	}
 	policy := page.Header.Get("Content-Security-Policy")
 	for _, rule := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'"} {
@@ -248,13 +249,13 @@ func TestReferencePageLoadsNothingFromOutside(t *testing.T) {
 			t.Errorf("the policy %q lacks %q", policy, rule)
 		}
 	}
-	for _, part := range strings.FieldsFunc(page.text, func(r rune) bool { return r == '"' }) {
+	for _, part := range strings.FieldsFunc(page.Text, func(r rune) bool { return r == '"' }) {
 		if !strings.HasPrefix(part, "/docs/") {
 			continue
 		}
-		plain, packed := c.send("GET", part, "", "Accept-Encoding", "identity"), c.send("GET", part, "")
-		if plain.StatusCode != 200 || plain.text == "" || plain.text != packed.text {
-			t.Errorf("%s: %d, %d bytes, unpacked %d bytes", part, plain.StatusCode, len(plain.text), len(packed.text))
+		plain, packed := c.Send("GET", part, "", "Accept-Encoding", "identity"), c.Send("GET", part, "")
+		if plain.StatusCode != 200 || plain.Text == "" || plain.Text != packed.Text {
+			t.Errorf("%s: %d, %d bytes, unpacked %d bytes", part, plain.StatusCode, len(plain.Text), len(packed.Text))
 		}
 	}
 }
@@ -262,9 +263,9 @@ func TestReferencePageLoadsNothingFromOutside(t *testing.T) {
 func TestProbesOfOperators(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	d.anonymous().send("GET", "/api/v1/probe/one", "")
-	d.anonymous().send("GET", "/api/v1/nowhere/at/all", "")
-	ready := d.anonymous().send("GET", "/readyz", "")
+	d.Anonymous().Send("GET", "/api/v1/probe/one", "")
+	d.Anonymous().Send("GET", "/api/v1/nowhere/at/all", "")
+	ready := d.Anonymous().Send("GET", "/readyz", "")
 	var answer struct {
 		Ready bool
 		Parts []struct {
@@ -272,16 +273,16 @@ func TestProbesOfOperators(t *testing.T) {
 			Ready         bool
 		}
 	}
-	ready.decode(t, &answer)
+	ready.Decode(t, &answer)
 	if ready.StatusCode != 200 || !answer.Ready || len(answer.Parts) != 3 {
-		t.Errorf("readyz: %d %s", ready.StatusCode, ready.text)
+		t.Errorf("readyz: %d %s", ready.StatusCode, ready.Text)
 	}
 	for _, part := range answer.Parts {
 		if !part.Ready || part.Version == "" {
 			t.Errorf("part %+v", part)
 		}
 	}
-	metrics := d.anonymous().send("GET", "/metrics", "").text
+	metrics := d.Anonymous().Send("GET", "/metrics", "").Text
 	for _, line := range []string{
 		`http_requests_total{method="GET",route="/api/v1/probe/{id}",status="200"} 1`,
 		`http_requests_total{method="GET",route="unmatched",status="404"} 1`,
@@ -303,13 +304,13 @@ func TestRoutesAreTheDocument(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
 	documented := map[string]bool{}
-	for path, operations := range read(t, string(d.server.Document())).Paths {
+	for path, operations := range read(t, string(d.Server.Document())).Paths {
 		for method := range operations {
 			documented[strings.ToUpper(method)+" /api"+strings.NewReplacer("{", ":", "}", "").Replace(path)] = true
 		}
 	}
 	routed := map[string]bool{}
-	for _, route := range d.server.Routes() {
+	for _, route := range d.Server.Routes() {
 		method, address, _ := strings.Cut(route, " ")
 		if slices.ContainsFunc(outsideTheDocument, func(one string) bool {
 			return address == one || strings.HasSuffix(one, "/") && len(one) > 1 && strings.HasPrefix(address, one)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
@@ -51,19 +52,19 @@ func TestUnknownAddressesAndMethods(t *testing.T) {
 		{"PATCH", "/api/v1/keys", 405, fault.MethodNotAllowed, "POST, GET, HEAD"},
 		{"OPTIONS", "/api/v1/keys", 405, fault.MethodNotAllowed, "POST, GET, HEAD"},
 	} {
-		got := d.anonymous().send(one.method, one.path, "")
+		got := d.Anonymous().Send(one.method, one.path, "")
 		wantFailure(t, got, one.status, one.code, "")
 		if allow := got.Header.Get("Allow"); allow != one.allow {
 			t.Errorf("%s %s: Allow is %q, want %q", one.method, one.path, allow, one.allow)
 		}
 	}
 	for _, path := range []string{"/nothing", "/docs/nothing.js"} {
-		if got := d.anonymous().send("GET", path, ""); got.StatusCode != 404 || !strings.HasPrefix(got.text, `{"error":"`) {
-			t.Errorf("GET %s: %d %s", path, got.StatusCode, got.text)
+		if got := d.Anonymous().Send("GET", path, ""); got.StatusCode != 404 || !strings.HasPrefix(got.Text, `{"error":"`) {
+			t.Errorf("GET %s: %d %s", path, got.StatusCode, got.Text)
 		}
 	}
-	if got := d.anonymous().send("PROPFIND", "/api/v1/keys", ""); got.StatusCode != 405 || !strings.Contains(got.text, `"METHOD_NOT_ALLOWED"`) {
-		t.Errorf("PROPFIND: %d %s", got.StatusCode, got.text)
+	if got := d.Anonymous().Send("PROPFIND", "/api/v1/keys", ""); got.StatusCode != 405 || !strings.Contains(got.Text, `"METHOD_NOT_ALLOWED"`) {
+		t.Errorf("PROPFIND: %d %s", got.StatusCode, got.Text)
 	}
 }
 
@@ -76,11 +77,11 @@ func TestUnreadableRequests(t *testing.T) {
 		"POST /api/v1/probe/echo HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n":        "400 Bad Request",
 		"nonsense\r\n": "400 Bad Request",
 	} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(apitest.Patience)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := fmt.Fprintf(conn, "%s\r\nConnection: close\r\n\r\n", strings.TrimSuffix(request, "\r\n")); err != nil {
@@ -97,9 +98,9 @@ func TestUnreadableRequests(t *testing.T) {
 func TestHeadIsGetWithoutBody(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	got := d.anonymous().send("HEAD", "/api/v1/openapi.json", "")
-	if got.StatusCode != 200 || got.text != "" || got.ContentLength < 1000 {
-		t.Errorf("got %d, %d bytes, length %d", got.StatusCode, len(got.text), got.ContentLength)
+	got := d.Anonymous().Send("HEAD", "/api/v1/openapi.json", "")
+	if got.StatusCode != 200 || got.Text != "" || got.ContentLength < 1000 {
+		t.Errorf("got %d, %d bytes, length %d", got.StatusCode, len(got.Text), got.ContentLength)
 	}
 	wantHeaders(t, got)
 }
@@ -108,28 +109,28 @@ func TestUnexpectedFailuresTellNothing(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	for _, how := range []string{"panic", "plain", "internal"} {
-		got := d.anonymous().send("GET", "/api/v1/probe/fail?how="+how, "", "X-Request-Id", "my-request-"+how)
+		got := d.Anonymous().Send("GET", "/api/v1/probe/fail?how="+how, "", "X-Request-Id", "my-request-"+how)
 		wantFailure(t, got, 500, "", "internal error, request id my-request-"+how)
-		if strings.Contains(got.text, "secret") {
-			t.Errorf("%s: the answer shows the cause: %s", how, got.text)
+		if strings.Contains(got.Text, "secret") {
+			t.Errorf("%s: the answer shows the cause: %s", how, got.Text)
 		}
-		if !strings.Contains(d.log.String(), `"request_id":"my-request-`+how) {
+		if !strings.Contains(d.Log.String(), `"request_id":"my-request-`+how) {
 			t.Errorf("%s: the log does not name the request", how)
 		}
 	}
-	if log := d.log.String(); strings.Count(log, `"level":"ERROR"`) != 3 || !strings.Contains(log, "secret-in-a-panic") {
+	if log := d.Log.String(); strings.Count(log, `"level":"ERROR"`) != 3 || !strings.Contains(log, "secret-in-a-panic") {
 		t.Errorf("want three failures, each logged once with its cause: %s", log)
 	}
 }
 
 func TestRequestID(t *testing.T) {
 	t.Parallel()
-	c := open(t).anonymous()
-	if got := c.send("GET", "/healthz", "", "X-Request-Id", "trace-12345678").Header.Get("X-Request-Id"); got != "trace-12345678" {
+	c := open(t).Anonymous()
+	if got := c.Send("GET", "/healthz", "", "X-Request-Id", "trace-12345678").Header.Get("X-Request-Id"); got != "trace-12345678" {
 		t.Errorf("a sane id became %q", got)
 	}
 	for _, insane := range []string{"", "x", "with space in it", strings.Repeat("x", 200), `quote"quote"quote`} {
-		if got := c.send("GET", "/healthz", "", "X-Request-Id", insane).Header.Get("X-Request-Id"); !strings.HasPrefix(got, "req_") {
+		if got := c.Send("GET", "/healthz", "", "X-Request-Id", insane).Header.Get("X-Request-Id"); !strings.HasPrefix(got, "req_") {
 			t.Errorf("%q became %q, want an id of our own", insane, got)
 		}
 	}
@@ -138,12 +139,12 @@ func TestRequestID(t *testing.T) {
 func TestLogHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	browser := d.signUp()
-	_, key := browser.key("live", "credits:read")
-	d.withKey(key).send("GET", "/api/v1/credits/balance", "")
-	d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"someone@example.org","password":"correct horse"}`)
-	log := d.log.String()
-	for _, secret := range []string{key, "correct horse", "someone@example.org", cookie(t, browser).Value} {
+	browser := d.SignUp()
+	_, key := browser.Key("live", "credits:read")
+	d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
+	d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"someone@example.org","password":"correct horse"}`)
+	log := d.Log.String()
+	for _, secret := range []string{key, "correct horse", "someone@example.org", cookie(t, d, browser).Value} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log holds %q", secret)
 		}
@@ -156,20 +157,20 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Config.Origins = []string{"https://app.example.org"} })
-	got := d.anonymous().send("OPTIONS", "/api/v1/credits/balance", "", "Origin", "https://app.example.org",
+	got := d.Anonymous().Send("OPTIONS", "/api/v1/credits/balance", "", "Origin", "https://app.example.org",
 		"Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "authorization")
 	if got.StatusCode != 204 || got.Header.Get("Access-Control-Allow-Origin") != "https://app.example.org" ||
 		!strings.Contains(got.Header.Get("Access-Control-Allow-Headers"), "Authorization") {
 		t.Errorf("preflight: %d %v", got.StatusCode, got.Header)
 	}
-	got = d.anonymous().send("GET", "/api/v1/credits/balance", "", "Origin", "https://app.example.org")
+	got = d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Origin", "https://app.example.org")
 	exposed := got.Header.Get("Access-Control-Expose-Headers")
 	for _, name := range []string{"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "Retry-After"} {
 		if !strings.Contains(strings.ToLower(exposed), strings.ToLower(name)) {
 			t.Errorf("%s is not exposed: %s", name, exposed)
 		}
 	}
-	got = d.anonymous().send("GET", "/api/v1/credits/balance", "", "Origin", "https://evil.example.org")
+	got = d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Origin", "https://evil.example.org")
 	if allowed := got.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
 		t.Errorf("a foreign origin is allowed: %s", allowed)
 	}
@@ -178,8 +179,8 @@ func TestCORS(t *testing.T) {
 func TestCrossSiteRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Config.Origins = []string{"https://app.example.org"} })
-	browser := d.signUp()
-	_, key := browser.key("live", "jobs:write")
+	browser := d.SignUp()
+	_, key := browser.Key("live", "jobs:write")
 	body := `{"name":"n","scopes":["jobs:read"]}`
 	for _, one := range []struct {
 		name   string
@@ -187,30 +188,30 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 		status int
 	}{
 		{"no origin: not a browser", nil, 201},
-		{"own page", []string{"Sec-Fetch-Site", "same-origin", "Origin", d.base}, 201},
-		{"own page, old browser", []string{"Origin", d.base}, 201},
+		{"own page", []string{"Sec-Fetch-Site", "same-origin", "Origin", d.Base}, 201},
+		{"own page, old browser", []string{"Origin", d.Base}, 201},
 		{"configured origin", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://app.example.org"}, 201},
 		{"other site", []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.org"}, 403},
 		{"other site, old browser", []string{"Origin", "https://evil.example.org"}, 403},
 		{"sandboxed frame", []string{"Origin", "null"}, 403},
 		{"sibling site", []string{"Sec-Fetch-Site", "same-site", "Origin", "https://x.example.org"}, 403},
 	} {
-		got := browser.send("POST", "/api/v1/keys", body, one.header...)
+		got := browser.Send("POST", "/api/v1/keys", body, one.header...)
 		if got.StatusCode != one.status {
-			t.Errorf("%s: %d %s, want %d", one.name, got.StatusCode, got.text, one.status)
+			t.Errorf("%s: %d %s, want %d", one.name, got.StatusCode, got.Text, one.status)
 		}
 		if one.status == 403 {
 			wantFailure(t, got, 403, fault.CSRFRejected, "")
 		}
 	}
-	signIn := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "Origin", "https://evil.example.org")
+	signIn := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "Origin", "https://evil.example.org")
 	wantFailure(t, signIn, 403, fault.CSRFRejected, "")
-	if got := browser.send("GET", "/api/v1/keys", "", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 200 {
+	if got := browser.Send("GET", "/api/v1/keys", "", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 200 {
 		t.Errorf("reading changes nothing and is not refused: %d", got.StatusCode)
 	}
-	withKey := d.withKey(key).send("POST", "/api/v1/probe/live", `{"text":"a"}`, "Origin", "https://evil.example.org")
+	withKey := d.WithKey(key).Send("POST", "/api/v1/probe/live", `{"text":"a"}`, "Origin", "https://evil.example.org")
 	if withKey.StatusCode != 200 {
-		t.Errorf("a key is not sent by itself and needs no origin: %d %s", withKey.StatusCode, withKey.text)
+		t.Errorf("a key is not sent by itself and needs no origin: %d %s", withKey.StatusCode, withKey.Text)
 	}
 }
 
@@ -221,14 +222,14 @@ func TestRateLimits(t *testing.T) {
 	t.Run("key", func(t *testing.T) {
 		t.Parallel()
 		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: few, Address: many, SignIn: many} })
-		_, key := d.signUp().key("live", "credits:read")
+		_, key := d.SignUp().Key("live", "credits:read")
 		for i, want := range []string{"2", "1", "0"} {
-			got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+			got := d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
 			if got.StatusCode != 200 || got.Header.Get("RateLimit-Remaining") != want || got.Header.Get("RateLimit-Limit") != "3" {
 				t.Errorf("call %d: %d %v", i, got.StatusCode, got.Header)
 			}
 		}
-		got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+		got := d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
 		wantFailure(t, got, 429, fault.RateLimited, "Retry-After")
 		if got.Header.Get("Retry-After") == "" || got.Header.Get("RateLimit-Remaining") != "0" {
 			t.Errorf("headers: %v", got.Header)
@@ -238,12 +239,12 @@ func TestRateLimits(t *testing.T) {
 		t.Parallel()
 		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: many, Address: few, SignIn: many} })
 		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json"} {
-			wantHeaders(t, d.anonymous().send("GET", path, ""))
+			wantHeaders(t, d.Anonymous().Send("GET", path, ""))
 		}
 		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json", "/.well-known/openapi.json"} {
-			wantFailure(t, d.anonymous().send("GET", path, ""), 429, fault.RateLimited, "")
+			wantFailure(t, d.Anonymous().Send("GET", path, ""), 429, fault.RateLimited, "")
 		}
-		if got := d.anonymous().send("GET", "/healthz", ""); got.StatusCode != 200 {
+		if got := d.Anonymous().Send("GET", "/healthz", ""); got.StatusCode != 200 {
 			t.Errorf("probes are limited: %d", got.StatusCode)
 		}
 	})
@@ -251,9 +252,9 @@ func TestRateLimits(t *testing.T) {
 		t.Parallel()
 		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: few} })
 		for range 3 {
-			wantFailure(t, d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"A@example.org","password":"x"}`), 401, fault.Unauthorized, "")
+			wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"A@example.org","password":"x"}`), 401, fault.Unauthorized, "")
 		}
-		got := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`)
+		got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`)
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts")
 		if got.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
@@ -266,22 +267,22 @@ func TestRateLimits(t *testing.T) {
 			deps.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
 		})
 		for range 3 {
-			d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "6.6.6.6, 203.0.113.7, 10.1.2.3")
+			d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "6.6.6.6, 203.0.113.7, 10.1.2.3")
 		}
-		if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "7.7.7.7, 203.0.113.7"); got.StatusCode != 429 {
+		if got := d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "7.7.7.7, 203.0.113.7"); got.StatusCode != 429 {
 			t.Errorf("the client's own part of X-Forwarded-For is believed: %d", got.StatusCode)
 		}
 		for _, same := range []string{"203.0.113.7:4711", "::ffff:203.0.113.7"} {
-			if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", same); got.StatusCode != 429 {
+			if got := d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For", same); got.StatusCode != 429 {
 				t.Errorf("%s is another client: %d", same, got.StatusCode)
 			}
 		}
-		own := d.anonymous() // some proxies add a line instead of appending to the one they find
-		own.header["X-Forwarded-For"] = []string{"7.7.7.7", "203.0.113.7"}
-		if got := own.send("GET", "/api/v1/nothing", ""); got.StatusCode != 429 {
+		own := d.Anonymous() // some proxies add a line instead of appending to the one they find
+		own.Header["X-Forwarded-For"] = []string{"7.7.7.7", "203.0.113.7"}
+		if got := own.Send("GET", "/api/v1/nothing", ""); got.StatusCode != 429 {
 			t.Errorf("the client's own line of X-Forwarded-For is believed: %d", got.StatusCode)
 		}
-		if got := d.anonymous().send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "203.0.113.8"); got.StatusCode != 404 {
+		if got := d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "203.0.113.8"); got.StatusCode != 404 {
 			t.Errorf("another client is limited too: %d", got.StatusCode)
 		}
 	})
@@ -291,12 +292,12 @@ func TestRateLimits(t *testing.T) {
 			deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: many, SignInWide: few}
 		})
 		for _, who := range []string{"a", "b", "c"} {
-			wantFailure(t, d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"`+who+`@example.org","password":"x"}`), 401, fault.Unauthorized, "")
+			wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"`+who+`@example.org","password":"x"}`), 401, fault.Unauthorized, "")
 		}
-		got := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"d@example.org","password":"x"}`)
+		got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"d@example.org","password":"x"}`)
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts to sign in")
 		for i := range 4 {
-			got = d.anonymous().send("POST", "/api/v1/auth/sign-up", fmt.Sprintf(`{"email":"new-%d@example.org","password":"12345678"}`, i))
+			got = d.Anonymous().Send("POST", "/api/v1/auth/sign-up", fmt.Sprintf(`{"email":"new-%d@example.org","password":"12345678"}`, i))
 		}
 		wantFailure(t, got, 429, fault.RateLimited, "too many new accounts")
 	})
@@ -306,9 +307,9 @@ func TestRateLimits(t *testing.T) {
 			deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: few, SignInWide: many}
 			deps.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		})
-		var got answer
+		var got apitest.Answer
 		for i := range 4 {
-			got = d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "X-Forwarded-For", fmt.Sprintf("2001:db8::%d", i))
+			got = d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "X-Forwarded-For", fmt.Sprintf("2001:db8::%d", i))
 		}
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts at this password")
 	})
@@ -322,20 +323,20 @@ func TestRedisAway(t *testing.T) {
 	d := open(t, withRedis(rdb), func(deps *api.Deps) {
 		deps.Config.Limits.Credential = throttle.Limit{Rate: 1, Period: time.Hour, Burst: 3}
 	})
-	_, key := d.signUp().key("live", "credits:read")
+	_, key := d.SignUp().Key("live", "credits:read")
 	for call := range 3 {
-		got := d.withKey(key).send("GET", "/api/v1/credits/balance", "")
+		got := d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
 		if got.StatusCode != 200 || got.Header.Get("RateLimit-Remaining") != strconv.Itoa(2-call) {
-			t.Fatalf("got %d %s %v", got.StatusCode, got.text, got.Header)
+			t.Fatalf("got %d %s %v", got.StatusCode, got.Text, got.Header)
 		}
 		wantHeaders(t, got)
 	}
-	wantFailure(t, d.withKey(key).send("GET", "/api/v1/credits/balance", ""), 429, fault.RateLimited, "")
-	if said := strings.Count(d.log.String(), "each instance counts rate limits for itself"); said != 1 {
+	wantFailure(t, d.WithKey(key).Send("GET", "/api/v1/credits/balance", ""), 429, fault.RateLimited, "")
+	if said := strings.Count(d.Log.String(), "each instance counts rate limits for itself"); said != 1 {
 		t.Errorf("logged %d times", said)
 	}
-	if got := d.anonymous().send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.text, `{"name":"redis","ready":false`) {
-		t.Errorf("readyz: %d %s", got.StatusCode, got.text)
+	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.Text, `{"name":"redis","ready":false`) {
+		t.Errorf("readyz: %d %s", got.StatusCode, got.Text)
 	}
 }
 
@@ -349,25 +350,25 @@ func TestDatabaseAway(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	d := open(t, func(deps *api.Deps) { deps.DB = db })
-	browser := d.signUp()
+	browser := d.SignUp()
 	line.cut()
-	got := browser.send("GET", "/api/v1/keys", "")
+	got := browser.Send("GET", "/api/v1/keys", "")
 	wantFailure(t, got, 503, fault.ProviderUnavailable, "try again")
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	if said := strings.Count(d.log.String(), `"msg":"request failed"`); said != 1 {
-		t.Errorf("logged %d times: %s", said, d.log)
+	if said := strings.Count(d.Log.String(), `"msg":"request failed"`); said != 1 {
+		t.Errorf("logged %d times: %s", said, d.Log)
 	}
-	if got := d.anonymous().send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.text, `{"name":"postgres","ready":false`) {
-		t.Errorf("readyz: %d %s", got.StatusCode, got.text)
+	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.Text, `{"name":"postgres","ready":false`) {
+		t.Errorf("readyz: %d %s", got.StatusCode, got.Text)
 	}
-	if got := d.anonymous().send("GET", "/healthz", ""); got.StatusCode != 200 {
-		t.Errorf("healthz: %d %s", got.StatusCode, got.text)
+	if got := d.Anonymous().Send("GET", "/healthz", ""); got.StatusCode != 200 {
+		t.Errorf("healthz: %d %s", got.StatusCode, got.Text)
 	}
 	line.mend()
-	if got := browser.send("GET", "/api/v1/keys", ""); got.StatusCode != 200 {
-		t.Errorf("after the line is mended: %d %s", got.StatusCode, got.text)
+	if got := browser.Send("GET", "/api/v1/keys", ""); got.StatusCode != 200 {
+		t.Errorf("after the line is mended: %d %s", got.StatusCode, got.Text)
 	}
 }
 
@@ -479,18 +480,18 @@ func TestShutdown(t *testing.T) {
 				})
 		})
 	})
-	answers := make(chan answer, 2)
+	answers := make(chan apitest.Answer, 2)
 	for _, path := range []string{"/api/v1/wait", "/api/v1/stream"} {
-		go func() { answers <- d.anonymous().send("GET", path, "") }()
+		go func() { answers <- d.Anonymous().Send("GET", path, "") }()
 	}
 	<-reached
 	<-streamed
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), apitest.Patience)
 	defer cancel()
 	shut := make(chan error, 1)
-	go func() { shut <- d.server.Shutdown(ctx) }()
+	go func() { shut <- d.Server.Shutdown(ctx) }()
 	for refused := false; !refused; {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
 		if refused = err != nil; !refused {
 			_ = conn.Close()
 		}
@@ -500,8 +501,8 @@ func TestShutdown(t *testing.T) {
 	}
 	close(gate)
 	for range 2 {
-		if got := <-answers; got.StatusCode != 200 || got.text != "begun" && strings.TrimSpace(got.text) != `"done"` {
-			t.Errorf("got %d %s", got.StatusCode, got.text)
+		if got := <-answers; got.StatusCode != 200 || got.Text != "begun" && strings.TrimSpace(got.Text) != `"done"` {
+			t.Errorf("got %d %s", got.StatusCode, got.Text)
 		}
 	}
 	if err := <-shut; err != nil {
@@ -524,7 +525,7 @@ func TestShutdownBesideServe(t *testing.T) {
 		}
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(ln) }()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), apitest.Patience)
 		if err := server.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
@@ -551,9 +552,9 @@ func bareDeps() api.Deps {
 func TestLiteralSegmentsComeFirst(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
-	browser := d.signUp()
-	wantFailure(t, browser.send("GET", "/api/v1/jobs/submit", ""), 405, fault.MethodNotAllowed, "this address takes POST")
-	wantFailure(t, browser.send("GET", "/api/v1/jobs/job_unknown", ""), 404, fault.NotFound, "")
+	browser := d.SignUp()
+	wantFailure(t, browser.Send("GET", "/api/v1/jobs/submit", ""), 405, fault.MethodNotAllowed, "this address takes POST")
+	wantFailure(t, browser.Send("GET", "/api/v1/jobs/job_unknown", ""), 404, fault.NotFound, "")
 }
 
 func TestParseTrustedProxies(t *testing.T) {

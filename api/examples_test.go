@@ -12,7 +12,7 @@ import (
 func TestEveryRequestHasAnExample(t *testing.T) {
 	t.Parallel()
 	p := openProduct(t)
-	doc := read(t, string(p.server.Document()))
+	doc := read(t, string(p.Server.Document()))
 	used := map[string]bool{}
 	for path, operations := range doc.Paths {
 		for method, op := range operations {
@@ -44,8 +44,8 @@ func TestEveryRequestHasAnExample(t *testing.T) {
 			if !strings.Contains(string(example), "idempotencyKey") {
 				header = []string{"Idempotency-Key", "example-" + op.OperationID}
 			}
-			if got := from.send(strings.ToUpper(method), address, string(example), header...); got.StatusCode == 400 {
-				t.Errorf("%s refuses its example: %s", op.OperationID, got.text)
+			if got := from.Send(strings.ToUpper(method), address, string(example), header...); got.StatusCode == 400 {
+				t.Errorf("%s refuses its example: %s", op.OperationID, got.Text)
 			}
 		}
 	}

@@ -1,223 +1,48 @@
 package api_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/jmoiron/sqlx"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/id"
-	"github.com/molfabric/molfabric/internal/postgres/pgtest"
-	"github.com/molfabric/molfabric/internal/redistest"
 )
 
-// patience bounds every wait of a test.
-const patience = 20 * time.Second
-
-// door is a front door on a real socket, with a database schema and a Redis prefix of its own.
-type door struct {
-	t      *testing.T
-	server *api.Server
-	deps   api.Deps
-	db     *sqlx.DB
-	base   string // http://127.0.0.1:port
-	log    *logText
-}
-
-// open starts a front door. change may alter its parts before.
-func open(t *testing.T, change ...func(*api.Deps)) *door {
+// open starts a front door with the probes. change may alter its parts before.
+func open(t *testing.T, change ...func(*api.Deps)) *apitest.Door {
 	t.Helper()
-	rdb, _, prefix := redistest.New(t)
-	db := pgtest.New(t)
-	book, err := billing.LoadBook("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := &logText{}
-	deps := api.Deps{
-		DB: db, Redis: rdb, Ledger: billing.NewLedger(book, id.New), Metrics: prometheus.NewRegistry(),
-		Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now,
-		Groups: []func(huma.API){registerProbes},
-		Config: api.Config{Version: "test", KeySecret: []byte(strings.Repeat("k", 32)), RedisPrefix: prefix},
-	}
-	for _, one := range change {
-		one(&deps)
-	}
-	server, err := api.New(deps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := errors.Join(server.Shutdown(ctx), <-served); err != nil {
-			t.Error(err)
-		}
-	})
-	return &door{t: t, server: server, deps: deps, db: deps.DB, base: "http://" + ln.Addr().String(), log: log}
+	return apitest.Open(t, append([]func(*api.Deps){withProbes}, change...)...)
 }
+
+func withProbes(deps *api.Deps) { deps.Groups = []func(huma.API){registerProbes} }
 
 func withRedis(rdb redis.UniversalClient) func(*api.Deps) { return func(d *api.Deps) { d.Redis = rdb } }
 
-// logText is a log that a test reads.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// answer is a response with its body read.
-type answer struct {
-	*http.Response
-	text string
-}
-
-func (a answer) decode(t *testing.T, into any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(a.text), into); err != nil {
-		t.Fatalf("answer %d %q is not JSON: %v", a.StatusCode, a.text, err)
-	}
-}
-
-// caller sends requests with one credential: a bearer key, the cookies of a browser, or neither.
-type caller struct {
-	door   *door
-	client *http.Client
-	header http.Header
-}
-
-func (d *door) anonymous() *caller {
-	return &caller{door: d, client: &http.Client{Timeout: patience, CheckRedirect: stay}, header: http.Header{}}
-}
-
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-func (d *door) withKey(key string) *caller {
-	c := d.anonymous()
-	c.header.Set("Authorization", "Bearer "+key)
-	return c
-}
-
-// signUp opens an account and returns the browser that is signed in.
-func (d *door) signUp() *caller {
-	d.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	c := d.anonymous()
-	c.client.Jar = jar
-	got := c.send("POST", "/api/v1/auth/sign-up", `{"email":"`+id.New("ada-")+`@example.org","password":"correct horse"}`)
-	if got.StatusCode != http.StatusCreated {
-		d.t.Fatalf("sign-up: %d %s", got.StatusCode, got.text)
-	}
-	return c
-}
-
-// key makes a key for the browser's account.
-func (c *caller) key(environment string, scopes ...string) (keyID, key string) {
-	c.door.t.Helper()
-	body, err := json.Marshal(map[string]any{"name": "test", "environment": environment, "scopes": scopes})
-	if err != nil {
-		c.door.t.Fatal(err)
-	}
-	got := c.send("POST", "/api/v1/keys", string(body))
-	if got.StatusCode != http.StatusCreated {
-		c.door.t.Fatalf("create key: %d %s", got.StatusCode, got.text)
-	}
-	var made struct{ ID, Key string }
-	got.decode(c.door.t, &made)
-	return made.ID, made.Key
-}
-
-// send sends a request; header is a list of names and values.
-func (c *caller) send(method, path, body string, header ...string) answer {
-	c.door.t.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	return c.sendFrom(method, path, reader, header...)
-}
-
-func (c *caller) sendFrom(method, path string, body io.Reader, header ...string) answer {
-	c.door.t.Helper()
-	request, err := http.NewRequestWithContext(c.door.t.Context(), method, c.door.base+path, body)
-	if err != nil {
-		c.door.t.Fatal(err)
-	}
-	for name, values := range c.header {
-		request.Header[name] = values
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		request.Header.Set(header[i], header[i+1])
-	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		c.door.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		c.door.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	return answer{Response: response, text: string(text)}
-}
-
 // wantFailure checks status, code, the closed envelope and the headers that every answer carries.
-func wantFailure(t *testing.T, got answer, status int, code fault.Code, inMessage string) {
+func wantFailure(t *testing.T, got apitest.Answer, status int, code fault.Code, inMessage string) {
 	t.Helper()
 	var members map[string]any
-	if err := json.Unmarshal([]byte(got.text), &members); err != nil {
-		t.Fatalf("answer %d %q is not JSON", got.StatusCode, got.text)
+	if err := json.Unmarshal([]byte(got.Text), &members); err != nil {
+		t.Fatalf("answer %d %q is not JSON", got.StatusCode, got.Text)
 	}
 	message, _ := members["error"].(string)
 	gotCode, _ := members["code"].(string)
 	if got.StatusCode != status || gotCode != string(code) || !strings.Contains(message, inMessage) {
-		t.Errorf("got %d %s, want %d %s with %q", got.StatusCode, got.text, status, code, inMessage)
+		t.Errorf("got %d %s, want %d %s with %q", got.StatusCode, got.Text, status, code, inMessage)
 	}
 	delete(members, "error")
 	delete(members, "code")
 	if len(members) > 0 || message == "" {
-		t.Errorf("the envelope is not closed: %s", got.text)
+		t.Errorf("the envelope is not closed: %s", got.Text)
 	}
 	if kind := got.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
 		t.Errorf("Content-Type is %q", kind)
@@ -225,7 +50,7 @@ func wantFailure(t *testing.T, got answer, status int, code fault.Code, inMessag
 	wantHeaders(t, got)
 }
 
-func wantHeaders(t *testing.T, got answer) {
+func wantHeaders(t *testing.T, got apitest.Answer) {
 	t.Helper()
 	for _, name := range []string{"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
 		if got.Header.Get(name) == "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
@@ -60,7 +60,7 @@ func startIssuer(t *testing.T) *issuer {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	dog := time.AfterFunc(patience, func() { _ = command.Process.Kill() }) // ends the reading below, should the program hang
+	dog := time.AfterFunc(apitest.Patience, func() { _ = command.Process.Kill() }) // ends the reading below, should the program hang
 	line, err := bufio.NewReader(output).ReadString('\n')
 	dog.Stop()
 	t.Cleanup(func() {
@@ -93,7 +93,7 @@ func (i *issuer) set(what string, value any) {
 }
 
 // openWith starts a front door that signs in with the provider.
-func openWith(i *issuer, change ...func(*api.Deps)) *door {
+func openWith(i *issuer, change ...func(*api.Deps)) *apitest.Door {
 	i.t.Helper()
 	return open(i.t, append([]func(*api.Deps){func(deps *api.Deps) {
 		deps.Config.PublicURL = publicURL
@@ -101,45 +101,33 @@ func openWith(i *issuer, change ...func(*api.Deps)) *door {
 	}}, change...)...)
 }
 
-// browser is a caller with a cookie jar, signed in nowhere.
-func (d *door) browser() *caller {
-	d.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	c := d.anonymous()
-	c.client.Jar = jar
-	return c
-}
-
 // toProvider starts a sign-in and returns the path that the provider sends the browser back to.
-func (c *caller) toProvider(query string) string {
-	c.door.t.Helper()
-	started := c.send("GET", "/api/v1/auth/oidc/start"+query, "")
+func toProvider(t *testing.T, c *apitest.Caller, query string) string {
+	t.Helper()
+	started := c.Send("GET", "/api/v1/auth/oidc/start"+query, "")
 	if started.StatusCode != http.StatusFound {
-		c.door.t.Fatalf("start: %d %s", started.StatusCode, started.text)
+		t.Fatalf("start: %d %s", started.StatusCode, started.Text)
 	}
-	response, err := c.client.Get(started.Header.Get("Location"))
+	response, err := c.Client.Get(started.Header.Get("Location"))
 	if err != nil {
-		c.door.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, _ := io.ReadAll(response.Body)
 	back, local := strings.CutPrefix(response.Header.Get("Location"), publicURL)
 	if !local {
-		c.door.t.Fatalf("the provider answers %s %s", response.Status, text)
+		t.Fatalf("the provider answers %s %s", response.Status, text)
 	}
 	return back
 }
 
 // whoAmI returns the account that a browser is signed in to.
-func (c *caller) whoAmI() (accountID, email, name string) {
-	c.door.t.Helper()
+func whoAmI(t *testing.T, c *apitest.Caller) (accountID, email, name string) {
+	t.Helper()
 	var session struct {
 		Account struct{ AccountID, Email, Name string }
 	}
-	c.send("GET", "/api/v1/auth/session", "").decode(c.door.t, &session)
+	c.Send("GET", "/api/v1/auth/session", "").Decode(t, &session)
 	return session.Account.AccountID, session.Account.Email, session.Account.Name
 }
 
@@ -152,8 +140,8 @@ func TestSignInWithProvider(t *testing.T) {
 	ada := person{Subject: "ada-1", Email: "Ada@example.org", EmailVerified: true, Name: "Ada Lovelace"}
 	idp.set("person", ada)
 
-	first := d.browser()
-	started := d.anonymous().send("GET", "/api/v1/auth/oidc/start", "")
+	first := d.Browser()
+	started := d.Anonymous().Send("GET", "/api/v1/auth/oidc/start", "")
 	asked, err := url.Parse(started.Header.Get("Location"))
 	if err != nil {
 		t.Fatal(err)
@@ -171,32 +159,32 @@ func TestSignInWithProvider(t *testing.T) {
 		t.Errorf("cookie %s", flow)
 	}
 
-	finished := first.send("GET", first.toProvider("?next=%2Fstudio%3Fproject%3D1"), "")
+	finished := first.Send("GET", toProvider(t, first, "?next=%2Fstudio%3Fproject%3D1"), "")
 	if finished.StatusCode != http.StatusFound || finished.Header.Get("Location") != "/studio?project=1" {
-		t.Fatalf("finish: %d %s %v", finished.StatusCode, finished.text, finished.Header)
+		t.Fatalf("finish: %d %s %v", finished.StatusCode, finished.Text, finished.Header)
 	}
 	set := finished.Cookies()
 	if len(set) != 2 || set[0].Name != "molfabric_session" || !set[0].HttpOnly || set[1].Name != "molfabric_oidc" || set[1].MaxAge >= 0 {
 		t.Errorf("cookies %v", set)
 	}
-	accountID, email, name := first.whoAmI()
+	accountID, email, name := whoAmI(t, first)
 	if email != ada.Email || name != ada.Name {
 		t.Errorf("account of %s %s", name, email)
 	}
-	if got := first.send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 || strings.Contains(got.text, `"available_cents":0,`) {
-		t.Errorf("the new account's credit: %d %s", got.StatusCode, got.text)
+	if got := first.Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 || strings.Contains(got.Text, `"available_cents":0,`) {
+		t.Errorf("the new account's credit: %d %s", got.StatusCode, got.Text)
 	}
-	wantFailure(t, first.send("POST", "/api/v1/auth/password", `{"currentPassword":"x","newPassword":"12345678"}`), 400, fault.Validation, "has no password")
-	noPassword := d.anonymous().send("POST", "/api/v1/auth/sign-in", `{"email":"ada@example.org","password":"x"}`)
+	wantFailure(t, first.Send("POST", "/api/v1/auth/password", `{"currentPassword":"x","newPassword":"12345678"}`), 400, fault.Validation, "has no password")
+	noPassword := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"ada@example.org","password":"x"}`)
 	wantFailure(t, noPassword, 401, fault.Unauthorized, "no account has this email with this password")
 
 	ada.Email, ada.EmailVerified = "ada@elsewhere.example.org", false
 	idp.set("person", ada)
-	second := d.browser()
-	if got := second.send("GET", second.toProvider(""), ""); got.Header.Get("Location") != "/" {
-		t.Errorf("again: %d %s", got.StatusCode, got.text)
+	second := d.Browser()
+	if got := second.Send("GET", toProvider(t, second, ""), ""); got.Header.Get("Location") != "/" {
+		t.Errorf("again: %d %s", got.StatusCode, got.Text)
 	}
-	if again, _, _ := second.whoAmI(); again != accountID {
+	if again, _, _ := whoAmI(t, second); again != accountID {
 		t.Errorf("the same person got account %s, then %s", accountID, again)
 	}
 }
@@ -207,36 +195,36 @@ func TestBindingAnIdentity(t *testing.T) {
 	t.Parallel()
 	idp := startIssuer(t)
 	d := openWith(idp)
-	owner := d.browser()
-	if got := owner.send("POST", "/api/v1/auth/sign-up", newcomer); got.StatusCode != 201 {
-		t.Fatalf("sign-up: %d %s", got.StatusCode, got.text)
+	owner := d.Browser()
+	if got := owner.Send("POST", "/api/v1/auth/sign-up", newcomer); got.StatusCode != 201 {
+		t.Fatalf("sign-up: %d %s", got.StatusCode, got.Text)
 	}
-	accountID, _, _ := owner.whoAmI()
-	stranger := d.signUp()
+	accountID, _, _ := whoAmI(t, owner)
+	stranger := d.SignUp()
 	for _, one := range []struct {
 		name     string
-		browser  *caller
+		browser  *apitest.Caller
 		email    string
 		verified bool
 	}{
-		{"verified, signed in nowhere", d.browser(), "grace@example.org", true},
+		{"verified, signed in nowhere", d.Browser(), "grace@example.org", true},
 		{"verified, signed in elsewhere", stranger, "grace@example.org", true},
 		{"not verified, signed in", owner, "GRACE@example.org", false},
 		{"no address", owner, "", true},
 	} {
 		idp.set("person", person{Subject: "grace-1", Email: one.email, EmailVerified: one.verified})
-		got := one.browser.send("GET", one.browser.toProvider(""), "")
+		got := one.browser.Send("GET", toProvider(t, one.browser, ""), "")
 		if wantFailure(t, got, 400, fault.Validation, "email: "); len(got.Cookies()) != 0 {
 			t.Errorf("%s: sets %v", one.name, got.Cookies())
 		}
 	}
 	idp.set("person", person{Subject: "grace-1", Email: "GRACE@example.org", EmailVerified: true})
-	if got := owner.send("GET", owner.toProvider(""), ""); got.StatusCode != http.StatusFound {
-		t.Fatalf("bind: %d %s", got.StatusCode, got.text)
+	if got := owner.Send("GET", toProvider(t, owner, ""), ""); got.StatusCode != http.StatusFound {
+		t.Fatalf("bind: %d %s", got.StatusCode, got.Text)
 	}
-	later := d.browser()
-	later.send("GET", later.toProvider(""), "")
-	if bound, _, _ := later.whoAmI(); bound != accountID {
+	later := d.Browser()
+	later.Send("GET", toProvider(t, later, ""), "")
+	if bound, _, _ := whoAmI(t, later); bound != accountID {
 		t.Errorf("the identity opens %q, want %q", bound, accountID)
 	}
 }
@@ -249,39 +237,39 @@ func TestForgedReturns(t *testing.T) {
 	d := openWith(idp, func(deps *api.Deps) { deps.Now = clock.now })
 	idp.set("person", person{Subject: "s", Email: "s@example.org", EmailVerified: true})
 	const callback = "/api/v1/auth/oidc/callback"
-	refused := func(name string, got answer, status int, code fault.Code, want string) {
+	refused := func(name string, got apitest.Answer, status int, code fault.Code, want string) {
 		t.Helper()
 		if wantFailure(t, got, status, code, want); len(got.Cookies()) != 0 {
 			t.Errorf("%s: sets %v", name, got.Cookies())
 		}
 	}
-	victim := d.browser()
-	back := victim.toProvider("")
-	refused("no cookie", d.anonymous().send("GET", back, ""), 400, fault.Validation, "not started in this browser")
-	other := d.browser()
-	other.toProvider("")
-	refused("another browser's answer", other.send("GET", back, ""), 400, fault.Validation, "not started in this browser")
-	refused("no state", victim.send("GET", callback+"?code=x", ""), 400, fault.Validation, "not started in this browser")
-	cookies := victim.client.Jar.Cookies(mustParse(t, d.base+callback))
+	victim := d.Browser()
+	back := toProvider(t, victim, "")
+	refused("no cookie", d.Anonymous().Send("GET", back, ""), 400, fault.Validation, "not started in this browser")
+	other := d.Browser()
+	toProvider(t, other, "")
+	refused("another browser's answer", other.Send("GET", back, ""), 400, fault.Validation, "not started in this browser")
+	refused("no state", victim.Send("GET", callback+"?code=x", ""), 400, fault.Validation, "not started in this browser")
+	cookies := victim.Client.Jar.Cookies(mustParse(t, d.Base+callback))
 	forged := strings.Replace(cookies[0].Value, ".", "x.", 1)
-	refused("changed cookie", d.anonymous().send("GET", back, "", "Cookie", "molfabric_oidc="+forged), 400, fault.Validation, "not started")
+	refused("changed cookie", d.Anonymous().Send("GET", back, "", "Cookie", "molfabric_oidc="+forged), 400, fault.Validation, "not started")
 	state := mustParse(t, back).Query().Get("state")
-	refused("made-up code", victim.send("GET", callback+"?state="+state+"&code=made-up", ""), 401, fault.Unauthorized, "does not vouch")
-	refused("cancelled", victim.send("GET", callback+"?state="+state+"&error=access_denied", ""), 401, fault.Unauthorized, "refused")
-	refused("provider in trouble", victim.send("GET", callback+"?state="+state+"&error=server_error", ""), 503, fault.ProviderUnavailable, "")
-	code := mustParse(t, other.toProvider("")).Query().Get("code")
-	refused("another flow's code", victim.send("GET", callback+"?state="+state+"&code="+url.QueryEscape(code), ""), 401, fault.Unauthorized, "does not vouch")
+	refused("made-up code", victim.Send("GET", callback+"?state="+state+"&code=made-up", ""), 401, fault.Unauthorized, "does not vouch")
+	refused("cancelled", victim.Send("GET", callback+"?state="+state+"&error=access_denied", ""), 401, fault.Unauthorized, "refused")
+	refused("provider in trouble", victim.Send("GET", callback+"?state="+state+"&error=server_error", ""), 503, fault.ProviderUnavailable, "")
+	code := mustParse(t, toProvider(t, other, "")).Query().Get("code")
+	refused("another flow's code", victim.Send("GET", callback+"?state="+state+"&code="+url.QueryEscape(code), ""), 401, fault.Unauthorized, "does not vouch")
 
-	kept := victim.client.Jar.Cookies(mustParse(t, d.base+callback))[0]
-	if got := victim.send("GET", back+"&session_state=providers-add-things", ""); got.StatusCode != http.StatusFound {
-		t.Fatalf("the flow itself: %d %s", got.StatusCode, got.text)
+	kept := victim.Client.Jar.Cookies(mustParse(t, d.Base+callback))[0]
+	if got := victim.Send("GET", back+"&session_state=providers-add-things", ""); got.StatusCode != http.StatusFound {
+		t.Fatalf("the flow itself: %d %s", got.StatusCode, got.Text)
 	}
-	refused("the same once more", d.anonymous().send("GET", back, "", "Cookie", "molfabric_oidc="+kept.Value), 401, fault.Unauthorized, "does not vouch")
+	refused("the same once more", d.Anonymous().Send("GET", back, "", "Cookie", "molfabric_oidc="+kept.Value), 401, fault.Unauthorized, "does not vouch")
 
-	late := d.browser()
-	back = late.toProvider("")
+	late := d.Browser()
+	back = toProvider(t, late, "")
 	clock.move(10 * time.Minute)
-	refused("too late", late.send("GET", back, ""), 400, fault.Validation, "longer than 10 minutes")
+	refused("too late", late.Send("GET", back, ""), 400, fault.Validation, "longer than 10 minutes")
 }
 
 func mustParse(t *testing.T, address string) *url.URL {
@@ -300,46 +288,46 @@ func TestProviderAway(t *testing.T) {
 	idp.set("person", person{Subject: "s", Email: "s@example.org", EmailVerified: true})
 	idp.set("away", true)
 	d := openWith(idp)
-	got := d.anonymous().send("GET", "/api/v1/auth/oidc/start", "")
+	got := d.Anonymous().Send("GET", "/api/v1/auth/oidc/start", "")
 	wantFailure(t, got, 503, fault.ProviderUnavailable, "the identity provider does not answer")
 	if got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	d.signUp() // with a password, all the same
+	d.SignUp() // with a password, all the same
 	idp.set("away", false)
-	browser := d.browser()
-	back := browser.toProvider("")
+	browser := d.Browser()
+	back := toProvider(t, browser, "")
 	idp.set("away", true)
-	wantFailure(t, browser.send("GET", back, ""), 503, fault.ProviderUnavailable, "the identity provider does not answer")
+	wantFailure(t, browser.Send("GET", back, ""), 503, fault.ProviderUnavailable, "the identity provider does not answer")
 	idp.set("away", false)
-	if got := browser.send("GET", back, ""); got.StatusCode != http.StatusFound {
-		t.Errorf("once it is back: %d %s", got.StatusCode, got.text)
+	if got := browser.Send("GET", back, ""); got.StatusCode != http.StatusFound {
+		t.Errorf("once it is back: %d %s", got.StatusCode, got.Text)
 	}
 	idp.set("keys", nil)
-	wantFailure(t, browser.send("GET", browser.toProvider(""), ""), 401, fault.Unauthorized, "does not vouch")
-	strange := openWith(idp, func(deps *api.Deps) { deps.Config.OIDC.ClientSecret = "wrong" }).browser()
-	wantFailure(t, strange.send("GET", strange.toProvider(""), ""), 401, fault.Unauthorized, "does not vouch")
+	wantFailure(t, browser.Send("GET", toProvider(t, browser, ""), ""), 401, fault.Unauthorized, "does not vouch")
+	strange := openWith(idp, func(deps *api.Deps) { deps.Config.OIDC.ClientSecret = "wrong" }).Browser()
+	wantFailure(t, strange.Send("GET", toProvider(t, strange, ""), ""), 401, fault.Unauthorized, "does not vouch")
 }
 
 func TestWithoutProvider(t *testing.T) {
 	t.Parallel()
-	c := open(t).anonymous()
+	c := open(t).Anonymous()
 	for _, path := range []string{"start", "callback"} {
-		wantFailure(t, c.send("GET", "/api/v1/auth/oidc/"+path, ""), 404, fault.NotFound, "this deployment has no identity provider")
+		wantFailure(t, c.Send("GET", "/api/v1/auth/oidc/"+path, ""), 404, fault.NotFound, "this deployment has no identity provider")
 	}
 }
 
 // TestNextStaysHere: after a sign-in the browser goes to a page of this service, however the request dresses another up.
 func TestNextStaysHere(t *testing.T) {
 	t.Parallel()
-	c := open(t).anonymous()
+	c := open(t).Anonymous()
 	for _, next := range []string{
 		"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "evil.example", "javascript:alert(1)",
 		"/\t/evil.example", "/\n/evil.example", " //evil.example",
 	} {
-		got := c.send("GET", "/api/v1/auth/oidc/start?next="+url.QueryEscape(next), "")
+		got := c.Send("GET", "/api/v1/auth/oidc/start?next="+url.QueryEscape(next), "")
 		if got.StatusCode != 400 {
-			t.Errorf("next=%q: %d %s", next, got.StatusCode, got.text)
+			t.Errorf("next=%q: %d %s", next, got.StatusCode, got.Text)
 		}
 	}
 }

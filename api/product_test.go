@@ -14,11 +14,11 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
 	"github.com/molfabric/molfabric/api/settings"
-	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
@@ -98,27 +98,24 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 
 // product is a front door with every group of the product on real stores, a rich account, and a file of it.
 type product struct {
-	*door
-	browser, key *caller
+	*apitest.Door
+	browser, key *apitest.Caller
 	file         struct {
 		key, sha256 string
 		size        int
 	}
 }
 
-// unhurried limits are never reached by a test.
-var unhurried = throttle.Limit{Rate: 10_000_000, Period: time.Minute, Burst: 1_000_000}
-
 func openProduct(t *testing.T) *product {
 	t.Helper()
 	objects, _ := objecttest.New(t)
-	p := &product{door: open(t, func(deps *api.Deps) {
-		deps.Config.Limits = api.Limits{Credential: unhurried, Address: unhurried, SignIn: unhurried, SignInWide: unhurried}
+	p := &product{Door: open(t, func(deps *api.Deps) {
+		apitest.Unhurried(deps)
 		deps.Groups = groupsOf(deps, planners(), objects)
 	})}
-	p.browser = p.signUp()
-	_, key := p.browser.key("live", access.Scopes...)
-	p.key = p.withKey(key)
+	p.browser = p.SignUp()
+	_, key := p.browser.Key("live", access.Scopes...)
+	p.key = p.WithKey(key)
 	p.enrich(t)
 	p.store(t, []byte("ATOM"))
 	return p
@@ -132,7 +129,7 @@ func (p *product) enrich(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger := billing.NewLedger(book, id.New)
-	err = postgres.InTx(t.Context(), p.db, func(tx *sqlx.Tx) error {
+	err = postgres.InTx(t.Context(), p.DB, func(tx *sqlx.Tx) error {
 		var accounts []string
 		if err := tx.SelectContext(t.Context(), &accounts, `SELECT id FROM accounts`); err != nil {
 			return err
@@ -161,12 +158,12 @@ func (p *product) store(t *testing.T, content []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := p.key.send("POST", "/api/v1/jobs/upload-url", string(body))
+	got := p.key.Send("POST", "/api/v1/jobs/upload-url", string(body))
 	var place struct {
 		UploadURL, S3Key, Method string
 		Headers                  map[string]string
 	}
-	got.decode(t, &place)
+	got.Decode(t, &place)
 	p.file.key = place.S3Key
 	request, err := http.NewRequestWithContext(t.Context(), place.Method, place.UploadURL, bytes.NewReader(content))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -51,11 +52,11 @@ func operationsOf(document *huma.OpenAPI) []guarded {
 }
 
 // openAll starts a front door with every group of the product and limits that no test reaches, and returns its operations.
-func openAll(t *testing.T) (*door, []guarded) {
+func openAll(t *testing.T) (*apitest.Door, []guarded) {
 	t.Helper()
 	var document *huma.OpenAPI
 	d := open(t, func(deps *api.Deps) {
-		deps.Config.Limits = api.Limits{Credential: unhurried, Address: unhurried, SignIn: unhurried, SignInWide: unhurried}
+		apitest.Unhurried(deps)
 		deps.Groups = append(deps.Groups, productGroups(deps)...)
 		deps.Groups = append(deps.Groups, func(a huma.API) { document = a.OpenAPI() })
 	})
@@ -67,20 +68,20 @@ func openAll(t *testing.T) (*door, []guarded) {
 }
 
 // call sends what would be refused with 400 by whoever lets it pass.
-func (g guarded) call(c *caller, header ...string) answer {
+func (g guarded) call(c *apitest.Caller, header ...string) apitest.Answer {
 	body := ""
 	if g.takesBody {
 		body = broken
 	}
-	return c.send(g.method, g.path+unknownParameter, body, header...)
+	return c.Send(g.method, g.path+unknownParameter, body, header...)
 }
 
 // keysWithout makes, for every scope, a key of the environment with every other one; under "", one with all.
-func (c *caller) keysWithout(environment string) map[string]*caller {
-	made := map[string]*caller{}
+func keysWithout(d *apitest.Door, browser *apitest.Caller, environment string) map[string]*apitest.Caller {
+	made := map[string]*apitest.Caller{}
 	for _, scope := range append([]string{""}, access.Scopes...) {
-		_, key := c.key(environment, slices.DeleteFunc(slices.Clone(access.Scopes), func(one string) bool { return one == scope })...)
-		made[scope] = c.door.withKey(key)
+		_, key := browser.Key(environment, slices.DeleteFunc(slices.Clone(access.Scopes), func(one string) bool { return one == scope })...)
+		made[scope] = d.WithKey(key)
 	}
 	return made
 }
@@ -90,20 +91,20 @@ func (c *caller) keysWithout(environment string) map[string]*caller {
 func TestWhoMayCallWhat(t *testing.T) {
 	t.Parallel()
 	d, operations := openAll(t)
-	browser := d.signUp()
-	live, test := browser.keysWithout(access.Live), browser.keysWithout(access.Test)
+	browser := d.SignUp()
+	live, test := keysWithout(d, browser, access.Live), keysWithout(d, browser, access.Test)
 	liveOnly := 0
 	for _, op := range operations {
 		t.Run(op.name, func(t *testing.T) {
 			if op.rule.Public {
-				if got := op.call(d.anonymous()); got.StatusCode == 401 || got.StatusCode == 403 {
-					t.Errorf("public, but %d %s", got.StatusCode, got.text)
+				if got := op.call(d.Anonymous()); got.StatusCode == 401 || got.StatusCode == 403 {
+					t.Errorf("public, but %d %s", got.StatusCode, got.Text)
 				}
 				return
 			}
-			wantFailure(t, op.call(d.anonymous()), 401, fault.Unauthorized, "")
+			wantFailure(t, op.call(d.Anonymous()), 401, fault.Unauthorized, "")
 			if got := op.call(browser); got.StatusCode != 400 {
-				t.Errorf("a session: %d %s", got.StatusCode, got.text)
+				t.Errorf("a session: %d %s", got.StatusCode, got.Text)
 			}
 			if op.method != http.MethodGet {
 				wantFailure(t, op.call(browser, "Origin", "https://evil.example.org"), 403, fault.CSRFRejected, "")
@@ -118,12 +119,12 @@ func TestWhoMayCallWhat(t *testing.T) {
 				wantFailure(t, op.call(test[op.rule.Scope]), 403, fault.InsufficientScope, op.rule.Scope)
 			}
 			if got := op.call(live[""]); got.StatusCode != 400 {
-				t.Errorf("a key with every scope: %d %s", got.StatusCode, got.text)
+				t.Errorf("a key with every scope: %d %s", got.StatusCode, got.Text)
 			}
 			if op.rule.LiveOnly {
 				wantFailure(t, op.call(test[""]), 403, fault.TestKeyLiveBilling, "")
 			} else if got := op.call(test[""]); got.StatusCode != 400 {
-				t.Errorf("a test key with every scope: %d %s", got.StatusCode, got.text)
+				t.Errorf("a test key with every scope: %d %s", got.StatusCode, got.Text)
 			}
 		})
 		if op.rule.LiveOnly {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
 )
@@ -55,12 +56,12 @@ func TestSessionCookie(t *testing.T) {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
 			d := open(t, func(deps *api.Deps) { one.change(&deps.Config) })
-			up := d.anonymous().send("POST", "/api/v1/auth/sign-up", newcomer, one.header...)
-			in := d.anonymous().send("POST", "/api/v1/auth/sign-in", newcomer, one.header...)
-			for _, got := range []answer{up, in} {
+			up := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer, one.header...)
+			in := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer, one.header...)
+			for _, got := range []apitest.Answer{up, in} {
 				set := got.Cookies()
 				if len(set) != 1 {
-					t.Fatalf("%d %s sets %v", got.StatusCode, got.text, set)
+					t.Fatalf("%d %s sets %v", got.StatusCode, got.Text, set)
 				}
 				c := set[0]
 				if c.Name != "molfabric_session" || len(c.Value) < 43 || c.Path != "/" || c.Domain != "" || c.MaxAge != 30*24*3600 ||
@@ -84,16 +85,16 @@ func TestSessionLife(t *testing.T) {
 	clock := newClock()
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
 	started := clock.now()
-	got := d.anonymous().send("POST", "/api/v1/auth/sign-up", newcomer)
+	got := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer)
 	token := got.Cookies()[0].Value
-	with := func(token string) answer {
-		return d.anonymous().send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token)
+	with := func(token string) apitest.Answer {
+		return d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token)
 	}
 	var session struct {
 		Account              struct{ AccountID, Email, Plan string }
 		StartedAt, ExpiresAt time.Time
 	}
-	with(token).decode(t, &session)
+	with(token).Decode(t, &session)
 	if session.Account.Email != "grace@example.org" || session.Account.Plan != "free" || session.Account.AccountID == "" ||
 		!session.StartedAt.Equal(started) || !session.ExpiresAt.Equal(started.Add(30*24*time.Hour)) {
 		t.Errorf("session %+v", session)
@@ -106,7 +107,7 @@ func TestSessionLife(t *testing.T) {
 	for range 3 {
 		clock.move(10*24*time.Hour - time.Second)
 		if got := with(token); got.StatusCode != 200 {
-			t.Fatalf("after %s: %d %s", clock.now().Sub(started), got.StatusCode, got.text)
+			t.Fatalf("after %s: %d %s", clock.now().Sub(started), got.StatusCode, got.Text)
 		}
 	}
 	clock.move(3 * time.Second)
@@ -116,10 +117,10 @@ func TestSessionLife(t *testing.T) {
 func TestSignOutEndsOneSession(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	first := d.anonymous().send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
-	second := d.anonymous().send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
-	as := func(c *http.Cookie, method, path string) answer {
-		return d.anonymous().send(method, path, "", "Cookie", c.Name+"="+c.Value)
+	first := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
+	second := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
+	as := func(c *http.Cookie, method, path string) apitest.Answer {
+		return d.Anonymous().Send(method, path, "", "Cookie", c.Name+"="+c.Value)
 	}
 	out := as(first, "POST", "/api/v1/auth/sign-out")
 	if set := out.Cookies(); out.StatusCode != 204 || len(set) != 1 || set[0].Value != "" || set[0].MaxAge >= 0 || set[0].Path != "/" {
@@ -137,16 +138,16 @@ func TestOldestSessionsEnd(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
-	first := d.anonymous().send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
-	_, err := d.db.ExecContext(t.Context(), `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at)
+	first := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
+	_, err := d.DB.ExecContext(t.Context(), `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at)
 		SELECT sha256(n::text::bytea), account_id, created_at + n * interval '1 s', expires_at, last_seen_at FROM sessions, generate_series(1, 99) n`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock.move(time.Hour)
-	newest := d.anonymous().send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
+	newest := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
 	for token, status := range map[string]int{first.Value: 401, newest.Value: 200} {
-		if got := d.anonymous().send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token); got.StatusCode != status {
+		if got := d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token); got.StatusCode != status {
 			t.Errorf("got %d, want %d", got.StatusCode, status)
 		}
 	}
@@ -155,24 +156,24 @@ func TestOldestSessionsEnd(t *testing.T) {
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	here := d.anonymous().send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
-	elsewhere := d.anonymous().send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
-	change := func(body string) answer {
-		return d.anonymous().send("POST", "/api/v1/auth/password", body, "Cookie", here.Name+"="+here.Value)
+	here := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
+	elsewhere := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
+	change := func(body string) apitest.Answer {
+		return d.Anonymous().Send("POST", "/api/v1/auth/password", body, "Cookie", here.Name+"="+here.Value)
 	}
 	wantFailure(t, change(`{"currentPassword":"wrong","newPassword":"battery staple"}`), 400, fault.Validation, "currentPassword: is not")
 	wantFailure(t, change(`{"currentPassword":"correct horse","newPassword":"short"}`), 400, fault.Validation, "newPassword: expected length >= 8")
-	if got := change(`{"currentPassword":"correct horse","newPassword":"battery staple"}`); got.StatusCode != 204 || got.text != "" {
-		t.Fatalf("change: %d %s", got.StatusCode, got.text)
+	if got := change(`{"currentPassword":"correct horse","newPassword":"battery staple"}`); got.StatusCode != 204 || got.Text != "" {
+		t.Fatalf("change: %d %s", got.StatusCode, got.Text)
 	}
 	for token, status := range map[string]int{here.Value: 200, elsewhere.Value: 401} {
-		if got := d.anonymous().send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token); got.StatusCode != status {
+		if got := d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token); got.StatusCode != status {
 			t.Errorf("a session: %d, want %d", got.StatusCode, status)
 		}
 	}
-	wantFailure(t, d.anonymous().send("POST", "/api/v1/auth/sign-in", newcomer), 401, fault.Unauthorized, "")
-	if got := d.anonymous().send("POST", "/api/v1/auth/sign-in", strings.Replace(newcomer, "correct horse", "battery staple", 1)); got.StatusCode != 200 {
-		t.Errorf("the new password: %d %s", got.StatusCode, got.text)
+	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer), 401, fault.Unauthorized, "")
+	if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", strings.Replace(newcomer, "correct horse", "battery staple", 1)); got.StatusCode != 200 {
+		t.Errorf("the new password: %d %s", got.StatusCode, got.Text)
 	}
 }
 
@@ -180,11 +181,11 @@ func TestChangePassword(t *testing.T) {
 func TestPasswordGuessesAreLimited(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Config.Limits.SignIn = throttle.Limit{Rate: 1, Period: time.Hour, Burst: 2} })
-	browser := d.signUp()
+	browser := d.SignUp()
 	for _, status := range []int{400, 400, 429} {
-		got := browser.send("POST", "/api/v1/auth/password", `{"currentPassword":"wrong","newPassword":"battery staple"}`)
+		got := browser.Send("POST", "/api/v1/auth/password", `{"currentPassword":"wrong","newPassword":"battery staple"}`)
 		if got.StatusCode != status {
-			t.Errorf("got %d %s, want %d", got.StatusCode, got.text, status)
+			t.Errorf("got %d %s, want %d", got.StatusCode, got.Text, status)
 		}
 	}
 }
@@ -193,13 +194,13 @@ func TestPasswordGuessesAreLimited(t *testing.T) {
 func TestOriginOverTLS(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Config.SecureCookies = true })
-	made := d.anonymous().send("POST", "/api/v1/auth/sign-up", newcomer)
+	made := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer)
 	session := "molfabric_session=" + made.Cookies()[0].Value
-	host := strings.TrimPrefix(d.base, "http://")
+	host := strings.TrimPrefix(d.Base, "http://")
 	body := `{"name":"n","scopes":["jobs:read"]}`
 	for origin, status := range map[string]int{"https://" + host: 201, "http://" + host: 403} {
-		if got := d.anonymous().send("POST", "/api/v1/keys", body, "Cookie", session, "Origin", origin); got.StatusCode != status {
-			t.Errorf("%s: %d %s, want %d", origin, got.StatusCode, got.text, status)
+		if got := d.Anonymous().Send("POST", "/api/v1/keys", body, "Cookie", session, "Origin", origin); got.StatusCode != status {
+			t.Errorf("%s: %d %s, want %d", origin, got.StatusCode, got.Text, status)
 		}
 	}
 }

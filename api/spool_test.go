@@ -20,6 +20,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -27,7 +28,7 @@ import (
 const largestBody = 160 << 20
 
 // openSpool starts a front door with an operation that takes the largest body, and a spool of its own.
-func openSpool(t *testing.T, bytes int64, during func()) (d *door, dir string, spooled func() float64) {
+func openSpool(t *testing.T, bytes int64, during func()) (d *apitest.Door, dir string, spooled func() float64) {
 	t.Helper()
 	dir = t.TempDir()
 	var metrics *prometheus.Registry
@@ -63,7 +64,7 @@ func gauge(t *testing.T, metrics *prometheus.Registry, name string) float64 {
 // eventually polls a condition.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline, again := time.After(patience), time.NewTicker(10*time.Millisecond)
+	deadline, again := time.After(apitest.Patience), time.NewTicker(10*time.Millisecond)
 	defer again.Stop()
 	for !holds() {
 		select {
@@ -110,7 +111,7 @@ func TestSlowLargeBodiesHoldNoMemory(t *testing.T) {
 	before := heapBytes()
 	var connections []net.Conn
 	for i := range senders {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,15 +166,15 @@ func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
 		<-inside
 	})
 	blob := strings.Repeat("x", 8<<20)
-	answers := make(chan answer, 3)
+	answers := make(chan apitest.Answer, 3)
 	for range cap(answers) {
-		go func() { answers <- d.anonymous().send("POST", "/api/v1/probe/library", `{"blob":"`+blob+`"}`) }()
+		go func() { answers <- d.Anonymous().Send("POST", "/api/v1/probe/library", `{"blob":"`+blob+`"}`) }()
 	}
 	eventually(t, "two bodies are decoded", func() bool { return len(inside) == 2 })
 	close(full)
 	for range cap(answers) {
-		if got := <-answers; got.StatusCode != 200 || strings.TrimSpace(got.text) != strconv.Itoa(len(blob)) {
-			t.Errorf("got %d %.200s", got.StatusCode, got.text)
+		if got := <-answers; got.StatusCode != 200 || strings.TrimSpace(got.Text) != strconv.Itoa(len(blob)) {
+			t.Errorf("got %d %.200s", got.StatusCode, got.Text)
 		}
 	}
 	eventually(t, "the disk is given back", func() bool { return spooled() == 0 && heldFiles(t, dir) == 0 })
@@ -182,12 +183,12 @@ func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
 // TestNoRoomForABody: the disk is full, or there is none. Small bodies need none.
 func TestNoRoomForABody(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(t *testing.T) (*door, func() float64){
-		"our part is full": func(t *testing.T) (*door, func() float64) {
+	for name, change := range map[string]func(t *testing.T) (*apitest.Door, func() float64){
+		"our part is full": func(t *testing.T) (*apitest.Door, func() float64) {
 			d, _, spooled := openSpool(t, 1<<20, func() {})
 			return d, spooled
 		},
-		"no directory": func(t *testing.T) (*door, func() float64) {
+		"no directory": func(t *testing.T) (*apitest.Door, func() float64) {
 			d, dir, spooled := openSpool(t, 1<<30, func() {})
 			if err := os.Remove(dir); err != nil {
 				t.Fatal(err)
@@ -200,14 +201,14 @@ func TestNoRoomForABody(t *testing.T) {
 			d, spooled := change(t)
 			body := `{"blob":"` + strings.Repeat("x", 4<<20) + `"}`
 			for _, reader := range []io.Reader{strings.NewReader(body), io.MultiReader(strings.NewReader(body))} {
-				got := d.anonymous().sendFrom("POST", "/api/v1/probe/library", reader)
+				got := d.Anonymous().SendFrom("POST", "/api/v1/probe/library", reader)
 				wantFailure(t, got, 503, fault.ProviderUnavailable, "no room for a body of this size")
 				if got.Header.Get("Retry-After") == "" {
 					t.Error("no Retry-After")
 				}
 			}
-			if got := d.anonymous().send("POST", "/api/v1/probe/library", `{"blob":"small"}`); got.StatusCode != 200 {
-				t.Errorf("a small body: %d %s", got.StatusCode, got.text)
+			if got := d.Anonymous().Send("POST", "/api/v1/probe/library", `{"blob":"small"}`); got.StatusCode != 200 {
+				t.Errorf("a small body: %d %s", got.StatusCode, got.Text)
 			}
 			if left := spooled(); left != 0 {
 				t.Errorf("%v bytes are still taken", left)
@@ -220,12 +221,12 @@ func TestNoRoomForABody(t *testing.T) {
 func TestCutBodyIsNoRequest(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(apitest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	padding := strings.Repeat(" ", 100<<10) // beyond what is read together with the header

@@ -129,14 +129,14 @@ func (p *provider) redeem(ctx context.Context, f flow, code string) (identity, e
 // describe fills in address and name, from the identity token or, where a provider keeps that short, from its user information.
 func (p *provider) describe(ctx context.Context, found *oidc.Provider, verified *oidc.IDToken, token *oauth2.Token, who *identity) error {
 	var claims struct {
-		Email         string `json:"email"`
-		EmailVerified bool   `json:"email_verified"`
-		Name          string `json:"name"`
+		Email         string   `json:"email"`
+		EmailVerified saidTrue `json:"email_verified"`
+		Name          string   `json:"name"`
 	}
 	if err := verified.Claims(&claims); err != nil {
 		return notVouched(err)
 	}
-	who.Email, who.EmailVerified, who.Name = claims.Email, claims.EmailVerified, claims.Name
+	who.Email, who.EmailVerified, who.Name = claims.Email, bool(claims.EmailVerified), claims.Name
 	if who.Email != "" || found.UserInfoEndpoint() == "" {
 		return nil
 	}
@@ -157,4 +157,13 @@ func providerAway(err error) error {
 
 func notVouched(err error) error {
 	return fault.Wrap(fmt.Errorf("redeem a sign-in: %w", err), fault.Unauthorized, "the identity provider does not vouch for this sign-in: start it again")
+}
+
+// saidTrue is a boolean that some providers write as text.
+type saidTrue bool
+
+// UnmarshalJSON takes true and "true"; whatever else is said is not true.
+func (b *saidTrue) UnmarshalJSON(text []byte) error {
+	*b = string(text) == "true" || string(text) == `"true"`
+	return nil
 }

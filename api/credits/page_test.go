@@ -16,7 +16,7 @@ func TestCheckoutsLeadBackToAPage(t *testing.T) {
 	for query, want := range map[string]string{
 		"?topup=success": "The credit is booked", "?topup=cancelled": "was cancelled", "": "reference is at /docs", "?topup=<b>": "reference is at /docs",
 	} {
-		response, err := http.Get(s.base + "/dashboard" + query)
+		response, err := http.Get(s.Base + "/dashboard" + query)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/credits"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -58,7 +59,7 @@ func (l *listener) next(t *testing.T) order {
 	select {
 	case o := <-l.orders:
 		return o
-	case <-time.After(patience):
+	case <-time.After(apitest.Patience):
 		t.Fatal("Stripe was not called")
 		return order{}
 	}
@@ -68,7 +69,7 @@ func TestTopUpOpensACheckout(t *testing.T) {
 	t.Parallel()
 	stripe := listen(t, stripeMock(t))
 	s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: stripe.URL})
-	account, browser := s.signUp()
+	browser := s.SignUp()
 	keys := map[string]bool{}
 	for _, tt := range []struct{ tier, more, pence, success, cancel, title string }{
 		{"topup-10", "", "1000", publicURL + "/dashboard?topup=success", publicURL + "/dashboard?topup=cancelled", "£10.00"},
@@ -76,19 +77,19 @@ func TestTopUpOpensACheckout(t *testing.T) {
 		{"topup-200", `,"cancelUrl":"` + publicURL + `"`, "20000", publicURL + "/dashboard?topup=success", publicURL, "£220.00"},
 		{"topup-500", "", "50000", publicURL + "/dashboard?topup=success", publicURL + "/dashboard?topup=cancelled", "£575.00"},
 	} {
-		got := s.topUp(browser, fmt.Sprintf(`{"tierId":%q%s}`, tt.tier, tt.more))
+		got := topUp(browser, fmt.Sprintf(`{"tierId":%q%s}`, tt.tier, tt.more))
 		var opened map[string]string
-		if err := json.Unmarshal([]byte(got.text), &opened); err != nil || got.status != 200 || opened["tierId"] != tt.tier ||
+		if err := json.Unmarshal([]byte(got.Text), &opened); err != nil || got.StatusCode != 200 || opened["tierId"] != tt.tier ||
 			!strings.HasPrefix(opened["url"], "https://checkout.stripe.com/") || len(opened) != 2 {
-			t.Fatalf("%s: %d %s", tt.tier, got.status, got.text)
+			t.Fatalf("%s: %d %s", tt.tier, got.StatusCode, got.Text)
 		}
 		o := stripe.next(t)
 		payment := o.form.Get("client_reference_id")
 		for member, want := range map[string]string{
 			"mode": "payment", "line_items[0][price_data][unit_amount]": tt.pence, "line_items[0][price_data][currency]": "gbp",
 			"line_items[0][quantity]": "1", "success_url": tt.success, "cancel_url": tt.cancel, "adaptive_pricing[enabled]": "false",
-			"metadata[molfabric_payment]": payment, "metadata[molfabric_account]": account, "metadata[molfabric_tier]": tt.tier,
-			"payment_intent_data[metadata][molfabric_payment]": payment, "payment_intent_data[metadata][molfabric_account]": account,
+			"metadata[molfabric_payment]": payment, "metadata[molfabric_account]": browser.AccountID, "metadata[molfabric_tier]": tt.tier,
+			"payment_intent_data[metadata][molfabric_payment]": payment, "payment_intent_data[metadata][molfabric_account]": browser.AccountID,
 		} {
 			if o.form.Get(member) != want {
 				t.Errorf("%s: %s is %q, want %q", tt.tier, member, o.form.Get(member), want)
@@ -110,8 +111,8 @@ func TestTopUpOpensACheckout(t *testing.T) {
 			Pence   string `db:"price_pence"`
 			Open    bool   `db:"open"`
 		}
-		err := s.db.GetContext(t.Context(), &stored, `SELECT account_id, status, price_pence, checkout_id LIKE 'cs_test_%' AS open FROM payments WHERE id = $1`, payment)
-		if err != nil || stored.Account != account || stored.Status != "pending" || stored.Pence != tt.pence || !stored.Open {
+		err := s.DB.GetContext(t.Context(), &stored, `SELECT account_id, status, price_pence, checkout_id LIKE 'cs_test_%' AS open FROM payments WHERE id = $1`, payment)
+		if err != nil || stored.Account != browser.AccountID || stored.Status != "pending" || stored.Pence != tt.pence || !stored.Open {
 			t.Errorf("%s: stored %+v, %v", tt.tier, stored, err)
 		}
 	}
@@ -123,7 +124,7 @@ func TestTopUpOpensACheckout(t *testing.T) {
 func TestTopUpIsChecked(t *testing.T) {
 	t.Parallel()
 	s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: nowhere(t)})
-	_, browser := s.signUp()
+	browser := s.SignUp()
 	for _, tt := range []struct{ body, code, message string }{
 		{`{}`, "VALIDATION_ERROR", "tierId: is required"},
 		{`{"tierId":10}`, "VALIDATION_ERROR", "tierId: expected string"},
@@ -134,7 +135,7 @@ func TestTopUpIsChecked(t *testing.T) {
 		{`{"tierId":"topup-10","successUrl":""}`, "VALIDATION_ERROR", "successUrl: expected length >= 1"},
 		{`{"tierId":"topup-10","successUrl":"` + publicURL + "/" + strings.Repeat("x", 2048) + `"}`, "VALIDATION_ERROR", "successUrl: expected length <= 2048"},
 	} {
-		wantRefusal(t, s.topUp(browser, tt.body), 400, tt.code, tt.message)
+		wantRefusal(t, topUp(browser, tt.body), 400, tt.code, tt.message)
 	}
 	for _, page := range []string{
 		"https://evil.test/", publicURL + ".evil.test/", publicURL + "@evil.test/", publicURL + ":444/", "http://app.molfabric.test/",
@@ -142,12 +143,12 @@ func TestTopUpIsChecked(t *testing.T) {
 		"https://user@app.molfabric.test/", publicURL + "/%zz", "https://studio.example.organic/",
 	} {
 		for _, member := range []string{"successUrl", "cancelUrl"} {
-			got := s.topUp(browser, fmt.Sprintf(`{"tierId":"topup-10",%q:"%s"}`, member, page))
+			got := topUp(browser, fmt.Sprintf(`{"tierId":"topup-10",%q:"%s"}`, member, page))
 			wantRefusal(t, got, 400, "VALIDATION_ERROR", member+": ")
 		}
 	}
 	var payments int
-	if err := s.db.GetContext(t.Context(), &payments, `SELECT count(*) FROM payments`); err != nil || payments != 0 {
+	if err := s.DB.GetContext(t.Context(), &payments, `SELECT count(*) FROM payments`); err != nil || payments != 0 {
 		t.Errorf("refused requests have left %d payments, %v", payments, err)
 	}
 }
@@ -156,20 +157,20 @@ func TestCheckoutsAreLimited(t *testing.T) {
 	t.Parallel()
 	refusing := failing(t, 400) // the limit counts what is asked for, not what comes of it
 	s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: refusing})
-	_, browser := s.signUp()
+	browser := s.SignUp()
 	for range 20 {
-		if got := s.topUp(browser, `{"tierId":"topup-10"}`); got.status != 500 {
-			t.Fatalf("within the limit: %d %s", got.status, got.text)
+		if got := topUp(browser, `{"tierId":"topup-10"}`); got.StatusCode != 500 {
+			t.Fatalf("within the limit: %d %s", got.StatusCode, got.Text)
 		}
 	}
-	got := s.topUp(browser, `{"tierId":"topup-10"}`)
+	got := topUp(browser, `{"tierId":"topup-10"}`)
 	wantRefusal(t, got, 429, "RATE_LIMITED", "too many checkouts")
-	if got.header.Get("Retry-After") == "" {
+	if got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	_, another := s.signUp()
-	if got := s.topUp(another, `{"tierId":"topup-10"}`); got.status != 500 {
-		t.Errorf("another account: %d %s", got.status, got.text)
+	another := s.SignUp()
+	if got := topUp(another, `{"tierId":"topup-10"}`); got.StatusCode != 500 {
+		t.Errorf("another account: %d %s", got.StatusCode, got.Text)
 	}
 	wantSecret(t, s, got)
 }
@@ -177,34 +178,34 @@ func TestCheckoutsAreLimited(t *testing.T) {
 func TestTopUpNeedsASession(t *testing.T) {
 	t.Parallel()
 	s := open(t, credits.Payments{})
-	_, browser := s.signUp()
-	got := s.send(browser, "POST", "/api/v1/keys", `{"name":"k","scopes":["credits:read"]}`)
+	browser := s.SignUp()
+	got := browser.Send("POST", "/api/v1/keys", `{"name":"k","scopes":["credits:read"]}`)
 	var made struct{ Key string }
-	if err := json.Unmarshal([]byte(got.text), &made); err != nil {
+	if err := json.Unmarshal([]byte(got.Text), &made); err != nil {
 		t.Fatal(err)
 	}
-	anyone := &http.Client{Timeout: patience}
-	wantRefusal(t, s.send(anyone, "POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Authorization", "Bearer "+made.Key), 403, "SESSION_REQUIRED", "")
-	wantRefusal(t, s.topUp(anyone, `{"tierId":"topup-10"}`), 401, "UNAUTHORIZED", "")
-	wantRefusal(t, s.send(browser, "POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Origin", "https://evil.test"), 403, "CSRF_REJECTED", "")
+	anyone := s.Anonymous()
+	wantRefusal(t, anyone.Send("POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Authorization", "Bearer "+made.Key), 403, "SESSION_REQUIRED", "")
+	wantRefusal(t, topUp(anyone, `{"tierId":"topup-10"}`), 401, "UNAUTHORIZED", "")
+	wantRefusal(t, browser.Send("POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Origin", "https://evil.test"), 403, "CSRF_REJECTED", "")
 }
 
 func TestTopUpWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	s := open(t, credits.Payments{})
-	_, browser := s.signUp()
-	wantRefusal(t, s.topUp(browser, `{"tierId":"topup-10"}`), 402, "NO_PAYMENT_METHOD", "payments are not configured in this deployment")
-	wantRefusal(t, s.topUp(browser, `{"tierId":"topup-1"}`), 400, "UNKNOWN_TIER", "")
+	browser := s.SignUp()
+	wantRefusal(t, topUp(browser, `{"tierId":"topup-10"}`), 402, "NO_PAYMENT_METHOD", "payments are not configured in this deployment")
+	wantRefusal(t, topUp(browser, `{"tierId":"topup-1"}`), 400, "UNKNOWN_TIER", "")
 }
 
 func TestTopUpWhileTheProviderIsAway(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]string{"nobody listens": nowhere(t), "it fails": failing(t, 500), "it is overrun": failing(t, 429)} {
 		s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: address})
-		_, browser := s.signUp()
-		got := s.topUp(browser, `{"tierId":"topup-10"}`)
+		browser := s.SignUp()
+		got := topUp(browser, `{"tierId":"topup-10"}`)
 		wantRefusal(t, got, 503, "PROVIDER_UNAVAILABLE", "try again")
-		if got.header.Get("Retry-After") == "" {
+		if got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", name)
 		}
 		wantSecret(t, s, got)
@@ -216,21 +217,21 @@ func TestProviderRefusesTheKey(t *testing.T) {
 	t.Parallel()
 	const wrong = "sk_wrong_" + "4eC39HqLyjWDarjtT1zdp7dc"
 	s := open(t, credits.Payments{SecretKey: wrong, WebhookSecret: webhookSecret, APIURL: stripeMock(t)})
-	_, browser := s.signUp()
-	got := s.topUp(browser, `{"tierId":"topup-10"}`)
+	browser := s.SignUp()
+	got := topUp(browser, `{"tierId":"topup-10"}`)
 	wantRefusal(t, got, 402, "NO_PAYMENT_METHOD", "tell its operator")
-	if log := s.log.String(); !strings.Contains(log, "refuses the deployment's key") {
+	if log := s.Log.String(); !strings.Contains(log, "refuses the deployment's key") {
 		t.Errorf("the log does not tell the operator: %s", log)
 	}
 	wantSecret(t, s, got)
 }
 
 // wantSecret checks that neither an answer nor the log holds a secret.
-func wantSecret(t *testing.T, s *shop, got answer) {
+func wantSecret(t *testing.T, s *shop, got apitest.Answer) {
 	t.Helper()
 	for _, secret := range []string{"4eC39HqLyjWDarjtT1zdp7dc", webhookSecret} {
-		if strings.Contains(got.text+s.log.String(), secret) {
-			t.Errorf("%q is in the answer %q or in the log", secret, got.text)
+		if strings.Contains(got.Text+s.Log.String(), secret) {
+			t.Errorf("%q is in the answer %q or in the log", secret, got.Text)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stripe/stripe-go/v85/webhook"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/credits"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/id"
@@ -19,17 +20,17 @@ import (
 // till is a shop with one payment that has been begun, whose checkout is known by what Stripe was told.
 type till struct {
 	*shop
-	account, payment string
-	browser          *http.Client
-	stripe           *listener
+	payment string
+	browser *apitest.Caller
+	stripe  *listener
 }
 
 func openTill(t *testing.T, tier string) *till {
 	t.Helper()
 	stripe := listen(t, stripeMock(t))
 	s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: stripe.URL})
-	account, browser := s.signUp()
-	c := &till{shop: s, account: account, browser: browser, stripe: stripe}
+	browser := s.SignUp()
+	c := &till{shop: s, browser: browser, stripe: stripe}
 	c.payment = c.order(tier)
 	return c
 }
@@ -37,8 +38,8 @@ func openTill(t *testing.T, tier string) *till {
 // order begins a payment and returns its id.
 func (c *till) order(tier string) string {
 	c.t.Helper()
-	if got := c.topUp(c.browser, `{"tierId":"`+tier+`"}`); got.status != 200 {
-		c.t.Fatalf("top-up: %d %s", got.status, got.text)
+	if got := topUp(c.browser, `{"tierId":"`+tier+`"}`); got.StatusCode != 200 {
+		c.t.Fatalf("top-up: %d %s", got.StatusCode, got.Text)
 	}
 	return (<-c.stripe.orders).form.Get("client_reference_id")
 }
@@ -50,13 +51,13 @@ type members map[string]any
 func (c *till) checkout(kind, payment string, change members) string {
 	c.t.Helper()
 	var stored string
-	if err := c.db.GetContext(c.t.Context(), &stored, `SELECT checkout_id FROM payments WHERE id = $1`, payment); err != nil {
+	if err := c.DB.GetContext(c.t.Context(), &stored, `SELECT checkout_id FROM payments WHERE id = $1`, payment); err != nil {
 		c.t.Fatal(err)
 	}
 	object := c.ask("/v1/checkout/sessions/" + stored)
 	for name, value := range (members{
 		"id": stored, "object": "checkout.session", "client_reference_id": payment, "currency": "gbp", "payment_status": "paid",
-		"metadata": members{"molfabric_payment": payment, "molfabric_account": c.account},
+		"metadata": members{"molfabric_payment": payment, "molfabric_account": c.browser.AccountID},
 	}) {
 		object[name] = value
 	}
@@ -67,7 +68,7 @@ func (c *till) checkout(kind, payment string, change members) string {
 func (c *till) charge(kind, payment string, change members) string {
 	c.t.Helper()
 	object := c.ask("/v1/charges/ch_1")
-	object["currency"], object["metadata"] = "gbp", members{"molfabric_payment": payment, "molfabric_account": c.account}
+	object["currency"], object["metadata"] = "gbp", members{"molfabric_payment": payment, "molfabric_account": c.browser.AccountID}
 	return event(kind, object, change)
 }
 
@@ -109,11 +110,11 @@ func event(kind string, object, change members) string {
 // deliver sends a body signed by Stripe's own scheme, and returns the status.
 func (s *shop) deliver(body string) int {
 	s.t.Helper()
-	got := s.send(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", body, signed(body, webhookSecret, time.Now())...)
-	if got.status == 200 && got.text != "{\"received\":true}\n" {
-		s.t.Errorf("got %q", got.text)
+	got := s.Anonymous().Send("POST", "/api/v1/webhooks/stripe", body, signed(body, webhookSecret, time.Now())...)
+	if got.StatusCode == 200 && got.Text != "{\"received\":true}\n" {
+		s.t.Errorf("got %q", got.Text)
 	}
-	return got.status
+	return got.StatusCode
 }
 
 func (s *shop) wantStatus(body string, want int) {
@@ -145,11 +146,11 @@ func TestPaymentReachesTheWallet(t *testing.T) {
 	if got := c.wallet(c.browser); got != 5250 {
 		t.Errorf("wallet holds %d, want 5250", got)
 	}
-	got := c.send(c.browser, "GET", "/api/v1/credits/transactions?limit=2", "")
+	got := c.browser.Send("GET", "/api/v1/credits/transactions?limit=2", "")
 	var list struct{ Transactions []credits.Transaction }
-	if err := json.Unmarshal([]byte(got.text), &list); err != nil || len(list.Transactions) != 2 || list.Transactions[0].Type != "bonus" ||
+	if err := json.Unmarshal([]byte(got.Text), &list); err != nil || len(list.Transactions) != 2 || list.Transactions[0].Type != "bonus" ||
 		list.Transactions[0].AmountCents != 250 || list.Transactions[1].Type != "top_up" || list.Transactions[1].AmountCents != 5000 || list.Transactions[1].Status != "settled" {
-		t.Errorf("%d %s", got.status, got.text)
+		t.Errorf("%d %s", got.StatusCode, got.Text)
 	}
 	c.wantClean()
 }
@@ -169,7 +170,7 @@ func TestMoneyThatTakesDays(t *testing.T) {
 		payment := c.order("topup-10")
 		c.wantStatus(c.checkout(kind, payment, members{"amount_total": 1000, "payment_status": "unpaid"}), 200)
 		var status string
-		if err := c.db.GetContext(t.Context(), &status, `SELECT status FROM payments WHERE id = $1`, payment); err != nil || status != want {
+		if err := c.DB.GetContext(t.Context(), &status, `SELECT status FROM payments WHERE id = $1`, payment); err != nil || status != want {
 			t.Errorf("after %s: %q, %v", kind, status, err)
 		}
 	}
@@ -203,16 +204,16 @@ func TestRefundLeavesTheWallet(t *testing.T) {
 func TestEventsThatCreditNothing(t *testing.T) {
 	t.Parallel()
 	c := openTill(t, "topup-50")
-	stranger, _ := c.signUp()
+	stranger := c.SignUp()
 	const completed = "checkout.session.completed"
 	for name, body := range map[string]string{
 		"less":             c.checkout(completed, c.payment, members{"amount_total": 1}),
 		"nothing":          c.checkout(completed, c.payment, members{"amount_total": 0, "payment_status": "no_payment_required"}),
 		"null":             c.checkout(completed, c.payment, members{"amount_total": nil}),
 		"dollars":          c.checkout(completed, c.payment, members{"amount_total": 5000, "currency": "usd"}),
-		"another account":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": c.payment, "molfabric_account": stranger}}),
+		"another account":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": c.payment, "molfabric_account": stranger.AccountID}}),
 		"unknown account":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": c.payment, "molfabric_account": "acct_x"}}),
-		"unknown payment":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": "pay_x", "molfabric_account": c.account}}),
+		"unknown payment":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": "pay_x", "molfabric_account": c.browser.AccountID}}),
 		"another checkout": c.checkout(completed, c.payment, members{"amount_total": 5000, "id": "cs_test_other"}),
 		"another sale":     c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{}}),
 		"no metadata":      c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": nil}),
@@ -226,7 +227,7 @@ func TestEventsThatCreditNothing(t *testing.T) {
 	if got := c.wallet(c.browser); got != 0 {
 		t.Errorf("wallet holds %d", got)
 	}
-	if got := strings.Count(c.log.String(), "contradicts its payment"); got != 7 {
+	if got := strings.Count(c.Log.String(), "contradicts its payment"); got != 7 {
 		t.Errorf("the log tells of %d contradictions, want 7", got)
 	}
 	c.wantClean()
@@ -255,22 +256,22 @@ func TestSignatures(t *testing.T) {
 		"signed, but a list":  {"[]", signed("[]", webhookSecret, time.Now())},
 		"signed, but no data": {`{"id":"evt_1","object":"event","type":"checkout.session.completed"}`, signed(`{"id":"evt_1","object":"event","type":"checkout.session.completed"}`, webhookSecret, time.Now())},
 	} {
-		got := c.send(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", tt.body, tt.header...)
-		if got.status != 400 || strings.Contains(got.text, "whsec") || strings.Contains(got.text, "timestamp") || strings.Contains(got.text, c.payment) {
-			t.Errorf("%s: %d %s", name, got.status, got.text)
+		got := c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", tt.body, tt.header...)
+		if got.StatusCode != 400 || strings.Contains(got.Text, "whsec") || strings.Contains(got.Text, "timestamp") || strings.Contains(got.Text, c.payment) {
+			t.Errorf("%s: %d %s", name, got.StatusCode, got.Text)
 		}
 	}
-	wantRefusal(t, c.send(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", body), 400, "VALIDATION_ERROR", "Stripe-Signature")
+	wantRefusal(t, c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", body), 400, "VALIDATION_ERROR", "Stripe-Signature")
 	large := `{"id":"evt_1","pad":"` + strings.Repeat("x", 256<<10) + `"}`
-	wantRefusal(t, c.send(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", large, signed(large, webhookSecret, time.Now())...), 413, "PAYLOAD_TOO_LARGE", "")
+	wantRefusal(t, c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", large, signed(large, webhookSecret, time.Now())...), 413, "PAYLOAD_TOO_LARGE", "")
 	if got := c.wallet(c.browser); got != 0 {
 		t.Errorf("wallet holds %d", got)
 	}
 	// While a secret is being replaced, Stripe signs with both.
 	_, own, _ := strings.Cut(good[1], ",")
 	both := signed(body, "whsec_other", now)[1] + "," + own
-	if got := c.send(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", body, "Stripe-Signature", both); got.status != 200 {
-		t.Errorf("two signatures: %d %s", got.status, got.text)
+	if got := c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", body, "Stripe-Signature", both); got.StatusCode != 200 {
+		t.Errorf("two signatures: %d %s", got.StatusCode, got.Text)
 	}
 	if got := c.wallet(c.browser); got != 5250 {
 		t.Errorf("wallet holds %d, want 5250", got)
@@ -282,7 +283,7 @@ func TestWithoutAWebhookSecret(t *testing.T) {
 	t.Parallel()
 	s := open(t, credits.Payments{})
 	body := event("checkout.session.completed", members{}, nil)
-	got := s.send(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", body, signed(body, "", time.Now())...)
+	got := s.Anonymous().Send("POST", "/api/v1/webhooks/stripe", body, signed(body, "", time.Now())...)
 	wantRefusal(t, got, 400, "VALIDATION_ERROR", "not signed by the payment provider")
 }
 
@@ -301,9 +302,9 @@ func TestTwentyDeliveriesAtOnce(t *testing.T) {
 	for i := range 20 {
 		body := bodies[i%len(bodies)]
 		all.Go(func() {
-			got, err := c.try(http.DefaultClient, "POST", "/api/v1/webhooks/stripe", body, signed(body, webhookSecret, time.Now())...)
-			if err != nil || got.status != 200 {
-				t.Errorf("%d %s, %v", got.status, got.text, err)
+			got, err := c.Anonymous().Try("POST", "/api/v1/webhooks/stripe", body, signed(body, webhookSecret, time.Now())...)
+			if err != nil || got.StatusCode != 200 {
+				t.Errorf("%d %s, %v", got.StatusCode, got.Text, err)
 			}
 		})
 	}
@@ -318,7 +319,7 @@ func TestTwentyDeliveriesAtOnce(t *testing.T) {
 func TestDocumentTellsTheTiers(t *testing.T) {
 	t.Parallel()
 	s := open(t, credits.Payments{})
-	got := s.send(http.DefaultClient, "GET", "/api/v1/openapi.json", "")
+	got := s.Anonymous().Send("GET", "/api/v1/openapi.json", "")
 	var document struct {
 		Paths      map[string]map[string]struct{ RequestBody json.RawMessage }
 		Components struct {
@@ -328,7 +329,7 @@ func TestDocumentTellsTheTiers(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(got.text), &document); err != nil {
+	if err := json.Unmarshal([]byte(got.Text), &document); err != nil {
 		t.Fatal(err)
 	}
 	request := document.Components.Schemas["TopUpRequest"]

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -25,7 +24,7 @@ const maxListBytes = 64 << 10
 func TestTools(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	_, key := h.key(h.signUp(), "test", every...)
+	_, key := h.SignUp().Key("test", every...)
 	list, err := h.agent(key).session.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -96,20 +95,20 @@ func (h *house) upload(a *agent, content string) string {
 // guideExample is the submission that /llms.txt shows, with another scene.
 func (h *house) guideExample(scene string) string {
 	h.t.Helper()
-	var guide []byte
-	h.send(http.DefaultClient, "GET", "/llms.txt", "", http.StatusOK, &guide)
-	example := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(guide)
+	var guide string
+	h.send(h.Anonymous(), "GET", "/llms.txt", "", http.StatusOK, &guide)
+	example := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(guide)
 	if example == nil {
 		h.t.Fatalf("no example in %s", guide)
 	}
-	return strings.Replace(string(example[1]), "<s3Key of step 1>", scene, 1)
+	return strings.Replace(example[1], "<s3Key of step 1>", scene, 1)
 }
 
 // TestWholeWay is the way of an agent that docks, with the example that the guide gives, up to where a worker is needed.
 func TestWholeWay(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	_, key := h.key(h.signUp(), "live", every...)
+	_, key := h.SignUp().Key("live", every...)
 	a := h.agent(key)
 	request := h.guideExample(h.upload(a, "ATOM"))
 	var shorter map[string]any
@@ -146,7 +145,7 @@ func TestWholeWay(t *testing.T) {
 			arguments = "{}"
 		}
 		got := a.good(tool, arguments, &overTool)
-		h.send(http.DefaultClient, "GET", path, "", http.StatusOK, &overREST, "Authorization", "Bearer "+key)
+		h.send(h.Anonymous(), "GET", path, "", http.StatusOK, &overREST, "Authorization", "Bearer "+key)
 		if !reflect.DeepEqual(overTool, overREST) {
 			t.Errorf("%s: got %v, over REST %v", tool, overTool, overREST)
 		}
@@ -173,10 +172,10 @@ func TestWholeWay(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	browser := h.signUp()
-	_, live := h.key(browser, "live", every...)
-	_, test := h.key(browser, "test", every...)
-	_, narrow := h.key(browser, "live", "credits:read")
+	browser := h.SignUp()
+	_, live := browser.Key("live", every...)
+	_, test := browser.Key("test", every...)
+	_, narrow := browser.Key("live", "credits:read")
 	a := h.agent(live)
 	docking := `{"jobType":"simulation","simulator":"autodock-vina","sceneFile":"nobody's","simulationParams":{%s}}`
 	for _, c := range []struct{ tool, arguments, code, says string }{
@@ -226,8 +225,8 @@ const balanceCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"na
 func TestDoor(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	browser := h.signUp()
-	keyID, key := h.key(browser, "live", every...)
+	browser := h.SignUp()
+	keyID, key := browser.Key("live", every...)
 	credential := "Bearer " + key
 	for _, c := range []struct {
 		name, method, body string
@@ -246,14 +245,14 @@ func TestDoor(t *testing.T) {
 		{"a foreign page", "POST", initialize, false, 403, "CSRF_REJECTED", []string{"Authorization", credential, "Origin", "https://evil.example"}},
 		{"no origin", "POST", initialize, false, 403, "CSRF_REJECTED", []string{"Authorization", credential, "Origin", "null"}},
 		{"a configured page", "POST", initialize, false, 200, "", []string{"Authorization", credential, "Origin", "https://lab.example.org"}},
-		{"our own page", "POST", initialize, false, 200, "", []string{"Authorization", credential, "Origin", h.base}},
+		{"our own page", "POST", initialize, false, 200, "", []string{"Authorization", credential, "Origin", h.Base}},
 		{"no JSON", "POST", "{", false, 400, "VALIDATION_ERROR", []string{"Authorization", credential}},
 		{"text", "POST", initialize, false, 415, "UNSUPPORTED_MEDIA_TYPE", []string{"Authorization", credential, "Content-Type", "text/plain"}},
 		{"several messages", "POST", "[" + initialize + "]", false, 400, "VALIDATION_ERROR", []string{"Authorization", credential}},
 		{"a long message", "POST", `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, false, 413, "PAYLOAD_TOO_LARGE", []string{"Authorization", credential}},
 		{"an unknown version", "POST", initialize, false, 400, "VALIDATION_ERROR", []string{"Authorization", credential, "Mcp-Protocol-Version", "1999-01-01"}},
 	} {
-		client := http.DefaultClient
+		client := h.Anonymous()
 		if c.browser {
 			client = browser
 		}
@@ -267,7 +266,7 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	// A name that leads here today is no page of ours, though Host and Origin agree.
-	rebound, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.base+"/mcp", strings.NewReader(initialize))
+	rebound, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.Base+"/mcp", strings.NewReader(initialize))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,9 +280,9 @@ func TestDoor(t *testing.T) {
 	if _ = response.Body.Close(); response.StatusCode != http.StatusForbidden {
 		t.Errorf("a rebound name is answered with %s", response.Status)
 	}
-	var events []byte
-	header := h.send(http.DefaultClient, "POST", "/mcp", balanceCall, 200, &events, "Authorization", credential, "Accept", "text/event-stream", "X-Request-Id", "agent-message-1")
-	if !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") || !strings.Contains(string(events), `"wallet_cents"`) || header.Get("X-Request-Id") != "agent-message-1" {
+	var events string
+	header := h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &events, "Authorization", credential, "Accept", "text/event-stream", "X-Request-Id", "agent-message-1")
+	if !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") || !strings.Contains(events, `"wallet_cents"`) || header.Get("X-Request-Id") != "agent-message-1" {
 		t.Errorf("as events: %v %s", header, events)
 	}
 	a := h.agent(key)
@@ -303,7 +302,7 @@ func TestManyAtOnce(t *testing.T) {
 	const callers, calls = 4, 10
 	var wait sync.WaitGroup
 	for range callers {
-		_, key := h.key(h.signUp(), "live", every...)
+		_, key := h.SignUp().Key("live", every...)
 		a := h.agent(key)
 		var receipt struct{ JobID string }
 		a.good("submit_job", h.guideExample(h.upload(a, "ATOM")), &receipt)
@@ -323,12 +322,11 @@ func TestManyAtOnce(t *testing.T) {
 // TestTrace shows that a tool's call is logged as the caller's own request, under the id of the message.
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	var log lines
-	h := open(t, func(d *api.Deps) { d.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
-	keyID, key := h.key(h.signUp(), "live", every...)
-	h.send(http.DefaultClient, "POST", "/mcp", balanceCall, 200, nil, "Authorization", "Bearer "+key, "X-Request-Id", "agent-message-2",
+	h := open(t)
+	keyID, key := h.SignUp().Key("live", every...)
+	h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, nil, "Authorization", "Bearer "+key, "X-Request-Id", "agent-message-2",
 		"X-Forwarded-For", "203.0.113.9")
-	for _, line := range log.read() {
+	for line := range strings.Lines(h.Log.String()) {
 		var entry map[string]any
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatal(err)
@@ -341,25 +339,7 @@ func TestTrace(t *testing.T) {
 		}
 		return
 	}
-	t.Errorf("the call is not logged: %s", log.read())
-}
-
-// lines is a log that a test reads.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) read() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Split(strings.TrimSpace(l.text.String()), "\n")
+	t.Errorf("the call is not logged: %s", h.Log)
 }
 
 // TestLimit shows that a message and the call in it count as the key's, and that a tool's error says when to come back.
@@ -368,7 +348,7 @@ func TestLimit(t *testing.T) {
 	h := open(t, func(d *api.Deps) {
 		d.Config.Limits.Credential = throttle.Limit{Rate: 1, Period: time.Hour, Burst: 4}
 	})
-	_, key := h.key(h.signUp(), "live", every...)
+	_, key := h.SignUp().Key("live", every...)
 	credential := []string{"Authorization", "Bearer " + key}
 	var got struct {
 		Result struct {
@@ -376,14 +356,14 @@ func TestLimit(t *testing.T) {
 			StructuredContent struct{ Code string }
 		}
 	}
-	h.send(http.DefaultClient, "POST", "/mcp", initialize, 200, nil, credential...)
-	if h.send(http.DefaultClient, "POST", "/mcp", balanceCall, 200, &got, credential...); got.Result.IsError {
+	h.send(h.Anonymous(), "POST", "/mcp", initialize, 200, nil, credential...)
+	if h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &got, credential...); got.Result.IsError {
 		t.Errorf("the first call is refused: %+v", got)
 	}
-	if h.send(http.DefaultClient, "POST", "/mcp", balanceCall, 200, &got, credential...); got.Result.StructuredContent.Code != "RATE_LIMITED" {
+	if h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &got, credential...); got.Result.StructuredContent.Code != "RATE_LIMITED" {
 		t.Errorf("a call beyond the limit: %+v", got)
 	}
-	if header := h.send(http.DefaultClient, "POST", "/mcp", balanceCall, 429, nil, credential...); header.Get("Retry-After") == "" {
+	if header := h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 429, nil, credential...); header.Get("Retry-After") == "" {
 		t.Error("a message beyond the limit is not told when to come back")
 	}
 }

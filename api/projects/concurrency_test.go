@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -16,9 +17,9 @@ func TestConcurrentSaversHaveOneWinner(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	p := c.create(`{"round":0}`)
 	for round := int64(1); round <= 3; round++ {
-		statuses := atOnce(t, savers, func(i int) (answer, error) {
+		statuses := atOnce(t, savers, func(i int) (apitest.Answer, error) {
 			body := fmt.Sprintf(`{"name":"n","content":{"round":%d,"saver":%d},"expectedVersion":%d}`, round, i, round)
-			return c.try("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", id.New("key-"))
+			return c.Try("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", id.New("key-"))
 		})
 		if statuses[200] != 1 || statuses[409] != savers-1 {
 			t.Fatalf("round %d: %v", round, statuses)
@@ -27,7 +28,7 @@ func TestConcurrentSaversHaveOneWinner(t *testing.T) {
 			t.Fatalf("head is %d after round %d", now.CurrentVersion, round)
 		}
 	}
-	list := decoded[projects.ProjectRevisionList](t, c.send("GET", base+"/"+p.ProjectID+"/revisions", ""))
+	list := decoded[projects.ProjectRevisionList](t, c.Send("GET", base+"/"+p.ProjectID+"/revisions", ""))
 	for i, r := range list.Revisions {
 		if r.Version != int64(len(list.Revisions)-i) {
 			t.Errorf("history has a gap: %+v", list.Revisions)
@@ -41,12 +42,12 @@ func TestConcurrentCreatesWithOneKey(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	var mu sync.Mutex
 	ids, replays := map[string]bool{}, 0
-	statuses := atOnce(t, 20, func(int) (answer, error) {
-		got, err := c.try("POST", base, `{"name":"n","content":{}}`, "Idempotency-Key", "the-same-key")
+	statuses := atOnce(t, 20, func(int) (apitest.Answer, error) {
+		got, err := c.Try("POST", base, `{"name":"n","content":{}}`, "Idempotency-Key", "the-same-key")
 		mu.Lock()
 		defer mu.Unlock()
-		ids[got.header.Get("Location")] = true
-		if got.header.Get("Idempotency-Replayed") == "true" {
+		ids[got.Header.Get("Location")] = true
+		if got.Header.Get("Idempotency-Replayed") == "true" {
 			replays++
 		}
 		return got, err
@@ -54,13 +55,13 @@ func TestConcurrentCreatesWithOneKey(t *testing.T) {
 	if statuses[201] != 20 || len(ids) != 1 || replays != 19 {
 		t.Errorf("answers %v, projects %v, replays %d", statuses, ids, replays)
 	}
-	if list := decoded[projects.ProjectList](t, c.send("GET", base, "")); len(list.Projects) != 1 {
+	if list := decoded[projects.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 1 {
 		t.Errorf("%d projects", len(list.Projects))
 	}
 }
 
 // atOnce runs n requests together and counts their statuses.
-func atOnce(t *testing.T, n int, request func(i int) (answer, error)) map[int]int {
+func atOnce(t *testing.T, n int, request func(i int) (apitest.Answer, error)) map[int]int {
 	t.Helper()
 	var (
 		mu       sync.Mutex
@@ -77,7 +78,7 @@ func atOnce(t *testing.T, n int, request func(i int) (answer, error)) map[int]in
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			statuses[got.status]++
+			statuses[got.StatusCode]++
 		})
 	}
 	close(start)

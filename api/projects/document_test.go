@@ -38,7 +38,7 @@ func TestDocument(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(open(t, projects.Quota{}).server.Document(), &document); err != nil {
+	if err := json.Unmarshal(open(t, projects.Quota{}).Server.Document(), &document); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"ProjectSaveRequest", "ProjectRestoreRequest", "ProjectShareRequest"} {

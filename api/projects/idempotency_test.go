@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
@@ -23,19 +24,19 @@ func TestReplays(t *testing.T) {
 		{"POST", base, `{"name":"a","content":{}}`, `{"content":{},"name":"a","description":""}`, `{"name":"a","content":{"x":1}}`},
 	} {
 		key := id.New("key-")
-		first := c.send(r.method, r.path, r.body, "Idempotency-Key", key)
-		if first.status/100 != 2 || first.header.Get("Idempotency-Replayed") != "" {
-			t.Fatalf("%d: %d %s", i, first.status, first.text)
+		first := c.Send(r.method, r.path, r.body, "Idempotency-Key", key)
+		if first.StatusCode/100 != 2 || first.Header.Get("Idempotency-Replayed") != "" {
+			t.Fatalf("%d: %d %s", i, first.StatusCode, first.Text)
 		}
-		again := c.send(r.method, r.path, r.same, "Idempotency-Key", key)
-		told := strings.Replace(again.text, `,"idempotentReplay":true`, "", 1)
-		if again.status != first.status || again.header.Get("Idempotency-Replayed") != "true" || told == again.text || told != first.text {
-			t.Errorf("%d: first %s, again %d %s", i, first.text, again.status, again.text)
+		again := c.Send(r.method, r.path, r.same, "Idempotency-Key", key)
+		told := strings.Replace(again.Text, `,"idempotentReplay":true`, "", 1)
+		if again.StatusCode != first.StatusCode || again.Header.Get("Idempotency-Replayed") != "true" || told == again.Text || told != first.Text {
+			t.Errorf("%d: first %s, again %d %s", i, first.Text, again.StatusCode, again.Text)
 		}
-		if again.header.Get("ETag") != first.header.Get("ETag") || again.header.Get("Location") != first.header.Get("Location") {
-			t.Errorf("%d: the headers differ: %v, %v", i, first.header, again.header)
+		if again.Header.Get("ETag") != first.Header.Get("ETag") || again.Header.Get("Location") != first.Header.Get("Location") {
+			t.Errorf("%d: the headers differ: %v, %v", i, first.Header, again.Header)
 		}
-		want(t, c.send(r.method, r.path, r.other, "Idempotency-Key", key), 422, fault.IdempotencyKeyReused)
+		want(t, c.Send(r.method, r.path, r.other, "Idempotency-Key", key), 422, fault.IdempotencyKeyReused)
 	}
 	if now := c.read(p.ProjectID); now.CurrentVersion != 4 {
 		t.Errorf("replays have moved the head: %d", now.CurrentVersion)
@@ -46,15 +47,15 @@ func TestReplays(t *testing.T) {
 func TestReplayOfTheGone(t *testing.T) {
 	t.Parallel()
 	c := open(t, projects.Quota{}).account()
-	made := c.send("POST", base, `{"name":"a","content":{"x":1}}`, "Idempotency-Key", "key-create")
+	made := c.Send("POST", base, `{"name":"a","content":{"x":1}}`, "Idempotency-Key", "key-create")
 	p := decoded[projects.Project](t, made)
 	at := base + "/" + p.ProjectID
-	restored := c.send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore")
+	restored := c.Send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore")
 	want(t, restored, 200, "")
-	want(t, c.send("DELETE", at+"?expectedVersion=2", ""), 204, "")
-	want(t, c.send("POST", base, `{"name":"a","content":{"x":1}}`, "Idempotency-Key", "key-create"), 201, "")
-	want(t, c.send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore"), 404, fault.NotFound)
-	if list := decoded[projects.ProjectList](t, c.send("GET", base, "")); len(list.Projects) != 0 {
+	want(t, c.Send("DELETE", at+"?expectedVersion=2", ""), 204, "")
+	want(t, c.Send("POST", base, `{"name":"a","content":{"x":1}}`, "Idempotency-Key", "key-create"), 201, "")
+	want(t, c.Send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore"), 404, fault.NotFound)
+	if list := decoded[projects.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 0 {
 		t.Errorf("a replay has made a project: %+v", list)
 	}
 }
@@ -70,16 +71,16 @@ func TestKeyIsRequired(t *testing.T) {
 		{"POST", at + "/revisions/1/restore", `{"expectedVersion":1}`},
 		{"POST", at + "/shares", `{"expectedVersion":1}`},
 	} {
-		want(t, c.send(r.method, r.path, r.body), 400, fault.IdempotencyKeyRequired)
+		want(t, c.Send(r.method, r.path, r.body), 400, fault.IdempotencyKeyRequired)
 		for _, key := range []string{"seven77", strings.Repeat("k", 256)} {
-			want(t, c.send(r.method, r.path, r.body, "Idempotency-Key", key), 400, fault.Validation)
+			want(t, c.Send(r.method, r.path, r.body, "Idempotency-Key", key), 400, fault.Validation)
 		}
 	}
 	if now := c.read(p.ProjectID); now.CurrentVersion != 1 {
 		t.Errorf("a change without a key was made: %+v", now)
 	}
-	want(t, c.send("POST", base, `{"name":"a","content":{}}`, "Idempotency-Key", "eight888"), 201, "")
-	want(t, c.send("POST", base, `{"name":"a","content":{}}`, "Idempotency-Key", strings.Repeat("k", 255)), 201, "")
+	want(t, c.Send("POST", base, `{"name":"a","content":{}}`, "Idempotency-Key", "eight888"), 201, "")
+	want(t, c.Send("POST", base, `{"name":"a","content":{}}`, "Idempotency-Key", strings.Repeat("k", 255)), 201, "")
 }
 
 // TestKeysLiveByAccountAndOperation: a key is free for another account and another operation, and bound to its target.
@@ -88,15 +89,15 @@ func TestKeysLiveByAccountAndOperation(t *testing.T) {
 	d := open(t, projects.Quota{})
 	c, other := d.account(), d.account()
 	const body = `{"name":"a","content":{}}`
-	want(t, c.send("POST", base, body, "Idempotency-Key", "one-key-for-all"), 201, "")
-	elsewhere := other.send("POST", base, body, "Idempotency-Key", "one-key-for-all")
-	if elsewhere.status != 201 || elsewhere.header.Get("Idempotency-Replayed") != "" {
-		t.Errorf("another account gets %d %s", elsewhere.status, elsewhere.text)
+	want(t, c.Send("POST", base, body, "Idempotency-Key", "one-key-for-all"), 201, "")
+	elsewhere := other.Send("POST", base, body, "Idempotency-Key", "one-key-for-all")
+	if elsewhere.StatusCode != 201 || elsewhere.Header.Get("Idempotency-Replayed") != "" {
+		t.Errorf("another account gets %d %s", elsewhere.StatusCode, elsewhere.Text)
 	}
 	one, two := c.create(`{}`).ProjectID, c.create(`{}`).ProjectID
 	const save = `{"name":"a","content":{},"expectedVersion":1}`
-	want(t, c.send("PUT", base+"/"+one, save, "Idempotency-Key", "one-key-for-all"), 200, "")
-	want(t, c.send("PUT", base+"/"+two, save, "Idempotency-Key", "one-key-for-all"), 422, fault.IdempotencyKeyReused)
+	want(t, c.Send("PUT", base+"/"+one, save, "Idempotency-Key", "one-key-for-all"), 200, "")
+	want(t, c.Send("PUT", base+"/"+two, save, "Idempotency-Key", "one-key-for-all"), 422, fault.IdempotencyKeyReused)
 }
 
 // TestFailureStoresNothing sends, after each kind of failure, a better request with the same key.
@@ -105,8 +106,8 @@ func TestFailureStoresNothing(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	p := c.create(`{}`)
 	at := base + "/" + p.ProjectID
-	save := func(path string, version int, content string) answer {
-		return c.send("PUT", path, fmt.Sprintf(`{"name":"a","content":%s,"expectedVersion":%d}`, content, version), "Idempotency-Key", "the-only-key")
+	save := func(path string, version int, content string) apitest.Answer {
+		return c.Send("PUT", path, fmt.Sprintf(`{"name":"a","content":%s,"expectedVersion":%d}`, content, version), "Idempotency-Key", "the-only-key")
 	}
 	want(t, save(at, 1, `[]`), 400, fault.Validation)
 	want(t, save(at, 0, `{}`), 400, fault.InvalidExpectedVersion)
@@ -121,12 +122,12 @@ func TestReplayComesBeforeTheVersion(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	p := c.create(`{}`)
 	const body = `{"name":"mine","content":{"mine":true},"expectedVersion":1}`
-	want(t, c.send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "my-save-1"), 200, "")
+	want(t, c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "my-save-1"), 200, "")
 	want(t, c.save(p.ProjectID, 2, `{"theirs":true}`), 200, "")
-	again := c.send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "my-save-1")
+	again := c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "my-save-1")
 	want(t, again, 200, "")
 	if got := decoded[projects.Project](t, again); got.CurrentVersion != 2 || got.Name != "mine" || string(got.Content) != `{"mine":true}` {
-		t.Errorf("replayed %s", again.text)
+		t.Errorf("replayed %s", again.Text)
 	}
 }
 
@@ -136,29 +137,29 @@ func TestRunningKey(t *testing.T) {
 	d := open(t, projects.Quota{})
 	c := d.account()
 	p := c.create(`{}`)
-	tx, err := d.db.BeginTxx(t.Context(), nil)
+	tx, err := d.DB.BeginTxx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tx.ExecContext(t.Context(), `SELECT FROM projects WHERE id = $1 FOR UPDATE`, p.ProjectID); err != nil {
 		t.Fatal(err)
 	}
-	first := make(chan answer, 1)
+	first := make(chan apitest.Answer, 1)
 	const body = `{"name":"a","content":{},"expectedVersion":1}`
 	go func() {
-		got, err := c.try("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key")
+		got, err := c.Try("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key")
 		if err != nil {
 			t.Error(err)
 		}
 		first <- got
 	}()
 	d.waitForBlocked()
-	want(t, c.send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key"), 409, fault.IdempotencyInProgress)
+	want(t, c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key"), 409, fault.IdempotencyInProgress)
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
 	want(t, <-first, 200, "")
-	if again := c.send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key"); again.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("afterwards: %d %s", again.status, again.text)
+	if again := c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key"); again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("afterwards: %d %s", again.StatusCode, again.Text)
 	}
 }

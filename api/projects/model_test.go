@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
@@ -66,7 +67,7 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 		m := &modelled{pinned: map[string]int64{}}
 		m.append(`{"n":0}`, 0)
 		// judge tells whether a change was right to go through, and fails the test when the service has judged otherwise.
-		judge := func(got answer, expected int64, missing bool) bool {
+		judge := func(got apitest.Answer, expected int64, missing bool) bool {
 			switch {
 			case m.deleted:
 				mustBe(t, got, 404, fault.NotFound)
@@ -74,8 +75,8 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 				mustBe(t, got, 409, fault.VersionConflict)
 			case missing:
 				mustBe(t, got, 404, fault.NotFound)
-			case got.status/100 != 2:
-				t.Fatalf("refused: %d %s", got.status, got.text)
+			case got.StatusCode/100 != 2:
+				t.Fatalf("refused: %d %s", got.StatusCode, got.Text)
 			default:
 				return true
 			}
@@ -86,12 +87,12 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 				expected, content := m.expect(t), fmt.Sprintf(`{"n":%d}`, rapid.IntRange(0, 5).Draw(t, "content"))
 				body := fmt.Sprintf(`{"name":"n","content":%s,"expectedVersion":%d}`, content, expected)
 				key := id.New("key-")
-				got := c.send("PUT", at, body, "Idempotency-Key", key)
+				got := c.Send("PUT", at, body, "Idempotency-Key", key)
 				if judge(got, expected, false) {
 					m.append(content, 0)
-					again := c.send("PUT", at, body, "Idempotency-Key", key)
-					if again.status != 200 || again.header.Get("Idempotency-Replayed") != "true" {
-						t.Fatalf("replayed: %d %s", again.status, again.text)
+					again := c.Send("PUT", at, body, "Idempotency-Key", key)
+					if again.StatusCode != 200 || again.Header.Get("Idempotency-Replayed") != "true" {
+						t.Fatalf("replayed: %d %s", again.StatusCode, again.Text)
 					}
 				}
 			},
@@ -119,7 +120,7 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 			},
 			"revoke": func(t *rapid.T) {
 				expected := m.expect(t)
-				if judge(c.send("DELETE", fmt.Sprintf("%s/shares?expectedVersion=%d", at, expected), ""), expected, false) {
+				if judge(c.Send("DELETE", fmt.Sprintf("%s/shares?expectedVersion=%d", at, expected), ""), expected, false) {
 					m.active = ""
 				}
 			},
@@ -128,7 +129,7 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 					t.Skip("deleting ends the story")
 				}
 				expected := m.expect(t)
-				if judge(c.send("DELETE", fmt.Sprintf("%s?expectedVersion=%d", at, expected), ""), expected, false) {
+				if judge(c.Send("DELETE", fmt.Sprintf("%s?expectedVersion=%d", at, expected), ""), expected, false) {
 					m.deleted, m.active = true, ""
 				}
 			},
@@ -139,26 +140,26 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 
 func (m *modelled) compare(t *rapid.T, c caller, at string) {
 	for token, version := range m.pinned {
-		got := c.anonymous().send("GET", "/api/v1/public/shares/"+token, "")
+		got := c.Anonymous().Send("GET", "/api/v1/public/shares/"+token, "")
 		if token != m.active {
 			mustBe(t, got, 410, fault.ShareRevoked)
 		} else if shared := decoded[projects.SharedProject](c.t, got); shared.Version != version || string(shared.Content) != m.contents[version-1] {
-			t.Fatalf("the share shows %s, want version %d", got.text, version)
+			t.Fatalf("the share shows %s, want version %d", got.Text, version)
 		}
 	}
 	if m.deleted {
-		mustBe(t, c.send("GET", at, ""), 404, fault.NotFound)
+		mustBe(t, c.Send("GET", at, ""), 404, fault.NotFound)
 		return
 	}
-	got := c.send("GET", at, "")
+	got := c.Send("GET", at, "")
 	now := decoded[projects.Project](c.t, got)
 	if now.CurrentVersion != m.head() || string(now.Content) != m.contents[m.head()-1] || now.ContentSHA256 != digest(string(now.Content)) {
-		t.Fatalf("head is %s, want version %d of %v", got.text, m.head(), m.contents)
+		t.Fatalf("head is %s, want version %d of %v", got.Text, m.head(), m.contents)
 	}
 	if (now.Share == nil) != (m.active == "") || now.Share != nil && (now.Share.Token != m.active || now.Share.Version != m.pinned[m.active]) {
 		t.Fatalf("share is %+v, want %q", now.Share, m.active)
 	}
-	history := decoded[projects.ProjectRevisionList](c.t, c.send("GET", at+"/revisions?limit=100", "")).Revisions
+	history := decoded[projects.ProjectRevisionList](c.t, c.Send("GET", at+"/revisions?limit=100", "")).Revisions
 	if len(history) != len(m.contents) {
 		t.Fatalf("history is %+v, want %v", history, m.contents)
 	}
@@ -174,9 +175,9 @@ func (m *modelled) compare(t *rapid.T, c caller, at string) {
 	}
 }
 
-func mustBe(t *rapid.T, got answer, status int, code fault.Code) {
+func mustBe(t *rapid.T, got apitest.Answer, status int, code fault.Code) {
 	t.Helper()
-	if got.status != status || !strings.Contains(got.text, string(code)) {
-		t.Fatalf("got %d %s, want %d %s", got.status, got.text, status, code)
+	if got.StatusCode != status || !strings.Contains(got.Text, string(code)) {
+		t.Fatalf("got %d %s, want %d %s", got.StatusCode, got.Text, status, code)
 	}
 }

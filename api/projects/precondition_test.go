@@ -28,16 +28,16 @@ func TestExpectedVersion(t *testing.T) {
 				continue // refused as JSON, before anybody looks at members
 			}
 			got := c.do(r.method, r.path, r.body)
-			if got.status != 400 || decoded[failure](t, got).Code != fault.InvalidExpectedVersion {
-				t.Errorf("%s %s %s: %d %s", r.method, r.path, r.body, got.status, got.text)
+			if got.StatusCode != 400 || decoded[failure](t, got).Code != fault.InvalidExpectedVersion {
+				t.Errorf("%s %s %s: %d %s", r.method, r.path, r.body, got.StatusCode, got.Text)
 			}
 		}
 	}
 	for _, version := range []string{"", "x", "1.0", "0", "-1", "+1", "01", "%201", "99999999999999999999", "1&expectedVersion=2"} {
 		for _, r := range [][2]string{{"DELETE", at}, {"DELETE", at + "/shares"}, {"PUT", at}} {
 			got := c.do(r[0], r[1]+"?expectedVersion="+version, map[string]string{"PUT": `{"name":"a","content":{}}`}[r[0]])
-			if got.status != 400 || decoded[failure](t, got).Code != fault.InvalidExpectedVersion {
-				t.Errorf("%v ?expectedVersion=%s: %d %s", r, version, got.status, got.text)
+			if got.StatusCode != 400 || decoded[failure](t, got).Code != fault.InvalidExpectedVersion {
+				t.Errorf("%v ?expectedVersion=%s: %d %s", r, version, got.StatusCode, got.Text)
 			}
 		}
 	}
@@ -55,8 +55,8 @@ func TestExpectedVersion(t *testing.T) {
 		{"DELETE", at, ``, `"1", "2"`},
 	} {
 		got := c.do(r.method, r.path, r.body, "If-Match", r.ifMatch)
-		if got.status != 400 || decoded[failure](t, got).Code != fault.InvalidExpectedVersion {
-			t.Errorf("%+v: %d %s", r, got.status, got.text)
+		if got.StatusCode != 400 || decoded[failure](t, got).Code != fault.InvalidExpectedVersion {
+			t.Errorf("%+v: %d %s", r, got.StatusCode, got.Text)
 		}
 	}
 	if now := c.read(id); now.CurrentVersion != 1 || now.Share != nil {
@@ -70,7 +70,7 @@ func TestVersionIsTakenEverywhere(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	p := c.create(`{}`)
 	at := base + "/" + p.ProjectID
-	tag := func() string { return c.send("GET", at, "").header.Get("ETag") }
+	tag := func() string { return c.Send("GET", at, "").Header.Get("ETag") }
 	for i, r := range []struct {
 		method, path, body, ifMatch string
 		status                      int
@@ -89,8 +89,8 @@ func TestVersionIsTakenEverywhere(t *testing.T) {
 		if r.ifMatch == "etag" {
 			r.ifMatch = tag()
 		}
-		if got := c.do(r.method, r.path, r.body, "If-Match", r.ifMatch); got.status != r.status {
-			t.Errorf("%d: %d %s", i, got.status, got.text)
+		if got := c.do(r.method, r.path, r.body, "If-Match", r.ifMatch); got.StatusCode != r.status {
+			t.Errorf("%d: %d %s", i, got.StatusCode, got.Text)
 		}
 	}
 	for body, code := range map[string]fault.Code{`{"expectedVersion":7,"x":1}`: fault.Validation, `[7]`: fault.Validation, `{"expectedVersion":`: fault.Validation} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/internal/fault"
 )
@@ -29,16 +30,16 @@ func TestCreate(t *testing.T) {
 	p := decoded[projects.Project](t, got)
 	const text = `{"a":"<&>","b":1}`
 	if !uuidForm.MatchString(p.ProjectID) || p.CurrentVersion != 1 || p.Name != "ABL1" || p.Description != "" || len(p.Tags) != 0 || p.Share != nil {
-		t.Errorf("project is %s", got.text)
+		t.Errorf("project is %s", got.Text)
 	}
-	if p.ContentSHA256 != digest(text) || string(p.Content) != text || !strings.Contains(got.text, `"tags":[]`) || strings.Contains(got.text, "idempotentReplay") {
-		t.Errorf("project is %s", got.text)
+	if p.ContentSHA256 != digest(text) || string(p.Content) != text || !strings.Contains(got.Text, `"tags":[]`) || strings.Contains(got.Text, "idempotentReplay") {
+		t.Errorf("project is %s", got.Text)
 	}
-	if location := got.header.Get("Location"); location != base+"/"+p.ProjectID {
+	if location := got.Header.Get("Location"); location != base+"/"+p.ProjectID {
 		t.Errorf("Location is %q", location)
 	}
-	if again := c.send("GET", got.header.Get("Location"), ""); again.text != got.text || again.header.Get("ETag") != got.header.Get("ETag") {
-		t.Errorf("read %s, created %s", again.text, got.text)
+	if again := c.Send("GET", got.Header.Get("Location"), ""); again.Text != got.Text || again.Header.Get("ETag") != got.Header.Get("ETag") {
+		t.Errorf("read %s, created %s", again.Text, got.Text)
 	}
 }
 
@@ -64,8 +65,8 @@ func TestCreateRefuses(t *testing.T) {
 		"twice":          `{"name":"a","content":{"x":1,"x":2}}`,
 		"deep":           `{"name":"a","content":` + strings.Repeat(`{"x":`, 64) + `1` + strings.Repeat(`}`, 64) + `}`,
 	} {
-		if got := c.do("POST", base, body); got.status != 400 || decoded[failure](t, got).Code != fault.Validation {
-			t.Errorf("%s: %d %s", name, got.status, got.text)
+		if got := c.do("POST", base, body); got.StatusCode != 400 || decoded[failure](t, got).Code != fault.Validation {
+			t.Errorf("%s: %d %s", name, got.StatusCode, got.Text)
 		}
 	}
 	widest := `{"name":"` + strings.Repeat("ä", 200) + `","content":{"n":null},"description":"` + strings.Repeat("x", 4000) + `","tags":["` + strings.Join(numbered(32), `","`) + `"]}`
@@ -101,17 +102,17 @@ func TestSave(t *testing.T) {
 	want(t, saved, 200, "")
 	now := decoded[projects.Project](t, saved)
 	if now.ProjectID != p.ProjectID || now.CurrentVersion != 2 || string(now.Content) != `{"n":2}` || now.Description != "" || len(now.Tags) != 0 {
-		t.Errorf("saved %s", saved.text)
+		t.Errorf("saved %s", saved.Text)
 	}
 	if !now.CreatedAt.Equal(p.CreatedAt) || !now.UpdatedAt.After(p.UpdatedAt) {
 		t.Errorf("times are %s and %s", now.CreatedAt, now.UpdatedAt)
 	}
 	wantConflict(t, c.save(p.ProjectID, 1, `{"n":3}`), 2)
 	wantConflict(t, c.save(p.ProjectID, 3, `{"n":3}`), 2)
-	if again := c.send("GET", base+"/"+p.ProjectID, ""); again.text != saved.text {
-		t.Errorf("a conflict has changed %s into %s", saved.text, again.text)
+	if again := c.Send("GET", base+"/"+p.ProjectID, ""); again.Text != saved.Text {
+		t.Errorf("a conflict has changed %s into %s", saved.Text, again.Text)
 	}
-	first := decoded[projects.ProjectRevision](t, c.send("GET", base+"/"+p.ProjectID+"/revisions/1", ""))
+	first := decoded[projects.ProjectRevision](t, c.Send("GET", base+"/"+p.ProjectID+"/revisions/1", ""))
 	if first.Version != 1 || string(first.Content) != `{"n":1}` || first.ContentSHA256 != digest(`{"n":1}`) || first.SourceVersion != nil {
 		t.Errorf("revision 1 is %+v", first)
 	}
@@ -126,17 +127,17 @@ func TestRestore(t *testing.T) {
 	want(t, got, 200, "")
 	now := decoded[projects.Project](t, got)
 	if now.CurrentVersion != 3 || string(now.Content) != `{"n":1}` || now.ContentSHA256 != p.ContentSHA256 || now.Name != "renamed" || !slices.Equal(now.Tags, []string{"t"}) {
-		t.Errorf("restored %s", got.text)
+		t.Errorf("restored %s", got.Text)
 	}
-	list := decoded[projects.ProjectRevisionList](t, c.send("GET", base+"/"+p.ProjectID+"/revisions", ""))
+	list := decoded[projects.ProjectRevisionList](t, c.Send("GET", base+"/"+p.ProjectID+"/revisions", ""))
 	if len(list.Revisions) != 3 || list.Revisions[0].SourceVersion == nil || *list.Revisions[0].SourceVersion != 1 || list.Revisions[1].SourceVersion != nil {
 		t.Errorf("history is %+v", list)
 	}
 	wantConflict(t, c.do("POST", base+"/"+p.ProjectID+"/revisions/1/restore", `{"expectedVersion":2}`), 3)
 	want(t, c.do("POST", base+"/"+p.ProjectID+"/revisions/4/restore", `{"expectedVersion":3}`), 404, fault.NotFound)
 	want(t, c.do("POST", base+"/"+p.ProjectID+"/revisions/0/restore", `{"expectedVersion":3}`), 400, fault.Validation)
-	want(t, c.send("GET", base+"/"+p.ProjectID+"/revisions/x", ""), 400, fault.Validation)
-	want(t, c.send("GET", base+"/"+p.ProjectID+"/revisions/4", ""), 404, fault.NotFound)
+	want(t, c.Send("GET", base+"/"+p.ProjectID+"/revisions/x", ""), 400, fault.Validation)
+	want(t, c.Send("GET", base+"/"+p.ProjectID+"/revisions/4", ""), 404, fault.NotFound)
 }
 
 // TestRevisionsAreImmutable asks the database itself.
@@ -149,16 +150,16 @@ func TestRevisionsAreImmutable(t *testing.T) {
 		`UPDATE project_revisions SET created_at = now()`, `DELETE FROM project_revisions`,
 		`UPDATE project_contents SET content = '{"x":1}'`, `DELETE FROM project_contents`,
 	} {
-		if _, err := d.db.ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "immutable") {
+		if _, err := d.DB.ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "immutable") {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	want(t, c.send("DELETE", base+"/"+p.ProjectID+"?expectedVersion=1", ""), 204, "")
+	want(t, c.Send("DELETE", base+"/"+p.ProjectID+"?expectedVersion=1", ""), 204, "")
 	var rows int
-	if err := d.db.GetContext(t.Context(), &rows, `SELECT (SELECT count(*) FROM project_revisions) + (SELECT count(*) FROM project_contents)`); err != nil || rows != 0 {
+	if err := d.DB.GetContext(t.Context(), &rows, `SELECT (SELECT count(*) FROM project_revisions) + (SELECT count(*) FROM project_contents)`); err != nil || rows != 0 {
 		t.Errorf("%d rows are left of a deleted project (%v)", rows, err)
 	}
-	if _, err := d.db.ExecContext(t.Context(), `DELETE FROM idempotency_keys; DELETE FROM accounts`); err != nil {
+	if _, err := d.DB.ExecContext(t.Context(), `DELETE FROM idempotency_keys; DELETE FROM accounts`); err != nil {
 		t.Errorf("an account with projects cannot be deleted: %v", err)
 	}
 }
@@ -169,19 +170,19 @@ func TestDelete(t *testing.T) {
 	p := c.create(`{"n":1}`)
 	at := base + "/" + p.ProjectID
 	share := decoded[projects.ProjectShareAnswer](t, c.do("POST", at+"/shares", `{"expectedVersion":1}`))
-	wantConflict(t, c.send("DELETE", at+"?expectedVersion=2", ""), 1)
-	if got := c.send("DELETE", at+"?expectedVersion=1", ""); got.status != 204 || got.text != "" {
-		t.Fatalf("deleted: %d %q", got.status, got.text)
+	wantConflict(t, c.Send("DELETE", at+"?expectedVersion=2", ""), 1)
+	if got := c.Send("DELETE", at+"?expectedVersion=1", ""); got.StatusCode != 204 || got.Text != "" {
+		t.Fatalf("deleted: %d %q", got.StatusCode, got.Text)
 	}
-	for _, r := range []answer{
-		c.send("GET", at, ""), c.send("GET", at+"/revisions", ""), c.send("GET", at+"/revisions/1", ""), c.save(p.ProjectID, 1, `{}`),
+	for _, r := range []apitest.Answer{
+		c.Send("GET", at, ""), c.Send("GET", at+"/revisions", ""), c.Send("GET", at+"/revisions/1", ""), c.save(p.ProjectID, 1, `{}`),
 		c.do("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`), c.do("POST", at+"/shares", `{"expectedVersion":1}`),
-		c.send("DELETE", at+"/shares?expectedVersion=1", ""), c.send("DELETE", at+"?expectedVersion=1", ""),
+		c.Send("DELETE", at+"/shares?expectedVersion=1", ""), c.Send("DELETE", at+"?expectedVersion=1", ""),
 	} {
 		want(t, r, 404, fault.NotFound)
 	}
-	want(t, c.anonymous().send("GET", "/api/v1/public/shares/"+share.Token, ""), 410, fault.ShareRevoked)
-	if list := decoded[projects.ProjectList](t, c.send("GET", base, "")); len(list.Projects) != 0 {
+	want(t, c.Anonymous().Send("GET", "/api/v1/public/shares/"+share.Token, ""), 410, fault.ShareRevoked)
+	if list := decoded[projects.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 0 {
 		t.Errorf("a deleted project is listed: %+v", list)
 	}
 }
@@ -192,7 +193,9 @@ func TestShare(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	p := c.create(`{"n":1}`)
 	at := base + "/" + p.ProjectID
-	public := func(token string) answer { return c.anonymous().send("GET", "/api/v1/public/shares/"+token, "") }
+	public := func(token string) apitest.Answer {
+		return c.Anonymous().Send("GET", "/api/v1/public/shares/"+token, "")
+	}
 
 	got := c.do("POST", at+"/shares", `{"expectedVersion":1}`)
 	want(t, got, 201, "")
@@ -208,10 +211,10 @@ func TestShare(t *testing.T) {
 	seen := public(first.Token)
 	want(t, seen, 200, "")
 	if shared := decoded[projects.SharedProject](t, seen); shared.Version != 1 || shared.Name != "ABL1" || string(shared.Content) != `{"n":1}` || shared.ContentSHA256 != p.ContentSHA256 {
-		t.Errorf("the share shows %s", seen.text)
+		t.Errorf("the share shows %s", seen.Text)
 	}
-	if strings.Contains(seen.text, c.accountID) || strings.Contains(seen.text, p.ProjectID) {
-		t.Errorf("the share tells of its owner: %s", seen.text)
+	if strings.Contains(seen.Text, c.AccountID) || strings.Contains(seen.Text, p.ProjectID) {
+		t.Errorf("the share tells of its owner: %s", seen.Text)
 	}
 
 	wantConflict(t, c.do("POST", at+"/shares", `{"expectedVersion":1,"content":{}}`), 2)
@@ -222,9 +225,9 @@ func TestShare(t *testing.T) {
 	want(t, public(first.Token), 410, fault.ShareRevoked)
 	want(t, public(second.Token), 200, "")
 
-	wantConflict(t, c.send("DELETE", at+"/shares?expectedVersion=2", ""), 3)
-	want(t, c.send("DELETE", at+"/shares?expectedVersion=3", ""), 204, "")
-	want(t, c.send("DELETE", at+"/shares?expectedVersion=3", ""), 204, "")
+	wantConflict(t, c.Send("DELETE", at+"/shares?expectedVersion=2", ""), 3)
+	want(t, c.Send("DELETE", at+"/shares?expectedVersion=3", ""), 204, "")
+	want(t, c.Send("DELETE", at+"/shares?expectedVersion=3", ""), 204, "")
 	want(t, public(second.Token), 410, fault.ShareRevoked)
 	if now := c.read(p.ProjectID); now.Share != nil || now.CurrentVersion != 3 {
 		t.Errorf("after revoking: %+v", now)
@@ -241,22 +244,22 @@ func TestETags(t *testing.T) {
 	at := base + "/" + p.ProjectID
 	share := decoded[projects.ProjectShareAnswer](t, c.do("POST", at+"/shares", `{"expectedVersion":1}`))
 	for _, path := range []string{at, at + "/revisions/1", "/api/v1/public/shares/" + share.Token} {
-		tag := c.send("GET", path, "").header.Get("ETag")
+		tag := c.Send("GET", path, "").Header.Get("ETag")
 		for _, header := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-			if got := c.send("GET", path, "", "If-None-Match", header); got.status != 304 || got.text != "" || got.header.Get("ETag") != tag {
-				t.Errorf("%s If-None-Match %s: %d %q", path, header, got.status, got.text)
+			if got := c.Send("GET", path, "", "If-None-Match", header); got.StatusCode != 304 || got.Text != "" || got.Header.Get("ETag") != tag {
+				t.Errorf("%s If-None-Match %s: %d %q", path, header, got.StatusCode, got.Text)
 			}
 		}
-		want(t, c.send("GET", path, "", "If-None-Match", `"other"`), 200, "")
+		want(t, c.Send("GET", path, "", "If-None-Match", `"other"`), 200, "")
 	}
-	before := c.send("GET", at, "").header.Get("ETag")
-	want(t, c.send("DELETE", at+"/shares?expectedVersion=1", ""), 204, "")
-	if after := c.send("GET", at, "").header.Get("ETag"); after == before || !strings.HasPrefix(after, `"1-`) {
+	before := c.Send("GET", at, "").Header.Get("ETag")
+	want(t, c.Send("DELETE", at+"/shares?expectedVersion=1", ""), 204, "")
+	if after := c.Send("GET", at, "").Header.Get("ETag"); after == before || !strings.HasPrefix(after, `"1-`) {
 		t.Errorf("ETag was %s and is %s after the share was revoked", before, after)
 	}
-	got := c.anonymous().send("GET", "/api/v1/public/shares/"+decoded[projects.ProjectShareAnswer](t, c.do("POST", at+"/shares", `{"expectedVersion":1}`)).Token, "")
-	if got.header.Get("Cache-Control") != "public, no-cache" || got.header.Get("X-Robots-Tag") != "noindex" {
-		t.Errorf("headers of a share: %v", got.header)
+	got := c.Anonymous().Send("GET", "/api/v1/public/shares/"+decoded[projects.ProjectShareAnswer](t, c.do("POST", at+"/shares", `{"expectedVersion":1}`)).Token, "")
+	if got.Header.Get("Cache-Control") != "public, no-cache" || got.Header.Get("X-Robots-Tag") != "noindex" {
+		t.Errorf("headers of a share: %v", got.Header)
 	}
 }
 
@@ -271,10 +274,10 @@ func TestLists(t *testing.T) {
 	var listed []string
 	cursor := ""
 	for pages := 0; ; pages++ {
-		got := c.send("GET", base+"?limit=2"+cursor, "")
+		got := c.Send("GET", base+"?limit=2"+cursor, "")
 		want(t, got, 200, "")
-		if strings.Contains(got.text, "in the content") {
-			t.Fatalf("a list holds contents: %s", got.text)
+		if strings.Contains(got.Text, "in the content") {
+			t.Fatalf("a list holds contents: %s", got.Text)
 		}
 		list := decoded[projects.ProjectList](t, got)
 		for _, one := range list.Projects {
@@ -297,9 +300,9 @@ func TestLists(t *testing.T) {
 	for version := range int64(4) {
 		want(t, c.save(made[0], version+1, `{}`), 200, "")
 	}
-	page := decoded[projects.ProjectRevisionList](t, c.send("GET", at+"?limit=3", ""))
+	page := decoded[projects.ProjectRevisionList](t, c.Send("GET", at+"?limit=3", ""))
 	want(t, c.save(made[0], 5, `{}`), 200, "") // an insert moves nothing
-	rest := decoded[projects.ProjectRevisionList](t, c.send("GET", at+"?limit=3&cursor="+*page.NextCursor, ""))
+	rest := decoded[projects.ProjectRevisionList](t, c.Send("GET", at+"?limit=3&cursor="+*page.NextCursor, ""))
 	var versions []int64
 	for _, one := range append(page.Revisions, rest.Revisions...) {
 		versions = append(versions, one.Version)
@@ -307,12 +310,12 @@ func TestLists(t *testing.T) {
 	if !slices.Equal(versions, []int64{5, 4, 3, 2, 1}) || rest.NextCursor != nil {
 		t.Errorf("revisions listed: %v", versions)
 	}
-	projectCursor := *decoded[projects.ProjectList](t, c.send("GET", base+"?limit=1", "")).NextCursor
+	projectCursor := *decoded[projects.ProjectList](t, c.Send("GET", base+"?limit=1", "")).NextCursor
 	for _, path := range []string{base + "?cursor=x", base + "?cursor=" + *page.NextCursor, at + "?cursor=x", at + "?cursor=" + projectCursor} {
-		want(t, c.send("GET", path, ""), 400, fault.InvalidCursor)
+		want(t, c.Send("GET", path, ""), 400, fault.InvalidCursor)
 	}
-	want(t, c.send("GET", base+"?limit=101", ""), 400, fault.Validation)
-	want(t, c.send("GET", base+"?expectedVersion=1", ""), 400, fault.Validation)
+	want(t, c.Send("GET", base+"?limit=101", ""), 400, fault.Validation)
+	want(t, c.Send("GET", base+"?expectedVersion=1", ""), 400, fault.Validation)
 }
 
 // TestQuotas checks that each is told plainly and changes nothing.
@@ -327,6 +330,6 @@ func TestQuotas(t *testing.T) {
 	want(t, c.do("POST", base+"/"+p.ProjectID+"/revisions/1/restore", `{"expectedVersion":3}`), 400, fault.Validation)
 	c.create(`{}`)
 	want(t, c.do("POST", base, `{"name":"a","content":{}}`), 400, fault.Validation)
-	want(t, c.send("DELETE", base+"/"+p.ProjectID+"?expectedVersion=3", ""), 204, "")
+	want(t, c.Send("DELETE", base+"/"+p.ProjectID+"?expectedVersion=3", ""), 204, "")
 	c.create(`{"x":"there is room again"}`)
 }

@@ -34,8 +34,8 @@ func TestForeignProjectsAreUnknown(t *testing.T) {
 			foreign := stranger.do(r.method, base+"/"+p.ProjectID+r.tail, r.body)
 			want(t, foreign, 404, fault.NotFound)
 			for _, unknown := range []string{"019aa63b-5d2c-7c31-9a53-1d8f3a0c4b52", "nonsense", strings.ToUpper(p.ProjectID)} {
-				if got := stranger.do(r.method, base+"/"+unknown+r.tail, r.body); got.status != 404 || got.text != foreign.text {
-					t.Errorf("%s %s: foreign %s, unknown %d %s", r.method, r.tail, foreign.text, got.status, got.text)
+				if got := stranger.do(r.method, base+"/"+unknown+r.tail, r.body); got.StatusCode != 404 || got.Text != foreign.Text {
+					t.Errorf("%s %s: foreign %s, unknown %d %s", r.method, r.tail, foreign.Text, got.StatusCode, got.Text)
 				}
 			}
 		}
@@ -47,16 +47,16 @@ func TestScopes(t *testing.T) {
 	d := open(t, projects.Quota{})
 	writer := d.account()
 	p := writer.create(`{}`)
-	reader, other := d.keyOf(writer.accountID, access.ProjectsRead), d.keyOf(writer.accountID, access.ProjectsWrite)
+	reader, other := d.keyOf(writer.AccountID, access.ProjectsRead), d.keyOf(writer.AccountID, access.ProjectsWrite)
 	at := base + "/" + p.ProjectID
 	for _, r := range [][2]string{{"GET", base}, {"GET", at}, {"GET", at + "/revisions"}, {"GET", at + "/revisions/1"}} {
-		want(t, reader.send(r[0], r[1], ""), 200, "")
-		want(t, other.send(r[0], r[1], ""), 403, fault.InsufficientScope)
-		want(t, d.anonymous().send(r[0], r[1], ""), 401, fault.Unauthorized)
+		want(t, reader.Send(r[0], r[1], ""), 200, "")
+		want(t, other.Send(r[0], r[1], ""), 403, fault.InsufficientScope)
+		want(t, d.Anonymous().Send(r[0], r[1], ""), 401, fault.Unauthorized)
 	}
 	for _, r := range [][2]string{{"POST", base}, {"PUT", at}, {"DELETE", at}, {"POST", at + "/revisions/1/restore"}, {"POST", at + "/shares"}, {"DELETE", at + "/shares"}} {
-		want(t, reader.send(r[0], r[1], ""), 403, fault.InsufficientScope) // before the body and the version
-		want(t, d.anonymous().send(r[0], r[1], ""), 401, fault.Unauthorized)
+		want(t, reader.Send(r[0], r[1], ""), 403, fault.InsufficientScope) // before the body and the version
+		want(t, d.Anonymous().Send(r[0], r[1], ""), 401, fault.Unauthorized)
 	}
 }
 
@@ -67,14 +67,14 @@ func TestOlderRoutes(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	key := id.New("key-")
 	body := `{"name":"n","content":{}}`
-	made := c.send("POST", older, body, "Idempotency-Key", key)
+	made := c.Send("POST", older, body, "Idempotency-Key", key)
 	want(t, made, 201, "")
 	p := decoded[projects.Project](t, made)
-	if made.header.Get("Location") != base+"/"+p.ProjectID {
-		t.Errorf("Location is %s", made.header.Get("Location"))
+	if made.Header.Get("Location") != base+"/"+p.ProjectID {
+		t.Errorf("Location is %s", made.Header.Get("Location"))
 	}
-	if again := c.send("POST", base, body, "Idempotency-Key", key); again.header.Get("Idempotency-Replayed") != "true" || decoded[projects.Project](t, again).ProjectID != p.ProjectID {
-		t.Errorf("the key of an older route is unknown to its successor: %s", again.text)
+	if again := c.Send("POST", base, body, "Idempotency-Key", key); again.Header.Get("Idempotency-Replayed") != "true" || decoded[projects.Project](t, again).ProjectID != p.ProjectID {
+		t.Errorf("the key of an older route is unknown to its successor: %s", again.Text)
 	}
 	for _, r := range []struct {
 		method, tail, body string
@@ -92,16 +92,16 @@ func TestOlderRoutes(t *testing.T) {
 		{"DELETE", "/" + p.ProjectID + "?expectedVersion=3", "", 204},
 	} {
 		if r.method == "GET" {
-			if v1 := c.send("GET", base+r.tail, ""); v1.text != c.send("GET", older+r.tail, "").text || v1.header.Get("Deprecation") != "" {
-				t.Errorf("GET %s answers differently in v1: %s %v", r.tail, v1.text, v1.header)
+			if v1 := c.Send("GET", base+r.tail, ""); v1.Text != c.Send("GET", older+r.tail, "").Text || v1.Header.Get("Deprecation") != "" {
+				t.Errorf("GET %s answers differently in v1: %s %v", r.tail, v1.Text, v1.Header)
 			}
 		}
 		got := c.do(r.method, older+r.tail, r.body)
 		path, _, _ := strings.Cut(r.tail, "?")
-		if got.status != r.status || got.header.Get("Deprecation") != "@1795219200" || got.header.Get("Link") != `<`+base+path+`>; rel="successor-version"` {
-			t.Errorf("%s %s: %d %v", r.method, r.tail, got.status, got.header)
+		if got.StatusCode != r.status || got.Header.Get("Deprecation") != "@1795219200" || got.Header.Get("Link") != `<`+base+path+`>; rel="successor-version"` {
+			t.Errorf("%s %s: %d %v", r.method, r.tail, got.StatusCode, got.Header)
 		}
-		if _, err := http.ParseTime(got.header.Get("Sunset")); err != nil {
+		if _, err := http.ParseTime(got.Header.Get("Sunset")); err != nil {
 			t.Errorf("Sunset: %v", err)
 		}
 	}

@@ -29,7 +29,7 @@ func TestShownIsIndentedJSON(t *testing.T) {
 }
 
 // TestShownStopsAtItsLimit: whoever has a link cannot make the service write out what nobody will see. Indented, this content
-// has 250 MB.
+// has 250 MB. It runs beside no other test, because the memory of the whole process is counted.
 func TestShownStopsAtItsLimit(t *testing.T) {
 	const depth = 60
 	deep := Content(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("0,", 2_000_000) + "0" + strings.Repeat("]", depth) + `}`)

@@ -10,172 +10,81 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/jmoiron/sqlx"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/settings"
-	"github.com/molfabric/molfabric/billing"
-	"github.com/molfabric/molfabric/internal/id"
-	"github.com/molfabric/molfabric/internal/postgres/pgtest"
-	"github.com/molfabric/molfabric/internal/redistest"
 )
-
-// patience bounds every wait of these tests.
-const patience = 30 * time.Second
 
 const serversPath = "/api/v1/settings/license-servers"
 
-// keySecret is the deployment's secret.
-var keySecret = bytes.Repeat([]byte("k"), 32)
-
-// logText is a log that a test reads.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// house is the front door with the settings group, on stores of its own. licences is where its tests of licence servers lead,
-// whatever public address they are told; "" refuses.
+// house is the front door with the settings group. licences is where its tests of licence servers lead, whatever public address
+// they are told; "" refuses.
 type house struct {
+	*apitest.Door
 	t        *testing.T
-	db       *sqlx.DB
-	base     string
-	log      *logText
 	licences string
 }
 
 func open(t *testing.T) *house {
 	t.Helper()
-	rdb, _, prefix := redistest.New(t)
-	book, err := billing.LoadBook("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &house{t: t, db: pgtest.New(t), log: &logText{}}
-	log := slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	service, err := settings.New(settings.Deps{DB: h.db, KeySecret: keySecret, Log: log, Now: time.Now,
-		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			if h.licences == "" {
-				return nil, errors.New("refused")
-			}
-			return (&net.Dialer{}).DialContext(ctx, network, h.licences)
-		},
-		Resolve: func(context.Context, string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := api.New(api.Deps{DB: h.db, Redis: rdb, Ledger: billing.NewLedger(book, id.New), Metrics: prometheus.NewRegistry(), Log: log, Now: time.Now,
-		Groups: []func(huma.API){func(a huma.API) { settings.Register(a, service) }},
-		Config: api.Config{Version: "test", KeySecret: keySecret, RedisPrefix: prefix}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.base = "http://" + listener.Addr().String()
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		if err := errors.Join(server.Shutdown(ctx), <-served); err != nil {
-			t.Error(err)
+	h := &house{t: t}
+	h.Door = apitest.Open(t, func(deps *api.Deps) {
+		service, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now,
+			Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				if h.licences == "" {
+					return nil, errors.New("refused")
+				}
+				return (&net.Dialer{}).DialContext(ctx, network, h.licences)
+			},
+			Resolve: func(context.Context, string) ([]netip.Addr, error) {
+				return []netip.Addr{netip.MustParseAddr("93.184.216.34")}, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
+		deps.Groups = []func(huma.API){func(a huma.API) { settings.Register(a, service) }}
 	})
 	return h
 }
 
-// browser is a signed-in account.
-type browser struct {
-	h      *house
-	client *http.Client
-	bearer string
-	said   strings.Builder // every answer
+// user is a caller that remembers every answer.
+type user struct {
+	*apitest.Caller
+	t    *testing.T
+	said strings.Builder
 }
 
-func (h *house) signUp() *browser {
-	h.t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	b := &browser{h: h, client: &http.Client{Jar: jar, Timeout: patience}}
-	if status, text, _ := b.send("POST", "/api/v1/auth/sign-up", `{"email":"`+id.New("ada-")+`@example.org","password":"correct horse"}`); status != http.StatusCreated {
-		h.t.Fatalf("sign-up: %d %s", status, text)
-	}
-	return b
-}
+func (h *house) signUp() *user { return h.user(h.SignUp()) }
 
-func (b *browser) send(method, path, body string) (status int, text string, header http.Header) {
-	b.h.t.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	request, err := http.NewRequestWithContext(b.h.t.Context(), method, b.h.base+path, reader)
-	if err != nil {
-		b.h.t.Fatal(err)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if b.bearer != "" {
-		request.Header.Set("Authorization", "Bearer "+b.bearer)
-	}
-	response, err := b.client.Do(request)
-	if err != nil {
-		b.h.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.h.t.Fatal(err)
-	}
-	b.said.Write(raw)
-	return response.StatusCode, string(raw), response.Header
+func (h *house) user(c *apitest.Caller) *user { return &user{Caller: c, t: h.t} }
+
+func (u *user) send(method, path, body string) (status int, text string, header http.Header) {
+	u.t.Helper()
+	got := u.Send(method, path, body)
+	u.said.WriteString(got.Text)
+	return got.StatusCode, got.Text, got.Header
 }
 
 // want sends and decodes an answer of the status.
-func want[T any](b *browser, status int, method, path, body string) T {
-	b.h.t.Helper()
-	got, text, _ := b.send(method, path, body)
+func want[T any](u *user, status int, method, path, body string) T {
+	u.t.Helper()
+	got, text, _ := u.send(method, path, body)
 	var out T
 	if got != status {
-		b.h.t.Fatalf("%s %s %s: got %d %s, want %d", method, path, body, got, text, status)
+		u.t.Fatalf("%s %s %s: got %d %s, want %d", method, path, body, got, text, status)
 	}
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &out); err != nil {
-			b.h.t.Fatal(err)
+			u.t.Fatal(err)
 		}
 	}
 	return out
@@ -248,14 +157,13 @@ func TestOnlySessionsReachSettings(t *testing.T) {
 	h := open(t)
 	ada := h.signUp()
 	key := want[struct{ Key string }](ada, 201, "POST", "/api/v1/keys", `{"name":"all","scopes":["jobs:read","jobs:write","credits:read","convert","molecular:chat","projects:read","projects:write"]}`)
-	program := &browser{h: h, client: &http.Client{Timeout: patience}, bearer: key.Key}
+	program := h.user(h.WithKey(key.Key))
 	for _, request := range [][2]string{{"GET", ""}, {"POST", ""}, {"GET", "/lic_1"}, {"PUT", "/lic_1"}, {"DELETE", "/lic_1"}, {"POST", "/lic_1/test"}} {
 		if status, text, _ := program.send(request[0], serversPath+request[1], ""); status != http.StatusForbidden || !strings.Contains(text, "SESSION_REQUIRED") {
 			t.Errorf("%s %s with a key: %d %s", request[0], request[1], status, text)
 		}
 	}
-	program.bearer = ""
-	if status, text, _ := program.send("GET", serversPath, ""); status != http.StatusUnauthorized {
+	if status, text, _ := h.user(h.Anonymous()).send("GET", serversPath, ""); status != http.StatusUnauthorized {
 		t.Errorf("nobody: %d %s", status, text)
 	}
 }
@@ -294,7 +202,7 @@ func TestServersAreBounded(t *testing.T) {
 	h := open(t)
 	ada := h.signUp()
 	want[settings.LicenseServer](ada, 201, "POST", serversPath, server())
-	h.db.MustExec(`INSERT INTO license_servers (id, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled, status, created_at)
+	h.DB.MustExec(`INSERT INTO license_servers (id, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled, status, created_at)
 		SELECT 'lic_' || n, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled, status, created_at
 		FROM license_servers, generate_series(1, $1) n`, settings.MaxServers-1)
 	if status, text, _ := ada.send("POST", serversPath, server()); status != http.StatusBadRequest || !strings.Contains(text, "100") {
@@ -355,15 +263,15 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	made := want[settings.LicenseServer](ada, 201, "POST", serversPath, server("secret", secret))
 	path := serversPath + "/" + made.ID
-	if got := h.unsealed(made.ID, keySecret); got != secret {
+	if got := h.unsealed(made.ID, h.Deps.Config.KeySecret); got != secret {
 		t.Errorf("stored %q, want the secret", got)
 	}
 	want[settings.LicenseServer](ada, 200, "PUT", path, server("seats", 5))
-	if got := h.unsealed(made.ID, keySecret); got != secret {
+	if got := h.unsealed(made.ID, h.Deps.Config.KeySecret); got != secret {
 		t.Errorf("after a change without a secret: %q", got)
 	}
 	want[settings.LicenseServer](ada, 200, "PUT", path, server("secret", secret+"-2"))
-	if got := h.unsealed(made.ID, keySecret); got != secret+"-2" {
+	if got := h.unsealed(made.ID, h.Deps.Config.KeySecret); got != secret+"-2" {
 		t.Errorf("after a change of the secret: %q", got)
 	}
 	if got := h.unsealed(made.ID, bytes.Repeat([]byte("x"), 32)); got != "" {
@@ -376,14 +284,14 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 	ada.send("PUT", path, strings.Replace(server("secret", secret), `"port":1715`, `"port":`, 1))
 	want[settings.LicenseServer](ada, 200, "PUT", path, server("secret", ""))
 	var sealed []byte
-	if err := h.db.Get(&sealed, `SELECT secret_sealed FROM license_servers WHERE id = $1`, made.ID); err != nil || sealed != nil {
+	if err := h.DB.Get(&sealed, `SELECT secret_sealed FROM license_servers WHERE id = $1`, made.ID); err != nil || sealed != nil {
 		t.Errorf("after its removal %x is stored, %v", sealed, err)
 	}
 	var rows string
-	if err := h.db.Get(&rows, `SELECT string_agg(l::text, ' ') FROM license_servers l`); err != nil {
+	if err := h.DB.Get(&rows, `SELECT string_agg(l::text, ' ') FROM license_servers l`); err != nil {
 		t.Fatal(err)
 	}
-	for place, text := range map[string]string{"an answer": ada.said.String(), "the log": h.log.String(), "the table": rows} {
+	for place, text := range map[string]string{"an answer": ada.said.String(), "the log": h.Log.String(), "the table": rows} {
 		if strings.Contains(text, "hunter2") {
 			t.Errorf("%s holds the secret", place)
 		}
@@ -394,7 +302,7 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 func (h *house) unsealed(serverID string, secret []byte) string {
 	h.t.Helper()
 	var sealed []byte
-	if err := h.db.Get(&sealed, `SELECT secret_sealed FROM license_servers WHERE id = $1`, serverID); err != nil {
+	if err := h.DB.Get(&sealed, `SELECT secret_sealed FROM license_servers WHERE id = $1`, serverID); err != nil {
 		h.t.Fatal(err)
 	}
 	key, err := hkdf.Key(sha256.New, secret, nil, "molfabric licence servers v1", 32)
@@ -427,7 +335,7 @@ func TestSeatsInUse(t *testing.T) {
 	mine := want[settings.LicenseServer](ada, 201, "POST", serversPath, server("vendor", "side-fx"))
 	theirs := want[settings.LicenseServer](eve, 201, "POST", serversPath, server())
 	var accounts []string
-	if err := h.db.Select(&accounts, `SELECT account_id FROM license_servers ORDER BY created_at`); err != nil {
+	if err := h.DB.Select(&accounts, `SELECT account_id FROM license_servers ORDER BY created_at`); err != nil {
 		t.Fatal(err)
 	}
 	for i, task := range [][3]string{
@@ -435,13 +343,13 @@ func TestSeatsInUse(t *testing.T) {
 		{accounts[0], "SUCCEEDED", "sidefx/houdiniengine"}, {accounts[0], "RUNNING", "autodesk/maya"}, {accounts[1], "RUNNING", "sidefx/houdiniengine"},
 	} {
 		job := fmt.Sprintf("job_%d", i)
-		h.db.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
+		h.DB.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
 			VALUES ($1, $2, 'simulation', '', '{}', 'RUNNING', 1, 1, 0, 0, now(), now())`, job, task[0])
-		h.db.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status, license_key)
+		h.DB.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status, license_key)
 			VALUES ($1, $1, $2, 0, 's', 0, 'n', false, 1, 'cpu.x', true, $3, $4)`, job, task[0], task[1], task[2])
 	}
-	for path, wanted := range map[*browser]settings.LicenseServer{ada: mine, eve: theirs} {
-		n := map[*browser]int{ada: 2, eve: 1}[path]
+	for path, wanted := range map[*user]settings.LicenseServer{ada: mine, eve: theirs} {
+		n := map[*user]int{ada: 2, eve: 1}[path]
 		if got := want[settings.LicenseServer](path, 200, "GET", serversPath+"/"+wanted.ID, ""); got.SeatsInUse != n {
 			t.Errorf("%d seats in use, want %d", got.SeatsInUse, n)
 		}

@@ -80,7 +80,7 @@ const (
 
 var (
 	databaseRooms = []string{"api", "scheduler", "billing", "internal/idempotency", "internal/postgres", "internal/roles", "internal/servers"}
-	testRooms     = []string{"engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
+	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 
 // purity keeps a folder to values and functions over them, by what it must never import.
