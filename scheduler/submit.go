@@ -75,6 +75,27 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 	return receipt, nil
 }
 
+// Replay returns the receipt of an earlier submission with this key and request. It is asked before a request is planned and its
+// files are looked for: a repetition must get its first answer whatever has become of them. Errors: fault.IdempotencyKeyReused.
+func (s *Scheduler) Replay(ctx context.Context, accountID, key string, request []byte) (receipt Receipt, found bool, err error) {
+	stored, err := idempotency.Find(ctx, s.DB, idempotency.Claim{AccountID: accountID, Operation: submitOperation, Key: key, Request: request}, s.Now().UTC())
+	if err != nil || stored == nil {
+		return Receipt{}, false, err
+	}
+	receipt, err = replayed(stored)
+	return receipt, err == nil, err
+}
+
+// replayed is a stored receipt as later calls get it.
+func replayed(stored []byte) (Receipt, error) {
+	var first Receipt
+	if err := json.Unmarshal(stored, &first); err != nil {
+		return Receipt{}, fmt.Errorf("decode stored receipt: %w", err)
+	}
+	first.Replayed = true
+	return first, nil
+}
+
 // Estimate prices a request of an account without submitting it; accountID is "" for a visitor, who has no licence servers. The
 // engine's *engines.InvalidError is returned as it is.
 func (s *Scheduler) Estimate(ctx context.Context, accountID string, engine engines.Engine, req engines.Request) (Estimation, error) {
@@ -148,12 +169,8 @@ func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, no
 	if err != nil || stored == nil {
 		return nil, err
 	}
-	var first Receipt
-	if err := json.Unmarshal(stored, &first); err != nil {
-		return nil, fmt.Errorf("decode stored receipt: %w", err)
-	}
-	first.Replayed = true
-	return &first, nil
+	first, err := replayed(stored)
+	return &first, err
 }
 
 // taskRows lays a plan out as columns for one bulk insert.

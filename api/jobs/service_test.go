@@ -74,6 +74,12 @@ func TestSubmitOverTheWire(t *testing.T) {
 	if response.Header.Get("Idempotency-Replayed") != "true" || !again.IdempotentReplay || again.JobID != first.JobID || again.EstimatedCost != first.EstimatedCost {
 		t.Errorf("replay: got %v %s", response.Header, text)
 	}
+	delete(d.files, caller.AccountID+" receptor.pdb") // a repetition gets its answer whatever has become of the files
+	response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit", docking, "Idempotency-Key", "first-key")
+	if gone := decoded[SubmitResponse](t, text); !gone.IdempotentReplay || gone.JobID != first.JobID {
+		t.Errorf("replay without the file: got %v %s", response.Status, text)
+	}
+	d.file(caller, "receptor.pdb", 1000, "")
 	_, err := d.Submit(t.Context(), caller, "first-key", request(t, strings.Replace(docking, "ABL1 screen", "another", 1)))
 	wantFault(t, "another request", err, fault.IdempotencyKeyReused, "")
 	var ticket string

@@ -38,6 +38,11 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
+	if key != "" {
+		if receipt, found, err := s.deps.Scheduler.Replay(ctx, caller.AccountID, key, kept); err != nil || found {
+			return receipt, err
+		}
+	}
 	if work.SceneFile, work.Attachments, err = s.resolve(ctx, caller.AccountID, request); err != nil {
 		return scheduler.Receipt{}, err
 	}

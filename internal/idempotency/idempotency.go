@@ -61,7 +61,21 @@ func Take(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte, now time.Tim
 		return nil, err
 	}
 	if fingerprint != c.fingerprint() {
-		return nil, fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key, or the same request again")
+		return nil, reused()
+	}
+	return stored, nil
+}
+
+// Find returns the answer that an earlier call with the key was given, or nil. It claims nothing, so that an operation can
+// answer a repetition before it does any work; Take still decides between calls at the same time. Errors:
+// fault.IdempotencyKeyReused.
+func Find(ctx context.Context, db *sqlx.DB, c Claim, now time.Time) (first []byte, err error) {
+	fingerprint, stored, err := find(ctx, db, c, now)
+	switch {
+	case err != nil || stored == nil:
+		return nil, err
+	case fingerprint != c.fingerprint():
+		return nil, reused()
 	}
 	return stored, nil
 }
@@ -74,6 +88,10 @@ func Answer(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte) error {
 // DeleteExpired removes the claims that no longer bind.
 func DeleteExpired(ctx context.Context, db *sqlx.DB, now time.Time) error {
 	return deleteExpired(ctx, db, now)
+}
+
+func reused() error {
+	return fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key, or the same request again")
 }
 
 // asInProgress turns a lock timeout into the answer for its caller.

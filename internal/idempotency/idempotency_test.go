@@ -249,3 +249,29 @@ func TestLockTimeoutEndsWithTheClaim(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestFindClaimsNothing(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	c := claimOf(t, db)
+	find := func(c idempotency.Claim, now time.Time) (string, error) {
+		raw, err := idempotency.Find(t.Context(), db, c, now)
+		return string(raw), err
+	}
+	got, err := find(c, noon)
+	wantFirst(t, "before", got, err, "")
+	got, err = take(t.Context(), db, c, `{"job": 1}`, noon)
+	wantFirst(t, "the claim after a look", got, err, "")
+	got, err = find(c, noon)
+	wantFirst(t, "after", got, err, `{"job": 1}`)
+	got, err = find(c, noon.Add(idempotency.Lifetime))
+	wantFirst(t, "expired", got, err, "")
+	other := c
+	other.Request = []byte(`{"a":2}`)
+	if _, err := find(other, noon); !fault.Is(err, fault.IdempotencyKeyReused) {
+		t.Errorf("another request: %v", err)
+	}
+	other = claimOf(t, db)
+	got, err = find(other, noon)
+	wantFirst(t, "another account", got, err, "")
+}

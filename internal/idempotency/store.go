@@ -2,6 +2,8 @@ package idempotency
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +37,19 @@ func read(ctx context.Context, tx *sqlx.Tx, c Claim) (fingerprint string, answer
 		c.AccountID, c.Operation, c.Key).Scan(&fingerprint, &answer)
 	if err != nil {
 		return "", nil, fmt.Errorf("read idempotency key: %w", err)
+	}
+	return fingerprint, answer, nil
+}
+
+// find reads the answer of a key that still binds; nil when there is none.
+func find(ctx context.Context, db *sqlx.DB, c Claim, now time.Time) (fingerprint string, answer []byte, err error) {
+	err = db.QueryRowContext(ctx, `SELECT request_sha256, response FROM idempotency_keys
+		WHERE account_id = $1 AND operation = $2 AND key = $3 AND expires_at > $4`, c.AccountID, c.Operation, c.Key, now).Scan(&fingerprint, &answer)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("look for idempotency key: %w", err)
 	}
 	return fingerprint, answer, nil
 }
