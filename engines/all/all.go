@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/fpocket"
 	"github.com/molfabric/molfabric/engines/vina"
 )
 
@@ -10,5 +11,6 @@ import (
 func Registry() *engines.Registry {
 	return engines.NewRegistry(
 		vina.New(),
+		fpocket.New(),
 	)
 }

@@ -5,10 +5,14 @@ import "testing"
 func TestRegistryFindsAliases(t *testing.T) {
 	t.Parallel()
 	registry := Registry()
-	for _, name := range []string{"autodock-vina", "AutoDock Vina", "vina", "AUTODOCK_VINA", "autodockvina"} {
-		e, ok := registry.Lookup(name)
-		if !ok || e.Spec().ID != "autodock-vina" {
-			t.Errorf("Lookup(%q) found %v, want autodock-vina", name, ok)
+	for id, names := range map[string][]string{
+		"autodock-vina": {"autodock-vina", "AutoDock Vina", "vina", "AUTODOCK_VINA", "autodockvina"},
+		"fpocket":       {"fpocket", "FPocket", "F_POCKET"},
+	} {
+		for _, name := range names {
+			if e, ok := registry.Lookup(name); !ok || e.Spec().ID != id {
+				t.Errorf("Lookup(%q) found %v, want %s", name, ok, id)
+			}
 		}
 	}
 	for _, name := range []string{"", "smina", "blast"} {
