@@ -1,15 +1,11 @@
 package fpocket
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/program"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
@@ -62,22 +58,22 @@ func (Fpocket) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, er
 		return engines.Result{}, fmt.Errorf("fpocket: reading the parameters of shard %s: %w", shard.Name, err)
 	}
 	var result resultDocument
-	if err := readDocument(dir, resultFile, &result); err != nil {
+	if err := finding.ReadDocument(dir, resultFile, maxDocumentBytes, &result); err != nil {
 		return engines.Result{}, err
 	}
 	if len(result.Summary) > engines.MaxSummaryBytes || len(result.Programs) == 0 {
-		return engines.Result{}, badOutput("%s is larger than it can be, or names no programs", resultFile)
+		return engines.Result{}, finding.BadOutput("%s is larger than it can be, or names no programs", resultFile)
 	}
-	content, err := readBounded(dir.Out(pocketsFile), maxDocumentBytes)
+	content, err := program.ReadBounded(dir.Out(pocketsFile), maxDocumentBytes)
 	if err != nil {
-		return engines.Result{}, badOutput("%s is missing or cannot be read", pocketsFile)
+		return engines.Result{}, finding.BadOutput("%s is missing or cannot be read", pocketsFile)
 	}
 	pockets, err := readPockets(content, params.MaxPockets)
 	if err != nil {
 		return engines.Result{}, err
 	}
 	artifacts := artifactsOf(pockets)
-	if err := checkDigests(dir, artifacts); err != nil {
+	if err := finding.CheckDigests(dir, provenanceFile, maxDocumentBytes, artifacts); err != nil {
 		return engines.Result{}, err
 	}
 	return engines.Result{Summary: result.Summary, Artifacts: artifacts, Programs: result.Programs}, nil
@@ -88,24 +84,24 @@ func (Fpocket) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, er
 func readPockets(content []byte, most int) ([]pocketRecord, error) {
 	var document pocketsDocument
 	if err := json.Unmarshal(content, &document); err != nil {
-		return nil, badOutput("%s is not complete JSON", pocketsFile)
+		return nil, finding.BadOutput("%s is not complete JSON", pocketsFile)
 	}
 	if document.Schema != pocketsSchema || document.PocketsFound == nil {
-		return nil, badOutput("%s is no document of %s", pocketsFile, pocketsSchema)
+		return nil, finding.BadOutput("%s is no document of %s", pocketsFile, pocketsSchema)
 	}
 	pockets := document.Pockets
 	if len(pockets) != min(*document.PocketsFound, most) {
-		return nil, badOutput("%s holds %d pockets of %d found", pocketsFile, len(pockets), *document.PocketsFound)
+		return nil, finding.BadOutput("%s holds %d pockets of %d found", pocketsFile, len(pockets), *document.PocketsFound)
 	}
 	for i, pocket := range pockets {
 		files := filesRecord{Atoms: fmt.Sprintf("pockets/%02d.pdb", i+1), AlphaSpheres: fmt.Sprintf("pockets/%02d.pqr", i+1)}
 		switch {
 		case pocket.Rank != i+1 || pocket.Files != files:
-			return nil, badOutput("pocket %d of %s has rank %d or names other files", i+1, pocketsFile, pocket.Rank)
+			return nil, finding.BadOutput("pocket %d of %s has rank %d or names other files", i+1, pocketsFile, pocket.Rank)
 		case i > 0 && pocket.Score != nil && pockets[i-1].Score != nil && *pocket.Score > *pockets[i-1].Score:
-			return nil, badOutput("pocket %d of %s has a better score than the one before it", i+1, pocketsFile)
+			return nil, finding.BadOutput("pocket %d of %s has a better score than the one before it", i+1, pocketsFile)
 		case len(pocket.CenterAngstrom) != 3 || len(pocket.Residues) == 0 || !pocket.DockingBox.usable():
-			return nil, badOutput("pocket %d of %s is incomplete", i+1, pocketsFile)
+			return nil, finding.BadOutput("pocket %d of %s is incomplete", i+1, pocketsFile)
 		}
 	}
 	return pockets, nil
@@ -135,66 +131,4 @@ func artifactsOf(pockets []pocketRecord) []engines.Artifact {
 		)
 	}
 	return artifacts
-}
-
-// checkDigests compares every result file with the digest that provenance.json states for it.
-func checkDigests(dir engines.Dir, artifacts []engines.Artifact) error {
-	var provenance struct {
-		Outputs []struct {
-			Name   string `json:"name"`
-			SHA256 string `json:"sha256"`
-		} `json:"outputs"`
-	}
-	if err := readDocument(dir, provenanceFile, &provenance); err != nil {
-		return err
-	}
-	stated := make(map[string]string, len(provenance.Outputs))
-	for _, output := range provenance.Outputs {
-		stated[output.Name] = output.SHA256
-	}
-	for _, artifact := range artifacts {
-		if artifact.Role != engines.RoleResult {
-			continue
-		}
-		found, err := digestOf(dir.Out(artifact.Name))
-		if err != nil || found != stated[artifact.Name] {
-			return badOutput("%s is missing or is not what %s says", artifact.Name, provenanceFile)
-		}
-	}
-	return nil
-}
-
-// digestOf is the SHA-256 of a regular file in hexadecimal; a link is refused, because the worker follows none.
-func digestOf(path string) (string, error) {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return "", os.ErrNotExist
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
-func readDocument(dir engines.Dir, name string, into any) error {
-	content, err := readBounded(dir.Out(name), maxDocumentBytes)
-	if errors.Is(err, os.ErrNotExist) {
-		return badOutput("%s is missing", name)
-	}
-	if err != nil {
-		return badOutput("%s cannot be read", name)
-	}
-	if err := json.Unmarshal(content, into); err != nil {
-		return badOutput("%s is not complete JSON", name)
-	}
-	return nil
-}
-
-func badOutput(format string, args ...any) error {
-	return executor("OUTPUT_INCOMPLETE", "The pocket finder's output is wrong: "+fmt.Sprintf(format, args...)+".")
 }

@@ -60,7 +60,7 @@ func progressCases() []enginestest.ProgressCase {
 		{Line: `{"progress": 0.4`},
 		{Line: "***** POCKET HUNTING BEGINS ***** "},
 		{Line: ""},
-		{Line: `{"progress": 0.5, "message": "` + strings.Repeat("x", maxProgressBytes) + `"}`},
+		{Line: `{"progress": 0.5, "message": "` + strings.Repeat("x", 8<<10) + `"}`},
 	}
 }
 

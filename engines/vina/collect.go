@@ -4,15 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/program"
 )
 
 const (
@@ -69,12 +67,12 @@ func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error
 		return engines.Result{}, err
 	}
 	var document resultDocument
-	if err := readDocument(dir, resultFile, maxResultBytes, &document); err != nil {
+	if err := docking.ReadDocument(dir, resultFile, maxResultBytes, &document); err != nil {
 		return engines.Result{}, err
 	}
 	result := engines.Result{Summary: document.Summary, Failures: document.Failures, Programs: document.Programs}
 	if len(result.Summary) > engines.MaxSummaryBytes || len(result.Failures) > maxFailureItems {
-		return engines.Result{}, badOutput("%s is larger than it can be", resultFile)
+		return engines.Result{}, docking.BadOutput("%s is larger than it can be", resultFile)
 	}
 	switch program {
 	case programReceptor:
@@ -98,18 +96,18 @@ func collectReceptor(dir engines.Dir, result *engines.Result) error {
 		AtomCount      int    `json:"atomCount"`
 		PreparedSHA256 string `json:"preparedSha256"`
 	}
-	if err := readDocument(dir, outputReceptorReport, maxOutputBytes, &report); err != nil {
+	if err := docking.ReadDocument(dir, outputReceptorReport, maxOutputBytes, &report); err != nil {
 		return err
 	}
-	content, err := readBounded(dir.Out(outputReceptor), maxOutputBytes)
+	content, err := program.ReadBounded(dir.Out(outputReceptor), maxOutputBytes)
 	if err != nil {
-		return badOutput("%s is missing", outputReceptor)
+		return docking.BadOutput("%s is missing", outputReceptor)
 	}
 	if atoms := countAtoms(string(content)); report.Schema != receptorSchema || atoms == 0 || atoms != report.AtomCount {
-		return badOutput("%s has %d atoms, its report says %d", outputReceptor, atoms, report.AtomCount)
+		return docking.BadOutput("%s has %d atoms, its report says %d", outputReceptor, atoms, report.AtomCount)
 	}
 	if digest := sha256.Sum256(content); hex.EncodeToString(digest[:]) != report.PreparedSHA256 {
-		return badOutput("%s is not the file of its report", outputReceptor)
+		return docking.BadOutput("%s is not the file of its report", outputReceptor)
 	}
 	result.Artifacts = []engines.Artifact{
 		{Name: outputReceptor, Role: engines.RoleResult, MediaType: "chemical/x-pdbqt", Format: "pdbqt"},
@@ -154,7 +152,7 @@ func collectDocked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 		return err
 	}
 	if len(result.Failures) == len(params.Indices) {
-		return badOutput("%s holds no docked ligand", outputDocked)
+		return docking.BadOutput("%s holds no docked ligand", outputDocked)
 	}
 	seed := params.Search.Seed
 	result.Seed = &seed
@@ -165,20 +163,20 @@ func collectDocked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 // ligand that did not fail is complete.
 func collectRecords(dir engines.Dir, name, schema string, indices []int, result *engines.Result, good func(ligandRecord) bool) error {
 	var document ligandsDocument
-	if err := readDocument(dir, name, maxOutputBytes, &document); err != nil {
+	if err := docking.ReadDocument(dir, name, maxOutputBytes, &document); err != nil {
 		return err
 	}
 	if document.Schema != schema || len(document.Ligands) != len(indices) {
-		return badOutput("%s holds %d of %d ligands", name, len(document.Ligands), len(indices))
+		return docking.BadOutput("%s holds %d of %d ligands", name, len(document.Ligands), len(indices))
 	}
 	for i, ligand := range document.Ligands {
 		switch {
 		case ligand.Index != indices[i]:
-			return badOutput("%s holds ligand %d where %d was expected", name, ligand.Index+1, indices[i]+1)
+			return docking.BadOutput("%s holds ligand %d where %d was expected", name, ligand.Index+1, indices[i]+1)
 		case ligand.Status == statusFailed && ligand.FailureStage != "":
 			result.Failures = append(result.Failures, engines.ItemFailure{Item: ligand.LigandID, Label: ligand.Label, Step: ligand.FailureStage, Message: ligand.Error})
 		case !good(ligand):
-			return badOutput("%s is incomplete for ligand %d", name, ligand.Index+1)
+			return docking.BadOutput("%s is incomplete for ligand %d", name, ligand.Index+1)
 		}
 	}
 	result.Artifacts = []engines.Artifact{{Name: name, Role: engines.RoleIntermediate, MediaType: "application/json", Format: "json"}}
@@ -194,12 +192,12 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 		return fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
 	}
 	var document ligandsDocument
-	if err := readDocument(dir, "results.json", maxOutputBytes, &document); err != nil {
+	if err := docking.ReadDocument(dir, "results.json", maxOutputBytes, &document); err != nil {
 		return err
 	}
 	c := document.Counts
 	if document.Schema != resultsSchema || c == nil || c.Total != params.LigandCount || c.Completed == 0 || c.Completed+c.Failed != c.Total {
-		return badOutput("results.json does not account for %d ligands", params.LigandCount)
+		return docking.BadOutput("results.json does not account for %d ligands", params.LigandCount)
 	}
 	artifacts := []engines.Artifact{
 		{Name: "results.json", Role: engines.RoleResult, MediaType: "application/json", Format: "json"},
@@ -220,15 +218,15 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 				continue // a ligand given as PDBQT without its SMILES has no SDF
 			}
 			if !poseFile.MatchString(name) || filepath.Ext(name) != "."+format {
-				return badOutput("results.json names no %s file for ligand %d", format, ligand.Index+1)
+				return docking.BadOutput("results.json names no %s file for ligand %d", format, ligand.Index+1)
 			}
 			artifacts = append(artifacts, engines.Artifact{Name: name, Role: engines.RoleResult, MediaType: mediaTypes[format], Format: format})
 		}
 	}
 	if completed != c.Completed {
-		return badOutput("results.json holds %d of %d docked ligands", completed, c.Completed)
+		return docking.BadOutput("results.json holds %d of %d docked ligands", completed, c.Completed)
 	}
-	if err := checkDigests(dir, artifacts); err != nil {
+	if err := checkFiles(dir, artifacts); err != nil {
 		return err
 	}
 	seed := params.Search.Seed
@@ -236,70 +234,18 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 	return nil
 }
 
-// checkDigests compares every result file with the digest that provenance.json states for it.
-func checkDigests(dir engines.Dir, artifacts []engines.Artifact) error {
-	var provenance struct {
-		Outputs []struct {
-			Name   string `json:"name"`
-			SHA256 string `json:"sha256"`
-		} `json:"outputs"`
-	}
-	if err := readDocument(dir, "provenance.json", maxOutputBytes, &provenance); err != nil {
-		return err
-	}
-	stated := make(map[string]string, len(provenance.Outputs))
-	for _, output := range provenance.Outputs {
-		stated[output.Name] = output.SHA256
-	}
+// checkFiles compares every result file with the digest that provenance.json states for it; what else there is must be whole.
+func checkFiles(dir engines.Dir, artifacts []engines.Artifact) error {
 	for _, artifact := range artifacts {
-		if artifact.Role != engines.RoleResult {
-			var document json.RawMessage
-			if err := readDocument(dir, artifact.Name, maxOutputBytes, &document); err != nil {
-				return err
-			}
+		var document json.RawMessage
+		if artifact.Role == engines.RoleResult {
 			continue
 		}
-		found, err := digestOf(dir.Out(artifact.Name))
-		if err != nil || found != stated[artifact.Name] {
-			return badOutput("%s is missing or is not what provenance.json says", artifact.Name)
+		if err := docking.ReadDocument(dir, artifact.Name, maxOutputBytes, &document); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// digestOf is the SHA-256 of a regular file in hexadecimal; a link is refused, because the worker follows none.
-func digestOf(path string) (string, error) {
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return "", os.ErrNotExist
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return docking.CheckDigests(dir, "provenance.json", maxOutputBytes, artifacts)
 }
 
 var mediaTypes = map[string]string{"sdf": "chemical/x-mdl-sdfile", "pdbqt": "chemical/x-pdbqt"}
-
-func readDocument(dir engines.Dir, name string, most int64, into any) error {
-	content, err := readBounded(dir.Out(name), most)
-	if errors.Is(err, os.ErrNotExist) {
-		return badOutput("%s is missing", name)
-	}
-	if err != nil {
-		return badOutput("%s cannot be read", name)
-	}
-	if err := json.Unmarshal(content, into); err != nil {
-		return badOutput("%s is not complete JSON", name)
-	}
-	return nil
-}
-
-func badOutput(format string, args ...any) error {
-	return executor("OUTPUT_INCOMPLETE", "The docking program's output is wrong: "+fmt.Sprintf(format, args...)+".")
-}

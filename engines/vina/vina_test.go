@@ -139,7 +139,7 @@ func progressCases() []enginestest.ProgressCase {
 		{Line: `{"progress": 0.4`},
 		{Line: "0%   10   20   30   40   50   60   70   80   90   100%"},
 		{Line: ""},
-		{Line: `{"progress": 0.5, "message": "` + strings.Repeat("x", maxProgressBytes) + `"}`},
+		{Line: `{"progress": 0.5, "message": "` + strings.Repeat("x", 8<<10) + `"}`},
 	}
 }
 
