@@ -74,7 +74,7 @@ func (p Program) BadOutput(format string, args ...any) error {
 	return executor("OUTPUT_INCOMPLETE", p.Name+"'s output is wrong: "+fmt.Sprintf(format, args...)+".")
 }
 
-// ReadDocument reads a whole JSON output of at most most bytes. The error is a BadOutput.
+// ReadDocument reads a whole JSON output that has no more than most bytes. The error is a BadOutput.
 func (p Program) ReadDocument(dir engines.Dir, name string, most int64, into any) error {
 	content, err := ReadBounded(dir.Out(name), most)
 	if errors.Is(err, os.ErrNotExist) {
