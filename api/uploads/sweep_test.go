@@ -56,7 +56,8 @@ func testAbandonedUploadsAreAborted(t *testing.T, s *Service, db *sqlx.DB) {
 	if _, err := s.objects.Parts(t.Context(), m.StorageKey, m.StoreHandle); !errors.Is(err, object.ErrNotFound) {
 		t.Errorf("after the sweep the store answers %v, want %v", err, object.ErrNotFound)
 	}
-	if status, _ := sendPart(t, abandoned.Parts[0].URL, nil, full); status != http.StatusNotFound {
+	// The small part: a store may close the connection in the middle of a large body that it refuses.
+	if status, _ := sendPart(t, abandoned.Parts[1].URL, nil, tail); status != http.StatusNotFound {
 		t.Errorf("PUT after the sweep answered %d, want 404", status)
 	}
 	if again, err := late.Complete(t.Context(), account, completed.UploadID, listed(1)); err != nil || again != answer {
