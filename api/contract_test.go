@@ -18,8 +18,17 @@ import (
 
 // contract is testdata/contract.yaml, which explains itself.
 type contract struct {
-	Bases  map[string]any
-	Tables []contractTable
+	Bases   map[string]any
+	Tables  []contractTable
+	Answers []contractAnswer
+}
+
+// contractAnswer is what the specification says of an answer.
+type contractAnswer struct {
+	Section, Title, Operation, Base string
+	Session                         bool
+	Status                          int
+	Members                         map[string]any // path → JSON type; nil for null
 }
 
 type contractTable struct {
@@ -70,6 +79,10 @@ func TestContract(t *testing.T) {
 			p.walk(t, spec.Bases, table, row)
 		}
 	}
+	for _, one := range spec.Answers {
+		rows += len(one.Members)
+		p.holds(t, spec.Bases, one)
+	}
 	t.Logf("%d rows of %d tables, %d requests", rows, len(spec.Tables), cases)
 }
 
@@ -101,7 +114,7 @@ func (p *product) walk(t *testing.T, bases map[string]any, table contractTable, 
 		if table.Session {
 			from = p.browser
 		}
-		return from.Send(method, "/api"+path, string(body)), fmt.Sprintf("§%s, %s: %s (%s) = %s", table.Section, table.Title, place, row.Rule, show(value))
+		return from.Send(method, "/api"+p.place(path), string(body)), fmt.Sprintf("§%s, %s: %s (%s) = %s", table.Section, table.Title, place, row.Rule, show(value))
 	}
 	for _, value := range row.Accept {
 		got, what := try(value)
@@ -117,6 +130,76 @@ func (p *product) walk(t *testing.T, bases map[string]any, table contractTable, 
 			t.Errorf("%s: got %d %s, want %d %s that names %s", what, got.StatusCode, got.Text, wantStatus, wantCode, named)
 		}
 	}
+}
+
+// holds asks for an answer and looks for the members that it must have.
+func (p *product) holds(t *testing.T, bases map[string]any, one contractAnswer) {
+	t.Helper()
+	var body []byte
+	if one.Base != "" {
+		var err error
+		if body, err = json.Marshal(p.expand(t, bases[one.Base])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := p.key
+	if one.Session {
+		from = p.browser
+	}
+	method, path, _ := strings.Cut(one.Operation, " ")
+	got := from.Send(method, "/api"+p.place(path), string(body))
+	if good := got.StatusCode/100 == 2 || got.StatusCode == one.Status; !good {
+		t.Fatalf("§%s, %s: got %d %s", one.Section, one.Title, got.StatusCode, got.Text)
+	}
+	var answer any
+	got.Decode(t, &answer)
+	for member, want := range one.Members {
+		value, found := look(answer, member)
+		if kind := kindOf(value); !found || want == nil && value != nil || want != nil && kind != want {
+			t.Errorf("§%s, %s: %s is %s (there: %v), want %v", one.Section, one.Title, member, kind, found, want)
+		}
+	}
+}
+
+// look finds a value at a path such as a.b[0].c.
+func look(at any, path string) (value any, found bool) {
+	for _, s := range step.FindAllStringSubmatch(path, -1) {
+		if s[2] != "" {
+			index, _ := strconv.Atoi(s[2])
+			list, _ := at.([]any)
+			if index >= len(list) {
+				return nil, false
+			}
+			at = list[index]
+			continue
+		}
+		object, _ := at.(map[string]any)
+		if at, found = object[s[1]]; !found {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+func kindOf(value any) string {
+	switch value.(type) {
+	case string:
+		return "string"
+	case float64:
+		return "number"
+	case bool:
+		return "boolean"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "null"
+}
+
+// place fills the uploads of the account into an address.
+func (p *product) place(path string) string {
+	return strings.NewReplacer("{plain}", p.uploads.plain, "{checked}", p.uploads.checked).Replace(path)
 }
 
 // request is a table's base request with one value put in its place.
@@ -183,6 +266,8 @@ func (p *product) expandText(t *testing.T, text string) any {
 		return absent{}
 	case text == "$unique":
 		return id.New("key_")
+	case text == "$part":
+		return "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	case text == "$file":
 		return p.file.key
 	case text == "$file.sha256":

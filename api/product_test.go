@@ -104,6 +104,7 @@ type product struct {
 		key, sha256 string
 		size        int
 	}
+	uploads struct{ plain, checked string } // unfinished uploads in parts, the second with checksums
 }
 
 func openProduct(t *testing.T) *product {
@@ -118,7 +119,16 @@ func openProduct(t *testing.T) *product {
 	p.key = p.WithKey(key)
 	p.enrich(t)
 	p.store(t, []byte("ATOM"))
+	p.uploads.plain, p.uploads.checked = p.begin(t, ""), p.begin(t, `,"checksumAlgorithm":"sha256"`)
 	return p
+}
+
+// begin begins an upload in parts.
+func (p *product) begin(t *testing.T, more string) string {
+	t.Helper()
+	var begun struct{ UploadID string }
+	p.key.Send("POST", "/api/v1/uploads", `{"filename":"f.bin","contentType":"a/b","size":20000000`+more+`}`).Decode(t, &begun)
+	return begun.UploadID
 }
 
 // enrich gives every account of the database all the credit that a test could need.
