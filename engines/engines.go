@@ -46,6 +46,15 @@ type Progresser interface {
 	Progress(line string) (fraction float64, message string, ok bool)
 }
 
+// Checkpointer is an Engine whose program saves finished work while it runs, so that the next attempt of an interrupted shard
+// goes on from there.
+type Checkpointer interface {
+	// Checkpoint parses one line and returns the files, "checkpoint/<name>" below out/, that now hold finished work. Each was
+	// moved into place whole; a name that is told again replaces the file of that name. The next attempt finds them at
+	// in/resume/<name>, unless they have been lost: a resume file may always be missing. ok is false when the line tells of none.
+	Checkpoint(line string) (names []string, ok bool)
+}
+
 // Explainer is an Engine that can tell more about a non-zero exit than the exit code does.
 type Explainer interface {
 	// Explain returns why the process failed, or nil when it cannot say more than the exit code. logTail is the end of what
@@ -94,6 +103,31 @@ type Request struct {
 	Parameters   map[string]string // job-bundle style; nil when there are none
 	Metadata     json.RawMessage   // as it came, unknown members included; "{}" when there is none
 	Recovery     string            // standard or resumable
+	Found        Found             // what the request's names of public data stand for
+}
+
+// Found is what the deployment has looked up for a request before it is planned: an engine reaches no database. An estimate
+// looks nothing up, so a name may be missing here.
+type Found struct {
+	Structures map[string]Object    // entries of the Protein Data Bank as mmCIF, by id in upper case
+	Components map[string]Component // of the Chemical Component Dictionary, by id in upper case
+	// Prepared is an earlier preparation of the request's receptor; nil when there is none.
+	Prepared *PreparedReceptor
+}
+
+// Component is a chemical component as a dictionary defines it.
+type Component struct {
+	Name   string `json:"name"`
+	SMILES string `json:"smiles"`
+}
+
+// PreparedReceptor is what an earlier job has made of a receptor. Digests are lower-case hex SHA-256.
+type PreparedReceptor struct {
+	CacheKey               string
+	ReceptorIdentitySHA256 string
+	PreparationSHA256      string
+	ToolchainSHA256        string
+	Files                  map[string]Object // by Artifact.Name of the preparing shard's outputs
 }
 
 // Object is a stored file that a request or a shard refers to. SHA256 (hex) and ByteSize are what the file must be found to
@@ -134,6 +168,8 @@ type From struct {
 	Stage  string `json:"stage"`
 	Shard  string `json:"shard,omitempty"`
 	Output string `json:"output"` // Artifact.Name
+	// Optional says of a named shard that the depending one can do without it: the input is left out when it has no such output.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Resources are what a shard may use. The worker enforces them as caps.

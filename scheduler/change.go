@@ -14,6 +14,8 @@ type change struct {
 	tx   *sqlx.Tx
 	now  time.Time
 	jobs map[string]*jobRow
+	// recorderOf is the scheduler's: what keeps the findings of an engine's jobs.
+	recorderOf func(engineID string) Recorder
 	// after is done once everything is committed: what is counted, logged and told to Redis must not speak of a transaction
 	// that was rolled back.
 	after []func(context.Context)
@@ -31,7 +33,7 @@ func (s *Scheduler) change(ctx context.Context, jobIDs []string, do func(c *chan
 		if err != nil {
 			return err
 		}
-		c = &change{tx: tx, now: s.Now().UTC(), jobs: jobs}
+		c = &change{tx: tx, now: s.Now().UTC(), jobs: jobs, recorderOf: s.recorderOf}
 		if err := do(c); err != nil {
 			return err
 		}

@@ -161,6 +161,8 @@ func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *jobRow, 
 	switch event.Kind {
 	case queue.Started:
 		return startTask(ctx, c, task, event.WorkerID)
+	case queue.Checkpointed:
+		return s.applyCheckpoints(ctx, c, task, event)
 	case queue.Succeeded:
 		return s.applySuccess(ctx, c, owner, task, event)
 	case queue.Failed:
@@ -194,7 +196,13 @@ func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *jobRow, 
 	if err := storeResult(ctx, c, task.ID, *event.Result); err != nil {
 		return err
 	}
-	return endTask(ctx, c, task, job.TaskSucceeded, nil)
+	if err := forgetCheckpoints(ctx, c, task.ID); err != nil {
+		return err
+	}
+	if err := endTask(ctx, c, task, job.TaskSucceeded, nil); err != nil {
+		return err
+	}
+	return c.recordMove(ctx, task, job.TaskSucceeded, event.Result, nil)
 }
 
 // applyFailure decides between another attempt and the end of the task.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -102,6 +103,10 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 // up the others.
 func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow) ([]queue.WorkOrder, error) {
 	outputs := outputCache{}
+	resumed, err := s.resumeInputs(ctx, c, tasks)
+	if err != nil {
+		return nil, err
+	}
 	var orders []queue.WorkOrder
 	for _, task := range tasks {
 		var shard engines.Shard
@@ -123,7 +128,7 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow) 
 		owner := c.jobs[task.JobID]
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
-			Engine: owner.Simulator.String, Queue: task.Queue, Shard: shard, Inputs: inputs,
+			Engine: owner.Simulator.String, Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
 			OutputPrefix: outputPrefix(task), CommittedAt: c.now,
 		})
 	}
@@ -155,6 +160,9 @@ func (c outputCache) resolve(ctx context.Context, tx *sqlx.Tx, jobID string, sha
 			continue
 		}
 		producer, known := stage[input.From.Shard]
+		if producer.object == nil && input.From.Optional {
+			continue
+		}
 		if !known || producer.object == nil {
 			return nil, producer.asCause(input.From.Shard), nil
 		}

@@ -30,6 +30,9 @@ type Submission struct {
 	Request        json.RawMessage // the canonical request, kept with the job
 	IdempotencyKey string          // "" when the caller sent none
 	RequestID      string          // X-Request-Id, for the logs of everything that follows
+	Found          engines.Found   // what the request's names of public data stand for
+	// The caller's own names of a docking (dockingRequest), and the run that it repeats; "" where there is none.
+	DockingRequestID, DockingRunID, ReproducesRunID string
 }
 
 // work is what the engine plans from.
@@ -37,6 +40,7 @@ func (sub Submission) work(jobID string) engines.Request {
 	return engines.Request{
 		JobID: jobID, JobType: sub.JobType, SceneFile: sub.SceneFile, Attachments: sub.Attachments, Params: sub.Params, TaskCount: sub.TaskCount,
 		Frames: sub.Frames, OutputFormat: sub.OutputFormat, Parameters: sub.Parameters, Metadata: sub.Metadata, Recovery: sub.RecoveryMode,
+		Found: sub.Found,
 	}
 }
 

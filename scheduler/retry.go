@@ -72,6 +72,9 @@ func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope Re
 		if quote, err = s.quoteRetry(owner, tasks); err != nil {
 			return err
 		}
+		if err := forgetCheckpoints(ctx, c, startOver(tasks, scope)...); err != nil {
+			return err
+		}
 		reason := fmt.Sprintf("retried: %d of %d tasks run again", len(tasks), len(all))
 		return s.runAgain(ctx, c, owner, tasks, quote, reason, requestID)
 	})
@@ -125,6 +128,13 @@ func (s *Scheduler) runAgain(ctx context.Context, c *change, owner *jobRow, task
 		return err
 	}
 	if err := restartTasks(ctx, c, owner, tasks); err != nil {
+		return err
+	}
+	names := make([]string, len(tasks))
+	for i, task := range tasks {
+		names[i] = task.Name
+	}
+	if err := c.recorderOf(owner.Simulator.String).Restarted(ctx, c.tx, owner.ID, names, c.now); err != nil {
 		return err
 	}
 	return tellStatus(ctx, c, owner, reason)

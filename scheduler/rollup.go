@@ -134,6 +134,9 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error 
 		return err
 	}
 	owner.ChargedPence = sql.NullInt64{Int64: owner.SettledPence + captured, Valid: true}
+	if err := c.recorderOf(owner.Simulator.String).Ended(ctx, c.tx, owner.ID, owner.Status, owner.StatusReason.String, c.now); err != nil {
+		return fmt.Errorf("record the end of %s: %w", owner.ID, err)
+	}
 	c.then(func(context.Context) {
 		s.Metrics.captured(owner.Status, captured)
 		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "run", owner.Run, "status", owner.Status, "charged_pence", captured, "held_pence", holdPence)

@@ -30,7 +30,7 @@ const (
 	errorPause = 500 * time.Millisecond
 )
 
-// Deps is what a Scheduler needs. All are required but Metrics.
+// Deps is what a Scheduler needs. All are required but Metrics and Recorders.
 type Deps struct {
 	DB      *sqlx.DB
 	Queue   *queue.Queue
@@ -40,6 +40,8 @@ type Deps struct {
 	Log     *slog.Logger
 	Metrics *Metrics
 	Now     func() time.Time
+	// Recorders keep what the jobs of some engines find, by the engines' ids.
+	Recorders map[string]Recorder
 }
 
 // Scheduler is safe for concurrent use. Submit, Estimate, Cancel and Retry work on every instance; Run leads when elected.

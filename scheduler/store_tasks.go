@@ -46,10 +46,14 @@ func startTask(ctx context.Context, c *change, task taskRow, workerID string) er
 	if err != nil {
 		return fmt.Errorf("start task %s: %w", task.ID, err)
 	}
+	if err := c.recordMove(ctx, task, job.TaskRunning, nil, nil); err != nil {
+		return err
+	}
 	return addTaskEvent(ctx, c, task, job.TaskRunning, nil)
 }
 
-// endTask ends a task, until a retry of its job perhaps. failure says why a task failed; it is nil for every other end.
+// endTask ends a task, until a retry of its job perhaps. failure says why a task failed; it is nil for every other end. What a
+// success has found is the caller's to record.
 func endTask(ctx context.Context, c *change, task taskRow, to job.TaskStatus, failure *engines.Failure) error {
 	if err := checkMove(task, to); err != nil {
 		return err
@@ -73,6 +77,11 @@ func endTask(ctx context.Context, c *change, task taskRow, to job.TaskStatus, fa
 			return fmt.Errorf("store failure of %s: %w", task.ID, err)
 		}
 	}
+	if to != job.TaskSucceeded {
+		if err := c.recordMove(ctx, task, to, nil, failure); err != nil {
+			return err
+		}
+	}
 	return addTaskEvent(ctx, c, task, to, failure)
 }
 
@@ -88,7 +97,7 @@ func returnTask(ctx context.Context, c *change, task taskRow, counts bool, notBe
 	if err != nil {
 		return fmt.Errorf("give task %s back: %w", task.ID, err)
 	}
-	return nil
+	return c.recordMove(ctx, task, job.TaskPending, nil, nil)
 }
 
 func checkMove(task taskRow, to job.TaskStatus) error {

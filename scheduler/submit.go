@@ -62,7 +62,10 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 		if err := s.Ledger.Hold(ctx, tx, sub.AccountID, jobID, 1, quote.HoldPence, now); err != nil {
 			return err
 		}
-		return insertJob(ctx, tx, sub, plan, named, receipt, terms.QueuePriority)
+		if err := insertJob(ctx, tx, sub, plan, named, receipt, terms.QueuePriority); err != nil {
+			return err
+		}
+		return s.recorderOf(sub.Engine.Spec().ID).Submitted(ctx, tx, Accepted{Submission: sub, JobID: jobID, Shards: plan, At: now})
 	})
 	if err != nil {
 		return Receipt{}, err

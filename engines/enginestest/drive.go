@@ -83,6 +83,9 @@ func (o *Outcome) stage(t *testing.T, shards []engines.Shard, shard engines.Shar
 			}
 			copyFile(t, file, dir.In(input.Name))
 		case input.From.Shard != "":
+			if input.From.Optional && !produced(o.Results[input.From.Shard], input.From.Output) {
+				continue
+			}
 			if failure := o.Failures[input.From.Shard]; failure != nil {
 				return &engines.Failure{Class: failure.Class, Code: failure.Code, Message: "an earlier task failed: " + failure.Message}
 			}
@@ -131,6 +134,7 @@ func (o *Outcome) run(t *testing.T, e engines.Engine, shard engines.Shard, dir e
 	err = process.Run()
 	o.Logs[shard.Name] = tail(printed.String() + log.String())
 	o.checkProgress(t, e, shard, printed.String())
+	checkCheckpoints(t, e, shard, dir, printed.String())
 	if after := snapshot(t, dir); after != before {
 		t.Errorf("shard %s wrote outside out/:\n got %s\nwant %s", shard.Name, after, before)
 	}
@@ -192,6 +196,23 @@ func (o *Outcome) checkProgress(t *testing.T, e engines.Engine, shard engines.Sh
 			t.Errorf("shard %s: progress %v (%q) after %v", shard.Name, fraction, message, last)
 		}
 		last = fraction
+	}
+}
+
+// checkCheckpoints wants every checkpoint that was told to be there.
+func checkCheckpoints(t *testing.T, e engines.Engine, shard engines.Shard, dir engines.Dir, printed string) {
+	t.Helper()
+	checkpointer, ok := e.(engines.Checkpointer)
+	if !ok {
+		return
+	}
+	for line := range strings.Lines(printed) {
+		names, _ := checkpointer.Checkpoint(strings.TrimSuffix(line, "\n"))
+		for _, name := range names {
+			if _, err := os.Stat(dir.Out(name)); err != nil || !safePath(name) || !strings.HasPrefix(name, "checkpoint/") {
+				t.Errorf("shard %s tells of the checkpoint %q, which is none: %v", shard.Name, name, err)
+			}
+		}
 	}
 }
 

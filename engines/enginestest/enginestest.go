@@ -70,6 +70,9 @@ func Run(t *testing.T, e engines.Engine, cases Cases) {
 	for _, c := range cases.Refused {
 		t.Run("refused/"+c.Name, func(t *testing.T) { t.Parallel(); checkRefused(t, e, c) })
 	}
+	if c, ok := e.(engines.Checkpointer); ok {
+		t.Run("checkpoint", func(t *testing.T) { t.Parallel(); checkCheckpointer(t, c, cases.Progress) })
+	}
 	if p, ok := e.(engines.Progresser); ok {
 		t.Run("progress", func(t *testing.T) { t.Parallel(); checkProgress(t, p, cases.Progress) })
 	}
@@ -83,6 +86,15 @@ func Run(t *testing.T, e engines.Engine, cases Cases) {
 				c.Check(t, outcome)
 			}
 		})
+	}
+}
+
+// checkCheckpointer wants no line of progress or noise to be taken for a checkpoint.
+func checkCheckpointer(t *testing.T, c engines.Checkpointer, lines []ProgressCase) {
+	for _, line := range lines {
+		if names, ok := c.Checkpoint(line.Line); ok {
+			t.Errorf("Checkpoint(%q) is %q, want none", line.Line, names)
+		}
 	}
 }
 
@@ -193,7 +205,7 @@ func checkShard(t *testing.T, shard engines.Shard) {
 func checkInputs(t *testing.T, earlier []engines.Shard, shard engines.Shard) {
 	seen := map[string]bool{}
 	for _, input := range shard.Inputs {
-		if !safeWord.MatchString(input.Name) || seen[input.Name] {
+		if !safePath(input.Name) || seen[input.Name] {
 			t.Errorf("shard %s: input name %q is unsafe or not unique", shard.Name, input.Name)
 		}
 		seen[input.Name] = true

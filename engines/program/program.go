@@ -49,6 +49,20 @@ func Progress(line string) (fraction float64, message string, ok bool) {
 	return math.Min(math.Max(*said.Progress, 0), 1), said.Message, true
 }
 
+// Checkpoint reads a line that names files of finished work, "checkpoint/<name>" below out/.
+func Checkpoint(line string) (names []string, ok bool) {
+	if len(line) > maxProgressBytes || !strings.HasPrefix(line, `{"checkpoint":`) {
+		return nil, false
+	}
+	var said struct {
+		Checkpoint []string `json:"checkpoint"`
+	}
+	if err := json.Unmarshal([]byte(line), &said); err != nil || len(said.Checkpoint) == 0 {
+		return nil, false
+	}
+	return said.Checkpoint, true
+}
+
 // Explain reads the failure that the program has written, and knows the usual accidents of an installation; nil when it can
 // say no more than the exit code.
 func (p Program) Explain(dir engines.Dir, exitCode int, logTail string) *engines.Failure {

@@ -5,8 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
@@ -19,6 +18,8 @@ const (
 	ligandsSchema  = "molfabric.docking.ligands/v1"
 	posesSchema    = "molfabric.docking.poses/v1"
 	receptorSchema = "molfabric.docking.receptor/v1"
+	redockSchema   = "molfabric.docking.redock/v1"
+	analysisSchema = "molfabric.docking.analysis/v1"
 
 	maxResultBytes  = 64 << 20  // 10,000 item failures fit
 	maxOutputBytes  = 256 << 20 // any JSON document of a shard
@@ -76,11 +77,15 @@ func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error
 	}
 	switch program {
 	case programReceptor:
-		err = collectReceptor(dir, &result)
+		err = collectReceptor(shard, dir, &result)
 	case programLigands:
 		err = collectLigands(shard, dir, &result)
+	case programRedock:
+		err = collectRedocked(dir, &result)
 	case programDock:
 		err = collectDocked(shard, dir, &result)
+	case programAnalyse:
+		err = collectAnalysed(shard, dir, &result)
 	case programRank:
 		err = collectRanked(shard, dir, &result)
 	}
@@ -90,7 +95,11 @@ func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error
 	return result, nil
 }
 
-func collectReceptor(dir engines.Dir, result *engines.Result) error {
+func collectReceptor(shard engines.Shard, dir engines.Dir, result *engines.Result) error {
+	var params receptorParams
+	if err := json.Unmarshal(shard.Params, &params); err != nil {
+		return fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
+	}
 	var report struct {
 		Schema         string `json:"schema"`
 		AtomCount      int    `json:"atomCount"`
@@ -110,8 +119,45 @@ func collectReceptor(dir engines.Dir, result *engines.Result) error {
 		return docking.BadOutput("%s is not the file of its report", outputReceptor)
 	}
 	result.Artifacts = []engines.Artifact{
-		{Name: outputReceptor, Role: engines.RoleResult, MediaType: "chemical/x-pdbqt", Format: "pdbqt"},
-		{Name: outputReceptorReport, Role: engines.RoleResult, MediaType: "application/json", Format: "json"},
+		{Name: outputReceptor, Role: engines.RoleResult, MediaType: mediaTypes["pdbqt"], Format: "pdbqt"},
+		{Name: outputReceptorPDB, Role: engines.RoleResult, MediaType: mediaTypes["pdb"], Format: "pdb"},
+		{Name: outputReceptorReport, Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"},
+		{Name: outputBox, Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"},
+		{Name: outputSerials, Role: engines.RoleIntermediate, MediaType: mediaTypes["json"], Format: "json"},
+	}
+	if params.NativeReference != nil {
+		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: outputNative, Role: engines.RoleIntermediate, MediaType: mediaTypes["json"], Format: "json"})
+	}
+	return readAll(dir, result.Artifacts[3:])
+}
+
+// readAll checks that JSON outputs are whole.
+func readAll(dir engines.Dir, artifacts []engines.Artifact) error {
+	for _, artifact := range artifacts {
+		var document json.RawMessage
+		if err := docking.ReadDocument(dir, artifact.Name, maxOutputBytes, &document); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func collectRedocked(dir engines.Dir, result *engines.Result) error {
+	var document struct {
+		Schema       string   `json:"schema"`
+		RMSDAngstrom *float64 `json:"rmsdAngstrom"`
+		Passed       *bool    `json:"passed"`
+	}
+	if err := docking.ReadDocument(dir, outputRedocked, maxOutputBytes, &document); err != nil {
+		return err
+	}
+	if document.Schema != redockSchema || document.RMSDAngstrom == nil || document.Passed == nil {
+		return docking.BadOutput("%s says no deviation", outputRedocked)
+	}
+	result.Artifacts = []engines.Artifact{
+		{Name: outputRedocked, Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"},
+		{Name: "native/crystal.sdf", Role: engines.RoleResult, MediaType: mediaTypes["sdf"], Format: "sdf"},
+		{Name: "native/redocked.sdf", Role: engines.RoleResult, MediaType: mediaTypes["sdf"], Format: "sdf"},
 	}
 	return nil
 }
@@ -154,9 +200,72 @@ func collectDocked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 	if len(result.Failures) == len(params.Indices) {
 		return docking.BadOutput("%s holds no docked ligand", outputDocked)
 	}
+	failed := map[string]bool{}
+	for _, failure := range result.Failures {
+		failed[failure.Item] = true
+	}
+	var document ligandsDocument
+	if err := docking.ReadDocument(dir, outputDocked, maxOutputBytes, &document); err != nil {
+		return err
+	}
+	for _, ligand := range document.Ligands {
+		if !failed[ligand.LigandID] {
+			result.Artifacts = append(result.Artifacts, posesArtifact(ligand.Index, "pdbqt"))
+		}
+	}
 	seed := params.Search.Seed
 	result.Seed = &seed
 	return nil
+}
+
+// posesArtifact is the file that holds every pose of a ligand.
+func posesArtifact(index int, format string) engines.Artifact {
+	return engines.Artifact{Name: fmt.Sprintf("poses/%05d.%s", index+1, format), Role: engines.RoleResult, MediaType: mediaTypes[format], Format: format}
+}
+
+// collectAnalysed takes an analysis, which has a record for each ligand that was docked: a docking shard that failed leaves a gap.
+func collectAnalysed(shard engines.Shard, dir engines.Dir, result *engines.Result) error {
+	var params analyseParams
+	if err := json.Unmarshal(shard.Params, &params); err != nil {
+		return fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
+	}
+	var document ligandsDocument
+	if err := docking.ReadDocument(dir, outputAnalysis, maxOutputBytes, &document); err != nil {
+		return err
+	}
+	if document.Schema != analysisSchema || len(document.Ligands) > len(params.Indices) {
+		return docking.BadOutput("%s holds %d ligands for %d", outputAnalysis, len(document.Ligands), len(params.Indices))
+	}
+	asked := map[int]bool{}
+	for _, index := range params.Indices {
+		asked[index] = true
+	}
+	result.Artifacts = []engines.Artifact{{Name: outputAnalysis, Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"}}
+	for _, ligand := range document.Ligands {
+		if !asked[ligand.Index] {
+			return docking.BadOutput("%s holds ligand %d, which was not asked for or is there twice", outputAnalysis, ligand.Index+1)
+		}
+		asked[ligand.Index] = false
+		switch sdf := posesArtifact(ligand.Index, "sdf"); {
+		case ligand.Status == statusFailed && ligand.FailureStage != "":
+			result.Failures = appendFailure(result.Failures, ligand)
+		case ligand.Status != statusCompleted || len(ligand.Poses) == 0:
+			return docking.BadOutput("%s is incomplete for ligand %d", outputAnalysis, ligand.Index+1)
+		case ligand.Files["sdf"] == sdf.Name:
+			result.Artifacts = append(result.Artifacts, sdf)
+		case ligand.Files["sdf"] != "": // a ligand given as PDBQT without its SMILES has none
+			return docking.BadOutput("%s names another file for ligand %d", outputAnalysis, ligand.Index+1)
+		}
+	}
+	return nil
+}
+
+// appendFailure adds a ligand that failed, unless the program has listed it already.
+func appendFailure(failures []engines.ItemFailure, ligand ligandRecord) []engines.ItemFailure {
+	if slices.ContainsFunc(failures, func(f engines.ItemFailure) bool { return f.Item == ligand.LigandID }) {
+		return failures
+	}
+	return append(failures, engines.ItemFailure{Item: ligand.LigandID, Label: ligand.Label, Step: ligand.FailureStage, Message: ligand.Error})
 }
 
 // collectRecords reads a document that must hold one record for each index, in order; good says whether the record of a
@@ -174,7 +283,7 @@ func collectRecords(dir engines.Dir, name, schema string, indices []int, result 
 		case ligand.Index != indices[i]:
 			return docking.BadOutput("%s holds ligand %d where %d was expected", name, ligand.Index+1, indices[i]+1)
 		case ligand.Status == statusFailed && ligand.FailureStage != "":
-			result.Failures = append(result.Failures, engines.ItemFailure{Item: ligand.LigandID, Label: ligand.Label, Step: ligand.FailureStage, Message: ligand.Error})
+			result.Failures = appendFailure(result.Failures, ligand)
 		case !good(ligand):
 			return docking.BadOutput("%s is incomplete for ligand %d", name, ligand.Index+1)
 		}
@@ -182,9 +291,6 @@ func collectRecords(dir engines.Dir, name, schema string, indices []int, result 
 	result.Artifacts = []engines.Artifact{{Name: name, Role: engines.RoleIntermediate, MediaType: "application/json", Format: "json"}}
 	return nil
 }
-
-// poseFile is how rank.py names a ligand's poses; no other path is taken from its output.
-var poseFile = regexp.MustCompile(`^poses/\d{5}\.(sdf|pdbqt)$`)
 
 func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result) error {
 	var params rankParams
@@ -200,11 +306,12 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 		return docking.BadOutput("results.json does not account for %d ligands", params.LigandCount)
 	}
 	artifacts := []engines.Artifact{
-		{Name: "results.json", Role: engines.RoleResult, MediaType: "application/json", Format: "json"},
+		{Name: "results.json", Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"},
 		{Name: "results.csv", Role: engines.RoleResult, MediaType: "text/csv", Format: "csv"},
-		{Name: "best.sdf", Role: engines.RoleResult, MediaType: "chemical/x-mdl-sdfile", Format: "sdf"},
-		{Name: "provenance.json", Role: engines.RoleProvenance, MediaType: "application/json", Format: "json"},
-		{Name: "timings.json", Role: engines.RoleLog, MediaType: "application/json", Format: "json"},
+		{Name: "best.sdf", Role: engines.RoleResult, MediaType: mediaTypes["sdf"], Format: "sdf"},
+		{Name: "report.html", Role: engines.RoleResult, MediaType: "text/html; charset=utf-8", Format: "html"},
+		{Name: "provenance.json", Role: engines.RoleProvenance, MediaType: mediaTypes["json"], Format: "json"},
+		{Name: "timings.json", Role: engines.RoleLog, MediaType: mediaTypes["json"], Format: "json"},
 	}
 	completed := 0
 	for _, ligand := range document.Ligands {
@@ -212,16 +319,14 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 			continue
 		}
 		completed++
-		for _, format := range []string{"sdf", "pdbqt"} {
-			name := ligand.Files[format]
-			if name == "" && format == "sdf" {
-				continue // a ligand given as PDBQT without its SMILES has no SDF
-			}
-			if !poseFile.MatchString(name) || filepath.Ext(name) != "."+format {
-				return docking.BadOutput("results.json names no %s file for ligand %d", format, ligand.Index+1)
-			}
-			artifacts = append(artifacts, engines.Artifact{Name: name, Role: engines.RoleResult, MediaType: mediaTypes[format], Format: format})
+		if ligand.Files["complex"] == "" {
+			continue
 		}
+		model := engines.Artifact{Name: ComplexName(ligand.Index), Role: engines.RoleResult, MediaType: mediaTypes["pdb"], Format: "pdb"}
+		if ligand.Files["complex"] != model.Name {
+			return docking.BadOutput("results.json names another complex for ligand %d", ligand.Index+1)
+		}
+		artifacts = append(artifacts, model)
 	}
 	if completed != c.Completed {
 		return docking.BadOutput("results.json holds %d of %d docked ligands", completed, c.Completed)
@@ -248,4 +353,6 @@ func checkFiles(dir engines.Dir, artifacts []engines.Artifact) error {
 	return docking.CheckDigests(dir, "provenance.json", maxOutputBytes, artifacts)
 }
 
-var mediaTypes = map[string]string{"sdf": "chemical/x-mdl-sdfile", "pdbqt": "chemical/x-pdbqt"}
+var mediaTypes = map[string]string{
+	"json": "application/json", "pdb": "chemical/x-pdb", "pdbqt": "chemical/x-pdbqt", "sdf": "chemical/x-mdl-sdfile",
+}

@@ -9,14 +9,13 @@ import (
 	"github.com/molfabric/molfabric/engines"
 )
 
-//go:embed common.py prepare_receptor.py prepare_ligands.py dock.py rank.py
+//go:embed *.py
 var programs embed.FS
 
 const (
 	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
 	programFolder = "program"
 	requestFile   = "request.json"
-	programCommon = "common.py"
 )
 
 // Command runs the shard's Python program on request.json, which is the shard's parameters.
@@ -26,12 +25,16 @@ func (Vina) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error)
 		return engines.Command{}, err
 	}
 	files := map[string][]byte{requestFile: shard.Params}
-	for _, name := range []string{programCommon, program} {
-		source, err := programs.ReadFile(name)
+	sources, err := programs.ReadDir(".")
+	if err != nil {
+		return engines.Command{}, fmt.Errorf("vina: listing the programs: %w", err)
+	}
+	for _, entry := range sources { // all of them: they import each other
+		source, err := programs.ReadFile(entry.Name())
 		if err != nil {
-			return engines.Command{}, fmt.Errorf("vina: reading program %s: %w", name, err)
+			return engines.Command{}, fmt.Errorf("vina: reading program %s: %w", entry.Name(), err)
 		}
-		files[programFolder+"/"+name] = source
+		files[programFolder+"/"+entry.Name()] = source
 	}
 	return engines.Command{
 		Argv:  []string{"python", "-B", programFolder + "/" + program, "--request", requestFile},
@@ -48,7 +51,7 @@ func programOf(shard engines.Shard) (string, error) {
 		return "", fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
 	}
 	switch head.Program {
-	case programReceptor, programLigands, programDock, programRank:
+	case programReceptor, programLigands, programRedock, programGate, programDock, programAnalyse, programRank:
 		return head.Program, nil
 	}
 	return "", fmt.Errorf("vina: shard %s names the unknown program %q", shard.Name, head.Program)

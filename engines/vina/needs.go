@@ -17,14 +17,17 @@ const (
 	pythonStartCPUSeconds   = 1.2    // interpreter, RDKit, Meeko
 	receptorCPUSeconds      = 6.0    // PDB2PQR, PROPKA and Meeko for 300 residues
 	ligandCPUSeconds        = 0.1    // protonation, embedding, force field, Meeko
-	rankCPUSeconds          = 0.03   // pose export
+	analyseStartCPUSeconds  = 4.0    // interpreter, RDKit, ProLIF, PoseBusters, receptor
+	analyseCPUSeconds       = 2.0    // pose export, interactions and checks of a ligand's poses
+	rankCPUSeconds          = 0.01   // a ligand's place in the tables and the report
+	reusedCPUSeconds        = 1.0    // a receptor that is prepared already
 	dockStartCPUSeconds     = 0.5    // interpreter, receptor
 	mapsCPUSecondsPerVolume = 3.7e-5 // per Å³ of the box
 	searchCPUSecondsPerCube = 1.5e-4 // per heavy atom cubed and unit of exhaustiveness
 )
 
-func mapsCPUSeconds(b box) float64 {
-	return dockStartCPUSeconds + mapsCPUSecondsPerVolume*volume(b)
+func mapsCPUSeconds(b boxRequest) float64 {
+	return dockStartCPUSeconds + mapsCPUSecondsPerVolume*b.volumeCubicAngstrom(usualPocketEdgeAngstrom)
 }
 
 func searchCPUSeconds(heavyAtoms float64, exhaustiveness int) float64 {
@@ -34,10 +37,6 @@ func searchCPUSeconds(heavyAtoms float64, exhaustiveness int) float64 {
 // roundCPUSeconds keeps plans free of digits that mean nothing.
 func roundCPUSeconds(seconds float64) float64 { return math.Round(seconds*10) / 10 }
 
-func volume(b box) float64 {
-	return b.SizeAngstrom[0] * b.SizeAngstrom[1] * b.SizeAngstrom[2]
-}
-
 // Caps of the shards. Time limits leave a factor of twenty over the cost model for slower and shared machines.
 const (
 	mebibyte          = 1 << 20
@@ -45,8 +44,9 @@ const (
 	slowdown          = 20
 	leastTime         = 15 * time.Minute
 	mostTime          = 72 * time.Hour
+	analyseLimit      = 3 * time.Minute // a ligand; the program gives up on one before that
 	maxLogBytes       = 4 * mebibyte
-	bytesPerRanked    = 256 << 10 // SDF and PDBQT of 100 poses of a large ligand stay below
+	bytesPerRanked    = 64 << 10  // a ligand's record in results.json with 100 poses, and in the report
 	bytesPerPair      = 400 << 10 // Vina's table of one pair of ligand atoms, measured
 	bytesPerGridPoint = 310       // all affinity maps together, measured
 	gridSpacing       = 0.375     // Å, Vina's default
@@ -61,15 +61,31 @@ func prepareNeeds(limit time.Duration) engines.Resources {
 
 // dockNeeds allows for the program, the affinity maps, and the pair tables of two ligands: Vina builds the next ligand's
 // before it frees the last one's.
-func dockNeeds(threads int, b box, heavyAtoms, expectedCPUSeconds float64) engines.Resources {
+func dockNeeds(threads int, b boxRequest, heavyAtoms, expectedCPUSeconds float64) engines.Resources {
 	atoms := 1.25 * heavyAtoms // polar hydrogens are atoms too
-	points := volume(b) / (gridSpacing * gridSpacing * gridSpacing)
+	points := b.volumeCubicAngstrom(largestPocketEdgeAngstrom) / (gridSpacing * gridSpacing * gridSpacing)
 	memory := int64(gibibyte + points*bytesPerGridPoint + atoms*atoms*bytesPerPair)
 	work := math.Min(slowdown*expectedCPUSeconds, mostTime.Seconds()) // before the conversion, which could overflow
 	limit := min(leastTime+time.Duration(work*float64(time.Second)), mostTime)
 	return engines.Resources{
 		CPUs: threads, MemoryBytes: max(memory, 2*gibibyte), FileBytes: 256 * mebibyte, Processes: 32 + 2*threads,
 		TimeLimit: limit.Round(time.Second), MaxLogBytes: maxLogBytes, ScratchBytes: 512 * mebibyte,
+	}
+}
+
+func analyseNeeds(ligands int) engines.Resources {
+	return engines.Resources{
+		CPUs: 1, MemoryBytes: 4 * gibibyte, FileBytes: 256 * mebibyte, Processes: 32,
+		TimeLimit:   leastTime + time.Duration(ligands)*analyseLimit,
+		MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
+	}
+}
+
+// gateNeeds is for a program that compares two numbers.
+func gateNeeds() engines.Resources {
+	return engines.Resources{
+		CPUs: 1, MemoryBytes: 512 * mebibyte, FileBytes: mebibyte, Processes: 8, TimeLimit: 5 * time.Minute,
+		MaxLogBytes: mebibyte, ScratchBytes: mebibyte,
 	}
 }
 

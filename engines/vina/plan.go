@@ -1,9 +1,11 @@
 package vina
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,19 +13,33 @@ import (
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// The stages of a docking job, and the outputs that pass from one to the next.
+// The stages of a docking job, in their order. Redocking and its gate are stages of jobs that ask for them.
 const (
 	stagePrepare = "prepare"
+	stageRedock  = "redock"
+	stageGate    = "gate"
 	stageDock    = "dock"
+	stageAnalyse = "analyse"
 	stageRank    = "rank"
+)
 
+// Shards that a job has one of, and the outputs that pass from one to the next.
+const (
 	shardReceptor = "receptor"
+	shardRedock   = "redock"
+	shardGate     = "gate"
 	shardRank     = "rank"
 
 	outputReceptor       = "receptor.pdbqt"
+	outputReceptorPDB    = "receptor.pdb"
 	outputReceptorReport = "receptor.json"
+	outputSerials        = "serials.json"
+	outputBox            = "box.json"
+	outputNative         = "native.json"
 	outputLigands        = "ligands.json"
 	outputDocked         = "dock.json"
+	outputRedocked       = "redock.json"
+	outputAnalysis       = "analysis.json"
 )
 
 const (
@@ -35,15 +51,29 @@ const (
 	// maxThreads bounds the threads of one docking process, so that a task fits on ordinary workers; the result does not
 	// depend on their number.
 	maxThreads = 8
+	// mostPosesAnalysed bounds the poses of a ligand whose interactions and checks are found: those that people look at.
+	mostPosesAnalysed = 10
+	// maxChunkPoses bounds the poses of an analysing shard, so that what it found stays below engines.MaxSummaryBytes.
+	maxChunkPoses = 100
 )
 
-// The parameters of the four kinds of shard, which their Python programs read as request.json.
+// The parameters of the kinds of shard, which their Python programs read as request.json.
 type (
 	receptorParams struct {
-		Program        string                  `json:"program"`
-		DeclaredFormat string                  `json:"declaredFormat,omitempty"`
-		Preparation    mol.ReceptorPreparation `json:"preparation"`
-		Box            box                     `json:"box"`
+		Program string `json:"program"`
+		selection
+		Preparation     mol.ReceptorPreparation      `json:"preparation"`
+		Box             boxRequest                   `json:"box"`
+		NativeReference *NativeReference             `json:"nativeReference,omitempty"`
+		Components      map[string]engines.Component `json:"components,omitempty"`
+		Prepared        *preparedParams              `json:"prepared,omitempty"`
+	}
+	preparedParams struct {
+		Required               bool   `json:"required"`
+		CacheKey               string `json:"cacheKey"`
+		ReceptorIdentitySHA256 string `json:"receptorIdentitySha256"`
+		PreparationSHA256      string `json:"preparationSha256"`
+		ToolchainSHA256        string `json:"toolchainSha256"`
 	}
 	ligandsParams struct {
 		Program string         `json:"program"`
@@ -55,6 +85,7 @@ type (
 		LigandID      string  `json:"ligandId"`
 		Label         string  `json:"label"`
 		SMILES        string  `json:"smiles,omitempty"`
+		ComponentID   string  `json:"componentId,omitempty"`
 		File          string  `json:"file,omitempty"`
 		Format        string  `json:"format,omitempty"`
 		ProtonationPh float64 `json:"protonationPh"`
@@ -70,17 +101,34 @@ type (
 	dockParams struct {
 		Program string       `json:"program"`
 		Indices []int        `json:"indices"`
-		Box     box          `json:"box"`
 		Search  searchParams `json:"search"`
+	}
+	redockParams struct {
+		Program           string       `json:"program"`
+		Search            searchParams `json:"search"`
+		ThresholdAngstrom float64      `json:"thresholdAngstrom"`
+		Seed              int64        `json:"seed"`
+		ProtonationPh     float64      `json:"protonationPh"`
+	}
+	gateParams struct {
+		Program          string  `json:"program"`
+		GateRMSDAngstrom float64 `json:"gateRmsdAngstrom"`
+	}
+	analyseParams struct {
+		Program           string `json:"program"`
+		Indices           []int  `json:"indices"`
+		MostPosesAnalysed int    `json:"mostPosesAnalysed"`
 	}
 	rankParams struct {
 		Program             string                  `json:"program"`
+		Title               string                  `json:"title"`
+		Library             bool                    `json:"library"`
 		LigandCount         int                     `json:"ligandCount"`
 		ShardSize           int                     `json:"shardSize"`
 		CPUThreadsAsked     int                     `json:"cpuThreadsAsked"`
 		ReceptorPreparation mol.ReceptorPreparation `json:"receptorPreparation"`
-		Box                 box                     `json:"box"`
 		Search              searchParams            `json:"search"`
+		GateRMSDAngstrom    *float64                `json:"gateRmsdAngstrom,omitempty"`
 		Citations           []engines.Citation      `json:"citations"`
 	}
 )
@@ -89,20 +137,29 @@ type (
 const (
 	programReceptor = "prepare_receptor.py"
 	programLigands  = "prepare_ligands.py"
+	programRedock   = "redock.py"
+	programGate     = "gate.py"
 	programDock     = "dock.py"
+	programAnalyse  = "analyse.py"
 	programRank     = "rank.py"
 )
 
-// Plan cuts a docking request into its shards: receptor, ligand chunks, docking shards, ranking.
+// Plan cuts a docking request into its shards: receptor, ligand chunks, redocking where a native ligand is named, docking
+// shards, analysis, ranking. The ligands that are expected to take longest come first, so that no long one is left for the end.
 func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
 		return nil, err
 	}
-	plan := planner{request: q}
+	plan := planner{request: q, order: longestFirst(q.ligands, q.components)}
 	plan.receptorShard()
 	chunks := plan.ligandShards()
-	plan.dockShards(chunks)
+	plan.redockShards()
+	plan.stage++
+	docked := plan.dockShards(chunks)
+	plan.stage++
+	plan.analyseShards(docked)
+	plan.stage++
 	plan.rankShard()
 	if plan.err != nil {
 		return nil, plan.err
@@ -112,14 +169,38 @@ func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 
 type planner struct {
 	request
+	order  []sized // of the ligands
+	stage  int     // index of the stage that is being planned
 	shards []engines.Shard
 	err    error
 }
 
-// chunk is a run of ligands that one preparation shard handles.
+// sized is a ligand, by its place in the request, and a guess of how many heavy atoms it has.
+type sized struct {
+	index      int
+	heavyAtoms float64
+}
+
+// chunk is a run of the order that one preparation shard handles.
 type chunk struct {
 	name        string
-	first, last int // ligand indices, last excluded
+	first, last int // places in the order, last excluded
+}
+
+// dockGroup is a docking shard, the preparation shard that its ligands come from, and how many they are.
+type dockGroup struct {
+	shard, chunk string
+	indices      []int
+}
+
+// longestFirst orders the ligands by falling size, equal ones as in the request.
+func longestFirst(ligands []mol.LigandEntry, components map[string]engines.Component) []sized {
+	order := make([]sized, len(ligands))
+	for i, ligand := range ligands {
+		order[i] = sized{index: i, heavyAtoms: heavyAtomsGuess(ligand.Source, components)}
+	}
+	slices.SortStableFunc(order, func(a, b sized) int { return cmp.Compare(b.heavyAtoms, a.heavyAtoms) })
+	return order
 }
 
 func (p *planner) add(shard engines.Shard, params any) {
@@ -127,18 +208,63 @@ func (p *planner) add(shard engines.Shard, params any) {
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("vina: writing the parameters of shard %s: %w", shard.Name, err)
 	}
-	shard.Params = text
+	shard.Params, shard.StageIndex = text, p.stage
 	p.shards = append(p.shards, shard)
+}
+
+// fromReceptor is an output of the prepared receptor, staged under its own name.
+func fromReceptor(output string) engines.Input {
+	return engines.Input{Name: output, From: &engines.From{Stage: stagePrepare, Shard: shardReceptor, Output: output}}
 }
 
 func (p *planner) receptorShard() {
 	receptor := p.receptor
-	p.add(engines.Shard{
-		Stage: stagePrepare, StageIndex: 0, Name: shardReceptor, Essential: true, Items: 1,
+	shard := engines.Shard{
+		Stage: stagePrepare, Name: shardReceptor, Essential: true, Items: 1,
 		Inputs:             []engines.Input{{Name: "receptor", Object: &receptor}},
 		Needs:              prepareNeeds(30 * time.Minute),
 		ExpectedCPUSeconds: receptorCPUSeconds,
-	}, receptorParams{Program: programReceptor, DeclaredFormat: p.receptorFormat, Preparation: p.preparation, Box: p.box})
+	}
+	params := receptorParams{
+		Program: programReceptor, selection: p.selection, Preparation: p.preparation, Box: p.box,
+		NativeReference: p.native, Components: p.receptorComponents(),
+	}
+	if found := p.prepared; found != nil {
+		params.Prepared = &preparedParams{
+			Required: p.preparedRequired, CacheKey: found.CacheKey, ReceptorIdentitySHA256: found.ReceptorIdentitySHA256,
+			PreparationSHA256: found.PreparationSHA256, ToolchainSHA256: found.ToolchainSHA256,
+		}
+		for _, file := range preparedFiles {
+			object := found.Files[file.output]
+			shard.Inputs = append(shard.Inputs, engines.Input{Name: file.input, Object: &object})
+		}
+		shard.ExpectedCPUSeconds = reusedCPUSeconds
+	}
+	p.add(shard, params)
+}
+
+// preparedFiles are the outputs of an earlier preparation that a later one takes over, and their names there.
+var preparedFiles = []struct{ output, input string }{
+	{outputReceptor, "prepared.pdbqt"}, {outputReceptorPDB, "prepared.pdb"},
+	{outputReceptorReport, "prepared.json"}, {outputSerials, "prepared-serials.json"},
+}
+
+// receptorComponents are the definitions of the components that the receptor's preparation may have to understand.
+func (p *planner) receptorComponents() map[string]engines.Component {
+	names := slices.Clone(p.preparation.RetainComponents)
+	if p.native != nil {
+		names = append(names, p.native.ComponentID)
+	}
+	if p.box.ComponentID != "" {
+		names = append(names, p.box.ComponentID)
+	}
+	known := map[string]engines.Component{}
+	for _, name := range names {
+		if component, ok := p.components[strings.ToUpper(name)]; ok {
+			known[strings.ToUpper(name)] = component
+		}
+	}
+	return known
 }
 
 // ligandShards cuts the library into chunks whose length is a multiple of shardSize, so that the ligands of a docking shard
@@ -146,32 +272,32 @@ func (p *planner) receptorShard() {
 func (p *planner) ligandShards() []chunk {
 	var chunks []chunk
 	most := max(maxChunkLigands/p.shardSize, 1) * p.shardSize
-	for first := 0; first < len(p.ligands); {
+	for first := 0; first < len(p.order); {
 		params := ligandsParams{Program: programLigands, Seed: p.seed}
 		var inputs []engines.Input
 		last, bytes := first, 0
-		for last < len(p.ligands) && last-first < most {
-			group := min(last+p.shardSize, len(p.ligands))
+		for last < len(p.order) && last-first < most {
+			group := p.order[last:min(last+p.shardSize, len(p.order))]
 			size := 0
-			for i := last; i < group; i++ {
-				size += paramsBytes(p.ligands[i])
+			for _, ligand := range group {
+				size += paramsBytes(p.ligands[ligand.index])
 			}
 			if last > first && bytes+size > maxChunkParamsBytes {
 				break
 			}
-			for i := last; i < group; i++ {
-				ligand, input := p.ligandParams(i)
-				params.Ligands = append(params.Ligands, ligand)
+			for _, ligand := range group {
+				entry, input := p.ligandParams(ligand.index)
+				params.Ligands = append(params.Ligands, entry)
 				if input != nil {
 					inputs = append(inputs, *input)
 				}
 			}
 			bytes += size
-			last = group
+			last += len(group)
 		}
 		c := chunk{name: fmt.Sprintf("ligands-%04d", len(chunks)), first: first, last: last}
 		p.add(engines.Shard{
-			Stage: stagePrepare, StageIndex: 0, Name: c.name, Items: last - first, Inputs: inputs,
+			Stage: stagePrepare, Name: c.name, Items: last - first, Inputs: inputs,
 			Needs:              prepareNeeds(10*time.Minute + time.Duration(last-first)*2*time.Minute),
 			ExpectedCPUSeconds: pythonStartCPUSeconds + float64(last-first)*ligandCPUSeconds,
 		}, params)
@@ -193,8 +319,13 @@ func paramsBytes(ligand mol.LigandEntry) int {
 func (p *planner) ligandParams(index int) (ligandParams, *engines.Input) {
 	entry := p.ligands[index]
 	params := ligandParams{Index: index, LigandID: entry.LigandID, Label: entry.Label, ProtonationPh: *entry.Preparation.ProtonationPh}
-	if entry.Source.SMILES != nil {
-		params.SMILES = entry.Source.SMILES.SMILES
+	switch source := entry.Source; {
+	case source.SMILES != nil:
+		params.SMILES = source.SMILES.SMILES
+		return params, nil
+	case source.CCD != nil:
+		params.ComponentID = strings.ToUpper(source.CCD.ComponentID)
+		params.SMILES = p.components[params.ComponentID].SMILES
 		return params, nil
 	}
 	artifact := entry.Source.Artifact.Artifact
@@ -211,62 +342,152 @@ func (p *planner) search() searchParams {
 	}
 }
 
-func (p *planner) dockShards(chunks []chunk) {
-	number := 0
+// redockShards docks the native ligand before the library, and lets a gate stop the job when its pose is not found again.
+func (p *planner) redockShards() {
+	if p.native == nil {
+		return
+	}
+	p.stage++
+	atoms := float64(usualHeavyAtoms)
+	if component, ok := p.components[strings.ToUpper(p.native.ComponentID)]; ok {
+		atoms = min(atomLetters(component.SMILES), maxHeavyAtoms)
+	}
+	expected := mapsCPUSeconds(p.box) + searchCPUSeconds(atoms, p.exhaustiveness)
+	p.add(engines.Shard{
+		Stage: stageRedock, Name: shardRedock, Essential: true, Items: 1,
+		Inputs:             []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputBox), fromReceptor(outputNative)},
+		Needs:              dockNeeds(p.threads, p.box, max(atoms, largeHeavyAtoms), expected),
+		ExpectedCPUSeconds: roundCPUSeconds(expected),
+	}, redockParams{
+		Program: programRedock, Search: p.search(), ThresholdAngstrom: valueOr(p.gateRMSDAngstrom, thresholdAngstrom),
+		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh,
+	})
+	if p.gateRMSDAngstrom == nil {
+		return
+	}
+	p.stage++
+	p.add(engines.Shard{
+		Stage: stageGate, Name: shardGate, Essential: true, Items: 1,
+		Inputs:             []engines.Input{{Name: outputRedocked, From: &engines.From{Stage: stageRedock, Shard: shardRedock, Output: outputRedocked}}},
+		Needs:              gateNeeds(),
+		ExpectedCPUSeconds: 0.1,
+	}, gateParams{Program: programGate, GateRMSDAngstrom: *p.gateRMSDAngstrom})
+}
+
+func (p *planner) dockShards(chunks []chunk) []dockGroup {
+	var groups []dockGroup
 	for _, c := range chunks {
 		for first := c.first; first < c.last; first += p.shardSize {
-			params := dockParams{Program: programDock, Box: p.box, Search: p.search()}
+			params := dockParams{Program: programDock, Search: p.search()}
 			expected, atoms := mapsCPUSeconds(p.box), 0.0
-			for i := first; i < min(first+p.shardSize, c.last); i++ {
-				params.Indices = append(params.Indices, i)
-				heavy := heavyAtomsGuess(p.ligands[i].Source)
-				expected += searchCPUSeconds(heavy, p.exhaustiveness)
-				atoms = max(atoms, heavy)
+			for _, ligand := range p.order[first:min(first+p.shardSize, c.last)] {
+				params.Indices = append(params.Indices, ligand.index)
+				expected += searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
+				atoms = max(atoms, ligand.heavyAtoms)
 			}
+			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c.name, indices: params.Indices}
 			p.add(engines.Shard{
-				Stage: stageDock, StageIndex: 1, Name: fmt.Sprintf("dock-%05d", number), Items: len(params.Indices),
+				Stage: stageDock, Name: group.shard, Items: len(params.Indices),
 				Inputs: []engines.Input{
-					{Name: outputReceptor, From: &engines.From{Stage: stagePrepare, Shard: shardReceptor, Output: outputReceptor}},
+					fromReceptor(outputReceptor), fromReceptor(outputBox),
 					{Name: outputLigands, From: &engines.From{Stage: stagePrepare, Shard: c.name, Output: outputLigands}},
 				},
 				Needs:              dockNeeds(p.threads, p.box, atoms, expected),
 				ExpectedCPUSeconds: roundCPUSeconds(expected),
 			}, params)
-			number++
+			groups = append(groups, group)
 		}
 	}
+	return groups
+}
+
+// analyseShards exports and examines what neighbouring docking shards of one chunk have found.
+func (p *planner) analyseShards(docked []dockGroup) {
+	most := max(maxChunkPoses/min(p.numModes, mostPosesAnalysed), 1)
+	for number := 0; len(docked) > 0; number++ {
+		count, ligands := 1, len(docked[0].indices)
+		for count < len(docked) && docked[count].chunk == docked[0].chunk && ligands+len(docked[count].indices) <= most {
+			ligands += len(docked[count].indices)
+			count++
+		}
+		p.analyseShard(number, docked[:count])
+		docked = docked[count:]
+	}
+}
+
+func (p *planner) analyseShard(number int, docked []dockGroup) {
+	params := analyseParams{Program: programAnalyse, MostPosesAnalysed: mostPosesAnalysed}
+	inputs := []engines.Input{
+		fromReceptor(outputReceptorPDB), fromReceptor(outputSerials),
+		{Name: outputLigands, From: &engines.From{Stage: stagePrepare, Shard: docked[0].chunk, Output: outputLigands}},
+	}
+	if p.native != nil {
+		inputs = append(inputs, fromReceptor(outputNative))
+	}
+	for _, group := range docked {
+		params.Indices = append(params.Indices, group.indices...)
+		inputs = append(inputs, engines.Input{
+			Name: "docked/" + group.shard + "/" + outputDocked,
+			From: &engines.From{Stage: stageDock, Shard: group.shard, Output: outputDocked, Optional: true},
+		})
+	}
+	p.add(engines.Shard{
+		Stage: stageAnalyse, Name: fmt.Sprintf("analyse-%04d", number), Items: len(params.Indices), Inputs: inputs,
+		Needs:              analyseNeeds(len(params.Indices)),
+		ExpectedCPUSeconds: roundCPUSeconds(analyseStartCPUSeconds + float64(len(params.Indices))*analyseCPUSeconds),
+	}, params)
 }
 
 func (p *planner) rankShard() {
 	count := len(p.ligands)
+	inputs := []engines.Input{
+		fromReceptor(outputReceptorReport), fromReceptor(outputReceptorPDB), fromReceptor(outputBox),
+		{Name: "ligands", From: &engines.From{Stage: stagePrepare, Output: outputLigands}},
+		{Name: "analysed", From: &engines.From{Stage: stageAnalyse, Output: outputAnalysis}},
+	}
+	if p.native != nil {
+		inputs = append(inputs, engines.Input{Name: "redock", From: &engines.From{Stage: stageRedock, Output: outputRedocked}})
+	}
 	p.add(engines.Shard{
-		Stage: stageRank, StageIndex: 2, Name: shardRank, Essential: true, Items: count,
-		Inputs: []engines.Input{
-			{Name: outputReceptorReport, From: &engines.From{Stage: stagePrepare, Shard: shardReceptor, Output: outputReceptorReport}},
-			{Name: "ligands", From: &engines.From{Stage: stagePrepare, Output: outputLigands}},
-			{Name: "docked", From: &engines.From{Stage: stageDock, Output: outputDocked}},
-		},
+		Stage: stageRank, Name: shardRank, Essential: true, Items: count, Inputs: inputs,
 		Needs:              rankNeeds(count),
 		ExpectedCPUSeconds: roundCPUSeconds(pythonStartCPUSeconds + float64(count)*rankCPUSeconds),
 	}, rankParams{
-		Program: programRank, LigandCount: count, ShardSize: p.shardSize, CPUThreadsAsked: p.threadsAsked,
-		ReceptorPreparation: p.preparation, Box: p.box, Search: p.search(), Citations: citations(),
+		Program: programRank, Title: p.title, Library: p.library, LigandCount: count, ShardSize: p.shardSize, CPUThreadsAsked: p.threadsAsked,
+		ReceptorPreparation: p.preparation, Search: p.search(), GateRMSDAngstrom: p.gateRMSDAngstrom, Citations: citations(),
 	})
 }
 
+// What stands for a ligand of which nothing is known: a small drug for the time that it takes, a large one for the memory.
+const (
+	usualHeavyAtoms = 25
+	largeHeavyAtoms = 60
+)
+
 // heavyAtomsGuess estimates a ligand's heavy atoms before anybody has read it, for time and memory only: the atom letters of
 // a SMILES, or a file's size at about 80 bytes an atom.
-func heavyAtomsGuess(source mol.LigandSource) float64 {
+func heavyAtomsGuess(source mol.LigandSource, components map[string]engines.Component) float64 {
 	atoms := 0.0
-	if source.SMILES != nil {
-		atoms = float64(strings.Count(source.SMILES.SMILES, "") - 1)
-		for _, c := range source.SMILES.SMILES {
-			if !strings.ContainsRune("BCNOPSFIbcnops", c) {
-				atoms--
-			}
+	switch {
+	case source.SMILES != nil:
+		atoms = atomLetters(source.SMILES.SMILES)
+	case source.CCD != nil:
+		atoms = usualHeavyAtoms
+		if component, ok := components[strings.ToUpper(source.CCD.ComponentID)]; ok {
+			atoms = atomLetters(component.SMILES)
 		}
-	} else if source.Artifact != nil {
-		atoms = max(float64(source.Artifact.Artifact.ByteSize)/160, 25)
+	case source.Artifact != nil:
+		atoms = max(float64(source.Artifact.Artifact.ByteSize)/160, usualHeavyAtoms)
 	}
 	return math.Min(math.Max(atoms, 5), maxHeavyAtoms)
+}
+
+func atomLetters(smiles string) float64 {
+	atoms := 0
+	for _, c := range smiles {
+		if strings.ContainsRune("BCNOPSFIbcnops", c) {
+			atoms++
+		}
+	}
+	return float64(atoms)
 }

@@ -2,9 +2,11 @@
 // bindings, prepared with RDKit, molscrub, Meeko, PDB2PQR and PROPKA. It plans shards, writes their command lines and reads
 // their outputs; the chemistry is in the Python programs beside it, which it embeds. It runs nothing itself.
 //
-// A job has three stages. "prepare": one shard "receptor" and one "ligands-0000"… per chunk of the library. "dock": shards
-// "dock-00000"… of shardSize ligands, one process each, with the affinity maps computed once. "rank": one shard that exports
-// the poses with their bond orders and writes the ranking.
+// A job has four stages, and up to two more. "prepare": one shard "receptor" and one "ligands-0000"… per chunk of the library.
+// "redock" and "gate", where they are asked for: the native ligand is docked again, and the job ends when its pose is not found.
+// "dock": shards "dock-00000"… of shardSize ligands, one process each, with the affinity maps computed once. "analyse": shards
+// "analyse-0000"… that export the poses with their bond orders and find their interactions and flaws. "rank": one shard that
+// writes the ranking and the report.
 package vina
 
 import (
@@ -26,13 +28,14 @@ const ID = "autodock-vina"
 // 3 kcal/mol too much for the same pose, because it takes the unbound energy from the wrong conformation.
 const oldestVersion = "1.2.5"
 
-// Vina implements engines.Engine, engines.Progresser and engines.Explainer. Its zero value is ready; it has no state.
+// Vina implements engines.Engine and every optional interface beside it. Its zero value is ready; it has no state.
 type Vina struct{}
 
 var (
-	_ engines.Engine     = Vina{}
-	_ engines.Progresser = Vina{}
-	_ engines.Explainer  = Vina{}
+	_ engines.Engine       = Vina{}
+	_ engines.Progresser   = Vina{}
+	_ engines.Checkpointer = Vina{}
+	_ engines.Explainer    = Vina{}
 )
 
 // New returns the engine.

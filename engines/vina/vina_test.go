@@ -76,6 +76,7 @@ func planCases() []enginestest.PlanCase {
 			p.ReceptorArtifact = ptr(reference("receptor.pdbqt", "pdbqt"))
 			p.CPUThreads, p.Exhaustiveness, p.Seed = ptr(256), ptr(4), nil
 		}))},
+		{Name: "validated", Golden: true, Request: validatedRequest()},
 		{Name: "ten-thousand", Request: requestFor(params(library(manyLigands(10_000, "CCO")...)))},
 		{Name: "long-smiles", Request: requestFor(params(func(p *Params) {
 			library(manyLigands(300, strings.Repeat("C", 4096))...)(p)
@@ -84,25 +85,47 @@ func planCases() []enginestest.PlanCase {
 	}
 }
 
+// validatedRequest docks into an entry of the PDB that an earlier job has prepared, around its native ligand, which is docked
+// first and guards the library.
+func validatedRequest() engines.Request {
+	object := func(name string) engines.Object { return engines.Object{StorageKey: name, SHA256: testDigest, ByteSize: 1} }
+	sti := mol.LigandEntry{LigandID: "sti", Label: "Imatinib", Source: mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: "sti"}}}
+	r := requestFor(params(func(p *Params) {
+		library(smiles("small", "CC"), sti)(p)
+		p.BoxCenterAngstrom, p.BoxSizeAngstrom = nil, nil
+		p.ReceptorPDBID, p.ReceptorChains = ptr("1iep"), []string{"A"}
+		p.PocketLigand, p.PocketLigandChain = ptr("STI"), ptr("A")
+		p.DockingValidation = &DockingValidation{
+			NativeReference: &NativeReference{ComponentID: "STI", Chain: "A", Residue: 201}, GateRMSDAngstrom: ptr(2.0),
+		}
+	}))
+	r.Found = engines.Found{
+		Structures: map[string]engines.Object{"1IEP": object("public/structures/1iep.cif")},
+		Components: map[string]engines.Component{"STI": {Name: "Imatinib", SMILES: "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C"}},
+		Prepared: &engines.PreparedReceptor{CacheKey: testDigest, ReceptorIdentitySHA256: testDigest, PreparationSHA256: testDigest, ToolchainSHA256: testDigest,
+			Files: map[string]engines.Object{
+				outputReceptor: object("prepared/receptor.pdbqt"), outputReceptorPDB: object("prepared/receptor.pdb"),
+				outputReceptorReport: object("prepared/receptor.json"), outputSerials: object("prepared/serials.json"),
+			}},
+	}
+	return r
+}
+
 func refusedCases() []enginestest.RefusedCase {
 	with := func(name, field string, change func(*Params)) enginestest.RefusedCase {
 		return enginestest.RefusedCase{Name: name, Field: field, Request: requestFor(params(change))}
 	}
 	noScene := requestFor(params(nil))
 	noScene.SceneFile = engines.Object{}
-	cif := requestFor(params(nil))
-	cif.SceneFile.StorageKey = "x/receptor.CIF"
-	ccd := mol.LigandEntry{LigandID: "a", Label: "a", Source: mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: "STI"}}}
+	bcif := requestFor(params(nil))
+	bcif.SceneFile.StorageKey = "x/receptor.BCIF"
 	return []enginestest.RefusedCase{
 		with("no ligand", "ligandIdentity", func(p *Params) { p.LigandIdentity = nil }),
 		with("both ligands", "ligandLibrary", func(p *Params) { p.LigandLibrary = manyLigands(1, "C") }),
-		with("no centre", "boxCenterAngstrom", func(p *Params) { p.BoxCenterAngstrom = nil }),
 		with("no size", "boxSizeAngstrom", func(p *Params) { p.BoxSizeAngstrom = nil }),
 		with("same ids", "ligandLibrary[2].ligandId", library(smiles("a", "C"), smiles("b", "C"), smiles("a", "N"))),
-		with("component", "ligandIdentity.source.kind", func(p *Params) { p.LigandIdentity = &ccd }),
-		with("component in library", "ligandLibrary[1].source.kind", library(smiles("x", "C"), ccd)),
-		with("ligand format", "ligandLibrary[0].source.artifact.format", library(artifact("a", "k", "pdb"))),
-		with("receptor format", "receptorArtifact.format", func(p *Params) { p.ReceptorArtifact = ptr(reference("r", "mmcif")) }),
+		with("ligand format", "ligandLibrary[0].source.artifact.format", library(artifact("a", "k", "mmcif"))),
+		with("receptor format", "receptorArtifact.format", func(p *Params) { p.ReceptorArtifact = ptr(reference("r", "sdf")) }),
 		with("empty receptor", "receptorArtifact.byteSize", func(p *Params) {
 			p.ReceptorArtifact = ptr(reference("r", "pdb"))
 			p.ReceptorArtifact.ByteSize = 0
@@ -110,22 +133,16 @@ func refusedCases() []enginestest.RefusedCase {
 		with("component kept and removed", "receptorPreparation.retainComponents[0]", func(p *Params) {
 			p.ReceptorPreparation = &mol.ReceptorPreparation{RemoveComponents: []string{"zn"}, RetainComponents: []string{"ZN"}}
 		}),
-		with("entry of the PDB", "receptorPdbId", func(p *Params) { p.ReceptorPDBID = ptr("1iep") }),
-		with("assembly", "receptorAssemblyId", func(p *Params) { p.ReceptorAssemblyID = ptr("1") }),
-		with("model", "receptorModel", func(p *Params) { p.ReceptorModel = ptr(1) }),
-		with("chains", "receptorChains", func(p *Params) { p.ReceptorChains = []string{"A"} }),
-		with("pocket of a ligand", "pocketLigand", func(p *Params) { p.PocketLigand = ptr("STI") }),
-		with("its chain", "pocketLigandChain", func(p *Params) { p.PocketLigandChain = ptr("A") }),
-		with("its residue", "pocketLigandResidue", func(p *Params) { p.PocketLigandResidue = ptr(0) }),
-		with("pocket of residues", "pocketResidues", func(p *Params) { p.PocketResidues = []PocketResidue{{Chain: "A", Residue: 315}} }),
-		with("native ligand", "dockingValidation.nativeReference", func(p *Params) {
-			p.DockingValidation = &DockingValidation{NativeReference: &NativeReference{ComponentID: "STI", Chain: "A", Residue: 201}}
+		with("entry of the PDB and a file", "receptorPdbId", func(p *Params) {
+			p.ReceptorPDBID, p.ReceptorArtifact = ptr("1iep"), ptr(reference("r", "pdb"))
 		}),
-		with("prepared receptor", "dockingExecution.preparedReceptor", func(p *Params) {
-			p.DockingExecution = &DockingExecution{PreparedReceptor: &PreparedReceptor{}}
+		with("chain of no ligand", "pocketLigandChain", func(p *Params) { p.PocketLigandChain = ptr("A") }),
+		with("residue of no ligand", "pocketLigandResidue", func(p *Params) { p.PocketLigandResidue = ptr(0) }),
+		with("gate without a native ligand", "dockingValidation.gateRmsdAngstrom", func(p *Params) {
+			p.DockingValidation = &DockingValidation{GateRMSDAngstrom: ptr(2.0)}
 		}),
 		{Name: "no scene", Field: "sceneFile", Request: noScene},
-		{Name: "mmCIF scene", Field: "sceneFile", Request: cif},
+		{Name: "BinaryCIF scene", Field: "sceneFile", Request: bcif},
 	}
 }
 
@@ -205,8 +222,8 @@ func TestLigandsOfADockingShardComeFromOneChunk(t *testing.T) {
 				_ = json.Unmarshal(shard.Params, &p)
 				for _, index := range p.Indices {
 					docked++
-					if chunkOf[index] != shard.Inputs[1].From.Shard {
-						t.Errorf("shardSize %d: ligand %d is in %s, its docking shard reads %s", size, index, chunkOf[index], shard.Inputs[1].From.Shard)
+					if chunkOf[index] != shard.Inputs[2].From.Shard {
+						t.Errorf("shardSize %d: ligand %d is in %s, its docking shard reads %s", size, index, chunkOf[index], shard.Inputs[2].From.Shard)
 					}
 				}
 			}
@@ -219,8 +236,8 @@ func TestLigandsOfADockingShardComeFromOneChunk(t *testing.T) {
 
 func TestNeedsGrowWithWork(t *testing.T) {
 	t.Parallel()
-	small := box{SizeAngstrom: mol.BoxSize{20, 20, 20}}
-	great := box{SizeAngstrom: mol.BoxSize{100, 100, 100}}
+	small := boxRequest{SizeAngstrom: &mol.BoxSize{20, 20, 20}}
+	great := boxRequest{SizeAngstrom: &mol.BoxSize{100, 100, 100}}
 	a, b := dockNeeds(1, small, 20, 10), dockNeeds(4, great, 100, 1e9)
 	if a.MemoryBytes != 2<<30 || b.MemoryBytes < 10<<30 || b.MemoryBytes > 16<<30 {
 		t.Errorf("got %d and %d bytes, want 2 GiB and 10 to 16 GiB", a.MemoryBytes, b.MemoryBytes)
@@ -234,7 +251,7 @@ func TestNeedsGrowWithWork(t *testing.T) {
 		"CN1CCN(CC1)Cc1ccc(cc1)C(=O)Nc1ccc(C)c(c1)Nc1nccc(n1)-c1cccnc1": 55,
 		"Cc1nc(Nc2ncc(s2)C(=O)Nc2c(C)cccc2Cl)cc(n1)N1CCN(CCO)CC1":       45,
 	} {
-		got := searchCPUSeconds(heavyAtomsGuess(smiles("x", text).Source), 8)
+		got := searchCPUSeconds(heavyAtomsGuess(smiles("x", text).Source, nil), 8)
 		if got < want/1.6 || got > want*1.6 {
 			t.Errorf("%s: the model says %.1f CPU-seconds, measured %.1f", text, got, want)
 		}

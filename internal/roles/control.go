@@ -34,6 +34,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/scheduler"
+	"github.com/molfabric/molfabric/scheduler/docking"
 )
 
 const (
@@ -83,7 +84,8 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	c.files = uploads.New(c.db, c.objects, time.Now)
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
-		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now})
+		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
+		Recorders: map[string]scheduler.Recorder{docking.EngineID: docking.Recorder{}}})
 	c.metrics.MustRegister(c.scheduler)
 	return c, nil
 }

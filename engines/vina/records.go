@@ -1,0 +1,253 @@
+package vina
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+// Records are what a docking job has to say to those who keep its science: what its plan holds, and what a shard has found.
+// They are read from plans and summaries, so that nobody else needs to know the programs' documents.
+
+// PlannedRun is what all ligands of a planned job have in common.
+type PlannedRun struct {
+	Exhaustiveness     int
+	NumModes           int
+	EnergyRangeKcalMol float64
+	Seed               int64
+	CPUThreads         int // of a docking process
+	ShardSize          int
+	Library            bool   // it was given as a library, not as one ligand
+	PDBID              string // of the receptor; "" for a file of the user's
+	Receptor           engines.Object
+	ReceptorFormat     string // "" when nobody has stated it
+	NativeComponentID  string // of the ligand that is docked again; "" when there is none
+	GateRMSDAngstrom   *float64
+	Ligands            []PlannedLigand // in the order of the request
+}
+
+// PlannedLigand is a ligand of a plan, and the names of the shards that work on it.
+type PlannedLigand struct {
+	Index        int // its place in the request, from 0
+	LigandID     string
+	Label        string
+	Source       string // ccd, smiles or artifact
+	SMILES       string // as given or as its component is defined; "" for a file
+	PrepareShard string
+	DockShard    string
+}
+
+// ReadPlan reads a plan of this engine.
+func ReadPlan(plan []engines.Shard) (PlannedRun, error) {
+	var run PlannedRun
+	for _, shard := range plan {
+		if err := run.take(shard); err != nil {
+			return PlannedRun{}, fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
+		}
+	}
+	return run, nil
+}
+
+func (run *PlannedRun) take(shard engines.Shard) error {
+	switch {
+	case shard.Name == shardReceptor:
+		var params receptorParams
+		if err := json.Unmarshal(shard.Params, &params); err != nil {
+			return err
+		}
+		run.PDBID, run.ReceptorFormat = params.PDBID, params.DeclaredFormat
+		if object := shard.Inputs[0].Object; object != nil {
+			run.Receptor = *object
+		}
+		if params.NativeReference != nil {
+			run.NativeComponentID = params.NativeReference.ComponentID
+		}
+	case shard.Stage == stagePrepare:
+		var params ligandsParams
+		if err := json.Unmarshal(shard.Params, &params); err != nil {
+			return err
+		}
+		for _, ligand := range params.Ligands {
+			*run.ligand(ligand.Index) = PlannedLigand{
+				Index: ligand.Index, LigandID: ligand.LigandID, Label: ligand.Label, Source: ligand.source(), SMILES: ligand.SMILES, PrepareShard: shard.Name,
+			}
+		}
+	case shard.Stage == stageDock:
+		var params dockParams
+		if err := json.Unmarshal(shard.Params, &params); err != nil {
+			return err
+		}
+		for _, index := range params.Indices {
+			run.ligand(index).DockShard = shard.Name
+		}
+	case shard.Stage == stageRank:
+		var params rankParams
+		if err := json.Unmarshal(shard.Params, &params); err != nil {
+			return err
+		}
+		run.ShardSize, run.GateRMSDAngstrom, run.Library = params.ShardSize, params.GateRMSDAngstrom, params.Library
+		search := params.Search
+		run.Exhaustiveness, run.NumModes, run.EnergyRangeKcalMol = search.Exhaustiveness, search.NumModes, search.EnergyRangeKcalMol
+		run.Seed, run.CPUThreads = search.Seed, search.CPUThreads
+	}
+	return nil
+}
+
+// ligand makes room for a ligand's place. An index of our own plan is below the library's bound.
+func (run *PlannedRun) ligand(index int) *PlannedLigand {
+	for len(run.Ligands) <= index {
+		run.Ligands = append(run.Ligands, PlannedLigand{})
+	}
+	return &run.Ligands[index]
+}
+
+func (l ligandParams) source() string {
+	switch {
+	case l.File != "":
+		return "artifact"
+	case l.ComponentID != "":
+		return "ccd"
+	}
+	return "smiles"
+}
+
+// Kind is what a shard of this engine is about.
+type Kind int
+
+// The kinds of shard whose results are kept.
+const (
+	KindOther Kind = iota
+	KindReceptor
+	KindLigands
+	KindRedock
+	KindDock
+	KindAnalyse
+	KindRank
+)
+
+// KindOf tells what a shard is about by its stage and its name.
+func KindOf(stage, name string) Kind {
+	switch stage {
+	case stagePrepare:
+		if name == shardReceptor {
+			return KindReceptor
+		}
+		return KindLigands
+	case stageRedock:
+		return KindRedock
+	case stageDock:
+		return KindDock
+	case stageAnalyse:
+		return KindAnalyse
+	case stageRank:
+		return KindRank
+	}
+	return KindOther
+}
+
+// ReceptorFound is the summary of a prepared receptor. Members that are kept as they are stay JSON.
+type ReceptorFound struct {
+	Box    json.RawMessage `json:"box"`
+	Hashes struct {
+		ReceptorIdentitySHA256 string `json:"receptorIdentitySha256"`
+		PreparationSHA256      string `json:"preparationSha256"`
+		ToolchainSHA256        string `json:"toolchainSha256"`
+		CacheKey               string `json:"cacheKey"`
+	} `json:"hashes"`
+	Identity    json.RawMessage `json:"identity"`
+	Preparation json.RawMessage `json:"preparation"`
+	Reused      bool            `json:"reused"`
+}
+
+// LigandsFound is the summary of a preparation chunk, of a docking shard and of an analysis alike: what became of each ligand.
+type LigandsFound struct {
+	Ligands []LigandFound `json:"ligands"`
+}
+
+// LigandFound is what one shard has found of a ligand; members that are not its business are absent. Energies in kcal/mol.
+type LigandFound struct {
+	Index           int         `json:"index"`
+	Status          string      `json:"status"` // PREPARED or COMPLETED, or FAILED
+	FailureStage    string      `json:"failureStage"`
+	Error           string      `json:"error"`
+	CanonicalSMILES *string     `json:"canonicalSmiles"`
+	DockedSMILES    *string     `json:"dockedSmiles"`
+	InChIKey        *string     `json:"inchiKey"`
+	FormalCharge    *int        `json:"formalCharge"`
+	HeavyAtoms      *int        `json:"heavyAtoms"`
+	RotatableBonds  *int        `json:"rotatableBonds"`
+	Notes           []string    `json:"notes"`
+	CPUSeconds      *float64    `json:"cpuSeconds"`
+	PDBQT           string      `json:"pdbqt"` // Artifact.Name
+	SDF             string      `json:"sdf"`   // Artifact.Name; "" when there is none
+	Poses           []PoseFound `json:"poses"`
+}
+
+// Failed tells whether the ligand's way ended here.
+func (l LigandFound) Failed() bool { return l.Status == statusFailed }
+
+// PoseFound is a pose of a ligand, as it was docked or as it was analysed.
+type PoseFound struct {
+	Rank           int     `json:"rank"`
+	ScoreKcalMol   float64 `json:"scoreKcalMol"`
+	RMSDLowerBound float64 `json:"rmsdLowerBound"`
+	RMSDUpperBound float64 `json:"rmsdUpperBound"`
+	Terms          struct {
+		Inter     float64 `json:"inter"`
+		Intra     float64 `json:"intra"`
+		Torsional float64 `json:"torsional"`
+		Unbound   float64 `json:"unbound"`
+	} `json:"terms"`
+	ReferenceRMSDAngstrom *float64        `json:"referenceRmsdAngstrom"`
+	Checks                json.RawMessage `json:"checks"`       // null when it was not checked
+	Interactions          json.RawMessage `json:"interactions"` // null when they were not looked for
+}
+
+// PassedChecks is the verdict of the pose's checks; nil when there is none.
+func (p PoseFound) PassedChecks() *bool {
+	var checks struct {
+		Passed *bool `json:"passed"`
+	}
+	if err := json.Unmarshal(orNull(p.Checks), &checks); err != nil {
+		return nil
+	}
+	return checks.Passed
+}
+
+// InteractionKeys names the pose's interactions as filters do: chain, residue name, residue number with its insertion code, and
+// type, e.g. "A:ASP:381:hydrogen_bond"; each once. It is nil when nobody has looked for them.
+func (p PoseFound) InteractionKeys() []string {
+	var interactions []struct {
+		Type     string `json:"type"`
+		Receptor struct {
+			Chain         string `json:"chain"`
+			Residue       int    `json:"residue"`
+			InsertionCode string `json:"insertionCode"`
+			ResidueName   string `json:"residueName"`
+		} `json:"receptor"`
+	}
+	if err := json.Unmarshal(orNull(p.Interactions), &interactions); err != nil || interactions == nil {
+		return nil
+	}
+	keys := []string{}
+	seen := map[string]bool{}
+	for _, i := range interactions {
+		key := fmt.Sprintf("%s:%s:%d%s:%s", i.Receptor.Chain, i.Receptor.ResidueName, i.Receptor.Residue, i.Receptor.InsertionCode, i.Type)
+		if !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func orNull(text json.RawMessage) json.RawMessage {
+	if len(text) == 0 {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
+// ComplexName is the artifact with the receptor and the best pose of a ligand.
+func ComplexName(index int) string { return fmt.Sprintf("complexes/%05d.pdb", index+1) }

@@ -1,0 +1,75 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// Recorder keeps what the jobs of one engine find as rows of its own, written in the very transactions that move the jobs and
+// their tasks: neither is committed without the other. A value that Postgres refuses (error classes 22 and 23) fails the attempt
+// that reported it; every other error undoes the transaction, which is tried again. All methods may be called concurrently, for
+// one job never at the same time.
+type Recorder interface {
+	// Submitted keeps a job that is being accepted, with its plan.
+	Submitted(ctx context.Context, tx *sqlx.Tx, accepted Accepted) error
+	// Moved keeps that a task has started, has been given back, or has ended. Tasks that are cancelled before they were ever
+	// dispatched are not told one by one; Ended follows for their job.
+	Moved(ctx context.Context, tx *sqlx.Tx, move TaskMove) error
+	// Restarted forgets what the tasks of these names have found: a retry runs them again.
+	Restarted(ctx context.Context, tx *sqlx.Tx, jobID string, names []string, at time.Time) error
+	// Ended keeps that a job's run is over, and with which status. reason is for its owner.
+	Ended(ctx context.Context, tx *sqlx.Tx, jobID string, status job.Status, reason string, at time.Time) error
+}
+
+// Accepted is a submission that is becoming a job.
+type Accepted struct {
+	Submission
+	JobID  string
+	Shards []engines.Shard
+	At     time.Time
+}
+
+// TaskMove is a task's new state.
+type TaskMove struct {
+	JobID     string
+	AccountID string
+	TaskID    string
+	Stage     string
+	Name      string // of its shard
+	To        job.TaskStatus
+	Result    *queue.Result    // of a success
+	Failure   *engines.Failure // of a failure
+	At        time.Time
+}
+
+// recorderOf is the recorder of an engine's jobs, or one that keeps nothing.
+func (s *Scheduler) recorderOf(engineID string) Recorder {
+	if recorder, ok := s.Recorders[engineID]; ok {
+		return recorder
+	}
+	return noRecorder{}
+}
+
+// recordMove tells the job's recorder of a task's new state.
+func (c *change) recordMove(ctx context.Context, task taskRow, to job.TaskStatus, result *queue.Result, failure *engines.Failure) error {
+	owner := c.jobs[task.JobID]
+	return c.recorderOf(owner.Simulator.String).Moved(ctx, c.tx, TaskMove{
+		JobID: owner.ID, AccountID: owner.AccountID, TaskID: task.ID, Stage: task.Stage, Name: task.Name,
+		To: to, Result: result, Failure: failure, At: c.now,
+	})
+}
+
+type noRecorder struct{}
+
+func (noRecorder) Submitted(context.Context, *sqlx.Tx, Accepted) error                    { return nil }
+func (noRecorder) Moved(context.Context, *sqlx.Tx, TaskMove) error                        { return nil }
+func (noRecorder) Restarted(context.Context, *sqlx.Tx, string, []string, time.Time) error { return nil }
+func (noRecorder) Ended(context.Context, *sqlx.Tx, string, job.Status, string, time.Time) error {
+	return nil
+}
