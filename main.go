@@ -9,10 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/molfabric/molfabric/internal/bench"
 	"github.com/molfabric/molfabric/internal/cli"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/roles"
@@ -45,7 +48,7 @@ meters and bills.
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
-	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), doctorCommand(), demoCommand()} {
+	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), doctorCommand(), demoCommand(), benchCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
@@ -110,6 +113,32 @@ func migrateCommand() *cobra.Command {
 			return roles.Migrate(ctx, cfg, log)
 		}),
 	}
+}
+
+func benchCommand() *cobra.Command {
+	options := bench.Options{Out: os.Stdout}
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure molfabric against peers on this machine", Args: cobra.NoArgs,
+		Long: `Starts a system of its own, measures workloads against a peer in turns, and prints ratios: above 1, molfabric needs less.
+A control of the peer against itself voids what a busy machine has spoilt. The report is a JSON file.`,
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			folder, err := os.MkdirTemp("", "molfabric-target-")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(folder)
+			options.Program, options.Python, options.Slots, options.Log = "/proc/self/exe", cfg.Python, cfg.Slots, log
+			options.Target.Path = filepath.Join(folder, "ABL1.pdbqt")
+			if options.Target.Center, err = cli.WriteTarget(ctx, cfg.Python, options.Target.Path); err != nil {
+				return err
+			}
+			return bench.Run(ctx, options)
+		}),
+	}
+	cmd.Flags().StringSliceVar(&options.Only, "only", nil, "measure only these: "+strings.Join(bench.IDs, ", "))
+	cmd.Flags().IntVar(&options.Pairs, "pairs", bench.MinPairs, "pairs of runs to compare, at least 5")
+	cmd.Flags().StringVarP(&options.Output, "output", "o", "bench/results.json", "file that the report is written to")
+	return cmd
 }
 
 func doctorCommand() *cobra.Command {

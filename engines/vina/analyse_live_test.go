@@ -101,7 +101,7 @@ func analysePoses(t *testing.T, receptor, native string, ligands ...poseLigand) 
 		}
 		prepared, docked, indices = append(prepared, entry), append(docked, dockedEntry(i, ligand)), append(indices, i)
 	}
-	writeTaskJSON(t, dir, "request.json", map[string]any{"program": "analyse.py", "indices": indices, "mostPosesAnalysed": 2})
+	writeTaskJSON(t, dir, "request.json", map[string]any{"program": "analyse.py", "indices": indices, "mostPosesAnalysed": 2, "internalEnergy": true})
 	writeTaskJSON(t, dir, "in/ligands.json", map[string]any{"ligands": prepared})
 	writeTaskJSON(t, dir, "in/docked/dock-00000/dock.json", map[string]any{"ligands": docked})
 	writeTaskJSON(t, dir, "in/serials.json", map[string]any{"serials": serialsOf(receptor)})

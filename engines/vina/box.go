@@ -32,7 +32,7 @@ type boxRequest struct {
 
 // takeBox chooses the box's source: an explicit box, a ligand, residues, and else the best pocket that fpocket finds.
 func (q *request) takeBox(p Params) error {
-	if p.PocketLigand == nil {
+	if p.PocketLigand == nil && p.BoxCenterAngstrom == nil {
 		if p.PocketLigandChain != nil {
 			return invalid("pocketLigandChain", "needs pocketLigand, the residue name of the ligand")
 		}

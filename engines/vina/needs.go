@@ -14,16 +14,17 @@ const maxHeavyAtoms = 100
 // Cost model, fitted to AutoDock Vina 1.2.7 on one core of a 2-core server: aspirin (13 heavy atoms) 0.4, dasatinib (33) 5.6,
 // imatinib (37) 6.9, nilotinib (39) 7.6 and bosutinib (36) 10.6 CPU-seconds per unit of exhaustiveness in a 22 Å box.
 const (
-	pythonStartCPUSeconds   = 1.2    // interpreter, RDKit, Meeko
-	receptorCPUSeconds      = 6.0    // PDB2PQR, PROPKA and Meeko for 300 residues
-	ligandCPUSeconds        = 0.1    // protonation, embedding, force field, Meeko
-	analyseStartCPUSeconds  = 4.0    // interpreter, RDKit, ProLIF, PoseBusters, receptor
-	analyseCPUSeconds       = 2.0    // pose export, interactions and checks of a ligand's poses
-	rankCPUSeconds          = 0.01   // a ligand's place in the tables and the report
-	reusedCPUSeconds        = 1.0    // a receptor that is prepared already
-	dockStartCPUSeconds     = 0.5    // interpreter, receptor
-	mapsCPUSecondsPerVolume = 3.7e-5 // per Å³ of the box
-	searchCPUSecondsPerCube = 1.5e-4 // per heavy atom cubed and unit of exhaustiveness
+	pythonStartCPUSeconds     = 1.2    // interpreter, RDKit, Meeko
+	receptorCPUSeconds        = 6.0    // PDB2PQR, PROPKA and Meeko for 300 residues
+	ligandCPUSeconds          = 0.1    // protonation, embedding, force field, Meeko
+	analyseStartCPUSeconds    = 2.0    // interpreter, RDKit, ProLIF, PoseBusters, receptor
+	analysePoseCPUSeconds     = 0.25   // interactions and checks of a pose
+	energyCPUSecondsPerSquare = 0.004  // per heavy atom squared: the conformers that a ligand's internal energy is held against
+	rankCPUSeconds            = 0.01   // a ligand's place in the tables and the report
+	reusedCPUSeconds          = 1.0    // a receptor that is prepared already
+	dockStartCPUSeconds       = 0.5    // interpreter, receptor
+	mapsCPUSecondsPerVolume   = 3.7e-5 // per Å³ of the box
+	searchCPUSecondsPerCube   = 1.5e-4 // per heavy atom cubed and unit of exhaustiveness
 )
 
 func mapsCPUSeconds(b boxRequest) float64 {

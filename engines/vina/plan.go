@@ -55,6 +55,9 @@ const (
 	mostPosesAnalysed = 10
 	// maxChunkPoses bounds the poses of an analysing shard, so that what it found stays below engines.MaxSummaryBytes.
 	maxChunkPoses = 100
+	// mostEnergyChecked is the largest library whose poses' internal energies are held against an ensemble of conformers: that
+	// takes longer than everything else that is looked at, and about a tenth of a docking.
+	mostEnergyChecked = 100
 )
 
 // The parameters of the kinds of shard, which their Python programs read as request.json.
@@ -118,6 +121,7 @@ type (
 		Program           string `json:"program"`
 		Indices           []int  `json:"indices"`
 		MostPosesAnalysed int    `json:"mostPosesAnalysed"`
+		InternalEnergy    bool   `json:"internalEnergy"`
 	}
 	rankParams struct {
 		Program             string                  `json:"program"`
@@ -191,6 +195,7 @@ type chunk struct {
 type dockGroup struct {
 	shard, chunk string
 	indices      []int
+	heavyAtoms   float64 // of the largest of its ligands
 }
 
 // longestFirst orders the ligands by falling size, equal ones as in the request.
@@ -385,7 +390,7 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 				expected += searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
 				atoms = max(atoms, ligand.heavyAtoms)
 			}
-			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c.name, indices: params.Indices}
+			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c.name, indices: params.Indices, heavyAtoms: atoms}
 			p.add(engines.Shard{
 				Stage: stageDock, Name: group.shard, Items: len(params.Indices),
 				Inputs: []engines.Input{
@@ -416,7 +421,7 @@ func (p *planner) analyseShards(docked []dockGroup) {
 }
 
 func (p *planner) analyseShard(number int, docked []dockGroup) {
-	params := analyseParams{Program: programAnalyse, MostPosesAnalysed: mostPosesAnalysed}
+	params := analyseParams{Program: programAnalyse, MostPosesAnalysed: mostPosesAnalysed, InternalEnergy: p.checksEnergy()}
 	inputs := []engines.Input{
 		fromReceptor(outputReceptorPDB), fromReceptor(outputSerials),
 		{Name: outputLigands, From: &engines.From{Stage: stagePrepare, Shard: docked[0].chunk, Output: outputLigands}},
@@ -424,8 +429,10 @@ func (p *planner) analyseShard(number int, docked []dockGroup) {
 	if p.native != nil {
 		inputs = append(inputs, fromReceptor(outputNative))
 	}
+	expected := analyseStartCPUSeconds
 	for _, group := range docked {
 		params.Indices = append(params.Indices, group.indices...)
+		expected += p.analyseCPUSeconds(group)
 		inputs = append(inputs, engines.Input{
 			Name: "docked/" + group.shard + "/" + outputDocked,
 			From: &engines.From{Stage: stageDock, Shard: group.shard, Output: outputDocked, Optional: true},
@@ -434,8 +441,22 @@ func (p *planner) analyseShard(number int, docked []dockGroup) {
 	p.add(engines.Shard{
 		Stage: stageAnalyse, Name: fmt.Sprintf("analyse-%04d", number), Items: len(params.Indices), Inputs: inputs,
 		Needs:              analyseNeeds(len(params.Indices)),
-		ExpectedCPUSeconds: roundCPUSeconds(analyseStartCPUSeconds + float64(len(params.Indices))*analyseCPUSeconds),
+		ExpectedCPUSeconds: roundCPUSeconds(expected),
 	}, params)
+}
+
+func (p *planner) checksEnergy() bool { return len(p.ligands) <= mostEnergyChecked }
+
+// analyseCPUSeconds is what the analysis of a docking shard's ligands is expected to take.
+func (p *planner) analyseCPUSeconds(group dockGroup) float64 {
+	seconds := 0.0
+	for range group.indices {
+		seconds += analysePoseCPUSeconds * float64(min(p.numModes, mostPosesAnalysed))
+		if p.checksEnergy() {
+			seconds += energyCPUSecondsPerSquare * group.heavyAtoms * group.heavyAtoms
+		}
+	}
+	return seconds
 }
 
 func (p *planner) rankShard() {

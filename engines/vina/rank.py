@@ -1,112 +1,168 @@
-"""Ranks the docked ligands of a job and exports their poses.
+"""Ranks the docked and analysed ligands of a job and writes its documents.
 
-Reads request.json, in/receptor.json, in/ligands/*/ligands.json and in/docked/*/dock.json; writes out/results.json,
-out/results.csv, out/provenance.json, out/timings.json, out/best.sdf (each ligand's best pose, best first) and, for every
-docked ligand, out/poses/NNNNN.sdf and .pdbqt, where NNNNN is the ligand's place in the request. The SDF poses carry the bond
-orders and charges of the docked molecule. For one set of inputs every file but timings.json is the same to the byte.
+Reads request.json, in/receptor.json, in/receptor.pdb, in/box.json, in/ligands/*/ligands.json, in/analysed/*/analysis.json and,
+where the native ligand was docked again, in/redock/redock/redock.json. Writes out/results.json (one line a ligand),
+out/results.csv, out/best.sdf (each ligand's best pose, best first), out/complexes/NNNNN.pdb (the receptor with the best pose of
+each of the best ligands), out/report.html, out/provenance.json and out/timings.json. NNNNN is the ligand's place in the
+request. For one set of inputs every file but timings.json is the same to the byte.
 """
 
 from __future__ import annotations
 
 import csv
-import io
+import json
+import os
 import sys
-from typing import Any
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, TextIO
 
-from meeko import PDBQTMolecule, RDKitMolCreate
-from rdkit import Chem, RDLogger
-from rdkit.Chem.rdMolDescriptors import CalcMolFormula
+from rdkit import RDLogger
 
-from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, sha256, write_json, write_text
+from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, write_json, write_text
+from complexes import ComplexError, Receptor, complex_pdb
+from provenance import methods_text, write_provenance
+from report import report_html
 
 RESULTS_SCHEMA = "molfabric.docking.results/v1"
 MAX_TOP = 10
+MAX_COMPLEXES = 100
+MAX_COMPLEX_BYTES = 200 << 20  # of all complexes together; a kinase with its ligand takes 0.4 MB
 CSV_COLUMNS = (
     "rank ligandId label status bestScoreKcalMol ligandEfficiency heavyAtoms poseCount canonicalSmiles inchiKey dockedSmiles "
-    "failureStage error sdf pdbqt"
+    "failureStage error sdf pdbqt posesPassed interactions referenceRmsdAngstrom"
 ).split()
+DESCRIBED = "index ligandId label inputSmiles canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds".split()
+LOST = "the ligand's docking or analysis task failed; see the job's tasks"
 
 
-class ExportError(Exception):
-    """A docked pose cannot be written as SDF."""
+class Spill:
+    """Texts by key in a scratch file, so that the poses of 10,000 ligands need not stay in memory."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()
+        self.places: dict[Any, tuple[int, int]] = {}
+
+    def put(self, key: Any, text: str) -> None:
+        content = text.encode()
+        self.places[key] = self.file.seek(0, os.SEEK_END), len(content)
+        self.file.write(content)
+
+    def get(self, key: Any) -> str:
+        """The text, or "" where none was put."""
+        start, length = self.places.get(key, (0, 0))
+        self.file.seek(start)
+        return self.file.read(length).decode()
 
 
-def gather(pattern: str) -> tuple[dict[int, dict[str, Any]], dict[str, str]]:
-    """Records by ligand index, and the programs that made them, from every document that matches the pattern."""
+@contextmanager
+def whole_file(path: Path) -> Iterator[TextIO]:
+    """A file that is written piece by piece and is either absent or complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".part")
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        yield file
+    os.replace(temporary, path)
+
+
+def read_prepared() -> tuple[dict[int, dict[str, Any]], dict[str, str]]:
+    """What the ranking needs of each prepared ligand, by index, and the programs that prepared them."""
     records: dict[int, dict[str, Any]] = {}
     programs: dict[str, str] = {}
-    for path in sorted(IN.glob(pattern)):
+    for path in sorted(IN.glob("ligands/*/ligands.json")):
         document = read_json(path)
-        records.update((record["index"], record) for record in document["ligands"])
+        for record in document["ligands"]:
+            record.pop("pdbqt", None)
+            records[record["index"]] = record
         programs.update(document["programs"])
     return records, programs
 
 
-def pose_molecule(pdbqt: str, smiles: str) -> Chem.Mol:
-    """The docked molecule with one conformer per pose, bond orders and charges from Meeko's REMARK SMILES."""
-    molecules = RDKitMolCreate.from_pdbqt_mol(PDBQTMolecule(pdbqt, skip_typing=True))
-    if len(molecules) != 1 or molecules[0] is None:
-        raise ExportError("the poses do not say which molecule they are")
-    molecule = molecules[0]
-    if CalcMolFormula(Chem.AddHs(Chem.MolFromSmiles(smiles))) != CalcMolFormula(molecule):
-        raise ExportError("the poses are of another molecule than the prepared one")
-    return molecule
+def read_analysed(spill: Spill) -> tuple[dict[int, dict[str, Any]], dict[str, str], dict[str, Any] | None]:
+    """What the ranking needs of each analysed ligand, by index, the programs, and how interactions were found. Poses and
+    structures go to spill, as ("poses", index) and ("sdf", index)."""
+    outcomes: dict[int, dict[str, Any]] = {}
+    programs: dict[str, str] = {}
+    method = None
+    for path in sorted(IN.glob("analysed/*/analysis.json")):
+        document = read_json(path)
+        for entry in document["ligands"]:
+            outcomes[entry["index"]] = condense(entry, spill)
+        programs.update(document["programs"])
+        method = document.get("method", method)
+    return outcomes, programs, method
 
 
-def sdf_record(molecule: Chem.Mol, conformer: int, ligand: dict[str, Any], pose: dict[str, Any]) -> str:
-    """One SDF record: title, structure, and the pose's figures as data items."""
-    copy = Chem.Mol(molecule, confId=conformer)
-    for name in list(copy.GetPropNames(includePrivate=True)):
-        copy.ClearProp(name)
-    copy.SetProp("_Name", one_line(ligand["ligandId"], 80))
-    block = Chem.MolToMolBlock(copy, confId=conformer)
-    items = {
-        "ligandId": ligand["ligandId"],
-        "label": one_line(ligand["label"]),
-        "poseRank": pose["rank"],
-        "scoreKcalMol": f"{pose['scoreKcalMol']:.3f}",
-        "rmsdLowerBound": f"{pose['rmsdLowerBound']:.3f}",
-        "rmsdUpperBound": f"{pose['rmsdUpperBound']:.3f}",
-        **{f"{name}KcalMol": f"{value:.3f}" for name, value in pose["terms"].items()},
-    }
-    return block + "".join(f">  <{name}>\n{value}\n\n" for name, value in items.items()) + "$$$$\n"
-
-
-def failed(ligand: dict[str, Any], step: str, message: str) -> dict[str, Any]:
-    nothing = dict.fromkeys(("rank", "bestScoreKcalMol", "ligandEfficiency"))
+def condense(entry: dict[str, Any], spill: Spill) -> dict[str, Any]:
+    kept = {key: entry.get(key) for key in ("status", "failureStage", "error", "dockCpuSeconds", "analyseCpuSeconds")}
+    if entry["status"] != "COMPLETED":
+        return {**kept, "notes": entry.get("notes", [])}
+    index, poses = entry["index"], entry["poses"]
+    spill.put(("poses", index), json.dumps([condense_pose(pose) for pose in poses], ensure_ascii=False))
+    spill.put(("sdf", index), entry.get("bestSdf") or "")
+    best = poses[0]
     return {
-        **ligand, **nothing, "status": "FAILED", "failureStage": step, "error": one_line(message), "poseCount": 0, "poses": [],
-        "files": {"sdf": None, "pdbqt": None},
-    }  # fmt: skip
+        **kept,
+        "score": best["scoreKcalMol"],
+        "poseCount": len(poses),
+        "checks": best.get("checks"),
+        "interactions": interaction_keys(best.get("interactions")),
+        "referenceRmsdAngstrom": best.get("referenceRmsdAngstrom"),
+        "files": {key: entry["files"].get(key) for key in ("sdf", "pdbqt")},
+        "notes": entry.get("notes", []),
+    }
+
+
+def condense_pose(pose: dict[str, Any]) -> dict[str, Any]:
+    """A pose without its interactions, and of its checks the verdict and the tests that failed."""
+    checks = pose.get("checks")
+    return {
+        **{key: pose[key] for key in ("rank", "scoreKcalMol", "rmsdLowerBound", "rmsdUpperBound", "terms")},
+        "referenceRmsdAngstrom": pose.get("referenceRmsdAngstrom"),
+        "checks": checks and {"passed": checks["passed"], "failedTests": sorted(name for name, passed in checks["tests"].items() if not passed)},
+    }
+
+
+def interaction_keys(interactions: list[dict[str, Any]] | None) -> list[str] | None:
+    """chain:residueName:residue+insertionCode:type of each interaction once, in order; None where none were looked for."""
+    if interactions is None:
+        return None
+    residues = ((found["receptor"], found["type"]) for found in interactions)
+    return list(dict.fromkeys(f"{r['chain']}:{r['residueName']}:{r['residue']}{r['insertionCode']}:{kind}" for r, kind in residues))
 
 
 def describe(prepared: dict[str, Any]) -> dict[str, Any]:
-    keys = "index ligandId label inputSmiles canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds".split()
-    return {**{key: prepared.get(key) for key in keys}, "notes": list(prepared.get("notes", []))}
+    return {**{key: prepared.get(key) for key in DESCRIBED}, "componentId": prepared.get("componentId"), "notes": list(prepared.get("notes", []))}
 
 
-def export(prepared: dict[str, Any], docked: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """The result of one ligand, and the SDF record of its best pose ("" when it cannot be written)."""
+def failed(ligand: dict[str, Any], step: str, message: str) -> dict[str, Any]:
+    nothing = dict.fromkeys(("rank", "bestScoreKcalMol", "ligandEfficiency", "checks", "interactions", "referenceRmsdAngstrom"))
+    return {
+        **ligand, **nothing, "status": "FAILED", "failureStage": step, "error": one_line(message), "poseCount": 0,
+        "files": {"sdf": None, "pdbqt": None, "complex": None},
+    }  # fmt: skip
+
+
+def result_of(prepared: dict[str, Any], outcome: dict[str, Any] | None) -> dict[str, Any]:
+    """The result of one ligand, without its poses."""
     ligand = describe(prepared)
-    name = f"poses/{ligand['index'] + 1:05d}"
-    poses, best = docked["poses"], ""
-    files: dict[str, str | None] = {"sdf": None, "pdbqt": f"{name}.pdbqt"}
-    if ligand["dockedSmiles"] is not None:
-        try:
-            molecule = pose_molecule(docked["pdbqt"], ligand["dockedSmiles"])
-            records = [sdf_record(molecule, i, ligand, pose) for i, pose in enumerate(poses)]
-        except Exception as error:  # Meeko and RDKit raise many kinds; each is about this ligand's output
-            return failed(ligand, "parse_output", f"{type(error).__name__}: {error}"), ""
-        files["sdf"], best = f"{name}.sdf", records[0]
-        write_text(OUT / files["sdf"], "".join(records))
-    write_text(OUT / f"{name}.pdbqt", docked["pdbqt"])
-    score = poses[0]["scoreKcalMol"]
+    if prepared["status"] == "FAILED":
+        return failed(ligand, prepared["failureStage"], prepared["error"])
+    if outcome is None:
+        return failed(ligand, "dock", LOST)
+    ligand["notes"] = list(dict.fromkeys(ligand["notes"] + outcome["notes"]))
+    if outcome["status"] == "FAILED":
+        return failed(ligand, outcome["failureStage"], outcome["error"])
+    score = outcome["score"]
     if score > 0:
         ligand["notes"].append("the best score is positive: no favourable pose was found")
     return {
         **ligand, "status": "COMPLETED", "failureStage": None, "error": None, "bestScoreKcalMol": score,
-        "ligandEfficiency": round(-score / ligand["heavyAtoms"], 4), "poseCount": len(poses), "poses": poses, "files": files,
-    }, best  # fmt: skip
+        "ligandEfficiency": round(-score / ligand["heavyAtoms"], 4), "poseCount": outcome["poseCount"],
+        **{key: outcome[key] for key in ("checks", "interactions", "referenceRmsdAngstrom")},
+        "files": {**outcome["files"], "complex": None},
+    }  # fmt: skip
 
 
 def rank(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -117,98 +173,140 @@ def rank(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return completed + sorted((r for r in results if r["status"] != "COMPLETED"), key=lambda r: r["index"])
 
 
-def csv_text(results: list[dict[str, Any]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for result in results:
-        row = {**result, **result["files"], "label": one_line(result["label"])}
-        writer.writerow(["" if row[column] is None else row[column] for column in CSV_COLUMNS])
-    return stream.getvalue()
-
-
 def refuse_nothing(results: list[dict[str, Any]], lost: int, total: int) -> None:
     """Raises the failure of a job in which no ligand was docked."""
     items = [{"item": r["ligandId"], "label": r["label"], "step": r["failureStage"], "message": r["error"]} for r in results]
     if lost:
-        raise Failure("EXECUTOR", "NO_LIGAND_DOCKED", f"None of the {total} ligands was docked: {lost} docking tasks' ligands have no result; see the tasks.", items)
+        raise Failure("EXECUTOR", "NO_LIGAND_DOCKED", f"None of the {total} ligands was docked: {lost} ligands' tasks have no result; see the tasks.", items)
     reason = f"{items[0]['item']}: {items[0]['step']}: {items[0]['message']}" if items else "none was prepared"
     raise Failure("USER_INPUT", "NO_LIGAND_DOCKED", f"None of the {total} ligands could be docked ({reason}).", items)
 
 
-def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    RDLogger.DisableLog("rdApp.*")
-    receptor = read_json(IN / "receptor.json")
-    prepared, prepare_programs = gather("ligands/*/ligands.json")
-    docked, dock_programs = gather("docked/*/dock.json")
-    results, best_poses, lost = [], {}, request["ligandCount"] - len(prepared)
-    for done, index in enumerate(sorted(prepared)):
-        progress(0.95 * done / len(prepared), f"exporting poses ({done + 1} of {len(prepared)})")
-        outcome = docked.get(index)
-        if prepared[index]["status"] == "FAILED":
-            result = failed(describe(prepared[index]), prepared[index]["failureStage"], prepared[index]["error"])
-        elif outcome is None:
-            lost += 1
-            result = failed(describe(prepared[index]), "dock", "the ligand's docking task failed; see the job's tasks")
-        elif outcome["status"] == "FAILED":
-            result = failed(describe(prepared[index]), outcome["failureStage"], outcome["error"])
-        else:
-            result, best_poses[index] = export(prepared[index], outcome)
-        results.append(result)
-    results = rank(results)
-    completed = [result for result in results if result["status"] == "COMPLETED"]
-    if not completed:
-        refuse_nothing(results, lost, request["ligandCount"])
-    programs = {**receptor["programs"], **prepare_programs, **dock_programs, **program_versions(["rdkit", "meeko"])}
-    counts = {"total": request["ligandCount"], "completed": len(completed), "failed": request["ligandCount"] - len(completed)}
+def write_complexes(completed: list[dict[str, Any]], spill: Spill, engine: str) -> tuple[list[str], list[str]]:
+    """Writes the receptor with the best pose of each of the best ligands, and names the file in the ligand's result. Returns
+    the files' names, and notes on what could not be written."""
+    receptor = Receptor((IN / "receptor.pdb").read_text(encoding="utf-8", errors="replace"))
+    most = min(MAX_COMPLEXES, max(MAX_COMPLEX_BYTES // max(len(receptor.text), 1), 1))
+    names, notes = [], []
+    for result in completed[:most]:
+        name, sdf = f"complexes/{result['index'] + 1:05d}.pdb", spill.get(("sdf", result["index"]))
+        if not sdf:
+            continue  # a ligand given as PDBQT without its SMILES
+        remark = f"{engine}, best pose of {one_line(result['ligandId'], 24)}, {result['bestScoreKcalMol']:.3f} kcal/mol"
+        try:
+            write_text(OUT / name, complex_pdb(receptor, sdf, remark))
+        except (ComplexError, ValueError, RuntimeError) as error:  # what RDKit raises for a molecule it cannot take
+            notes.append(f"no complex of {one_line(result['ligandId'], 80)}: {one_line(str(error), 200)}")
+            continue
+        result["files"]["complex"] = name
+        names.append(name)
+    return names, notes
+
+
+def write_results(document: dict[str, Any], results: list[dict[str, Any]], spill: Spill) -> None:
+    """results.json with one ligand a line: written as it goes, because 10,000 ligands with their poses take some 50 MB."""
+    head = json.dumps(document, ensure_ascii=False, allow_nan=False, sort_keys=True, indent=1).removesuffix("\n}")
+    with whole_file(OUT / "results.json") as file:
+        file.write(head + ',\n "ligands": [')
+        for number, result in enumerate(results):
+            poses = json.loads(spill.get(("poses", result["index"])) or "[]")
+            line = json.dumps({**result, "poses": poses}, ensure_ascii=False, allow_nan=False, sort_keys=True)
+            file.write((",\n" if number else "\n") + line)
+        file.write("\n ]\n}\n")
+
+
+def write_csv(results: list[dict[str, Any]]) -> None:
+    with whole_file(OUT / "results.csv") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(CSV_COLUMNS)
+        for result in results:
+            row = {
+                **result, **result["files"], "label": one_line(result["label"]), "interactions": ";".join(result["interactions"] or []),
+                "posesPassed": str(result["checks"]["passed"]).lower() if result["checks"] else None,
+            }  # fmt: skip
+            writer.writerow(["" if row[column] is None else row[column] for column in CSV_COLUMNS])
+
+
+def write_best(completed: list[dict[str, Any]], spill: Spill) -> None:
+    with whole_file(OUT / "best.sdf") as file:
+        for result in completed:
+            file.write(spill.get(("sdf", result["index"])))
+
+
+def read_validation(request: dict[str, Any]) -> tuple[dict[str, Any] | None, dict[str, str]]:
+    """The redocking of the native ligand without its poses, and the programs that did it."""
+    path = IN / "redock" / "redock" / "redock.json"
+    if not path.exists():
+        return None, {}
+    document = read_json(path)
+    validation = {key: value for key, value in document.items() if key not in ("schema", "poses", "programs")}
+    return {**validation, "gateRmsdAngstrom": request.get("gateRmsdAngstrom")}, document.get("programs", {})
+
+
+def gather(request: dict[str, Any], spill: Spill) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, str]]:
+    """The results document without its ligands, the ranked ligands, and the versions of all programs. Raises a Failure when
+    no ligand was docked."""
+    receptor, box = read_json(IN / "receptor.json"), read_json(IN / "box.json")
+    prepared, prepare_programs = read_prepared()
+    outcomes, analyse_programs, method = read_analysed(spill)
+    validation, redock_programs = read_validation(request)
+    results = rank([result_of(record, outcomes.get(index)) for index, record in prepared.items()])
+    count, total = sum(result["status"] == "COMPLETED" for result in results), request["ligandCount"]
+    if not count:
+        refuse_nothing(results, total - len(prepared) + sum(result["error"] == LOST for result in results), total)
+    write_json(OUT / "timings.json", {"ligands": timings(prepared, outcomes)})
+    programs = {**program_versions(["rdkit", "vina"]), **receptor["programs"], **prepare_programs, **redock_programs, **analyse_programs}
     search = request["search"]
     document = {
         "schema": RESULTS_SCHEMA,
-        "engine": {"name": "AutoDock Vina", "version": programs["vina"], "scoringFunction": "vina"},
+        "engine": {"name": "AutoDock Vina", "version": programs.get("vina"), "scoringFunction": "vina"},
         "receptor": {key: receptor[key] for key in receptor if key not in ("schema", "programs")},
-        "box": request["box"],
+        "box": {key: box[key] for key in box if key != "schema"},
         "seed": search["seed"],
         "parameters": {key: search[key] for key in ("exhaustiveness", "numModes", "energyRangeKcalMol", "cpuThreads")},
-        "counts": counts,
-        "ligands": results,
+        "counts": {"total": total, "completed": count, "failed": total - count},
+        "validation": validation,
+        "interactionMethod": method,
     }
-    write_json(OUT / "results.json", document)
-    write_text(OUT / "results.csv", csv_text(results))
-    write_text(OUT / "best.sdf", "".join(best_poses[result["index"]] for result in completed))
-    write_provenance(request, receptor, programs, results)
-    write_json(OUT / "timings.json", {"ligands": timings(prepared, docked)})
+    return document, results, programs
+
+
+def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    RDLogger.DisableLog("rdApp.*")
+    spill = Spill()
+    progress(0.0, "reading the docked ligands")
+    document, results, programs = gather(request, spill)
+    completed = results[: document["counts"]["completed"]]
+    progress(0.6, "writing the complexes of the best ligands")
+    engine = f"AutoDock Vina {document['engine']['version']}"
+    complexes, notes = write_complexes(completed, spill, engine)
+    document["notes"] = notes
+    progress(0.8, "writing the results")
+    write_results(document, results, spill)
+    write_csv(results)
+    write_best(completed, spill)
+    methods = methods_text(request, document, results, programs)
+    write_text(OUT / "report.html", report_html(request, document, results, programs, methods))
+    names = ["results.json", "results.csv", "best.sdf", "report.html", *complexes]
+    write_provenance(request, document, results, programs, methods, names)
     top = [{key: result[key] for key in ("rank", "ligandId", "label", "bestScoreKcalMol", "ligandEfficiency", "files")} for result in completed[:MAX_TOP]]
     failures = [
         {"item": r["ligandId"], "label": r["label"], "step": r["failureStage"], "message": r["error"]} for r in results if r["status"] == "FAILED"
     ]
-    return {"summary": {"counts": counts, "seed": search["seed"], "top": top}, "failures": failures, "programs": programs}
+    summary = {"counts": document["counts"], "seed": document["seed"], "top": top, "validation": document["validation"], "complexes": len(complexes)}
+    return {"summary": summary, "failures": failures, "programs": programs}
 
 
-def timings(prepared: dict[int, dict[str, Any]], docked: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+def timings(prepared: dict[int, dict[str, Any]], outcomes: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"ligandId": prepared[i]["ligandId"], "prepareCpuSeconds": prepared[i].get("cpuSeconds"), "dockCpuSeconds": docked.get(i, {}).get("cpuSeconds")}
+        {
+            "ligandId": prepared[i]["ligandId"],
+            "prepareCpuSeconds": prepared[i].get("cpuSeconds"),
+            "dockCpuSeconds": outcomes.get(i, {}).get("dockCpuSeconds"),
+            "analyseCpuSeconds": outcomes.get(i, {}).get("analyseCpuSeconds"),
+        }
         for i in sorted(prepared)
     ]
-
-
-def write_provenance(request: dict[str, Any], receptor: dict[str, Any], programs: dict[str, str], results: list[dict[str, Any]]) -> None:
-    """What made the results: programs, parameters, seed, digests of what went in and came out, and what to cite."""
-    names = ["results.json", "results.csv", "best.sdf"]
-    names += sorted(name for result in results for name in result["files"].values() if name)
-    write_json(
-        OUT / "provenance.json",
-        {
-            "schema": "molfabric.docking.provenance/v1",
-            "programs": programs,
-            "parameters": {key: request[key] for key in ("box", "search", "shardSize", "cpuThreadsAsked", "receptorPreparation", "ligandCount")},
-            "inputs": {
-                "receptor": {"sha256": receptor["inputSha256"], "preparedSha256": receptor["preparedSha256"]},
-                "ligands": [{key: r[key] for key in ("index", "ligandId", "inputSmiles", "dockedSmiles")} for r in sorted(results, key=lambda r: r["index"])],
-            },
-            "outputs": [{"name": name, "sha256": sha256((OUT / name).read_bytes())} for name in names],
-            "citations": request["citations"],
-        },
-    )
 
 
 if __name__ == "__main__":

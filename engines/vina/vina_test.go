@@ -88,7 +88,9 @@ func planCases() []enginestest.PlanCase {
 // validatedRequest docks into an entry of the PDB that an earlier job has prepared, around its native ligand, which is docked
 // first and guards the library.
 func validatedRequest() engines.Request {
-	object := func(name string) engines.Object { return engines.Object{StorageKey: name, SHA256: testDigest, ByteSize: 1} }
+	object := func(name string) engines.Object {
+		return engines.Object{StorageKey: name, SHA256: testDigest, ByteSize: 1}
+	}
 	sti := mol.LigandEntry{LigandID: "sti", Label: "Imatinib", Source: mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: "sti"}}}
 	r := requestFor(params(func(p *Params) {
 		library(smiles("small", "CC"), sti)(p)
@@ -136,8 +138,8 @@ func refusedCases() []enginestest.RefusedCase {
 		with("entry of the PDB and a file", "receptorPdbId", func(p *Params) {
 			p.ReceptorPDBID, p.ReceptorArtifact = ptr("1iep"), ptr(reference("r", "pdb"))
 		}),
-		with("chain of no ligand", "pocketLigandChain", func(p *Params) { p.PocketLigandChain = ptr("A") }),
-		with("residue of no ligand", "pocketLigandResidue", func(p *Params) { p.PocketLigandResidue = ptr(0) }),
+		with("chain of no ligand", "pocketLigandChain", func(p *Params) { p.PocketLigandChain, p.BoxCenterAngstrom = ptr("A"), nil }),
+		with("residue of no ligand", "pocketLigandResidue", func(p *Params) { p.PocketLigandResidue, p.BoxCenterAngstrom = ptr(0), nil }),
 		with("gate without a native ligand", "dockingValidation.gateRmsdAngstrom", func(p *Params) {
 			p.DockingValidation = &DockingValidation{GateRMSDAngstrom: ptr(2.0)}
 		}),

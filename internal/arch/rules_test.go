@@ -23,6 +23,7 @@ var rooms = []room{
 	{"internal", []string{"internal"}},
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
+	{"internal/bench", []string{"engines", "billing", "internal"}},                               // plans like the fabric, and pays its jobs
 	{"internal/cli", []string{"internal/client", "internal/fault", "internal/job", "internal/mol"}},
 	{"internal/client", []string{"internal/fault", "internal/job", "internal/mol"}},
 	{"internal/job", []string{}},
@@ -60,7 +61,8 @@ var exclusive = []only{
 	{"database/sql", databaseRooms, noDatabase},
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
 	// The client alone of these runs no server and no engine: its demonstration asks Python where a receptor lies.
-	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
+	// The benchmarks run molfabric as others do, and its peers.
+	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli", "internal/bench"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
@@ -79,7 +81,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/idempotency", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/bench", "internal/idempotency", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 

@@ -90,3 +90,13 @@ func (t target) write(path string) error {
 	}
 	return os.WriteFile(path, t.pdbqt, 0o644)
 }
+
+// WriteTarget writes the demonstration's receptor to path, as PDBQT, and returns the centre of its box. python is the scientific
+// Python, whose dockstring package holds it.
+func WriteTarget(ctx context.Context, python, path string) (mol.BoxCenter, error) {
+	found, err := findTarget(ctx, python)
+	if err != nil {
+		return mol.BoxCenter{}, err
+	}
+	return found.center, found.write(path)
+}

@@ -1,0 +1,105 @@
+// Package bench measures molfabric against peers on the same machine in the same run. Absolute times mean nothing on a shared
+// machine, so every figure is a ratio of two arms that take turns; a control of two equal arms tells whether the machine was
+// quiet enough for the ratio to mean something.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// MinPairs is how often the two arms are compared at least.
+const MinPairs = 5
+
+// A control outside these bounds voids a benchmark: equal work took unequal time.
+const (
+	lowestControl  = 0.95
+	highestControl = 1.05
+)
+
+// Arm is one way of doing a workload. It returns what is compared, in its unit; less is better.
+type Arm func(ctx context.Context) (float64, error)
+
+// Comparison is peer ÷ ours over pairs of runs: above 1, ours needs less.
+type Comparison struct {
+	Unit    string    `json:"unit"`
+	Ours    []float64 `json:"ours"`
+	Peer    []float64 `json:"peer"`
+	Ratios  []float64 `json:"ratios"` // peer ÷ ours, of each pair
+	Median  float64   `json:"median"`
+	Lowest  float64   `json:"lowest"`
+	Highest float64   `json:"highest"`
+	Control float64   `json:"control"` // peer ÷ peer
+	Void    bool      `json:"void"`    // the control is outside 0.95 to 1.05
+}
+
+// Result is one line of the report.
+type Result struct {
+	ID         string             `json:"id"` // as in the list of benchmarks: "B1"
+	Name       string             `json:"name"`
+	Workload   string             `json:"workload"`
+	Peer       string             `json:"peer"`
+	Comparison Comparison         `json:"comparison"`
+	Goal       string             `json:"goal"`
+	Met        bool               `json:"met"`
+	Figures    map[string]float64 `json:"figures,omitempty"` // beside the ratio, with their units in their names
+	Notes      []string           `json:"notes,omitempty"`
+	MeasuredAt time.Time          `json:"measuredAt"`
+}
+
+// compare runs the arms in the order ours, peer, peer, ours, … so that a drift of the machine hits both alike, and the peer
+// twice more for the control. told is called before each run.
+func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told func(what string)) (Comparison, error) {
+	c := Comparison{Unit: unit}
+	for pair := range max(pairs, MinPairs) {
+		order := []bool{true, false}
+		if pair%2 == 1 {
+			order = []bool{false, true}
+		}
+		for _, mine := range order {
+			arm, name, into := peer, "peer", &c.Peer
+			if mine {
+				arm, name, into = ours, "molfabric", &c.Ours
+			}
+			told(fmt.Sprintf("pair %d: %s", pair+1, name))
+			figure, err := arm(ctx)
+			if err != nil {
+				return c, fmt.Errorf("pair %d, %s: %w", pair+1, name, err)
+			}
+			*into = append(*into, figure)
+		}
+	}
+	var control [2]float64
+	for i := range control {
+		told("control: peer")
+		figure, err := peer(ctx)
+		if err != nil {
+			return c, fmt.Errorf("control: %w", err)
+		}
+		control[i] = figure
+	}
+	return c.judged(control[0] / control[1]), nil
+}
+
+// judged fills in what follows from the runs.
+func (c Comparison) judged(control float64) Comparison {
+	c.Ratios = nil
+	for i := range c.Ours {
+		c.Ratios = append(c.Ratios, c.Peer[i]/c.Ours[i])
+	}
+	c.Median, c.Lowest, c.Highest = median(c.Ratios), slices.Min(c.Ratios), slices.Max(c.Ratios)
+	c.Control = control
+	c.Void = control < lowestControl || control > highestControl
+	return c
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

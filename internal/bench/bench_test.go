@@ -1,0 +1,47 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+)
+
+func TestArmsTakeTurns(t *testing.T) {
+	t.Parallel()
+	var order []string
+	arm := func(name string, figure float64) Arm {
+		return func(context.Context) (float64, error) { order = append(order, name); return figure, nil }
+	}
+	c, err := compare(t.Context(), "s", 1, arm("ours", 2), arm("peer", 3), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"ours", "peer", "peer", "ours", "ours", "peer", "peer", "ours", "ours", "peer", "peer", "peer"}
+	if !slices.Equal(order, want) {
+		t.Errorf("got %v, want %v", order, want)
+	}
+	if c.Median != 1.5 || c.Lowest != 1.5 || c.Highest != 1.5 || c.Control != 1 || c.Void || len(c.Ratios) != MinPairs {
+		t.Errorf("got %+v", c)
+	}
+}
+
+func TestAnUnquietMachineVoids(t *testing.T) {
+	t.Parallel()
+	c := Comparison{Ours: []float64{1, 2, 4}, Peer: []float64{1, 4, 2}}.judged(1.06)
+	if !c.Void || c.Median != 1 || c.Lowest != 0.5 || c.Highest != 2 {
+		t.Errorf("got %+v, want a void comparison with median 1", c)
+	}
+	if even := median([]float64{4, 1, 3, 2}); even != 2.5 {
+		t.Errorf("got the median %v of four, want 2.5", even)
+	}
+}
+
+func TestAFailedArmEndsIt(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("no")
+	_, err := compare(t.Context(), "s", 5, func(context.Context) (float64, error) { return 0, broken }, nil, func(string) {})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want the arm's error", err)
+	}
+}

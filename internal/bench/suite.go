@@ -1,0 +1,158 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// IDs are the benchmarks that there are.
+var IDs = []string{"B1", "B4"}
+
+// Options say what to measure, and with what.
+type Options struct {
+	Only    []string // of IDs; all when empty
+	Pairs   int      // at least MinPairs
+	Slots   int      // cores of the workers, and processes of the peer
+	Program string   // path of this program
+	Python  string   // the scientific Python
+	Target  Target
+	Output  string // file that the report is written to
+	Out     io.Writer
+	Log     *slog.Logger
+}
+
+// Report is the file that a suite writes.
+type Report struct {
+	Machine string    `json:"machine"`
+	Cores   int       `json:"cores"`
+	At      time.Time `json:"at"`
+	Results []Result  `json:"results"`
+}
+
+// Run measures, prints a table and writes the report. It starts a system of its own in a temporary directory and removes it.
+func Run(ctx context.Context, o Options) (err error) {
+	for _, asked := range o.Only {
+		if !slices.Contains(IDs, asked) {
+			return fmt.Errorf("there is no benchmark %s; there are %s", asked, strings.Join(IDs, ", "))
+		}
+	}
+	scratch, err := os.MkdirTemp("", "molfabric-bench-")
+	if err != nil {
+		return fmt.Errorf("make a scratch directory: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	if err := os.Chmod(scratch, 0o755); err != nil { // the stores run as other users
+		return err
+	}
+	s, err := startSystem(ctx, scratch, o.Program, o.Python, o.Slots, o.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop(ctx)) }()
+	report := Report{Machine: machine(), Cores: runtime.NumCPU(), At: time.Now().UTC()}
+	if report.Results, err = o.measure(ctx, s, scratch); err != nil {
+		return err
+	}
+	table(o.Out, report)
+	return report.write(o.Output)
+}
+
+func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Result, error) {
+	wanted := func(id string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, id) }
+	told := func(id string) func(string) {
+		return func(what string) { fmt.Fprintf(o.Out, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), id, what) }
+	}
+	folder := filepath.Join(scratch, "screening")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return nil, err
+	}
+	screening, err := newScreening(ctx, s, o.Python, o.Slots, folder, o.Target)
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	if wanted("B4") {
+		l, err := newLibrary(s, screening.scene, o.Target)
+		if err != nil {
+			return nil, err
+		}
+		result, err := l.accept(ctx, o.Pairs, told("B4"))
+		if err != nil {
+			return nil, fmt.Errorf("B4: %w", err)
+		}
+		results = append(results, result)
+	}
+	if wanted("B1") {
+		for _, shardSize := range []int{1, 10} {
+			result, err := screening.screen(ctx, shardSize, o.Pairs, told(fmt.Sprintf("B1/%d", shardSize)))
+			if err != nil {
+				return nil, fmt.Errorf("B1: %w", err)
+			}
+			results = append(results, result)
+		}
+	}
+	return results, nil
+}
+
+// table prints the report for people.
+func table(w io.Writer, report Report) {
+	fmt.Fprintf(w, "\n%d cores, %s\nratios are peer ÷ molfabric: above 1, molfabric needs less\n\n%-6s  %-7s  %-13s  %-8s  %-8s  %s\n", report.Cores, report.Machine, "id", "ratio", "range", "control", "goal", "workload")
+	for _, r := range report.Results {
+		verdict := "missed"
+		switch {
+		case r.Comparison.Void:
+			verdict = "void"
+		case r.Met:
+			verdict = "met"
+		}
+		c := r.Comparison
+		fmt.Fprintf(w, "%-6s  %-7.3f  %.3f to %.3f  %-8.3f  %-8s  %s\n        against %s; goal %s\n", r.ID, c.Median, c.Lowest, c.Highest, c.Control, verdict, r.Workload, r.Peer, r.Goal)
+		for _, name := range sortedNames(r.Figures) {
+			fmt.Fprintf(w, "        %s %.4g\n", name, r.Figures[name])
+		}
+	}
+}
+
+func sortedNames(figures map[string]float64) []string {
+	var names []string
+	for name := range figures {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (r Report) write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// machine names the processor.
+func machine() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	_, rest, found := strings.Cut(string(text), "model name")
+	if !found {
+		return runtime.GOARCH
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(strings.TrimLeft(line, "\t :"))
+}

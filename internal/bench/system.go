@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/proc"
+	"github.com/molfabric/molfabric/internal/servers"
+)
+
+const (
+	readyTimeout = 2 * time.Minute
+	readyPoll    = 100 * time.Millisecond
+	stopGrace    = 30 * time.Second
+	// plentyPence pays for every job of a suite.
+	plentyPence = 100_000_00
+)
+
+// system is a whole molfabric of its own: a Postgres that the suite can look into, and `molfabric up` on it.
+type system struct {
+	api      *client.Client
+	db       *sqlx.DB
+	pid      int // of `molfabric up`
+	account  string
+	postgres *servers.Postgres
+	exited   chan struct{}
+}
+
+// startSystem starts a system in a home of its own, with an account that can pay. python is the scientific Python.
+func startSystem(ctx context.Context, home, program, python string, slots int, log *slog.Logger) (*system, error) {
+	s := &system{exited: make(chan struct{})}
+	var err error
+	if s.postgres, err = servers.StartPostgres(ctx, servers.PostgresOptions{Dir: filepath.Join(home, "postgres"), Log: log}); err != nil {
+		return nil, err
+	}
+	if err := s.launch(home, program, python, slots); err != nil {
+		return nil, errors.Join(err, s.postgres.Stop(context.WithoutCancel(ctx)))
+	}
+	if err := s.open(ctx, home); err != nil {
+		return nil, errors.Join(err, s.stop(ctx))
+	}
+	return s, nil
+}
+
+func (s *system) launch(home, program, python string, slots int) error {
+	log, err := os.Create(filepath.Join(home, "up.log"))
+	if err != nil {
+		return fmt.Errorf("make the log: %w", err)
+	}
+	up := exec.Command(program, "up", "--home", home, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
+	up.Env = append(os.Environ(), "DATABASE_URL="+s.postgres.URL(), "MOLFABRIC_PYTHON="+python, "MOLFABRIC_LIMIT_CREDENTIAL=100000")
+	up.Stdout, up.Stderr = log, log
+	if err := proc.Start(up); err != nil {
+		return errors.Join(fmt.Errorf("start the system: %w", err), log.Close())
+	}
+	s.pid = up.Process.Pid
+	go func() {
+		_ = up.Wait()
+		_ = log.Close()
+		close(s.exited)
+	}()
+	return nil
+}
+
+// open waits until the system answers, and makes an account with credit and a key.
+func (s *system) open(ctx context.Context, home string) error {
+	url, err := s.awaitURL(ctx, filepath.Join(home, "running.json"))
+	if err != nil {
+		return fmt.Errorf("%w; %s tells why", err, filepath.Join(home, "up.log"))
+	}
+	if s.db, err = postgres.Open(ctx, s.postgres.URL()); err != nil {
+		return err
+	}
+	signing, err := client.New(client.Options{Server: url})
+	if err != nil {
+		return err
+	}
+	defer signing.Close()
+	const email = "bench@molfabric.local"
+	if _, err = signing.SignUp(ctx, email, "a password for one run", "Benchmark"); err != nil {
+		return fmt.Errorf("open an account: %w", err)
+	}
+	key, err := signing.CreateKey(ctx, client.NewKey{Name: "bench", Environment: "live", Scopes: client.Scopes})
+	if err != nil {
+		return fmt.Errorf("make a key: %w", err)
+	}
+	if s.account, err = giveCredit(ctx, s.db, email, plentyPence); err != nil {
+		return err
+	}
+	s.api, err = client.New(client.Options{Server: url, APIKey: key.Secret})
+	return err
+}
+
+func (s *system) awaitURL(ctx context.Context, file string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	for {
+		var running struct{ URL string }
+		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &running) == nil && running.URL != "" {
+			return running.URL, nil
+		}
+		select {
+		case <-s.exited:
+			return "", errors.New("the system ended at its start")
+		case <-ctx.Done():
+			return "", fmt.Errorf("the system did not start: %w", ctx.Err())
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+// stop ends everything that startSystem started.
+func (s *system) stop(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if s.api != nil {
+		s.api.Close()
+	}
+	err := proc.Stop(ctx, s.pid, s.exited, syscall.SIGTERM, stopGrace)
+	if s.db != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+	return errors.Join(err, s.postgres.Stop(ctx))
+}
