@@ -46,6 +46,14 @@ type contractRow struct {
 	Status                        int
 	With                          map[string]any
 	Accept, Refuse                []any
+	Unmet                         contractUnmet
+}
+
+// contractUnmet is values that are as the row says, and refused because what they name does not exist.
+type contractUnmet struct {
+	Status int
+	Code   string
+	Values []any
 }
 
 // whole is where the bases that tables lie within belong.
@@ -75,7 +83,7 @@ func TestContract(t *testing.T) {
 	for _, table := range spec.Tables {
 		for _, row := range table.Rows {
 			rows++
-			cases += len(row.Accept) + len(row.Refuse)
+			cases += len(row.Accept) + len(row.Refuse) + len(row.Unmet.Values)
 			p.walk(t, spec.Bases, table, row)
 		}
 	}
@@ -122,13 +130,19 @@ func (p *product) walk(t *testing.T, bases map[string]any, table contractTable, 
 			t.Errorf("%s: got %d %s, want it accepted", what, got.StatusCode, got.Text)
 		}
 	}
-	for _, value := range row.Refuse {
+	refuse := func(value any, status int, code, names string) {
 		got, what := try(value)
 		var failure struct{ Error, Code string }
-		if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != wantStatus || failure.Code != wantCode ||
-			!strings.Contains(failure.Error, named) {
-			t.Errorf("%s: got %d %s, want %d %s that names %s", what, got.StatusCode, got.Text, wantStatus, wantCode, named)
+		if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != status || failure.Code != code ||
+			!strings.Contains(failure.Error, names) {
+			t.Errorf("%s: got %d %s, want %d %s that names %s", what, got.StatusCode, got.Text, status, code, names)
 		}
+	}
+	for _, value := range row.Refuse {
+		refuse(value, wantStatus, wantCode, named)
+	}
+	for _, value := range row.Unmet.Values {
+		refuse(value, row.Unmet.Status, row.Unmet.Code, "")
 	}
 }
 

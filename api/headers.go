@@ -16,6 +16,7 @@ var tags = []*huma.Tag{
 	{Name: "Credits", Description: "The balance, the ledger and top-ups."},
 	{Name: "API keys", Description: "Create, list and revoke keys; with a browser session alone."},
 	{Name: "Settings", Description: "Licence servers of one's own; with a browser session alone."},
+	{Name: "Docking", Description: "What dockings have found: experiments, batches, runs, results, poses and their interactions."},
 	{Name: "Projects", Description: "Versioned workspaces with shares that are pinned to a revision."},
 	{Name: "Sign-in", Description: "Accounts and browser sessions."},
 	{Name: "Public", Description: "What anybody may know without a credential."},

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
+	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
@@ -22,11 +25,13 @@ import (
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -75,10 +80,23 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		DB: deps.DB, Queue: transport, Engines: registry, Prices: book, Ledger: deps.Ledger, Log: deps.Log, Now: deps.Now,
 	})
 	files := uploads.New(deps.DB, objects, deps.Now)
+	// Public data as a mirror has it: two entries, three components.
+	library, libraryErr := structures.Open(structures.Deps{
+		DB: deps.DB, Objects: objects, Source: mirror("entries"), Components: mirror("components.jsonl"), Log: deps.Log, Now: deps.Now,
+	})
+	signer, signerErr := confirmation.NewSigner(deps.Config.KeySecret, deps.Now)
+	if err := errors.Join(libraryErr, signerErr); err != nil {
+		panic(err) // the mirror lies in testdata: no test can go on
+	}
 	tasks := jobs.New(jobs.Deps{
 		DB: deps.DB, Scheduler: work, Engines: registry, Objects: objects, Uploads: files.OwnedAll, Currency: book.Currency,
+		Knowledge: struct {
+			*structures.Library
+			*confirmation.Signer
+		}{library, signer},
 		Version: deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
+	dockings := docking.New(docking.Deps{DB: deps.DB, Objects: objects, Submitter: tasks, Currency: book.Currency, Log: deps.Log, Now: deps.Now})
 	workspaces := projects.New(projects.Deps{DB: deps.DB, Secret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
 	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
 	if err != nil {
@@ -93,7 +111,18 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { projects.Register(a, workspaces) },
 		func(a huma.API) { settings.Register(a, licences) },
 		func(a huma.API) { public.Register(a, open) },
+		func(a huma.API) { docking.Register(a, dockings) },
+		func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
 	}
+}
+
+// mirror is a file of the public data that tests look up.
+func mirror(name string) string {
+	path, err := filepath.Abs(filepath.Join("testdata", "public", name))
+	if err != nil {
+		panic(err) // there is no working directory
+	}
+	return path
 }
 
 // product is a front door with every group of the product on real stores, a rich account, and a file of it.

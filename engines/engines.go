@@ -52,6 +52,12 @@ type Checkpointer interface {
 	// Checkpoint parses one line and returns the files, "checkpoint/<name>" below out/, that now hold finished work. Each was
 	// moved into place whole; a name that is told again replaces the file of that name. The next attempt finds them at
 	// in/resume/<name>, unless they have been lost: a resume file may always be missing. ok is false when the line tells of none.
+	//
+	// Names are words of letters, digits, "_", "-" and "." between slashes, at most 200 bytes in all; a line names at most 100,
+	// a task at most queue.MaxCheckpoints, and all of them hold at most Needs.ScratchBytes. What is beyond is left out. The files
+	// of a line are stored one by one and about once a second: what belongs together belongs into one file, or carries its step
+	// in its name. What an attempt has resumed from is given to the next one too and need not be saved again. The inputs of a
+	// task never change between its attempts. A success ends the use of its checkpoints: they are no outputs.
 	Checkpoint(line string) (names []string, ok bool)
 }
 

@@ -212,6 +212,8 @@ func (f *fabric) violations() []string {
 		"use other than the attempts":  `SELECT count(*) FROM jobs j WHERE accrued_micropence - 1000000 * settled_pence <> coalesce((SELECT sum(charged_micropence) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id AND a.run = j.attempts), 0)`,
 		"task with two successes":      `SELECT count(*) FROM (SELECT task_id FROM task_attempts WHERE outcome = 'SUCCEEDED' GROUP BY task_id, run HAVING count(*) > 1) s`,
 		"files of two attempts":        `SELECT count(*) FROM (SELECT task_id FROM artifacts GROUP BY task_id HAVING count(DISTINCT split_part(storage_key, '/', 6)) > 1) s`,
+		"checkpoints of a success":     `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id WHERE t.status = 'SUCCEEDED'`,
+		"another attempt's checkpoint": `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id WHERE k.attempt > t.attempt OR split_part(k.storage_key, '/', 5) <> t.id OR split_part(k.storage_key, '/', 6) <> k.attempt::text`,
 		"results of a task without":    `SELECT count(*) FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.status <> 'SUCCEEDED' AND (d.summary IS NOT NULL OR d.programs IS NOT NULL)`,
 	} {
 		if n := f.count(query); n > 0 {

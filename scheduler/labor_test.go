@@ -78,6 +78,14 @@ func (w *world) start() {
 	}
 }
 
+// save lets the program of an attempt save something, now and then again under the same name.
+func (w *world) save() {
+	if busy := w.busy(); len(busy) > 0 {
+		r := pick(w, "attempt", busy)
+		w.report(r, saving(r.WorkOrder, rapid.IntRange(1, 9).Draw(w.t, "version"), rapid.SampledFrom([]string{"a", "b", "deep/c"}).Draw(w.t, "name")))
+	}
+}
+
 func (w *world) end() {
 	if busy := w.busy(); len(busy) > 0 {
 		w.endSomehow(pick(w, "attempt", busy))
@@ -168,7 +176,7 @@ func (w *world) beat(l *laborer) {
 	}
 	for _, e := range l.outbox {
 		acked := slices.Contains(orders.Acked, e.ID)
-		if acked && e.Kind != queue.Started && w.f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND attempt = $2`, e.Ref.TaskID, e.Ref.Attempt) != 1 {
+		if acked && e.Kind != queue.Started && e.Kind != queue.Checkpointed && w.f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND attempt = $2`, e.Ref.TaskID, e.Ref.Attempt) != 1 {
 			w.t.Errorf("the end of %s was acknowledged and is not stored", e.Ref)
 		}
 	}

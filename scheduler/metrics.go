@@ -32,6 +32,7 @@ type Metrics struct {
 	pence       prometheus.Counter
 	overSeats   prometheus.Counter
 	spread      *prometheus.GaugeVec
+	checkpoints *prometheus.CounterVec
 }
 
 // NewMetrics registers the scheduler's metrics; reg may be nil.
@@ -63,7 +64,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		captures:   counter("ledger_captures_total", "Bills settled, by the job's last status.", "status"),
 		overSeats:  f.NewCounter(prometheus.CounterOpts{Name: "molfabric_license_seats_exceeded_total", Help: "Attempts started beyond the seats of an advisory licence."}),
 		spread:     gauge("expected_cpu_ratio", "Processor time used, as a multiple of what the engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine", "quantile"),
-		pence:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
+		checkpoints: counter("checkpoints_total", "Files of finished work that running attempts saved (stored or refused), and that later attempts were given (resumed).",
+			"engine", "outcome"),
+		pence: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
 	}
 }
 
@@ -81,8 +84,11 @@ func (m *Metrics) fleet(living []queue.Heartbeat) {
 
 // observe counts a report that has been committed.
 func (m *Metrics) observe(event queue.Event) {
-	if event.Kind == queue.Started {
+	switch event.Kind {
+	case queue.Started:
 		m.pickup.WithLabelValues(event.Engine).Observe(event.Pickup.Seconds())
+		return
+	case queue.Checkpointed: // counted by its files
 		return
 	}
 	outcome := string(event.Kind)

@@ -119,7 +119,7 @@ func (w *world) actions() []action {
 		{"dispatch", 6, func() { w.must(w.leader().Dispatch(w.ctx)); w.learn() }},
 		{"collect", 6, func() { w.must(w.leader().Collect(w.ctx)) }},
 		{"watch", 4, func() { w.must(w.leader().Watch(w.ctx)) }},
-		{"claim", 12, w.claim}, {"start", 4, w.start}, {"end", 12, w.end}, {"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice},
+		{"claim", 12, w.claim}, {"start", 4, w.start}, {"save", 4, w.save}, {"end", 12, w.end}, {"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice},
 		{"beat", 3, w.beatAll}, {"tick", 4, w.tick}, {"hire", 2, w.hire}, {"kill", 1, w.kill}, {"silence", 2, w.silence},
 		{"flush", 1, w.flush}, {"lose an entry", 1, w.loseEntry}, {"stray stop", 1, w.strayStop}, {"together", 2, w.together},
 		{"stall", 1, w.stall}, {"reseat", 2, w.reseat},

@@ -47,7 +47,7 @@ func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 		defer w.attempts.Done()
 		end := w.run(a, sync.OnceFunc(func() { close(reaped) }))
 		a.setPhase(queue.Reporting)
-		w.outbox.add(a.event(w.id, end))
+		w.outbox.addThen(a.event(w.id, end), w.afterEnd(a, end))
 		w.release(a)
 	}()
 	<-reaped
@@ -118,7 +118,9 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	if failure != nil {
 		return a.unlessInterrupted(ending{failure: failure, usage: queue.Usage{BytesIn: bytesIn}})
 	}
-	outcome, end := w.execute(a, engine, dir)
+	checkpoints := w.saveCheckpoints(a, engine, dir)
+	defer checkpoints.finish(&end)
+	outcome, end := w.execute(a, engine, dir, checkpoints)
 	free()
 	reaped()
 	end.usage.BytesIn = bytesIn
@@ -127,7 +129,7 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 }
 
 // execute runs the engine's command and judges how it ended. The files of a successful end are not stored yet.
-func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir) (sandbox.Outcome, ending) {
+func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, checkpoints *saver) (sandbox.Outcome, ending) {
 	command, err := engine.Command(a.order.Shard, dir)
 	if err != nil {
 		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID", "the engine could not describe its command")}.logged(a.log, err)
@@ -138,7 +140,7 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir) (sa
 	event.Kind, event.Pickup = queue.Started, started.Sub(a.order.CommittedAt)
 	w.outbox.add(event)
 	a.log.Info("engine starts", "engine", a.order.Engine, "shard", a.order.Shard.Name)
-	outcome, err := w.Runner.Run(a.ctx, sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs}, a.follow(engine))
+	outcome, err := w.Runner.Run(a.ctx, sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs}, a.follow(engine, checkpoints))
 	usage := queue.Usage{CPUMicroseconds: outcome.Usage.CPUMicroseconds, WallMs: outcome.Usage.Wall.Milliseconds(),
 		PeakMemoryBytes: outcome.Usage.PeakMemoryBytes, StartedAt: started, FinishedAt: time.Now().UTC()}
 	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms", usage.WallMs)
@@ -153,26 +155,45 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir) (sa
 	return outcome, end
 }
 
-// follow reads progress from the engine's lines.
-func (a *attempt) follow(engine engines.Engine) func(string) {
-	progresser, ok := engine.(engines.Progresser)
-	if !ok {
+// follow reads progress and checkpoints from the engine's lines. It returns nil when the engine reads neither.
+func (a *attempt) follow(engine engines.Engine, checkpoints *saver) func(string) {
+	var listeners []func(string)
+	if progresser, ok := engine.(engines.Progresser); ok {
+		listeners = append(listeners, a.whileSound(func(line string) { a.heard(progresser, line) }))
+	}
+	if checkpoints != nil {
+		listeners = append(listeners, a.whileSound(checkpoints.heard))
+	}
+	if len(listeners) == 0 {
 		return nil
 	}
+	return func(line string) {
+		for _, listen := range listeners {
+			listen(line)
+		}
+	}
+}
+
+// whileSound calls listen with every line until it panics.
+func (a *attempt) whileSound(listen func(string)) func(string) {
 	broken := false
 	return func(line string) {
-		if broken {
-			return
+		if !broken {
+			defer a.survive(func() { broken = true })
+			listen(line)
 		}
-		defer a.survive(func() { broken = true })
-		fraction, message, ok := progresser.Progress(line)
-		if !ok {
-			return
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.progress, a.message = min(max(fraction, 0), 1), message
 	}
+}
+
+// heard keeps the progress that a line tells.
+func (a *attempt) heard(progresser engines.Progresser, line string) {
+	fraction, message, ok := progresser.Progress(line)
+	if !ok {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress, a.message = min(max(fraction, 0), 1), message
 }
 
 // survive is deferred around an engine's adapter: it catches a panic, logs it and calls then.

@@ -1,6 +1,8 @@
 package worker_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -285,4 +287,23 @@ func TestNeverMoreThanSlots(t *testing.T) {
 			t.Errorf("%d ran at once on 2 slots", together)
 		}
 	}
+}
+
+func expectSuccess(t *testing.T, event queue.Event) {
+	t.Helper()
+	if event.Kind != queue.Succeeded || event.Result == nil || event.Failure != nil {
+		t.Fatalf("ended as %s with %v, want a success", event.Kind, event.Failure)
+	}
+}
+
+func expectFailure(t *testing.T, event queue.Event, class engines.FailureClass, code string) {
+	t.Helper()
+	if event.Kind != queue.Failed || event.Failure == nil || event.Result != nil || event.Failure.Class != class || event.Failure.Code != code {
+		t.Fatalf("ended as %s with %v, want a failure %s %s", event.Kind, event.Failure, class, code)
+	}
+}
+
+func digest(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
 }

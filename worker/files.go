@@ -29,7 +29,11 @@ const (
 func (w *Worker) stage(a *attempt, dir engines.Dir) (int64, *engines.Failure) {
 	var bytes int64
 	for _, input := range a.order.Inputs {
-		n, failure := w.stageOne(a, dir, input)
+		fetch := w.stageOne
+		if input.Resume {
+			fetch = w.stageResumed
+		}
+		n, failure := fetch(a, dir, input)
 		if failure != nil {
 			return bytes, failure
 		}

@@ -3,8 +3,6 @@ package worker_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -40,6 +38,9 @@ const (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if setup := os.Getenv(doomedSetup); setup != "" {
+		workUntilKilled(setup)
+	}
 	// These tests wait for heartbeats more than they compute.
 	if err := flag.Set("test.parallel", "12"); err != nil {
 		panic(err)
@@ -182,8 +183,8 @@ type hired struct {
 	left  func() error // waits until it has
 }
 
-// hire starts a worker that offers the engines "shell" and "other"; change may change its configuration.
-func (b *bench) hire(slots int, change func(*worker.Config)) hired {
+// sandboxed returns the sandbox, without which no test here tells anything.
+func (b *bench) sandboxed() *sandbox.Runner {
 	b.t.Helper()
 	sandboxed, err := runner()
 	if err != nil {
@@ -192,7 +193,13 @@ func (b *bench) hire(slots int, change func(*worker.Config)) hired {
 		}
 		b.t.Skip("SKIPPED: ", err)
 	}
-	cfg := worker.Config{Queue: b.queue, Objects: b.objects, Engines: engines.NewRegistry(shell{"shell"}, shell{"other"}), Runner: sandboxed,
+	return sandboxed
+}
+
+// hire starts a worker that offers the engines "shell" and "other"; change may change its configuration.
+func (b *bench) hire(slots int, change func(*worker.Config)) hired {
+	b.t.Helper()
+	cfg := worker.Config{Queue: b.queue, Objects: b.objects, Engines: engines.NewRegistry(shell{"shell"}, shell{"other"}), Runner: b.sandboxed(),
 		Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu", Programs: map[string]string{"sh": "1"}}, {Engine: "other", Hardware: "cpu"}},
 		Slots:   slots, ScratchDir: b.scratch, Version: "test", Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
@@ -300,12 +307,12 @@ func (b *bench) acknowledge() {
 	}
 }
 
-// of returns an order's events of one kind, or of all kinds but Started for "".
+// of returns an order's events of one kind, or those of its end for "".
 func (b *bench) of(o queue.WorkOrder, kind queue.EventKind) []queue.Event {
 	b.t.Helper()
 	var out []queue.Event
 	for _, d := range b.events() {
-		if d.Ref == o.Ref() && (d.Kind == kind || (kind == "" && d.Kind != queue.Started)) {
+		if d.Ref == o.Ref() && (d.Kind == kind || (kind == "" && d.Kind != queue.Started && d.Kind != queue.Checkpointed)) {
 			out = append(out, d.Event)
 		}
 	}
@@ -376,23 +383,4 @@ func (b *bench) awaitPhase(w hired, o queue.WorkOrder, phase queue.Phase) {
 		h := b.held(w, o)
 		return h != nil && h.Phase == phase
 	})
-}
-
-func expectSuccess(t *testing.T, event queue.Event) {
-	t.Helper()
-	if event.Kind != queue.Succeeded || event.Result == nil || event.Failure != nil {
-		t.Fatalf("ended as %s with %v, want a success", event.Kind, event.Failure)
-	}
-}
-
-func expectFailure(t *testing.T, event queue.Event, class engines.FailureClass, code string) {
-	t.Helper()
-	if event.Kind != queue.Failed || event.Failure == nil || event.Result != nil || event.Failure.Class != class || event.Failure.Code != code {
-		t.Fatalf("ended as %s with %v, want a failure %s %s", event.Kind, event.Failure, class, code)
-	}
-}
-
-func digest(content string) string {
-	sum := sha256.Sum256([]byte(content))
-	return hex.EncodeToString(sum[:])
 }

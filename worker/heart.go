@@ -36,7 +36,7 @@ func (w *Worker) beat(ctx context.Context, seq int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.outbox.acknowledged(orders.Acked)
+	w.outbox.acknowledged(orders.Acked, orders.Stop)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref := range orders.Stop {

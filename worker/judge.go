@@ -17,6 +17,7 @@ type ending struct {
 	cancelled bool
 	usage     queue.Usage
 	logs      []queue.StoredArtifact
+	spent     []string // keys of checkpoints that a success makes useless
 }
 
 // judge turns the end of a process into the end of its attempt. Only a clean exit with complete outputs is a success. What

@@ -18,8 +18,9 @@ const (
 	flushInterval = 500 * time.Millisecond
 )
 
-// outbox keeps every report until the scheduler has committed it, and sends it again when Redis lost it. It holds at most two
-// events of an attempt, and the scheduler hands out a bounded number of attempts before it acknowledges some.
+// outbox keeps every report until the scheduler has committed it, and sends it again when Redis lost it. It holds a handful of
+// events of an attempt (its start, its end and one of its checkpoints, or those that were stored last), and the scheduler hands out
+// a bounded number of attempts before it acknowledges some.
 type outbox struct {
 	queue *queue.Queue
 	log   *slog.Logger
@@ -32,9 +33,10 @@ type outbox struct {
 // report is an event on its way. place is where it lies in the stream, "" until it has been sent; seenAt is when it was last
 // known to lie there.
 type report struct {
-	event  queue.Event
-	place  string
-	seenAt time.Time
+	event     queue.Event
+	place     string
+	seenAt    time.Time
+	committed func(stopped bool) // see addThen; may be nil
 }
 
 func newOutbox(q *queue.Queue, log *slog.Logger) *outbox {
@@ -42,9 +44,13 @@ func newOutbox(q *queue.Queue, log *slog.Logger) *outbox {
 }
 
 // add takes responsibility for an event. It never blocks on Redis.
-func (o *outbox) add(event queue.Event) {
+func (o *outbox) add(event queue.Event) { o.addThen(event, nil) }
+
+// addThen is add, and calls committed, if it is not nil, once the event has been committed. stopped says that the attempt was to
+// be stopped then: perhaps it is no longer the current one, and what it reported did not count. committed must not block.
+func (o *outbox) addThen(event queue.Event, committed func(stopped bool)) {
 	o.mu.Lock()
-	o.pending = append(o.pending, &report{event: event})
+	o.pending = append(o.pending, &report{event: event, committed: committed})
 	o.mu.Unlock()
 	select {
 	case o.wake <- struct{}{}:
@@ -52,11 +58,28 @@ func (o *outbox) add(event queue.Event) {
 	}
 }
 
-// acknowledged drops the events that the scheduler has committed.
-func (o *outbox) acknowledged(ids []string) {
+// acknowledged drops the events that the scheduler has committed. stopped are the attempts that are to be stopped.
+func (o *outbox) acknowledged(ids []string, stopped map[queue.Ref]bool) {
+	for _, r := range o.drop(ids) {
+		if r.committed != nil {
+			r.committed(stopped[r.event.Ref])
+		}
+	}
+}
+
+// drop takes the reports of these events out and returns them.
+func (o *outbox) drop(ids []string) []*report {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.pending = slices.DeleteFunc(o.pending, func(r *report) bool { return slices.Contains(ids, r.event.ID) })
+	var dropped []*report
+	o.pending = slices.DeleteFunc(o.pending, func(r *report) bool {
+		acknowledged := slices.Contains(ids, r.event.ID)
+		if acknowledged {
+			dropped = append(dropped, r)
+		}
+		return acknowledged
+	})
+	return dropped
 }
 
 // refs are the attempts with unacknowledged events.

@@ -59,6 +59,7 @@ type Worker struct {
 	held     map[queue.Ref]*attempt
 	draining bool
 	attempts sync.WaitGroup
+	errands  sync.WaitGroup // what is done after acknowledgements; only heartbeats add to it
 }
 
 // New prepares a worker; it claims nothing yet. It removes what dead workers left in the scratch directory.
@@ -117,6 +118,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.awaitAcknowledgements(background)
 	stop()
 	loops.Wait()
+	w.errands.Wait()
 	w.sayGoodbye(ctx)
 	return nil
 }

@@ -25,13 +25,15 @@ import (
 // leaked one is soon worthless.
 const outputURLLifetime = time.Hour
 
-// Deps is what a Service needs; all are required but Version.
+// Deps is what a Service needs; all are required but Knowledge and Version.
 type Deps struct {
 	DB        *sqlx.DB
 	Scheduler *scheduler.Scheduler
 	Engines   *engines.Registry
 	Objects   *object.Store
 	Uploads   Uploads
+	// Knowledge finds what names of public data stand for; without it, they are refused.
+	Knowledge Knowledge
 	Currency  string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
@@ -51,6 +53,9 @@ type Service struct {
 // New returns a Service. It starts nothing.
 func New(deps Deps) *Service {
 	store := store{db: deps.DB}
+	if deps.Knowledge == nil {
+		deps.Knowledge = ignorance{}
+	}
 	return &Service{deps: deps, store: store, streams: newStreams(store, deps.Log)}
 }
 

@@ -18,7 +18,7 @@ import (
 // Submit stores a job that will run. With an idempotency key it may be called again and answers with the first receipt.
 //
 // Errors: fault.PipelineDisabled, fault.UnsupportedSimulator, fault.Validation, fault.IdempotencyKeyMismatch,
-// fault.SceneNotFound, fault.ArtifactNotFound, and those of scheduler.Submit.
+// fault.SceneNotFound, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable, and those of scheduler.Submit.
 func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey string, request SubmitRequest) (scheduler.Receipt, error) {
 	key, err := idempotencyKey(headerKey, request)
 	if err != nil {
@@ -46,11 +46,14 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	if work.SceneFile, work.Attachments, err = s.resolve(ctx, caller.AccountID, request); err != nil {
 		return scheduler.Receipt{}, err
 	}
+	if work.Found, err = s.lookUp(ctx, caller.AccountID, request, work, engine); err != nil {
+		return scheduler.Receipt{}, err
+	}
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
 		AccountID: caller.AccountID, Plan: caller.Plan, JobType: work.JobType, Engine: engine, JobName: request.JobName,
 		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, TaskCount: work.TaskCount,
 		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
-		Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
+		Found: work.Found, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
 	})
 	return receipt, asValidation(err)
 }
@@ -67,6 +70,7 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 		return scheduler.Estimation{}, err
 	}
 	work.SceneFile = engines.Object{StorageKey: unknownScene}
+	work.Found = s.known(submission, engine)
 	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work)
 	return estimation, asValidation(err)
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
@@ -41,6 +43,11 @@ type Config struct {
 	// LicenseNetworks are private networks (CIDR) in which accounts may test their licence servers.
 	LicenseNetworks []string `yaml:"licenseNetworks" env:"MOLFABRIC_LICENSE_NETWORKS"`
 	Limits          Limits   `yaml:"limits"`
+
+	// Structures is where entries of the Protein Data Bank and chemical components are looked up: a server laid out as
+	// files.rcsb.org or as the wwPDB archive, a directory with a mirror of the archive's mmCIF files, or "off".
+	Structures string `yaml:"structures" env:"MOLFABRIC_STRUCTURES"`
+	Components string `yaml:"components" env:"MOLFABRIC_COMPONENTS"` // dictionary of components (deploy/components.py); "" for none
 
 	Stripe Stripe `yaml:"stripe"`
 	OIDC   OIDC   `yaml:"oidc"`
@@ -121,6 +128,12 @@ func (c Config) complete() (Config, error) {
 	if c.Python == "" {
 		c.Python = filepath.Join(c.Home, "python", "bin", "python")
 	}
+	if c.Structures == "" {
+		c.Structures = defaultStructures
+	}
+	if err := checkStructures(c.Structures); err != nil {
+		return c, err
+	}
 	if c.Slots < 1 {
 		return c, fmt.Errorf("slots: %d; give the number of cores for engines, at least 1", c.Slots)
 	}
@@ -134,6 +147,21 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("S3_ENDPOINT is set but S3_ACCESS_KEY or S3_SECRET_KEY is not")
 	}
 	return c, nil
+}
+
+// defaultStructures is the server of the RCSB Protein Data Bank.
+const defaultStructures = "https://files.rcsb.org"
+
+// checkStructures takes "off", a directory, whose name has no "://", and the base address of a web server.
+func checkStructures(source string) error {
+	if !strings.Contains(source, "://") {
+		return nil
+	}
+	address, err := url.Parse(source)
+	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" || address.RawQuery != "" || address.Fragment != "" {
+		return fmt.Errorf("structures: %q; allowed are the base address of a web server (https://…), a directory, and off", source)
+	}
+	return nil
 }
 
 // Flags defines the flags that override the configuration.

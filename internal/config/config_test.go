@@ -16,6 +16,8 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 	t.Setenv("MOLFABRIC_HOME", home)
 	t.Setenv("MOLFABRIC_PYTHON", "") // `make test` sets it
+	t.Setenv("MOLFABRIC_STRUCTURES", "")
+	t.Setenv("MOLFABRIC_COMPONENTS", "components.jsonl.gz")
 	t.Setenv("MOLFABRIC_LISTEN", "127.0.0.1:2")
 	t.Setenv("MOLFABRIC_LOG_LEVEL", "error")
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -32,6 +34,8 @@ func TestLaterSourcesWin(t *testing.T) {
 		{"environment over file", cfg.LogLevel, "error"},
 		{"file over default", cfg.S3.Bucket, "from-file"},
 		{"default", cfg.S3.Region, "us-east-1"},
+		{"server of structures", cfg.Structures, "https://files.rcsb.org"},
+		{"components", cfg.Components, "components.jsonl.gz"},
 		{"derived", cfg.Python, filepath.Join(home, "python", "bin", "python")},
 	} {
 		if check.got != check.want {
@@ -43,6 +47,16 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 }
 
+func TestSourcesOfStructures(t *testing.T) {
+	for _, source := range []string{"off", "/srv/pdb", "mirror", "http://mirror.example.org/pub/pdb", "https://files.rcsb.org"} {
+		t.Setenv("MOLFABRIC_HOME", t.TempDir())
+		t.Setenv("MOLFABRIC_STRUCTURES", source)
+		if cfg, err := Load(nil); err != nil || cfg.Structures != source {
+			t.Errorf("%s: got %q, %v", source, cfg.Structures, err)
+		}
+	}
+}
+
 func TestBadConfigurationIsRefused(t *testing.T) {
 	for name, file := range map[string]string{
 		"unknown key":    "lisen: 127.0.0.1:1\n",
@@ -50,6 +64,9 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"unknown format": "logFormat: xml\n",
 		"half a store":   "s3:\n  endpoint: http://127.0.0.1:9\n",
 		"sandbox":        "sandbox: none\n",
+		"foreign scheme": "structures: ftp://files.example.org\n",
+		"no host":        "structures: https:///pdb\n",
+		"a query":        "structures: https://files.example.org/?entry=\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()

@@ -32,6 +32,8 @@ func (o WorkOrder) Ref() Ref { return Ref{TaskID: o.TaskID, Attempt: o.Attempt} 
 type ResolvedInput struct {
 	Name   string         `json:"name"`
 	Object engines.Object `json:"object"`
+	// Resume marks a checkpoint of an earlier attempt. The attempt can do without it: one that is lost or damaged is left out.
+	Resume bool `json:"resume,omitempty"`
 }
 
 // Ref names one attempt of one task: the fence that every report carries.
@@ -51,6 +53,8 @@ const (
 	Succeeded EventKind = "succeeded"
 	Failed    EventKind = "failed"
 	Cancelled EventKind = "cancelled"
+	// Checkpointed comes any number of times while an attempt runs, and before its end.
+	Checkpointed EventKind = "checkpointed"
 )
 
 // Event is one report about one attempt. The worker repeats it until it is acknowledged, so applying it twice must be
@@ -66,8 +70,11 @@ type Event struct {
 	Pickup   time.Duration    `json:"pickup,omitempty"`  // of Started: from the dispatch's commit to the engine's start
 	Result   *Result          `json:"result,omitempty"`  // of Succeeded
 	Failure  *engines.Failure `json:"failure,omitempty"` // of Failed
-	Usage    Usage            `json:"usage"`             // of every kind but Started
-	Logs     []StoredArtifact `json:"logs,omitempty"`    // of every kind but Started
+	Usage    Usage            `json:"usage"`             // of every kind of end
+	Logs     []StoredArtifact `json:"logs,omitempty"`    // of every kind of end
+	// Checkpoints, of Checkpointed, are files of finished work, each of which replaces the one of its name. At most
+	// MaxCheckpoints.
+	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`
 }
 
 // Result is an engines.Result whose files have been stored.

@@ -19,6 +19,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/credits"
+	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
@@ -30,11 +31,13 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
-	"github.com/molfabric/molfabric/scheduler/docking"
+	records "github.com/molfabric/molfabric/scheduler/docking"
 )
 
 const (
@@ -85,7 +88,7 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
-		Recorders: map[string]scheduler.Recorder{docking.EngineID: docking.Recorder{}}})
+		Recorders: map[string]scheduler.Recorder{records.EngineID: records.Recorder{}}})
 	c.metrics.MustRegister(c.scheduler)
 	return c, nil
 }
@@ -111,6 +114,12 @@ func loadPrices(cfg config.Config, registry *engines.Registry) (*billing.Book, e
 	return book, nil
 }
 
+// knowledge is what a submission's names of public data are looked up in, and what its confirmed look-ups are held against.
+type knowledge struct {
+	*structures.Library
+	*confirmation.Signer
+}
+
 // server wires the front door. publicURL is how browsers reach it when the configuration does not say.
 func (c *control) server(version, publicURL string) (*api.Server, error) {
 	secret, err := keySecret(c.cfg)
@@ -125,8 +134,17 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	library, err := structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures, Components: c.cfg.Components, Log: c.log, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	signer, err := confirmation.NewSigner(secret, time.Now)
+	if err != nil {
+		return nil, err
+	}
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
-		Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
+		Knowledge: knowledge{library, signer}, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
+	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Submitter: work, Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	workspaces := projects.New(projects.Deps{DB: c.db, Secret: secret, Log: c.log, Now: time.Now})
 	known := public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log, Now: time.Now,
 		Parts: []public.Part{
@@ -144,6 +162,8 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { projects.Register(a, workspaces) },
 			func(a huma.API) { settings.Register(a, licences) },
 			func(a huma.API) { public.Register(a, known) },
+			func(a huma.API) { docking.Register(a, dockings) },
+			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
 		},
 		Pages:  []api.Page{workspaces.Mount},
 		Checks: []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},

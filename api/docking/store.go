@@ -1,0 +1,278 @@
+package docking
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// maxBatchIDs bounds the batches that an experiment names.
+const maxBatchIDs = 100
+
+// store reads the tables that the scheduler writes. Every query names the account, so that what another tenant has is as if
+// absent.
+type store struct{ db *sqlx.DB }
+
+// conditions are the parts of a WHERE clause and their arguments.
+type conditions struct {
+	where []string
+	args  []any
+}
+
+// owned begins with what is the account's.
+func owned(accountID string) *conditions {
+	c := &conditions{}
+	c.add("x.account_id = ?", accountID)
+	return c
+}
+
+// add adds a condition; each ? stands for the next of the values.
+func (c *conditions) add(condition string, values ...any) {
+	for _, value := range values {
+		condition = strings.Replace(condition, "?", c.arg(value), 1)
+	}
+	c.where = append(c.where, condition)
+}
+
+// arg adds an argument and returns its place.
+func (c *conditions) arg(value any) string {
+	c.args = append(c.args, value)
+	return fmt.Sprintf("$%d", len(c.args))
+}
+
+// after goes on behind a place in an order; nil is the beginning.
+func (c *conditions) after(o order, from *place) {
+	if from == nil {
+		return
+	}
+	value, _ := o.value(from.Key)
+	sign := ">"
+	if o.descending {
+		sign = "<"
+	}
+	places := []string{c.arg(value) + "::" + o.kind}
+	if o.tie != "" {
+		places = append(places, c.arg(from.Tie)+"::int")
+	}
+	places = append(places, c.arg(from.ID))
+	c.where = append(c.where, fmt.Sprintf("(%s) %s (%s)", strings.Join(o.sortedBy(), ", "), sign, strings.Join(places, ", ")))
+}
+
+func (c *conditions) String() string { return strings.Join(c.where, " AND ") }
+
+// sortedBy are the expressions of an order, of a table that is called x.
+func (o order) sortedBy() []string {
+	if o.tie == "" {
+		return []string{o.key, "x.id"}
+	}
+	return []string{o.key, o.tie, "x.id"}
+}
+
+// by is the ORDER BY of an order.
+func (o order) by() string { return o.directed(o.sortedBy()) }
+
+// again is the ORDER BY of an order over the rows that were chosen, with the columns of sorted.
+func (o order) again() string {
+	return o.directed([]string{"chosen.sort_value", "chosen.sort_tie", "chosen.id"})
+}
+
+func (o order) directed(expressions []string) string {
+	direction := " ASC"
+	if o.descending {
+		direction = " DESC"
+	}
+	return strings.Join(expressions, direction+", ") + direction
+}
+
+// sorted are the columns that say where a row stands in its list.
+type sorted struct {
+	ID        string `db:"id"`
+	SortValue any    `db:"sort_value"`
+	SortKey   string `db:"sort_key"` // the value as text
+	SortTie   int    `db:"sort_tie"`
+}
+
+func (s sorted) place() place { return place{Key: s.SortKey, Tie: s.SortTie, ID: s.ID} }
+
+// columns are those of sorted but the id.
+func (o order) columns() string {
+	tie := o.tie
+	if tie == "" {
+		tie = "0"
+	}
+	return fmt.Sprintf("%s AS sort_value, (%s)::text AS sort_key, %s AS sort_tie", o.key, o.key, tie)
+}
+
+type experimentRow struct {
+	sorted
+	Name       string          `db:"name"`
+	Receptor   json.RawMessage `db:"receptor"`
+	CreatedAt  time.Time       `db:"created_at"`
+	BatchIDs   pq.StringArray  `db:"batch_ids"`
+	BatchCount int             `db:"batch_count"`
+	RunCount   int             `db:"run_count"`
+}
+
+// experiments reads up to limit experiments, newest first.
+func (s store) experiments(ctx context.Context, accountID, text string, from *place, limit int) ([]experimentRow, error) {
+	c := owned(accountID)
+	if text != "" {
+		c.add("(position(lower(?) in lower(x.name)) > 0 OR x.id = ? OR x.receptor->>'pdbId' = upper(?))", text, text, text)
+	}
+	c.after(newest, from)
+	return s.selectExperiments(ctx, c, limit)
+}
+
+// experiment reads one experiment. Errors: fault.NotFound.
+func (s store) experiment(ctx context.Context, accountID, id string) (experimentRow, error) {
+	c := owned(accountID)
+	c.add("x.id = ?", id)
+	return only(s.selectExperiments(ctx, c, 1))("experiment")
+}
+
+func (s store) selectExperiments(ctx context.Context, c *conditions, limit int) ([]experimentRow, error) {
+	var rows []experimentRow
+	err := s.db.SelectContext(ctx, &rows, `
+WITH chosen AS MATERIALIZED (
+    SELECT x.id, x.name, x.receptor, x.created_at, `+newest.columns()+`
+    FROM docking_experiments x WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
+)
+SELECT chosen.*, b.batch_ids, b.batch_count, r.run_count FROM chosen
+CROSS JOIN LATERAL (
+    SELECT (coalesce(array_agg(id ORDER BY created_at DESC, id DESC), '{}'))[1:`+c.arg(maxBatchIDs)+`] AS batch_ids, count(*) AS batch_count
+    FROM docking_batches WHERE experiment_id = chosen.id
+) b
+CROSS JOIN LATERAL (SELECT count(*) AS run_count FROM docking_runs WHERE experiment_id = chosen.id) r
+ORDER BY `+newest.again(), c.args...)
+	return rows, wrap(err, "reading docking experiments")
+}
+
+// runFilter narrows lists of batches and of runs. Zero members filter nothing.
+type runFilter struct {
+	ExperimentID, BatchID, RequestID, RequestRunID string
+	Statuses                                       []string
+}
+
+func (f runFilter) narrow(c *conditions) {
+	for _, one := range []struct{ column, value string }{
+		{"x.experiment_id", f.ExperimentID}, {"x.batch_id", f.BatchID}, {"x.request_id", f.RequestID}, {"x.request_run_id", f.RequestRunID},
+	} {
+		if one.value != "" {
+			c.add(one.column+" = ?", one.value)
+		}
+	}
+	if len(f.Statuses) > 0 {
+		c.add("j.status = ANY(?)", pq.Array(f.Statuses))
+	}
+}
+
+// tally is how many ligands of a run stand where.
+type tally struct {
+	Preparing int `db:"preparing"`
+	Docking   int `db:"docking"`
+	Completed int `db:"completed"`
+	Failed    int `db:"failed"`
+}
+
+// tallied counts the results of a run.
+const tallied = `SELECT count(*) FILTER (WHERE status = 'PREPARING') AS preparing, count(*) FILTER (WHERE status = 'DOCKING') AS docking,
+        count(*) FILTER (WHERE status = 'COMPLETED') AS completed, count(*) FILTER (WHERE status = 'FAILED') AS failed
+    FROM docking_results WHERE run_id = `
+
+type batchRow struct {
+	sorted
+	tally
+	ExperimentID string         `db:"experiment_id"`
+	RunID        sql.NullString `db:"run_id"`
+	JobID        string         `db:"job_id"`
+	Status       string         `db:"status"`
+	LigandCount  int            `db:"ligand_count"`
+	ShardSize    int            `db:"shard_size"`
+	Seed         int64          `db:"seed"`
+	CreatedAt    time.Time      `db:"created_at"`
+}
+
+// batches reads up to limit batches, newest first.
+func (s store) batches(ctx context.Context, accountID string, f runFilter, from *place, limit int) ([]batchRow, error) {
+	c := owned(accountID)
+	f.narrow(c)
+	c.after(newest, from)
+	return s.selectBatches(ctx, c, limit)
+}
+
+// batch reads one batch. Errors: fault.NotFound.
+func (s store) batch(ctx context.Context, accountID, id string) (batchRow, error) {
+	c := owned(accountID)
+	c.add("x.id = ?", id)
+	return only(s.selectBatches(ctx, c, 1))("batch")
+}
+
+func (s store) selectBatches(ctx context.Context, c *conditions, limit int) ([]batchRow, error) {
+	var rows []batchRow
+	err := s.db.SelectContext(ctx, &rows, `
+WITH chosen AS MATERIALIZED (
+    SELECT x.id, x.experiment_id, x.job_id, j.status, x.ligand_count, x.shard_size, x.seed, x.created_at, `+newest.columns()+`
+    FROM docking_batches x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
+)
+SELECT chosen.*, r.id AS run_id, t.* FROM chosen
+LEFT JOIN docking_runs r ON r.batch_id = chosen.id
+CROSS JOIN LATERAL (`+tallied+`r.id) t
+ORDER BY `+newest.again(), c.args...)
+	return rows, wrap(err, "reading docking batches")
+}
+
+type topRow struct {
+	RunID            string            `db:"run_id"`
+	ID               string            `db:"id"`
+	LigandIndex      int               `db:"ligand_index"`
+	LigandID         string            `db:"ligand_id"`
+	Label            string            `db:"label"`
+	BestScoreKcalMol float64           `db:"best_score_kcal_mol"`
+	LigandEfficiency sql.Null[float64] `db:"ligand_efficiency"`
+}
+
+// topResults reads the best results of each run, best first.
+func (s store) topResults(ctx context.Context, accountID string, runs []string, most int) (map[string][]topRow, error) {
+	var rows []topRow
+	err := s.db.SelectContext(ctx, &rows, `
+SELECT t.* FROM unnest($2::text[]) AS chosen (run_id) CROSS JOIN LATERAL (
+    SELECT run_id, id, ligand_index, ligand_id, label, best_score_kcal_mol, ligand_efficiency FROM docking_results
+    WHERE run_id = chosen.run_id AND account_id = $1 AND best_score_kcal_mol IS NOT NULL
+    ORDER BY best_score_kcal_mol, ligand_index LIMIT $3
+) t ORDER BY t.run_id, t.best_score_kcal_mol, t.ligand_index`, accountID, pq.Array(runs), most)
+	if err != nil {
+		return nil, wrap(err, "reading the best docking results")
+	}
+	top := map[string][]topRow{}
+	for _, row := range rows {
+		top[row.RunID] = append(top[row.RunID], row)
+	}
+	return top, nil
+}
+
+// only expects one row. Errors: fault.NotFound when there is none.
+func only[T any](rows []T, err error) func(kind string) (T, error) {
+	return func(kind string) (row T, _ error) {
+		switch {
+		case err != nil:
+			return row, err
+		case len(rows) == 0:
+			return row, noSuch(kind)
+		}
+		return rows[0], nil
+	}
+}
+
+func wrap(err error, doing string) error {
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

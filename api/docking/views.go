@@ -1,0 +1,205 @@
+package docking
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+)
+
+const (
+	// topResults is how many of its best ligands a batch shows.
+	topResults = 10
+	engineName = "AutoDock Vina"
+	// engineProgram is the engine among a run's programs.
+	engineProgram   = "vina"
+	scoringFunction = "vina"
+)
+
+// studio is the link of a resource (specification §9, rule 6); kind is dockingBatch and so on.
+func studio(kind, id string) UILinks { return UILinks{Studio: "/studio?" + kind + "=" + id} }
+
+func (r experimentRow) view() (DockingExperiment, error) {
+	view := DockingExperiment{
+		ExperimentID: r.ID, Name: r.Name, BatchIDs: r.BatchIDs, BatchCount: r.BatchCount, RunCount: r.RunCount, CreatedAt: r.CreatedAt.UTC(),
+	}
+	if err := json.Unmarshal(r.Receptor, &view.Receptor); err != nil {
+		return view, fmt.Errorf("reading the receptor of experiment %s: %w", r.ID, err)
+	}
+	return view, nil
+}
+
+func (r batchRow) view(top []topRow) DockingBatch {
+	view := DockingBatch{
+		BatchID: r.ID, ExperimentID: r.ExperimentID, RunID: textOrNil(r.RunID), JobID: r.JobID, Status: r.Status,
+		Counts: r.counts(r.LigandCount), Progress: r.progress(r.LigandCount), LigandCount: r.LigandCount, ShardSize: r.ShardSize, Seed: r.Seed,
+		TopResults: make([]DockingTopResult, len(top)), CreatedAt: r.CreatedAt.UTC(), UILinks: studio("dockingBatch", r.ID),
+	}
+	for i, one := range top {
+		view.TopResults[i] = DockingTopResult{
+			ResultID: one.ID, Rank: i + 1, LigandID: one.LigandID, Label: one.Label, BestScoreKcalMol: one.BestScoreKcalMol,
+			LigandEfficiency: ptr(one.LigandEfficiency), UILinks: studio("dockingResult", one.ID),
+		}
+	}
+	return view
+}
+
+func (t tally) counts(total int) DockingCounts {
+	return DockingCounts{Total: total, Completed: t.Completed, Failed: t.Failed}
+}
+
+func (t tally) progress(total int) DockingProgress {
+	progress := DockingProgress{Preparing: t.Preparing, Docking: t.Docking}
+	progress.Pending = max(total-t.Preparing-t.Docking-t.Completed-t.Failed, 0)
+	if total > 0 {
+		progress.Percent = math.Floor(float64(t.Completed+t.Failed)/float64(total)*1000) / 10
+	}
+	return progress
+}
+
+// boxDocument is a run's box as it is stored.
+type boxDocument struct {
+	Source         string     `json:"source"`
+	CenterAngstrom [3]float64 `json:"centerAngstrom"`
+	SizeAngstrom   [3]float64 `json:"sizeAngstrom"`
+	Notes          []string   `json:"notes"`
+}
+
+// receptorDocument is what is stored of a receptor's preparation.
+type receptorDocument struct {
+	Protonation *string         `json:"protonation"`
+	Notes       []string        `json:"notes"`
+	Reused      *bool           `json:"reused"`
+	Preparation DockingDocument `json:"preparation"`
+	Hashes      struct {
+		ReceptorIdentitySHA256 *string `json:"receptorIdentitySha256"`
+		PreparationSHA256      *string `json:"preparationSha256"`
+		ToolchainSHA256        *string `json:"toolchainSha256"`
+		CacheKey               *string `json:"cacheKey"`
+	} `json:"hashes"`
+	Identity *DockingReceptorSelection `json:"identity"`
+}
+
+// validationDocument is what is stored of a redocking.
+type validationDocument struct {
+	RMSDAngstrom        *float64 `json:"rmsdAngstrom"`
+	ClosestRMSDAngstrom *float64 `json:"closestRmsdAngstrom"`
+	Passed              *bool    `json:"passed"`
+}
+
+// documents are the stored documents of a run, read. A document that is not there yet is empty.
+type documents struct {
+	programs   map[string]string
+	box        *boxDocument
+	receptor   receptorDocument
+	input      DockingReceptorInput
+	validation validationDocument
+}
+
+func (r runRow) documents() (d documents, err error) {
+	for _, one := range []struct {
+		name string
+		text *json.RawMessage
+		into any
+	}{
+		{"programs", &r.Programs, &d.programs}, {"box", r.Box, &d.box}, {"receptor", r.Receptor, &d.receptor},
+		{"receptor input", &r.ReceptorInput, &d.input}, {"validation", r.Validation, &d.validation},
+	} {
+		if one.text == nil {
+			continue
+		}
+		if err := json.Unmarshal(*one.text, one.into); err != nil {
+			return d, fmt.Errorf("reading the %s of run %s: %w", one.name, r.ID, err)
+		}
+	}
+	return d, nil
+}
+
+func (r runRow) view(currency string) (DockingRun, error) {
+	d, err := r.documents()
+	if err != nil {
+		return DockingRun{}, err
+	}
+	return DockingRun{
+		RunID: r.ID, RequestID: textOrNil(r.RequestID), RequestRunID: textOrNil(r.RequestRunID), ExperimentID: r.ExperimentID,
+		BatchID: textOrNil(r.BatchID), JobID: r.JobID, Engine: d.engine(), Box: d.box.view(), Exhaustiveness: r.Exhaustiveness, NumModes: r.NumModes,
+		EnergyRangeKcalMol: r.EnergyRangeKcalMol, Seed: r.Seed, CPUThreads: r.CPUThreads, LigandCount: r.LigandCount, Counts: r.counts(r.LigandCount),
+		Receptor: d.preparedReceptor(), Validation: r.validation(d.validation), ReproducesRunID: textOrNil(r.ReproducesRunID), Timing: r.timing(),
+		Cost: r.cost(currency), Status: r.Status, CreatedAt: r.CreatedAt.UTC(), UILinks: studio("dockingRun", r.ID),
+	}, nil
+}
+
+func (d documents) engine() DockingEngine {
+	engine := DockingEngine{Name: engineName, ScoringFunction: scoringFunction, Programs: maps.Clone(d.programs)}
+	if engine.Programs == nil {
+		engine.Programs = map[string]string{}
+	}
+	engine.Version = filled(d.programs[engineProgram])
+	if toolchain := d.receptor.Hashes.ToolchainSHA256; toolchain != nil {
+		digest := "sha256:" + *toolchain
+		engine.WorkerImageDigest = &digest
+	}
+	return engine
+}
+
+func (b *boxDocument) view() *DockingBox {
+	if b == nil {
+		return nil
+	}
+	return &DockingBox{Center: b.CenterAngstrom, Size: b.SizeAngstrom, Source: b.Source, Notes: listed(b.Notes)}
+}
+
+func (d documents) preparedReceptor() DockingReceptor {
+	r := d.receptor
+	return DockingReceptor{
+		IdentitySHA256: r.Hashes.ReceptorIdentitySHA256, PreparationSHA256: r.Hashes.PreparationSHA256, ToolchainSHA256: r.Hashes.ToolchainSHA256,
+		CacheKey: r.Hashes.CacheKey, PDBID: d.input.PDBID, Selection: r.Identity, Protonation: r.Protonation, Preparation: r.Preparation,
+		Reused: r.Reused, Notes: listed(r.Notes),
+	}
+}
+
+func (r runRow) validation(found validationDocument) *DockingRunValidation {
+	if !r.NativeComponentID.Valid {
+		return nil
+	}
+	return &DockingRunValidation{
+		NativeComponentID: r.NativeComponentID.String, RedockRMSDAngstrom: found.RMSDAngstrom, ClosestRMSDAngstrom: found.ClosestRMSDAngstrom,
+		GateRMSDAngstrom: ptr(r.GateRMSDAngstrom), Passed: found.Passed,
+	}
+}
+
+func (r runRow) timing() DockingTiming {
+	timing := DockingTiming{
+		SubmittedAt: r.SubmittedAt.UTC(), StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
+		CPUSeconds: secondsOf(r.CPUMicros), ReceptorCPUSeconds: secondsOf(r.ReceptorCPUMicros), DockCPUSeconds: secondsOf(r.DockCPUMicros),
+	}
+	if r.StartedAt.Valid && r.FinishedAt.Valid {
+		wall := secondsOf(r.FinishedAt.Time.Sub(r.StartedAt.Time).Microseconds())
+		timing.WallSeconds = &wall
+	}
+	return timing
+}
+
+func secondsOf(micros int64) float64 { return (time.Duration(micros) * time.Microsecond).Seconds() }
+
+func (r runRow) cost(currency string) DockingCost {
+	accrued := min(billing.Micropence(r.AccruedMicropence).RoundPence(), r.HeldPence)
+	cost := DockingCost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
+	if r.ChargedPence.Valid {
+		final := poundsOf(r.ChargedPence.Int64)
+		cost.Accrued, cost.Final = final, &final // of an ended run nothing is left to meter
+	}
+	return cost
+}
+
+// listed is the list, and an empty one for nil.
+func listed(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return slices.Clip(list)
+}

@@ -1,0 +1,239 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/confirmation"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/mol"
+	"github.com/molfabric/molfabric/internal/structures"
+)
+
+// Knowledge is what a deployment knows of public data, and what it has shown its callers of it. Ids are in either case; answers
+// have them in upper case.
+type Knowledge interface {
+	// Structure finds an entry of the Protein Data Bank. Errors: those of structures.Library.
+	Structure(ctx context.Context, pdbID string) (structures.Entry, error)
+	// Components finds chemical components; unknown ones stay out of the answer. Beside fault.ProviderUnavailable the answer holds
+	// what could be found. Errors: those of structures.Library.
+	Components(ctx context.Context, ids []string) (map[string]structures.Component, error)
+	// Known is Components without asking anybody.
+	Known(ids []string) map[string]structures.Component
+	// Verify holds the token of a look-up against what it should be for. Errors: *confirmation.Error.
+	Verify(token string, c confirmation.Candidate) error
+}
+
+// ignorance is the knowledge of a deployment that was given none.
+type ignorance struct{}
+
+func (ignorance) Structure(context.Context, string) (structures.Entry, error) {
+	return structures.Entry{}, structures.ErrNoSource
+}
+
+func (ignorance) Components(context.Context, []string) (map[string]structures.Component, error) {
+	return nil, nil
+}
+
+func (ignorance) Known([]string) map[string]structures.Component { return nil }
+
+func (ignorance) Verify(string, confirmation.Candidate) error {
+	return &confirmation.Error{Part: confirmation.Token}
+}
+
+// lookUp finds what the names in a docking request stand for: the receptor's entry, the components, and an earlier preparation of
+// the same receptor. Other simulators name nothing. A repetition's confirmations were checked the first time.
+//
+// Errors: fault.Validation, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable.
+func (s *Service) lookUp(ctx context.Context, accountID string, request SubmitRequest, work engines.Request, engine engines.Engine) (engines.Found, error) {
+	if engine.Spec().ID != vina.ID || request.SimulationParams == nil {
+		return engines.Found{}, nil
+	}
+	params := request.SimulationParams.DockingParams
+	if reproducedRun(ctx) == "" {
+		if err := s.checkConfirmations(accountID, params); err != nil {
+			return engines.Found{}, err
+		}
+	}
+	var found engines.Found
+	var err error
+	if found.Components, err = s.components(ctx, params); err != nil {
+		return engines.Found{}, err
+	}
+	if found.Structures, err = s.structure(ctx, params); err != nil {
+		return engines.Found{}, err
+	}
+	found.Prepared, err = s.prepared(ctx, accountID, params, receptorOf(params, work.SceneFile, found.Structures))
+	return found, err
+}
+
+// known is lookUp for an estimate, which asks nobody and misses what it does not know.
+func (s *Service) known(request SubmitRequest, engine engines.Engine) engines.Found {
+	if engine.Spec().ID != vina.ID || request.SimulationParams == nil {
+		return engines.Found{}
+	}
+	return engines.Found{Components: defined(s.deps.Knowledge.Known(componentsOf(request.SimulationParams.DockingParams)))}
+}
+
+// eachLigand visits the ligands of a request with their places below simulationParams, until visit returns an error.
+func eachLigand(params vina.Params, visit func(path string, ligand mol.LigandEntry) error) error {
+	if params.LigandIdentity != nil {
+		if err := visit("simulationParams.ligandIdentity", *params.LigandIdentity); err != nil {
+			return err
+		}
+	}
+	for i, ligand := range params.LigandLibrary {
+		if err := visit(fmt.Sprintf("simulationParams.ligandLibrary[%d]", i), ligand); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkConfirmations holds the tokens of a request against what they were given for. Errors: fault.Validation.
+func (s *Service) checkConfirmations(accountID string, params vina.Params) error {
+	return eachLigand(params, func(path string, ligand mol.LigandEntry) error {
+		if ligand.Confirmation == nil {
+			return nil
+		}
+		c := confirmation.Candidate{AccountID: accountID, Query: ligand.Confirmation.Query, SourceID: ligand.Confirmation.SourceID}
+		switch {
+		case ligand.Source.CCD != nil:
+			c.ComponentID = ligand.Source.CCD.ComponentID
+		case ligand.Source.SMILES != nil:
+			c.SMILES = ligand.Source.SMILES.SMILES
+		}
+		err := s.deps.Knowledge.Verify(ligand.Confirmation.Token, c)
+		var unfit *confirmation.Error
+		if !errors.As(err, &unfit) {
+			return err
+		}
+		const again = "look the ligand up again (POST /v1/molecular/docking/ligands/resolve), or leave confirmation out"
+		switch unfit.Part {
+		case confirmation.Query:
+			return fault.New(fault.Validation, "%s.confirmation.query: the token was given for another query; send the query of the look-up unchanged", path)
+		case confirmation.SourceID:
+			return fault.New(fault.Validation, "%s.confirmation.sourceId: the token was given for another candidate; send the candidate's own sourceId", path)
+		case confirmation.Source:
+			return fault.New(fault.Validation, "%s.source: the confirmation's token was given for another structure; send the candidate's componentId or smiles unchanged", path)
+		case confirmation.Expired:
+			return fault.New(fault.Validation, "%s.confirmation.token: has expired; %s", path, again)
+		case confirmation.Token:
+		}
+		return fault.New(fault.Validation, "%s.confirmation.token: is none that a look-up gave this account; %s", path, again)
+	})
+}
+
+// componentsOf lists the ids of the components that a request names, in upper case: ligands, and what the receptor's preparation
+// has to understand.
+func componentsOf(params vina.Params) []string {
+	var ids []string
+	if params.PocketLigand != nil {
+		ids = append(ids, *params.PocketLigand)
+	}
+	if v := params.DockingValidation; v != nil && v.NativeReference != nil {
+		ids = append(ids, v.NativeReference.ComponentID)
+	}
+	if params.ReceptorPreparation != nil {
+		ids = append(ids, params.ReceptorPreparation.RetainComponents...)
+	}
+	_ = eachLigand(params, func(_ string, ligand mol.LigandEntry) error { // visits them all
+		if ligand.Source.CCD != nil {
+			ids = append(ids, ligand.Source.CCD.ComponentID)
+		}
+		return nil
+	})
+	for i := range ids {
+		ids[i] = strings.ToUpper(ids[i])
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// components finds the components of a request. A ligand must be found; of the rest, what is unknown or cannot be asked for just
+// now is absent. Errors: fault.Validation, fault.ProviderUnavailable.
+func (s *Service) components(ctx context.Context, params vina.Params) (map[string]engines.Component, error) {
+	ids := componentsOf(params)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, away := s.deps.Knowledge.Components(ctx, ids)
+	var many *structures.TooManyError
+	switch {
+	case errors.As(away, &many):
+		return nil, fault.Wrap(away, fault.Validation, "simulationParams: names %d components that this deployment's dictionary does not have and would have to ask for one by one; "+
+			"at most %d a request: give the other ligands as smiles, or cut the library", many.Count, structures.MaxRemote)
+	case away != nil && !fault.Is(away, fault.ProviderUnavailable):
+		return nil, away
+	}
+	err := eachLigand(params, func(path string, ligand mol.LigandEntry) error {
+		if ligand.Source.CCD == nil {
+			return nil
+		}
+		id := strings.ToUpper(ligand.Source.CCD.ComponentID)
+		switch component, ok := found[id]; {
+		case !ok && away != nil:
+			return away
+		case !ok:
+			return fault.New(fault.Validation, "%s.source.componentId: this deployment knows no component %s; look ligands up by name (POST /v1/molecular/docking/ligands/resolve), or give the ligand as smiles", path, id)
+		case component.SMILES == "":
+			return fault.New(fault.Validation, "%s.source.componentId: the dictionary has no structure of component %s; give the ligand as smiles or artifact", path, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if away != nil {
+		s.deps.Log.WarnContext(ctx, "components of a receptor not looked up", "error", away)
+	}
+	return defined(found), nil
+}
+
+// defined are components as engines get them.
+func defined(found map[string]structures.Component) map[string]engines.Component {
+	all := make(map[string]engines.Component, len(found))
+	for id, c := range found {
+		all[id] = engines.Component{Name: c.Name, SMILES: c.SMILES}
+	}
+	return all
+}
+
+// structure finds the entry that is a request's receptor. Errors: fault.Validation, fault.ProviderUnavailable.
+func (s *Service) structure(ctx context.Context, params vina.Params) (map[string]engines.Object, error) {
+	if params.ReceptorPDBID == nil || params.ReceptorArtifact != nil { // both: the engine refuses it
+		return nil, nil
+	}
+	const member = "simulationParams.receptorPdbId"
+	id := *params.ReceptorPDBID
+	entry, err := s.deps.Knowledge.Structure(ctx, id)
+	switch {
+	case errors.Is(err, structures.ErrNotFound):
+		return nil, fault.Wrap(err, fault.Validation, "%s: the Protein Data Bank has no entry %s", member, strings.ToUpper(id))
+	case errors.Is(err, structures.ErrNoSource):
+		return nil, fault.Wrap(err, fault.Validation, "%s: this deployment has no source of structures; upload the entry and give it as receptorArtifact", member)
+	case errors.Is(err, structures.ErrTooLarge):
+		return nil, fault.Wrap(err, fault.Validation, "%s: entry %s has more than the %d bytes that a receptor may have; upload the part to dock into and give it as receptorArtifact",
+			member, strings.ToUpper(id), structures.MaxEntryBytes)
+	case err != nil:
+		return nil, err
+	}
+	return map[string]engines.Object{entry.PDBID: {StorageKey: entry.StorageKey, SHA256: entry.SHA256, ByteSize: entry.ByteSize}}, nil
+}
+
+// receptorOf is the file that a docking will take as its receptor.
+func receptorOf(params vina.Params, scene engines.Object, found map[string]engines.Object) engines.Object {
+	switch {
+	case params.ReceptorPDBID != nil:
+		return found[strings.ToUpper(*params.ReceptorPDBID)]
+	case params.ReceptorArtifact != nil:
+		a := params.ReceptorArtifact
+		return engines.Object{StorageKey: a.StorageKey, SHA256: a.SHA256, ByteSize: a.ByteSize}
+	}
+	return scene
+}

@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+const preparationColumns = `cache_key, receptor_identity_sha256, preparation_sha256, toolchain_sha256, task_id`
+
+// preparation reads one of the account's preparations of a receptor; ok is false when it has none with this key.
+func (s store) preparation(ctx context.Context, accountID, cacheKey string) (found preparation, ok bool, err error) {
+	err = s.db.GetContext(ctx, &found, `SELECT `+preparationColumns+` FROM docking_preparations WHERE account_id = $1 AND cache_key = $2`, accountID, cacheKey)
+	return oneOrNone(found, err)
+}
+
+// newestPreparation reads the account's newest preparation of this receptor in this way, both as JSON.
+func (s store) newestPreparation(ctx context.Context, accountID string, identity, how json.RawMessage) (found preparation, ok bool, err error) {
+	err = s.db.GetContext(ctx, &found, `
+SELECT `+preparationColumns+` FROM docking_preparations
+WHERE account_id = $1 AND identity = $2::jsonb AND preparation = $3::jsonb
+ORDER BY created_at DESC, cache_key LIMIT 1`, accountID, string(identity), string(how))
+	return oneOrNone(found, err)
+}
+
+func oneOrNone(found preparation, err error) (one preparation, ok bool, _ error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return preparation{}, false, nil
+	}
+	if err != nil {
+		return preparation{}, false, fmt.Errorf("looking for a prepared receptor: %w", err)
+	}
+	return found, true, nil
+}
+
+// preparedFiles finds what a preparation has made, by name. Those of inputs of later stages are among them.
+func (s store) preparedFiles(ctx context.Context, accountID, taskID string) (map[string]engines.Object, error) {
+	var files []artifact
+	err := s.db.SelectContext(ctx, &files, `
+SELECT name, storage_key, sha256, byte_size FROM artifacts WHERE account_id = $1 AND task_id = $2 AND name = ANY($3) AND NOT verification_failed`,
+		accountID, taskID, pq.Array(preparedFiles))
+	if err != nil {
+		return nil, fmt.Errorf("looking for the files of a prepared receptor: %w", err)
+	}
+	found := make(map[string]engines.Object, len(files))
+	for _, f := range files {
+		found[f.Name] = engines.Object{StorageKey: f.StorageKey, SHA256: f.SHA256, ByteSize: f.ByteSize}
+	}
+	return found, nil
+}

@@ -1,0 +1,37 @@
+package queue
+
+import (
+	"regexp"
+	"strings"
+)
+
+const (
+	// MaxCheckpoints bounds the checkpoints of one task: all of them travel in the work order of its next attempt, and a shard of
+	// a few hundred items saves each of them.
+	MaxCheckpoints = 1000
+	// maxCheckpointNameBytes bounds a name: it is part of a storage key, of which S3 allows 1,024 bytes.
+	maxCheckpointNameBytes = 200
+	// checkpointDir and resumeDir are where a program leaves a checkpoint below out/, and where the next attempt finds it below in/.
+	checkpointDir = "checkpoint/"
+	resumeDir     = "resume/"
+)
+
+// checkpointName allows plain words between slashes: the name becomes a part of a storage key and of a path.
+var checkpointName = regexp.MustCompile(`^checkpoint(/[A-Za-z0-9_][A-Za-z0-9._-]*)+$`)
+
+// ValidCheckpointName reports whether a checkpoint may have this name, which programs choose: a path "checkpoint/<name>" of at
+// most 200 letters, digits, "_", "-" and ".", no part of which begins with "." or "-".
+func ValidCheckpointName(name string) bool {
+	return len(name) <= maxCheckpointNameBytes && checkpointName.MatchString(name)
+}
+
+// BareCheckpointName is a checkpoint's name without the directory that all of them share.
+func BareCheckpointName(name string) string { return strings.TrimPrefix(name, checkpointDir) }
+
+// ResumeName is the Name of the input as which the next attempt gets a checkpoint.
+func ResumeName(checkpoint string) string { return resumeDir + BareCheckpointName(checkpoint) }
+
+// ResumedCheckpoint is the checkpoint of which an input was made by ResumeName.
+func ResumedCheckpoint(inputName string) string {
+	return checkpointDir + strings.TrimPrefix(inputName, resumeDir)
+}

@@ -1,0 +1,79 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// checkpointRow is a saved file as the next attempt gets it.
+type checkpointRow struct {
+	TaskID     string `db:"task_id"`
+	Name       string `db:"name"`
+	StorageKey string `db:"storage_key"`
+	SHA256     string `db:"sha256"`
+	ByteSize   int64  `db:"byte_size"`
+}
+
+// upsertCheckpoints keeps the files, by name, in the place of those of the same names. It returns how many it kept: beyond
+// queue.MaxCheckpoints of a task new ones are left out.
+func upsertCheckpoints(ctx context.Context, c *change, task taskRow, files map[string]queue.StoredArtifact) (int, error) {
+	if len(files) == 0 {
+		return 0, nil
+	}
+	var names, keys, digests []string
+	var sizes []int64
+	for _, name := range sortedKeys(files) {
+		file := files[name]
+		names, keys, digests, sizes = append(names, name), append(keys, file.StorageKey), append(digests, file.SHA256), append(sizes, file.ByteSize)
+	}
+	// The job's lock, which the caller holds, keeps the count true.
+	done, err := c.tx.ExecContext(ctx, `WITH said AS (
+			SELECT f.*, k.name IS NULL AS new, row_number() OVER (PARTITION BY k.name IS NULL ORDER BY f.name) AS nth
+			FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS f (name, storage_key, sha256, byte_size)
+			LEFT JOIN task_checkpoints k ON k.task_id = $1 AND k.name = f.name
+		)
+		INSERT INTO task_checkpoints (task_id, name, storage_key, sha256, byte_size, attempt, at)
+		SELECT $1, name, storage_key, sha256, byte_size, $6, $7 FROM said
+		WHERE NOT new OR nth <= $8 - (SELECT count(*) FROM task_checkpoints WHERE task_id = $1)
+		ON CONFLICT (task_id, name) DO UPDATE SET storage_key = excluded.storage_key, sha256 = excluded.sha256,
+			byte_size = excluded.byte_size, attempt = excluded.attempt, at = excluded.at`,
+		task.ID, pq.Array(names), pq.Array(keys), pq.Array(digests), pq.Array(sizes), task.Attempt, c.now, queue.MaxCheckpoints)
+	if err != nil {
+		return 0, fmt.Errorf("keep %d checkpoints of %s: %w", len(names), task.ID, err)
+	}
+	kept, err := done.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("count the checkpoints of %s: %w", task.ID, err)
+	}
+	return int(kept), nil
+}
+
+// readCheckpoints returns what earlier attempts of the tasks have saved, in the order of the names.
+func readCheckpoints(ctx context.Context, c *change, taskIDs []string) ([]checkpointRow, error) {
+	if len(taskIDs) == 0 {
+		return nil, nil
+	}
+	var rows []checkpointRow
+	err := c.tx.SelectContext(ctx, &rows, `SELECT task_id, name, storage_key, sha256, byte_size FROM task_checkpoints
+		WHERE task_id = ANY($1) ORDER BY task_id, name`, pq.Array(taskIDs))
+	if err != nil {
+		return nil, fmt.Errorf("read the checkpoints of %d tasks: %w", len(taskIDs), err)
+	}
+	return rows, nil
+}
+
+// forgetCheckpoints makes the tasks' next attempts start from the beginning. The objects are their workers' to remove, and the
+// retention's of the object store.
+func forgetCheckpoints(ctx context.Context, c *change, taskIDs ...string) error {
+	if len(taskIDs) == 0 {
+		return nil
+	}
+	if _, err := c.tx.ExecContext(ctx, `DELETE FROM task_checkpoints WHERE task_id = ANY($1)`, pq.Array(taskIDs)); err != nil {
+		return fmt.Errorf("forget the checkpoints of %d tasks: %w", len(taskIDs), err)
+	}
+	return nil
+}

@@ -1,0 +1,342 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/worker/sandbox"
+)
+
+const (
+	// maxCheckpointsALine bounds what one line of a program may name: a checkpoint is a handful of files.
+	maxCheckpointsALine = 100
+	// checkpointPause is how long a store that is away is left alone before it is asked to take a checkpoint again.
+	checkpointPause = 2 * time.Second
+	// flushTimeout bounds the storing of the last checkpoints after the program has ended. With the grace that a stopped program
+	// has it must fit into storeGrace: a draining worker is where they are needed most.
+	flushTimeout = 15 * time.Second
+	// tidyTimeout bounds the removal of checkpoints that nobody needs any more; what is left goes with the store's retention.
+	tidyTimeout = 10 * time.Second
+)
+
+// saver stores the checkpoints of one attempt while its program runs. What the program tells is noted at once and stored on a
+// goroutine of its own, in rounds: a round stores what has been told since the last one, reports it and waits until the report
+// has been committed. A file that is told more often than that is stored once a round, as it then is.
+type saver struct {
+	worker *Worker
+	a      *attempt
+	engine engines.Checkpointer
+	dir    engines.Dir
+	ctx    context.Context // of the worker's work as a whole: what is stored outlives the attempt
+	cancel context.CancelFunc
+	wake   chan struct{}
+	ended  chan struct{} // closed when the program has ended and its last checkpoints are wanted
+	done   chan struct{} // closed when nothing more is stored
+
+	mu    sync.Mutex
+	told  map[string]bool // names to be stored
+	known map[string]bool // every name that was told or resumed from; at most queue.MaxCheckpoints
+
+	refusing sync.Once
+	// The rest is run's alone, and of others only after done.
+	saved      map[string]savedFile // by name
+	totalBytes int64
+	stored     int      // versions of files, for their keys
+	last       string   // the key that was last written to, perhaps in vain
+	superseded []string // keys of versions that a later one replaces
+}
+
+// savedFile is the newest version of a checkpoint. One that was resumed from has no key: it is an earlier attempt's.
+type savedFile struct {
+	key      string
+	byteSize int64
+}
+
+// saveCheckpoints begins to store what the program of an attempt will save. It returns nil when its engine saves nothing. The
+// caller calls finish.
+func (w *Worker) saveCheckpoints(a *attempt, engine engines.Engine, dir engines.Dir) *saver {
+	checkpointer, ok := engine.(engines.Checkpointer)
+	if !ok {
+		return nil
+	}
+	s := &saver{worker: w, a: a, engine: checkpointer, dir: dir, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{}),
+		told: map[string]bool{}, known: map[string]bool{}, saved: map[string]savedFile{}}
+	for _, input := range a.order.Inputs {
+		if input.Resume {
+			name := queue.ResumedCheckpoint(input.Name)
+			s.known[name], s.saved[name] = true, savedFile{byteSize: input.Object.ByteSize}
+			s.totalBytes += input.Object.ByteSize
+		}
+	}
+	s.ctx, s.cancel = context.WithCancel(a.life)
+	go s.run()
+	return s
+}
+
+// heard notes what a line of the program tells. It waits for nobody. The names are the program's, and nothing is believed of them.
+func (s *saver) heard(line string) {
+	names, ok := s.engine.Checkpoint(line)
+	if !ok {
+		return
+	}
+	if len(names) > maxCheckpointsALine {
+		s.refuse("", fmt.Errorf("%d names in a line, at most %d are read", len(names), maxCheckpointsALine))
+		names = names[:maxCheckpointsALine]
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		switch {
+		case !queue.ValidCheckpointName(name):
+			s.refuse(name, errors.New("not a name that a checkpoint may have"))
+		case !s.known[name] && len(s.known) >= queue.MaxCheckpoints:
+			s.refuse(name, fmt.Errorf("the shard has %d checkpoints already", len(s.known)))
+		default:
+			s.known[name], s.told[name] = true, true
+		}
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// refuse logs the first checkpoint of an attempt that cannot be kept; a program may name thousands.
+func (s *saver) refuse(name string, reason error) {
+	s.refusing.Do(func() {
+		s.a.log.Warn("checkpoint refused; further ones are refused silently", "name", name, "error", reason)
+	})
+}
+
+// run stores what is heard until the attempt has ended.
+func (s *saver) run() {
+	defer close(s.done)
+	for {
+		select {
+		case <-s.wake:
+			s.save()
+		case <-s.ended:
+			s.save()
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// save stores and reports what has been told until nothing is left to store. While the store is away it tries again.
+func (s *saver) save() {
+	failing := false
+	for names := s.take(); len(names) > 0 && s.ctx.Err() == nil; names = s.take() {
+		files, err := s.storeAll(names)
+		if len(files) > 0 {
+			s.reportAndWait(files)
+		}
+		if err != nil && s.ctx.Err() == nil && !failing {
+			s.a.log.Warn("checkpoints wait for the object store", "error", err)
+		}
+		if failing = err != nil; failing {
+			wait(s.ctx, checkpointPause)
+		}
+	}
+}
+
+// take returns the names that have been told since it was last called, in their order.
+func (s *saver) take() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := slices.Sorted(maps.Keys(s.told))
+	clear(s.told)
+	return names
+}
+
+// putBack has names taken again.
+func (s *saver) putBack(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		s.told[name] = true
+	}
+}
+
+// storeAll stores the files of these names. The error says that the store is away: the names that it did not take are told
+// again. A file that cannot be read, or that the store refuses, is left out.
+func (s *saver) storeAll(names []string) ([]queue.StoredArtifact, error) {
+	var files []queue.StoredArtifact
+	for i, name := range names {
+		file, err := s.storeOne(name)
+		switch {
+		case err == nil:
+			files = append(files, file)
+		case errors.Is(err, object.ErrUnavailable) || s.ctx.Err() != nil:
+			s.putBack(names[i:])
+			return files, err
+		default:
+			s.refuse(name, err)
+		}
+	}
+	return files, nil
+}
+
+// storeOne stores the newest version of a file under a key of its own: until it has been reported, the version before it is the
+// one that the next attempt would get. The program still runs, so no more is read than the file held when it was opened.
+func (s *saver) storeOne(name string) (queue.StoredArtifact, error) {
+	file, err := sandbox.OpenOutput(s.dir, name)
+	if err != nil {
+		return queue.StoredArtifact{}, err
+	}
+	defer file.Close()
+	found, err := file.Stat()
+	if err != nil {
+		return queue.StoredArtifact{}, err
+	}
+	before, limit := s.saved[name], s.a.order.Shard.Needs.ScratchBytes
+	if total := s.totalBytes - before.byteSize + found.Size(); total > limit {
+		return queue.StoredArtifact{}, fmt.Errorf("%d bytes of checkpoints in all are more than the %d allowed", total, limit)
+	}
+	artifact := engines.Artifact{Name: name, Role: engines.RoleCheckpoint, MediaType: "application/octet-stream", Format: "checkpoint"}
+	s.last = fmt.Sprintf("%scheckpoint/%06d/%s", s.a.order.OutputPrefix, s.stored, queue.BareCheckpointName(name))
+	info, err := s.worker.Objects.Put(s.ctx, s.last, io.NewSectionReader(file, 0, found.Size()), artifact.MediaType, "")
+	if now, statErr := file.Stat(); err != nil && statErr == nil && now.Size() < found.Size() {
+		return queue.StoredArtifact{}, errors.New("the program cut it while it was being stored") // not for the store to mend
+	}
+	if err != nil {
+		return queue.StoredArtifact{}, err
+	}
+	if before.key != "" {
+		s.superseded = append(s.superseded, before.key)
+	}
+	s.stored++
+	s.totalBytes += info.ByteSize - before.byteSize
+	s.saved[name] = savedFile{key: info.Key, byteSize: info.ByteSize}
+	return queue.StoredArtifact{Artifact: artifact, Object: engines.Object{StorageKey: info.Key, SHA256: info.SHA256, ByteSize: info.ByteSize}}, nil
+}
+
+// reportAndWait reports stored files and waits until the report is committed or the program has ended. Then the versions that
+// they replace are removed, unless the attempt is being stopped: a report of an attempt that is no longer the current one is
+// committed as well, but changes nothing.
+func (s *saver) reportAndWait(files []queue.StoredArtifact) {
+	event := s.a.event(s.worker.id, ending{})
+	event.Kind, event.Checkpoints = queue.Checkpointed, files
+	committed := make(chan bool, 1)
+	s.worker.outbox.addThen(event, func(stopped bool) { committed <- !stopped })
+	select {
+	case current := <-committed:
+		if current && s.a.ctx.Err() == nil {
+			s.worker.remove(s.ctx, s.a.log, s.superseded)
+			s.superseded = nil
+		}
+	case <-s.ended:
+	case <-s.ctx.Done():
+	}
+}
+
+// finish ends the saver when the attempt has. Checkpoints that have been told are still stored, for the next attempt, unless
+// this one was a success: then end learns which of them nobody needs any more.
+func (s *saver) finish(end *ending) {
+	if s == nil {
+		return
+	}
+	defer s.cancel()
+	if end.result != nil {
+		s.cancel()
+		<-s.done
+		end.spent = s.keys()
+		return
+	}
+	close(s.ended)
+	giveUp := time.AfterFunc(flushTimeout, s.cancel)
+	defer giveUp.Stop()
+	<-s.done
+	if left := s.take(); len(left) > 0 {
+		s.a.log.Warn("last checkpoints not stored", "files", len(left))
+	}
+}
+
+// keys are those of all objects that this attempt may have left.
+func (s *saver) keys() []string {
+	keys := s.superseded
+	for _, file := range s.saved {
+		if file.key != "" {
+			keys = append(keys, file.key)
+		}
+	}
+	if s.last != "" && !slices.Contains(keys, s.last) {
+		keys = append(keys, s.last)
+	}
+	return keys
+}
+
+// afterEnd returns what is to be done once the end of an attempt has been committed. A success makes its checkpoints useless,
+// and those that it went on from; they are removed when the success counts for sure.
+func (w *Worker) afterEnd(a *attempt, end ending) func(stopped bool) {
+	keys := end.spent
+	for _, input := range a.order.Inputs {
+		if input.Resume {
+			keys = append(keys, input.Object.StorageKey)
+		}
+	}
+	if end.result == nil || len(keys) == 0 {
+		return nil
+	}
+	return func(stopped bool) {
+		if stopped {
+			return
+		}
+		w.errands.Go(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(a.life), tidyTimeout)
+			defer cancel()
+			w.remove(ctx, a.log, keys)
+		})
+	}
+}
+
+// remove removes objects as far as the store lets it.
+func (w *Worker) remove(ctx context.Context, log *slog.Logger, keys []string) {
+	for i, key := range keys {
+		if err := w.Objects.Delete(ctx, key); err != nil {
+			log.Info("old checkpoints left behind", "files", len(keys)-i, "error", err)
+			return
+		}
+	}
+}
+
+// stageResumed fetches a checkpoint of an earlier attempt. One that is missing, is not what it was or has no room is left out:
+// the program then does that work again. It returns the bytes fetched. A store that is away fails the attempt as with any
+// other input, so that the next one finds the checkpoint.
+func (w *Worker) stageResumed(a *attempt, dir engines.Dir, input queue.ResolvedInput) (int64, *engines.Failure) {
+	name := queue.ResumedCheckpoint(input.Name)
+	if !queue.ValidCheckpointName(name) || queue.ResumeName(name) != input.Name {
+		a.log.Warn("checkpoint not resumed from", "input", input.Name, "error", "unusable name")
+		return 0, nil
+	}
+	path := dir.In(input.Name)
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = retryStore(a.ctx, func() error {
+			_, err := w.Objects.GetFile(a.ctx, input.Object.StorageKey, path, input.Object.SHA256, input.Object.ByteSize)
+			return err
+		})
+	}
+	switch {
+	case err == nil:
+		return input.Object.ByteSize, nil
+	case errors.Is(err, object.ErrUnavailable) || a.ctx.Err() != nil:
+		a.log.Error("checkpoint not staged", "input", input.Name, "error", err)
+		return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver a checkpoint")
+	}
+	a.log.Warn("checkpoint not resumed from", "input", input.Name, "error", err)
+	return 0, nil
+}
