@@ -49,11 +49,13 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	if work.Found, err = s.lookUp(ctx, caller.AccountID, request, work, engine); err != nil {
 		return scheduler.Receipt{}, err
 	}
+	names := valueOr(request.DockingRequest, DockingRequest{})
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
 		AccountID: caller.AccountID, Plan: caller.Plan, JobType: work.JobType, Engine: engine, JobName: request.JobName,
 		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, TaskCount: work.TaskCount,
 		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
 		Found: work.Found, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
+		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: reproducedRun(ctx),
 	})
 	return receipt, asValidation(err)
 }
