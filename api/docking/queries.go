@@ -20,6 +20,7 @@ type RunQuery struct {
 	page.Query
 	ExperimentID string   `query:"experimentId" maxLength:"64" doc:"Runs of this experiment."`
 	BatchID      string   `query:"batchId" maxLength:"64" doc:"The run of this batch."`
+	JobID        string   `query:"jobId" maxLength:"64" doc:"The run of this job."`
 	Status       []string `query:"status,explode" enum:"SUBMITTED,QUEUED,RUNNING,CANCELLING,COMPLETED,COMPLETED_WITH_FAILURES,FAILED,CANCELLED" maxItems:"8" doc:"Runs in any of these states; may be repeated."`
 	RequestID    string   `query:"requestId" maxLength:"255" doc:"Runs whose dockingRequest.requestId this was."`
 	RequestRunID string   `query:"requestRunId" maxLength:"255" doc:"Runs whose dockingRequest.runId this was."`

@@ -132,7 +132,7 @@ func (s *Service) showBatches(ctx context.Context, accountID string, rows []batc
 // Runs reads a page of the account's runs, newest first. Errors: fault.InvalidCursor.
 func (s *Service) Runs(ctx context.Context, accountID string, query RunQuery) (DockingRunList, error) {
 	filter := runFilter{
-		ExperimentID: query.ExperimentID, BatchID: query.BatchID, Statuses: query.Status,
+		ExperimentID: query.ExperimentID, BatchID: query.BatchID, JobID: query.JobID, Statuses: query.Status,
 		RequestID: query.RequestID, RequestRunID: query.RequestRunID,
 	}
 	bound := binding("runs", filter)

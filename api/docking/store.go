@@ -156,13 +156,13 @@ ORDER BY `+newest.again(), c.args...)
 
 // runFilter narrows lists of batches and of runs. Zero members filter nothing.
 type runFilter struct {
-	ExperimentID, BatchID, RequestID, RequestRunID string
-	Statuses                                       []string
+	ExperimentID, BatchID, JobID, RequestID, RequestRunID string
+	Statuses                                              []string
 }
 
 func (f runFilter) narrow(c *conditions) {
 	for _, one := range []struct{ column, value string }{
-		{"x.experiment_id", f.ExperimentID}, {"x.batch_id", f.BatchID}, {"x.request_id", f.RequestID}, {"x.request_run_id", f.RequestRunID},
+		{"x.experiment_id", f.ExperimentID}, {"x.batch_id", f.BatchID}, {"x.job_id", f.JobID}, {"x.request_id", f.RequestID}, {"x.request_run_id", f.RequestRunID},
 	} {
 		if one.value != "" {
 			c.add(one.column+" = ?", one.value)

@@ -137,7 +137,7 @@ type readOutcome struct {
 func readRecordedOutput(t *testing.T, folder string) readOutcome {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", readRecorded, folder, carved)
-	command.Env = append(os.Environ(), "PYTHONPATH=.")
+	command.Env = append(os.Environ(), "PYTHONPATH=../program/pockets")
 	output, err := command.Output()
 	var outcome readOutcome
 	if err == nil {

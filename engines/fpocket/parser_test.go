@@ -70,7 +70,7 @@ func TestParsersOfForeignText(t *testing.T) {
 		rounds = "30"
 	}
 	command := exec.CommandContext(t.Context(), python, "-B", "-c", mutate, rounds, "testdata/fpocket-4.0", carved, long)
-	command.Env = append(os.Environ(), "PYTHONPATH=.")
+	command.Env = append(os.Environ(), "PYTHONPATH=../program/pockets")
 	output, err := command.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "accepted") || strings.Contains(string(output), "accepted 0\n") {
 		t.Errorf("%v: %s", err, output)

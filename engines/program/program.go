@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"strings"
@@ -32,6 +33,23 @@ type Program struct {
 	Name         string // as the subject of a sentence: "The docking program"
 	Requirements string // what is to be installed when a Python package is missing: "engines/vina/requirements.lock"
 	LessMemory   string // what to give it when it has run out of memory: "a smaller box or smaller ligands"
+}
+
+// Sources are the Python files of an engine, by their paths below a folder of the task's directory.
+func Sources(files fs.ReadDirFS, folder string) (map[string][]byte, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("list the programs: %w", err)
+	}
+	sources := make(map[string][]byte, len(entries))
+	for _, entry := range entries {
+		source, err := fs.ReadFile(files, entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read program %s: %w", entry.Name(), err)
+		}
+		sources[folder+"/"+entry.Name()] = source
+	}
+	return sources, nil
 }
 
 // Progress reads a progress line; what else programs and their libraries print is none.
@@ -125,6 +143,18 @@ func (p Program) CheckDigests(dir engines.Dir, provenanceFile string, most int64
 		found, err := digestOf(dir.Out(artifact.Name))
 		if err != nil || found != stated[artifact.Name] {
 			return p.BadOutput("%s is missing or is not what %s says", artifact.Name, provenanceFile)
+		}
+	}
+	return nil
+}
+
+// CheckStated compares every file for which a digest is stated with it, and wants one for each of the artifacts. The error is a
+// BadOutput.
+func (p Program) CheckStated(dir engines.Dir, stated map[string]string, artifacts []engines.Artifact) error {
+	for _, artifact := range artifacts {
+		found, err := digestOf(dir.Out(artifact.Name))
+		if err != nil || found != stated[artifact.Name] {
+			return p.BadOutput("%s is missing or is not what the program wrote", artifact.Name)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ class Bench:
         pdb = (IN / "receptor.pdb").read_text(encoding="utf-8", errors="replace")
         self.most_poses, self.energy = most_poses, energy
         self.notes: list[str] = []
-        self.receptor = self.set_up("interactions", lambda: interactions.Receptor(pdb, read_json(IN / "serials.json")["serials"], positions(docked)))
+        self.receptor = self.set_up("interactions", lambda: interactions.Receptor(pdb, read_json(IN / "serials.json"), positions(docked)))
         self.finder = interactions.Finder()
         self.checker = self.set_up("checks", lambda: checks.Checker(pdb))
         self.native = self.set_up("referenceRmsdAngstrom", read_native) if (IN / "native.json").exists() else None
@@ -257,7 +257,11 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     RDLogger.DisableLog("rdApp.*")
     progress(0.0, "reading the receptor")
     prepared = {record["index"]: record for record in read_json(IN / "ligands.json")["ligands"]}
-    docked = {entry["index"]: entry for path in sorted(IN.glob("docked/*/dock.json")) for entry in read_json(path)["ligands"]}
+    docked, dock_programs = {}, {}
+    for path in sorted(IN.glob("docked/*/dock.json")):
+        document = read_json(path)
+        docked.update((entry["index"], entry) for entry in document["ligands"])
+        dock_programs.update(document["programs"])
     indices = [index for index in request["indices"] if index in docked and index in prepared]
     bench = Bench(request["mostPosesAnalysed"], request["internalEnergy"], [docked[index] for index in indices])
     entries = []
@@ -268,7 +272,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         entry["analyseCpuSeconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
         entries.append(entry)
-    programs = program_versions(["rdkit", "meeko", "numpy", "scipy", "prolif", "mdanalysis", "posebusters"])
+    programs = dock_programs | program_versions(["rdkit", "meeko", "numpy", "scipy", "prolif", "mdanalysis", "posebusters"])
     method = {**interactions.method(), "checks": checks.method(bench.energy), "referenceRmsd": RMSD_METHOD, "mostPosesAnalysed": bench.most_poses}
     write_json(OUT / "analysis.json", {"schema": SCHEMA, "ligands": entries, "programs": programs, "method": method})
     failures = [

@@ -38,6 +38,7 @@ type resultDocument struct {
 	Summary  json.RawMessage       `json:"summary"`
 	Failures []engines.ItemFailure `json:"failures"`
 	Programs map[string]string     `json:"programs"`
+	Files    map[string]string     `json:"files"` // name below out/ → SHA-256, of what the program has written
 }
 
 // ligandRecord is what Collect reads of a ligand in the programs' documents.
@@ -63,7 +64,7 @@ type countsRecord struct{ Total, Completed, Failed int }
 
 // Collect checks that a shard's outputs are there and complete, and lists them.
 func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	program, err := programOf(shard)
+	name, err := programOf(shard)
 	if err != nil {
 		return engines.Result{}, err
 	}
@@ -75,7 +76,7 @@ func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error
 	if len(result.Summary) > engines.MaxSummaryBytes || len(result.Failures) > maxFailureItems {
 		return engines.Result{}, docking.BadOutput("%s is larger than it can be", resultFile)
 	}
-	switch program {
+	switch name {
 	case programReceptor:
 		err = collectReceptor(shard, dir, &result)
 	case programLigands:
@@ -88,6 +89,9 @@ func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error
 		err = collectAnalysed(shard, dir, &result)
 	case programRank:
 		err = collectRanked(shard, dir, &result)
+	}
+	if err == nil && name != programRank { // whose provenance states more than one program's digests
+		err = docking.CheckStated(dir, document.Files, result.Artifacts)
 	}
 	if err != nil {
 		return engines.Result{}, err

@@ -4,9 +4,12 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/program"
+	"github.com/molfabric/molfabric/engines/program/pockets"
 )
 
 //go:embed *.py
@@ -15,29 +18,31 @@ var programs embed.FS
 const (
 	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
 	programFolder = "program"
-	requestFile   = "request.json"
+	// pocketFolder is where box.py expects the pocket finder.
+	pocketFolder = programFolder + "/fpocket"
+	requestFile  = "request.json"
 )
 
 // Command runs the shard's Python program on request.json, which is the shard's parameters.
 func (Vina) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	program, err := programOf(shard)
+	name, err := programOf(shard)
 	if err != nil {
 		return engines.Command{}, err
 	}
-	files := map[string][]byte{requestFile: shard.Params}
-	sources, err := programs.ReadDir(".")
+	files, err := program.Sources(programs, programFolder) // all of them: they import each other
 	if err != nil {
-		return engines.Command{}, fmt.Errorf("vina: listing the programs: %w", err)
+		return engines.Command{}, fmt.Errorf("vina: %w", err)
 	}
-	for _, entry := range sources { // all of them: they import each other
-		source, err := programs.ReadFile(entry.Name())
+	if name == programReceptor { // which may have to find the pocket to dock into
+		finder, err := program.Sources(pockets.Programs, pocketFolder)
 		if err != nil {
-			return engines.Command{}, fmt.Errorf("vina: reading program %s: %w", entry.Name(), err)
+			return engines.Command{}, fmt.Errorf("vina: %w", err)
 		}
-		files[programFolder+"/"+entry.Name()] = source
+		maps.Copy(files, finder)
 	}
+	files[requestFile] = shard.Params
 	return engines.Command{
-		Argv:  []string{"python", "-B", programFolder + "/" + program, "--request", requestFile},
+		Argv:  []string{"python", "-B", programFolder + "/" + name, "--request", requestFile},
 		Env:   environment(shard.Needs.CPUs),
 		Files: files,
 	}, nil

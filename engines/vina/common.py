@@ -73,6 +73,10 @@ def one_line(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
     return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
 
 
+# SHA-256 of what write_text has written below OUT, by its name there: result.json states it.
+written: dict[str, str] = {}
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file so that it is either absent or complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,6 +84,8 @@ def write_text(path: Path, text: str) -> None:
     with open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
     os.replace(temporary, path)
+    if path.is_relative_to(OUT):
+        written[path.relative_to(OUT).as_posix()] = sha256(text.encode())
 
 
 def write_json(path: Path, document: Any) -> None:
@@ -176,6 +182,6 @@ def main(description: str, work: Callable[[dict[str, Any], Progress], dict[str, 
         write_json(OUT / "failure.json", document)
         print(f"{failure.code}: {document['message']}", file=sys.stderr)
         return FAILURE_STATUS
-    write_json(OUT / "result.json", result)
+    write_json(OUT / "result.json", {**result, "files": written})
     progress(1.0, "done")
     return 0

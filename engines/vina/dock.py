@@ -34,9 +34,9 @@ def fingerprint(search: dict[str, Any], box: Box, receptor: str, pdbqt: str) -> 
 def resumed(path: Path, wanted: dict[int, str]) -> tuple[int, Outcome] | None:
     """Index and outcome of a ligand that an interrupted attempt had finished; None for a file that is not one of this shard,
     or torn, or not what dock.py writes. Energies are read from the poses again, so that a file cannot contradict itself."""
-    if path.stat().st_size > MAX_RESUME_BYTES:
-        return None
     try:
+        if path.stat().st_size > MAX_RESUME_BYTES:
+            return None
         entry = read_json(path)
         index, seconds = entry["index"], float(entry["cpuSeconds"])
         if type(index) is not int or wanted.get(index) != entry["inputsSha256"] or not 0 <= seconds < math.inf:

@@ -15,8 +15,8 @@ from typing import Any
 
 from common import is_atom, one_line, user_error
 from pdbtext import Line, parse_line, text_of
-from residues import HISTIDINES, HYDROGENS, Numbering, is_polymer, listed
-from structure import Atom, Residue
+from residues import AMINO_ACIDS, HISTIDINES, HYDROGENS, Numbering, is_polymer, listed
+from structure import Atom, Residue, named
 
 # Of a residue whose state the request gives: its names, the name in each state, and the hydrogens of its carboxylic acid.
 CARBOXYLS: dict[str, tuple[frozenset[str], dict[str, str], frozenset[str]]] = {
@@ -28,6 +28,7 @@ FORCED_PKA = {"anionic": -99.0, "neutral": 99.0}  # below and above every pH
 BASE_NAMES = {"ASH": "ASP", "GLH": "GLU", "LYN": "LYS", "CYX": "CYS", "CYM": "CYS", "TYM": "TYR", "AR0": "ARG"} | dict.fromkeys(HISTIDINES, "HIS")
 USUAL_STATES = frozenset("ASP GLU LYS ARG CYS TYR".split())  # everything else is worth reporting, a histidine's always
 UNCONVERTED = {"TYM": "TYR"}
+BACKBONE = frozenset("N CA C".split())
 CAPS = frozenset("H H1 H2 H3 HXT".split())
 
 
@@ -67,7 +68,8 @@ def protonate(lines: list[Line], states: dict[str, str], numbering: Numbering, p
     """The lines with the hydrogens of the pH. Ions and components that PDB2PQR does not know go around it."""
     polymer = [line for line in lines if is_polymer(line.residue) and line.element not in HYDROGENS]
     others = [line for line in lines if not is_polymer(line.residue)]
-    hydrogenated, pkas = run_pdb2pqr(text_of(polymer), states, preparation)
+    hint = incomplete_backbones(polymer, numbering)
+    hydrogenated, pkas = run_pdb2pqr(text_of(polymer), states, preparation, hint)
     hydrogenated = [line._replace(residue=BASE_NAMES.get(line.residue, line.residue)) for line in without_false_termini(hydrogenated, lines)]
     strange = [line.residue for line in hydrogenated if line.key not in numbering.author]
     if strange:
@@ -78,7 +80,17 @@ def protonate(lines: list[Line], states: dict[str, str], numbering: Numbering, p
     return hydrogenated + others
 
 
-def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any]) -> tuple[list[Line], dict[str, float]]:
+def incomplete_backbones(polymer: list[Line], numbering: Numbering) -> str:
+    """What PDB2PQR cannot rebuild, for its failure's message: it says nothing itself."""
+    names: dict[str, set[str]] = {}
+    for line in polymer:
+        if line.residue in AMINO_ACIDS:
+            names.setdefault(line.key, set()).add(line.name)
+    incomplete = [str(numbering.author[key]) for key, present in names.items() if not BACKBONE <= present]
+    return f"; residues without a whole backbone (N, CA, C): {named(incomplete)}" if incomplete else ""
+
+
+def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any], hint: str) -> tuple[list[Line], dict[str, float]]:
     """PDB2PQR's atoms, and PROPKA's pKa by working id. Residues with a given state get a pKa that leads to it, so that PDB2PQR
     places the acid's hydrogen by the hydrogen bonds around it."""
     logging.getLogger().setLevel(logging.ERROR)
@@ -109,7 +121,7 @@ def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any]) -
         except (Exception, SystemExit) as error:
             raise user_error(
                 "RECEPTOR_PROTONATION_FAILED",
-                f"PDB2PQR cannot protonate the receptor ({one_line(str(error.__cause__ or error), 200)}); repair it, or set receptorPreparation.protonationMethod to meeko.",
+                f"PDB2PQR cannot protonate the receptor ({one_line(str(error.__cause__ or error), 150)}{hint}); repair it, or set receptorPreparation.protonationMethod to meeko.",
             ) from error
         finally:
             program.run_propka = predict

@@ -77,11 +77,12 @@ class ReceptorAtom(NamedTuple):
 class Receptor:
     """The receptor of a shard: its molecule, the names of its atoms, and its residues as ProLIF wants them.
 
-    pdb is PDB text with hydrogens; serials maps chain:number:insertionCode:atomName to serials of the given file; poses are
+    pdb is PDB text with hydrogens; numbering is serials.json: its serials map chain:number:insertionCode:atomName to serials of
+    the given file, its renamed gives the author's chain, number and insertion code where PDB's columns do not hold them; poses are
     the positions of all poses' atoms, (n, 3) in Å. Raises ValueError when RDKit cannot make a molecule of what is near them.
     """
 
-    def __init__(self, pdb: str, serials: dict[str, int], poses: np.ndarray) -> None:
+    def __init__(self, pdb: str, numbering: dict[str, Any], poses: np.ndarray) -> None:
         self.notes: list[str] = []
         lines = lines_near(pdb, poses)
         self.given_names = {(line[21].strip(), int(line[22:26]), line[26].strip()): line[17:20].strip() for line in lines}
@@ -89,7 +90,7 @@ class Receptor:
         if molecule is None or molecule.GetNumAtoms() == 0:
             raise ValueError("RDKit cannot read the prepared receptor around the poses")
         molecule = self.understood(Chem.RWMol(molecule))
-        self.atoms = [self.named(atom, serials) for atom in molecule.GetAtoms()]
+        self.atoms = [self.named(atom, numbering["serials"], numbering.get("renamed", {})) for atom in molecule.GetAtoms()]
         self.residue_numbers = number_residues(molecule)
         self.positions = molecule.GetConformer().GetPositions()
         self.molecule = prolif.Molecule(molecule)
@@ -120,10 +121,11 @@ class Receptor:
         Chem.SanitizeMol(molecule)
         return molecule.GetMol()
 
-    def named(self, atom: Chem.Atom, serials: dict[str, int]) -> ReceptorAtom:
+    def named(self, atom: Chem.Atom, serials: dict[str, int], renamed: dict[str, Any]) -> ReceptorAtom:
         chain, number, code, _ = residue_key(atom)
-        name = atom.GetPDBResidueInfo().GetName().strip()
-        return ReceptorAtom(chain, number, code, self.given_names[chain, number, code], name, serials.get(f"{chain}:{number}:{code}:{name}"))
+        name, place = atom.GetPDBResidueInfo().GetName().strip(), f"{chain}:{number}:{code}"
+        author = renamed.get(place, (chain, number, code))
+        return ReceptorAtom(*author, self.given_names[chain, number, code], name, serials.get(f"{place}:{name}"))
 
     def near(self, positions: np.ndarray) -> list[int]:
         """Numbers of the residues with an atom within NEAR_ANGSTROM of a position; positions is (n, 3) in Å."""

@@ -28,8 +28,10 @@ def check_elements(molecule: Chem.Mol) -> None:
 
 def to_pdbqt(molecule: Chem.Mol, notes: list[str]) -> tuple[str, int]:
     """PDBQT text and number of rotatable bonds. Meeko opens flexible rings of seven atoms and more, and Vina closes them again."""
-    setups = MoleculePreparation().prepare(molecule)
-    text, ok, message = PDBQTWriterLegacy.write_string(setups[0])
+    text, ok, message = write_molecule(molecule, "gasteiger")
+    if not ok and "non finite charge" in message:  # Gasteiger's method has no parameters for some valences, as of phosphoranes
+        text, ok, message = write_molecule(molecule, "zero")
+        notes.append("written without partial charges, which are not known for it; Vina's score does not use them")
     if not ok:
         raise LigandError("embed", one_line(message) or "Meeko cannot write the molecule as PDBQT")
     atoms, torsions = check_pdbqt(text, "embed")
@@ -38,6 +40,12 @@ def to_pdbqt(molecule: Chem.Mol, notes: list[str]) -> tuple[str, int]:
         rings = "1 large ring is" if opened == 1 else f"{opened} large rings are"
         notes.append(f"{rings} docked flexibly: opened at a bond, which the docking closes again")
     return text, torsions
+
+
+def write_molecule(molecule: Chem.Mol, charges: str) -> tuple[str, bool, str]:
+    """Meeko's PDBQT, whether it is one, and why not."""
+    setups = MoleculePreparation(charge_model=charges).prepare(molecule)
+    return PDBQTWriterLegacy.write_string(setups[0])
 
 
 def check_pdbqt(text: str, step: str) -> tuple[list[PdbqtAtom], int]:

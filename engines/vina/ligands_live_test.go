@@ -275,3 +275,28 @@ func TestPreparationRepeats(t *testing.T) {
 		t.Errorf("got %+v, want 1-benzyl-4-methylpiperazine with one proton", got)
 	}
 }
+
+// TestStereochemistryIsChecked gives stereo.changed, which every embedding passes, conformers of another configuration.
+func TestStereochemistryIsChecked(t *testing.T) {
+	t.Parallel()
+	const check = `
+import sys
+sys.path.insert(0, ".")
+from rdkit import Chem
+import conformer, stereo
+def shaped(smiles, like):
+    molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
+    molecule.AddConformer(conformer.embed(Chem.MolFromSmiles(like), 42, []).GetConformer())
+    return stereo.changed(molecule)
+print(shaped("N[C@@H](C)C(=O)O", "N[C@@H](C)C(=O)O"))
+print(shaped("N[C@@H](C)C(=O)O", "N[C@H](C)C(=O)O"))
+print(shaped("C[C@H](O)[C@@H](F)Cl", "C[C@H](O)[C@H](F)Cl"))
+print(shaped("F/C=C/Cl", "F/C=C\\Cl"))
+print(shaped("CC(N)C(=O)O", "C[C@H](N)C(=O)O"))
+`
+	output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", check).CombinedOutput()
+	want := "[]\n['C2 (S)']\n['C4 (S)']\n['C2=C3 (E)']\n[]\n"
+	if err != nil || string(output) != want {
+		t.Errorf("got %q, %v, want %q", output, err, want)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,18 @@ func readOutput(t *testing.T, outcome *enginestest.Outcome, shard, name string) 
 	return content
 }
 
+// readPoses reads a file of poses from the shard that wrote it.
+func readPoses(t *testing.T, outcome *enginestest.Outcome, name string) []byte {
+	t.Helper()
+	for shard, result := range outcome.Results {
+		if slices.ContainsFunc(result.Artifacts, func(a engines.Artifact) bool { return a.Name == name }) {
+			return readOutput(t, outcome, shard, name)
+		}
+	}
+	t.Fatalf("no shard has written %s; failures: %v", name, outcome.Failures)
+	return nil
+}
+
 func liveCases() []enginestest.LiveCase {
 	return []enginestest.LiveCase{
 		{Name: "mixed library", Objects: testObjects, Check: checkMixedLibrary, Request: requestFor(params(func(p *Params) {
@@ -119,12 +132,12 @@ func checkMixedLibrary(t *testing.T, outcome *enginestest.Outcome) {
 		if i > 0 && results.Ligands[i-1].BestScoreKcalMol > ligand.BestScoreKcalMol {
 			t.Errorf("%s is ranked after a worse score", ligand.LigandID)
 		}
-		sdf := string(readOutput(t, outcome, shardRank, ligand.Files["sdf"]))
+		sdf := string(readPoses(t, outcome, ligand.Files["sdf"]))
 		if !strings.Contains(sdf, "M  END") || !strings.HasSuffix(sdf, "$$$$\n") || strings.Count(sdf, "<scoreKcalMol>") != strings.Count(sdf, "$$$$") {
 			t.Errorf("%s: its SDF is malformed:\n%s", ligand.LigandID, sdf)
 		}
 	}
-	if sdf := string(readOutput(t, outcome, shardRank, "poses/00001.sdf")); !strings.Contains(sdf, "M  CHG") {
+	if sdf := string(readPoses(t, outcome, "poses/00001.sdf")); !strings.Contains(sdf, "M  CHG") {
 		t.Errorf("aspirin's poses lost the charge of its carboxylate:\n%s", sdf)
 	}
 	if failures := outcome.Results[shardRank].Failures; len(failures) != 4 {
@@ -179,9 +192,15 @@ func TestSameSeedSameBytes(t *testing.T) {
 			t.Errorf("%s differs between two runs with one seed", name)
 		}
 	}
-	for _, name := range []string{"results.csv", "best.sdf", "poses/00001.pdbqt", "poses/00002.pdbqt", "poses/00003.pdbqt", "poses/00003.sdf"} {
+	const differs = "%s differs between a batch on one thread and single ligands on two"
+	for _, name := range []string{"results.csv", "best.sdf"} {
 		if !bytes.Equal(readOutput(t, first, shardRank, name), readOutput(t, alone, shardRank, name)) {
-			t.Errorf("%s differs between a batch on one thread and single ligands on two", name)
+			t.Errorf(differs, name)
+		}
+	}
+	for _, name := range []string{"poses/00001.pdbqt", "poses/00002.pdbqt", "poses/00003.pdbqt", "poses/00003.sdf"} {
+		if !bytes.Equal(readPoses(t, first, name), readPoses(t, alone, name)) {
+			t.Errorf(differs, name)
 		}
 	}
 }

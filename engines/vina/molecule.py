@@ -39,10 +39,11 @@ COMPANIONS = {
     "O=C(O)CCC(=O)O": "succinate", "O=C(O)C=CC(=O)O": "maleate or fumarate", "O=C(O)C(O)C(O)C(=O)O": "tartrate", "O=C(O)CC(O)C(=O)O": "malate",
     "O=C(O)CC(O)(CC(=O)O)C(=O)O": "citrate", "CC(O)C(=O)O": "lactate", "O=C(O)c1ccccc1": "benzoate", "CS(=O)(=O)O": "mesylate",
     "CCS(=O)(=O)O": "esylate", "O=S(=O)(O)c1ccccc1": "besylate", "Cc1ccc(S(=O)(=O)O)cc1": "tosylate", "COS(=O)(=O)O": "methyl sulfate",
-    "O=c1cc(C(=O)O)[nH]c(=O)[nH]1": "orotate", "O=C(O)c1cc2ccccc2c(Cc2c(O)c(C(=O)O)cc3ccccc23)c1O": "pamoate",
+    "O=C(O)c1cc(=O)[nH]c(=O)[nH]1": "orotate", "O=C(O)c1cc2ccccc2c(Cc2c(O)c(C(=O)O)cc3ccccc23)c1O": "pamoate",
     "C=O": "formaldehyde", "O=[N+]([O-])c1cc([N+](=O)[O-])c(O)c([N+](=O)[O-])c1": "picrate",
     "CCN(CC)CC": "triethylamine", "NC(CO)(CO)CO": "tromethamine", "C[N+](C)(C)CCO": "choline", "CNCC(O)C(O)C(O)C(O)CO": "meglumine",
-    "F[B-](F)(F)F": "tetrafluoroborate", "F[P-](F)(F)(F)(F)F": "hexafluorophosphate", "c1ccc([B-](c2ccccc2)(c2ccccc2)c2ccccc2)cc1": "tetraphenylborate",
+    "F[B-](F)(F)F": "tetrafluoroborate", "F[P-](F)(F)(F)(F)F": "hexafluorophosphate",
+    "c1ccc([B-](c2ccccc2)(c2ccccc2)c2ccccc2)cc1": "tetraphenylborate",
 }  # fmt: skip
 
 
@@ -158,12 +159,12 @@ def free_alkali_metals(molecule: Chem.Mol) -> Chem.Mol:
     """Salts are often drawn with a bond (CC(=O)O[Na]); a bond of a counter-ion's metal to O, N, S or a halogen is taken as ionic."""
     editable = Chem.RWMol(molecule)
     for bond in list(molecule.GetBonds()):
-        ends = sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()), key=lambda i: molecule.GetAtomWithIdx(i).GetSymbol() not in COUNTER_METALS)
-        metal, partner = (editable.GetAtomWithIdx(i) for i in ends)
+        ends = sorted((bond.GetBeginAtom(), bond.GetEndAtom()), key=lambda atom: atom.GetSymbol() not in COUNTER_METALS)
+        metal, partner = (editable.GetAtomWithIdx(atom.GetIdx()) for atom in ends)
         if bond.GetBondType() != Chem.BondType.SINGLE or metal.GetSymbol() not in COUNTER_METALS:
             continue
         if partner.GetSymbol() in ("O", "N", "S", "F", "Cl", "Br", "I"):
-            editable.RemoveBond(*ends)
+            editable.RemoveBond(metal.GetIdx(), partner.GetIdx())
             metal.SetFormalCharge(metal.GetFormalCharge() + 1)
             partner.SetFormalCharge(partner.GetFormalCharge() - 1)
             metal.SetNoImplicit(True)
@@ -183,7 +184,8 @@ def choose_fragment(molecule: Chem.Mol, notes: list[str]) -> Chem.Mol:
     if fragments[order[0]].GetNumHeavyAtoms() < 2:
         raise LigandError("parse", "it consists of single atoms, as a mineral salt; there is no molecule to dock")
     removed = Counter(names[i] or Chem.MolToSmiles(fragments[i]) for i in order[1:])
-    notes.append("removed " + listed([f"{count} × {name}" if count > 1 else name for name, count in removed.items()]) + "; the largest part is docked")
+    parts = [f"{count} × {name}" if count > 1 else name for name, count in removed.items()]
+    notes.append(f"removed {listed(parts)}; the rest is docked")
     if any(not names[i] for i in order[1:]):
         notes.append("it is a mixture: the parts that were removed include one that is no known counter-ion or solvent")
     return fragments[order[0]]
@@ -196,13 +198,16 @@ def companion(fragment: Chem.Mol) -> str:
         return Chem.GetPeriodicTable().GetElementName(atoms[0].GetAtomicNum()).lower()
     if len(atoms) == 1 and is_metal(atoms[0]):
         element = Chem.GetPeriodicTable().GetElementName(atoms[0].GetAtomicNum()).lower()
-        raise LigandError("parse", f"it is a complex of {element} ({atoms[0].GetSymbol()}), which cannot be docked; give the organic ligand alone if that is meant")
+        called = f"{element} ({atoms[0].GetSymbol()})"
+        raise LigandError("parse", f"it is a complex of {called}, which cannot be docked; give the organic ligand alone if that is meant")
+    plain = Chem.Mol(fragment)
+    Chem.RemoveStereochemistry(plain)
+    charged = Chem.MolToSmiles(plain)
     try:
-        plain = rdMolStandardize.Uncharger().uncharge(Chem.Mol(fragment))
-        Chem.RemoveStereochemistry(plain)
-        return COMPANIONS.get(Chem.MolToSmiles(Chem.RemoveHs(plain)), "")
+        uncharged = Chem.MolToSmiles(Chem.RemoveHs(rdMolStandardize.Uncharger().uncharge(plain)))
     except (ValueError, RuntimeError):
-        return ""
+        uncharged = ""
+    return COMPANIONS.get(charged) or COMPANIONS.get(uncharged, "")
 
 
 def is_metal(atom: Chem.Atom) -> bool:
@@ -221,7 +226,8 @@ def check_molecule(molecule: Chem.Mol) -> None:
         raise LigandError("parse", "the molecule has a wildcard atom (*); name its element")
     radicals = [atom_name(atom) for atom in molecule.GetAtoms() if atom.GetNumRadicalElectrons()]
     if radicals and not any(is_metal(atom) for atom in molecule.GetAtoms()):
-        raise LigandError("parse", f"unpaired electrons at {listed(radicals)}; write the missing hydrogens or the charge, since radicals cannot be docked")
+        remedy = "write the missing hydrogens or the charge, since radicals cannot be docked"
+        raise LigandError("parse", f"unpaired electrons at {listed(radicals)}; {remedy}")
 
 
 def without_isotopes(molecule: Chem.Mol, notes: list[str]) -> Chem.Mol:

@@ -161,7 +161,7 @@ def from_geometry(block: str, notes: list[str]) -> Chem.Mol:
             "REMARK SMILES, or give SDF or MOL2"
         )
     _, _, charge, best = min(fitting, key=lambda found: found[:2])
-    notes.append(f"bond orders from the geometry in the PDB file, with total charge {charge:+d}" if charge else "bond orders from the geometry in the PDB file")
+    notes.append("bond orders from the geometry in the PDB file" + (f", with total charge {charge:+d}" if charge else ""))
     return best
 
 

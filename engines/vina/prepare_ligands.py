@@ -4,9 +4,9 @@ Reads request.json (and in/ligand-*.sdf, .mol2, .pdbqt, .pdb for ligands given a
 record a ligand, and out/result.json. A ligand that fails is recorded with the step that failed and does not stop the others:
 each is prepared in a child process of its own, so that neither a crash nor an endless embedding costs more than that one ligand.
 
-What is docked is one state of one tautomer: the tautomer as given (see molecule.py), the largest part of a salt or mixture,
-protonated by rules at the pH. Specified stereochemistry is kept or the ligand fails; what is left open is chosen by the
-embedding, for which the seed decides. A record's notes say where any of this changed what was given.
+What is docked is one state of one tautomer: the tautomer as given (see molecule.py), of a salt or mixture the largest part that
+is no counter-ion or solvent, protonated by rules at the pH. Specified stereochemistry is kept or the ligand fails; what is left
+open is chosen by the embedding, for which the seed decides. A record's notes say where any of this changed what was given.
 """
 
 from __future__ import annotations
@@ -174,7 +174,8 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         record["cpuSeconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
         known = {"componentId": entry["componentId"]} if "componentId" in entry else {}
-        records.append({"index": entry["index"], "ligandId": entry["ligandId"], "label": entry["label"], "inputSmiles": entry.get("smiles"), **known, **record})
+        asked = {"index": entry["index"], "ligandId": entry["ligandId"], "label": entry["label"], "inputSmiles": entry.get("smiles")}
+        records.append({**asked, **known, **record})
     programs = program_versions(["rdkit", "meeko", "molscrub"])
     write_json(OUT / "ligands.json", {"schema": "molfabric.docking.ligands/v1", "ligands": records, "programs": programs})
     return {"summary": summary_of(records), "failures": [], "programs": programs}

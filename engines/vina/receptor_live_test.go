@@ -558,7 +558,7 @@ func TestBoxSources(t *testing.T) {
 				t.Errorf("%d atoms lie in the box, want more than 50 and no PU8", run.report().AtomsInBox)
 			}
 			if c.name == "pocketLigand" {
-				checkNative(t, run, "Clc1c(CN", 28)
+				checkNative(t, run, 28)
 			}
 		})
 	}
@@ -569,7 +569,7 @@ func TestBoxSources(t *testing.T) {
 	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": "CC" + smilesOfPU8}}}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "28 of its 30 heavy atoms")
 }
 
-func checkNative(t *testing.T, run *task, _ string, heavy int) {
+func checkNative(t *testing.T, run *task, heavy int) {
 	t.Helper()
 	var native struct{ ComponentID, SMILES, Molblock string }
 	run.read("native.json", &native)
@@ -586,7 +586,7 @@ func TestMmcifFromArchive(t *testing.T) {
 		"declaredFormat": "mmcif", "assemblyId": "1", "box": fields{"source": "pocketLigand", "componentId": "REA"},
 		"nativeReference": fields{"componentId": "REA", "chain": "A", "residue": 200},
 	}, nil)
-	checkNative(t, run, "REA", 22)
+	checkNative(t, run, 22)
 	if got, want := run.summary().Summary.Native.SMILES, "CC1=C(/C=C/C(C)=C/C=C/C(C)=C/C(=O)O)C(C)(C)CCC1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

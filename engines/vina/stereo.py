@@ -95,8 +95,7 @@ def changed(molecule: Chem.Mol) -> list[str]:
     """The names of the specified elements that the molecule's conformer does not have as specified."""
     shaped = from_coordinates(molecule)
     found = elements(molecule, specified=True)
-    whole = pattern(molecule, found)
-    if tuple(range(molecule.GetNumAtoms())) == shaped.GetSubstructMatch(whole, useChirality=True) or shaped.HasSubstructMatch(whole, useChirality=True):
+    if shaped.HasSubstructMatch(pattern(molecule, found), useChirality=True):
         return []
     lost = [e for e in found if not shaped.HasSubstructMatch(pattern(molecule, [e]), useChirality=True)]
     return names(molecule, lost or found)

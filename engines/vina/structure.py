@@ -15,8 +15,9 @@ import gemmi
 
 from common import MAX_COORDINATE, is_atom, one_line, user_error
 
-MAX_READ_ATOMS = 1_000_000  # of one model or assembly, with waters; bounds the memory of reading
-MAX_NAMED = 30  # chains, models, assemblies or ligands in a message
+MAX_READ_ATOMS = 400_000  # of one model or assembly, with waters; bounds the memory of reading
+MAX_GENERATORS = 1000  # parts of an assembly's definition; a virus has a few
+MAX_NAMED = 12  # chains, models, assemblies or ligands in a message
 MAX_MISSING_RESIDUES = 2000
 
 PDB_COLUMNS = 80
@@ -236,12 +237,18 @@ def build_assembly(parsed: gemmi.Structure, wanted: str, atoms: list[Atom], name
             "RECEPTOR_ASSEMBLY_MISSING",
             f"receptorAssemblyId is {one_line(wanted, 32)}, which the receptor does not have; its assemblies: {named(a.name for a in parsed.assemblies)}.",
         )
+    places: dict[tuple[bool, str], list[Atom]] = {}
+    for atom in atoms:
+        places.setdefault((True, atom.subchain), []).append(atom)
+        places.setdefault((False, atom.residue.chain), []).append(atom)
     built: list[Atom] = []
     done: set[tuple[str, str, Any]] = set()
+    steps = 0
     for generator in assembly.generators:
-        chains, subchains = set(generator.chains), set(generator.subchains)
-        chosen = [a for a in atoms if (a.subchain in subchains if subchains else a.residue.chain in chains)]
-        if len(built) + len(chosen) * len(generator.operators) > MAX_READ_ATOMS:
+        by_subchain = bool(generator.subchains)
+        chosen = [a for name in dict.fromkeys(generator.subchains or generator.chains) for a in places.get((by_subchain, name), [])]
+        steps += len(chosen) * len(generator.operators)
+        if steps > MAX_READ_ATOMS or len(assembly.generators) > MAX_GENERATORS:
             raise user_error("RECEPTOR_TOO_LARGE", f"Assembly {one_line(wanted, 32)} has more than {MAX_READ_ATOMS} atoms; choose chains with receptorChains, or no assembly.")
         parts = {(a.residue.chain, a.subchain) for a in chosen}
         for operator in generator.operators if chosen else []:

@@ -62,6 +62,8 @@ func citations() []engines.Citation {
 		{Text: "Meeko: preparation of small molecules and receptors for AutoDock. Forli Lab."},
 		{Text: "molscrub: protonation states of small molecules. Forli Lab."},
 		{Text: "Jurrus E, et al. Improvements to the APBS biomolecular solvation software suite (PDB2PQR). Protein Sci 2018, 27, 112.", DOI: "10.1002/pro.3280"},
+		{Text: "Bouysset C, Fiorucci S. ProLIF: a library to encode molecular interactions as fingerprints. J Cheminform 2021, 13, 72.", DOI: "10.1186/s13321-021-00548-6"},
+		{Text: "Buttenschoen M, Morris GM, Deane CM. PoseBusters: AI-based docking methods fail to generate physically valid poses or generalise to novel sequences. Chem Sci 2024, 15, 3130.", DOI: "10.1039/D3SC04185A"},
 		{Text: "Olsson MHM, Søndergaard CR, Rostkowski M, Jensen JH. PROPKA3: Consistent Treatment of Internal and Surface Residues in Empirical pKa Predictions. J Chem Theory Comput 2011, 7, 525.", DOI: "10.1021/ct100578z"},
 	}
 }
