@@ -184,9 +184,34 @@ install_python() {
     fail "$environment is in the way: it is not a Python environment"
   fi
   rm -rf "$environment"
-  say "installing the scientific Python into $environment (200 MB to download, 600 MB on disk, a minute or two)"
+  say "installing the scientific Python into $environment (260 MB to download, 770 MB on disk, a minute or two)"
   logged python make_python "$python"
   echo "$python_digest" >"$environment/stamp"
+}
+
+# --- the dictionary of chemical components ---
+
+components=$home/components.jsonl.gz
+components_lock=deploy/components.lock
+components_digest=$(digest "$components_lock" deploy/components.py)
+
+make_components() {
+  local folder=$stamps/components
+  rm -rf "$folder"
+  # Only the data in the wheel is wanted, and every wheel has the same: the platform is that of the hash.
+  "$environment/bin/python" -m pip download --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
+    --python-version 311 --platform manylinux_2_28_x86_64 -r "$components_lock" -d "$folder" &&
+    "$environment/bin/python" deploy/components.py "$folder"/*.whl --output "$components.part" && mv "$components.part" "$components"
+  local status=$?
+  rm -rf "$folder"
+  return $status
+}
+
+install_components() {
+  [ -e "$components" ] && stamped "$stamps/components.stamp" "$components_digest" && return
+  say "making the dictionary of chemical components in $components (56 MB to download, 4 MB on disk, a minute or two)"
+  logged components make_components
+  echo "$components_digest" >"$stamps/components.stamp"
 }
 
 # --- programs that test the API's contract ---
@@ -234,6 +259,7 @@ exec 9>"$stamps/lock"
 flock 9
 install_packages
 install_python
+install_components
 install_modules
 if $tests; then
   install_contract

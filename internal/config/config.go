@@ -47,7 +47,7 @@ type Config struct {
 	// Structures is where entries of the Protein Data Bank and chemical components are looked up: a server laid out as
 	// files.rcsb.org or as the wwPDB archive, a directory with a mirror of the archive's mmCIF files, or "off".
 	Structures string `yaml:"structures" env:"MOLFABRIC_STRUCTURES"`
-	Components string `yaml:"components" env:"MOLFABRIC_COMPONENTS"` // dictionary of components (deploy/components.py); "" for none
+	Components string `yaml:"components" env:"MOLFABRIC_COMPONENTS"` // dictionary of components (deploy/components.py); default <home>/components.jsonl.gz where it is
 
 	Stripe Stripe `yaml:"stripe"`
 	OIDC   OIDC   `yaml:"oidc"`

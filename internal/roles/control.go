@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -120,6 +122,15 @@ type knowledge struct {
 	*confirmation.Signer
 }
 
+// components is the dictionary of chemical components: the configured one, else the one that set-up has made in the home.
+func components(cfg config.Config) string {
+	made := filepath.Join(cfg.Home, "components.jsonl.gz")
+	if _, err := os.Stat(made); cfg.Components == "" && err == nil {
+		return made
+	}
+	return cfg.Components
+}
+
 // server wires the front door. publicURL is how browsers reach it when the configuration does not say.
 func (c *control) server(version, publicURL string) (*api.Server, error) {
 	secret, err := keySecret(c.cfg)
@@ -134,7 +145,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	library, err := structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures, Components: c.cfg.Components, Log: c.log, Now: time.Now})
+	library, err := structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures, Components: components(c.cfg), Log: c.log, Now: time.Now})
 	if err != nil {
 		return nil, err
 	}
