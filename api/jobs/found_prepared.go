@@ -25,14 +25,6 @@ type preparation struct {
 	TaskID                 string `db:"task_id"`
 }
 
-// receptorIdentity is what a receptor is: the file and the part of it. What is not chosen is null.
-type receptorIdentity struct {
-	InputSHA256 string   `json:"inputSha256"`
-	AssemblyID  *string  `json:"assemblyId"`
-	Model       *int     `json:"model"`
-	Chains      []string `json:"chains"`
-}
-
 // prepared finds an earlier preparation of a request's receptor: the one that it names, or else the newest of the account that
 // prepared the same file in the same way, if there is one. Whether it is still good for its programs, only they can tell.
 // Errors: fault.ArtifactNotFound, fault.Validation, fault.WorkerImageMismatch.
@@ -43,11 +35,11 @@ func (s *Service) prepared(ctx context.Context, accountID string, params vina.Pa
 	if receptor.SHA256 == "" {
 		return nil, nil
 	}
-	identity, err := json.Marshal(receptorIdentity{InputSHA256: receptor.SHA256, AssemblyID: params.ReceptorAssemblyID, Model: params.ReceptorModel, Chains: params.ReceptorChains})
+	identity, err := json.Marshal(params.IdentityOf(receptor.SHA256))
 	if err != nil {
 		return nil, fmt.Errorf("writing a receptor's identity: %w", err)
 	}
-	how, err := json.Marshal(params.ReceptorPreparation.Completed())
+	how, err := json.Marshal(params.PreparationAsUsed())
 	if err != nil {
 		return nil, fmt.Errorf("writing a receptor's preparation: %w", err)
 	}

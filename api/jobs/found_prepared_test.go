@@ -13,7 +13,8 @@ import (
 )
 
 // asPrepared is the preparation of a request that says nothing about it, as Postgres may write it.
-const asPrepared = `{"forceField":"AMBER","addHydrogens":true,"protonationPh":7.40,"protonationMethod":"pdb2pqr-propka"}`
+const asPrepared = `{"forceField":"AMBER","addHydrogens":true,"protonationPh":7.40,"protonationMethod":"pdb2pqr-propka",` +
+	`"fixedProtonationStates":[],"removeComponents":[],"retainComponents":[],"leaveOut":[{"chain":"A"}]}`
 
 // hex64 is a digest of one character.
 func hex64(c string) string { return strings.Repeat(c, 64) }

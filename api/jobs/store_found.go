@@ -20,11 +20,12 @@ func (s store) preparation(ctx context.Context, accountID, cacheKey string) (fou
 	return oneOrNone(found, err)
 }
 
-// newestPreparation reads the account's newest preparation of this receptor in this way, both as JSON.
+// newestPreparation reads the account's newest preparation of this receptor in this way, both as JSON. What only the receptor
+// itself can tell of a preparation is left aside.
 func (s store) newestPreparation(ctx context.Context, accountID string, identity, how json.RawMessage) (found preparation, ok bool, err error) {
 	err = s.db.GetContext(ctx, &found, `
 SELECT `+preparationColumns+` FROM docking_preparations
-WHERE account_id = $1 AND identity = $2::jsonb AND preparation = $3::jsonb
+WHERE account_id = $1 AND identity = $2::jsonb AND preparation - 'componentSmiles' - 'leaveOut' = $3::jsonb
 ORDER BY created_at DESC, cache_key LIMIT 1`, accountID, string(identity), string(how))
 	return oneOrNone(found, err)
 }

@@ -16,7 +16,7 @@ const (
 
 // Command runs the shard's Python program on request.json, which is the shard's parameters.
 func (Fpocket) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	files, err := program.Sources(pockets.Programs, programFolder)
+	files, err := program.Sources(pockets.Programs, ".", programFolder)
 	if err != nil {
 		return engines.Command{}, fmt.Errorf("fpocket: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
@@ -35,15 +36,15 @@ type Program struct {
 	LessMemory   string // what to give it when it has run out of memory: "a smaller box or smaller ligands"
 }
 
-// Sources are the Python files of an engine, by their paths below a folder of the task's directory.
-func Sources(files fs.ReadDirFS, folder string) (map[string][]byte, error) {
-	entries, err := files.ReadDir(".")
+// Sources are the Python files in a folder of an engine, by their paths below another of the task's directory.
+func Sources(files fs.FS, from, folder string) (map[string][]byte, error) {
+	entries, err := fs.ReadDir(files, from)
 	if err != nil {
 		return nil, fmt.Errorf("list the programs: %w", err)
 	}
 	sources := make(map[string][]byte, len(entries))
 	for _, entry := range entries {
-		source, err := fs.ReadFile(files, entry.Name())
+		source, err := fs.ReadFile(files, path.Join(from, entry.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("read program %s: %w", entry.Name(), err)
 		}

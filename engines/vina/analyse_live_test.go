@@ -81,17 +81,7 @@ type analysedLigand struct {
 func analysePoses(t *testing.T, receptor, native string, ligands ...poseLigand) (string, []analysedLigand) {
 	t.Helper()
 	python, dir := enginestest.Python(t), t.TempDir()
-	programFiles, err := filepath.Glob("*.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range programFiles {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeTaskFile(t, dir, "program/"+name, string(content))
-	}
+	layPrograms(t, dir)
 	var prepared, docked []map[string]any
 	var indices []int
 	for i, ligand := range ligands {

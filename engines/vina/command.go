@@ -12,7 +12,7 @@ import (
 	"github.com/molfabric/molfabric/engines/program/pockets"
 )
 
-//go:embed *.py
+//go:embed programs/*.py
 var programs embed.FS
 
 const (
@@ -29,12 +29,12 @@ func (Vina) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error)
 	if err != nil {
 		return engines.Command{}, err
 	}
-	files, err := program.Sources(programs, programFolder) // all of them: they import each other
+	files, err := program.Sources(programs, "programs", programFolder) // all of them: they import each other
 	if err != nil {
 		return engines.Command{}, fmt.Errorf("vina: %w", err)
 	}
 	if name == programReceptor { // which may have to find the pocket to dock into
-		finder, err := program.Sources(pockets.Programs, pocketFolder)
+		finder, err := program.Sources(pockets.Programs, ".", pocketFolder)
 		if err != nil {
 			return engines.Command{}, fmt.Errorf("vina: %w", err)
 		}

@@ -21,18 +21,12 @@ const peptideBox = `{"schema":"molfabric.docking.box/v1","source":"explicit","ce
 // taskFailure is what a program writes when it understands why it failed.
 type taskFailure struct{ Class, Code, Message string }
 
-// runTask runs one of the programs beside this file on request, in a task directory that holds inputs (content by name below
+// runTask runs one of the programs on request, in a task directory that holds inputs (content by name below
 // in/). It returns the directory and what was printed, or the failure that the program wrote.
 func runTask(t *testing.T, name string, request any, inputs map[string]string) (string, string, *taskFailure) {
 	t.Helper()
 	python, dir := enginestest.Python(t), t.TempDir()
-	sources, err := filepath.Glob("*.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, source := range sources {
-		writeTaskFile(t, dir, "program/"+source, readText(t, source))
-	}
+	layPrograms(t, dir)
 	for input, content := range inputs {
 		writeTaskFile(t, dir, "in/"+input, content)
 	}
@@ -41,7 +35,7 @@ func runTask(t *testing.T, name string, request any, inputs map[string]string) (
 	command.Dir = dir
 	var printed, log bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &log
-	err = command.Run()
+	err := command.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 65 {
 		var failure taskFailure

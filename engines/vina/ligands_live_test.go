@@ -63,7 +63,7 @@ var ligandKinds = []givenLigand{
 func runPrepareLigands(t *testing.T, ligands []givenLigand) string {
 	t.Helper()
 	python, dir := enginestest.Python(t), t.TempDir()
-	program, err := filepath.Abs("prepare_ligands.py")
+	program, err := filepath.Abs("programs/prepare_ligands.py")
 	if err != nil {
 		t.Fatal(err)
 	}

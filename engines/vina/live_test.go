@@ -3,6 +3,7 @@ package vina
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,22 @@ var testObjects = map[string]string{
 	"amide.mol2": "testdata/acetamide.mol2",
 	"para.pdbqt": "testdata/paracetamol.pdbqt",
 	"torn.pdbqt": peptide,
+}
+
+// layPrograms writes the engine's programs into a task's directory, as its command does.
+func layPrograms(t *testing.T, dir string) {
+	t.Helper()
+	command, err := New().Command(engines.Shard{Params: json.RawMessage(`{"program":"` + programReceptor + `"}`)}, engines.Dir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(command.Files, requestFile)
+	for name, content := range command.Files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o444)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // mixedLibrary has a ligand of every kind of source and of every early failure.

@@ -70,8 +70,7 @@ func prepareReceptor(t *testing.T, receptor []byte, request fields, earlier *tas
 	t.Helper()
 	python := enginestest.Python(t)
 	run := &task{t: t, dir: t.TempDir()}
-	run.copyPrograms(".", "program")
-	run.copyPrograms("../fpocket", "program/fpocket")
+	layPrograms(t, run.dir)
 	run.write("in/receptor", receptor)
 	if earlier != nil {
 		for from, to := range map[string]string{"receptor.pdbqt": "prepared.pdbqt", "receptor.pdb": "prepared.pdb", "serials.json": "prepared-serials.json", "receptor.json": "prepared.json"} {
@@ -109,17 +108,6 @@ func completedRequest(t *testing.T, request fields) []byte {
 		t.Fatal(err)
 	}
 	return text
-}
-
-func (r *task) copyPrograms(from, to string) {
-	r.t.Helper()
-	paths, err := filepath.Glob(filepath.Join(from, "*.py"))
-	if err != nil || len(paths) == 0 {
-		r.t.Fatalf("no programs in %s: %v", from, err)
-	}
-	for _, path := range paths {
-		r.write(filepath.Join(to, filepath.Base(path)), readFile(r.t, path))
-	}
 }
 
 func (r *task) write(name string, content []byte) {

@@ -75,6 +75,8 @@ def from_smiles(residue: Residue, heavy: list[Atom], smiles: str) -> Chem.Mol:
     molecule = bare_molecule(residue, heavy)
     try:
         rdDetermineBonds.DetermineConnectivity(molecule)
+        for atom in molecule.GetAtoms():
+            atom.SetNoImplicit(False)  # what is connected by distances is taken to have no hydrogens
         return AllChem.AssignBondOrdersFromTemplate(template, molecule.GetMol())
     except (ValueError, RuntimeError):
         raise unusable(residue, "its atoms do not match its definition") from None
