@@ -1,6 +1,6 @@
-// Package cli holds the commands that a user of the API types, for jobs, files, projects and the account, and the demonstration.
-// It talks to a server through internal/client alone, so that whatever it can do, every
-// other program can do over HTTP. It starts no server: main.go's own commands do.
+// Package cli holds the commands that a user of the API types, for dockings, jobs, files, projects and the account, and the
+// demonstration. It talks to a server through internal/client alone, so that whatever it can do, every other program can do over
+// HTTP. It starts no server: main.go's own commands do.
 package cli
 
 import (
@@ -36,8 +36,12 @@ func AddCommands(root *cobra.Command, version string) {
 		id, title string
 		commands  []*cobra.Command
 	}{
+		{"docking", "Docking:", []*cobra.Command{
+			dockCommand(), ligandsCommand(), pocketsCommand(), runsCommand(), resultsCommand(), posesCommand(), interactionsCommand(),
+			reproduceCommand(), bundleCommand(),
+		}},
 		{"jobs", "Jobs:", []*cobra.Command{
-			dockCommand(), submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),
+			submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),
 			outputsCommand(), provenanceCommand(), retryCommand(), cancelCommand(),
 		}},
 		{"files", "Files and projects:", []*cobra.Command{uploadCommand(), projectsCommand()}},

@@ -189,18 +189,18 @@ func (d *demo) plan(ctx context.Context) (docking, error) {
 	if err != nil {
 		return docking{}, err
 	}
-	receptor := filepath.Join(d.Home, "demo", "ABL1.pdbqt")
-	if err := target.write(receptor); err != nil {
+	path := filepath.Join(d.Home, "demo", "ABL1.pdbqt")
+	if err := target.write(path); err != nil {
 		return docking{}, err
 	}
 	exhaustiveness, seed, edge := demoExhaustiveness, int64(demoSeed), float64(demoBoxAngstrom)
 	plan := docking{
-		receptor: receptor, ligands: append([]ligand(nil), demoLigands...), name: "demonstration: 5 ligands into ABL1", top: len(demoLigands),
+		receptor: receptor{path: path}, box: dockBox{center: &target.center, size: &mol.BoxSize{edge, edge, edge}}, ligands: append([]ligand(nil), demoLigands...), name: "demonstration: 5 ligands into ABL1", top: len(demoLigands),
 		folder: filepath.Join(d.Home, "demo", "results"),
-		search: search{center: target.center, size: mol.BoxSize{edge, edge, edge}, exhaustiveness: &exhaustiveness, seed: &seed},
+		search: search{exhaustiveness: &exhaustiveness, seed: &seed},
 	}
 	nameLigands(plan.ligands)
-	d.say("ABL1, from the dockstring package   %s", receptor)
+	d.say("ABL1, from the dockstring package   %s", path)
 	d.say("box of %d Å around %.1f, %.1f, %.1f Å, exhaustiveness %d, seed %d", demoBoxAngstrom, target.center[0], target.center[1], target.center[2], exhaustiveness, seed)
 	// A run before this one has left files that would look like this one's.
 	return plan, os.RemoveAll(plan.folder)

@@ -2,23 +2,18 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
+	"github.com/spf13/pflag"
 
 	"github.com/molfabric/molfabric/internal/client"
 )
 
 // docking is what `dock` is asked to do.
 type docking struct {
-	receptor string // path of a .pdb or .pdbqt file
+	receptor receptor
+	box      dockBox
 	ligands  []ligand
 	search   search
 	name     string // of the job
@@ -26,22 +21,33 @@ type docking struct {
 	folder   string // where the results go; "" to leave them on the server
 }
 
-const dockText = `Docks ligands into a receptor with AutoDock Vina: uploads the files, submits the job, follows it, and shows the ligands ranked
-by their best score. Scores are estimates of the binding free energy in kcal/mol, lower is better; the ligand efficiency is
-the score's size per heavy atom. One seed and one set of inputs give the same poses, to the byte.
+const dockText = `Docks ligands into a receptor with AutoDock Vina: uploads the files, submits the job, follows it with the best ten ligands so far,
+and shows the ligands ranked by their best score. Scores are estimates of the binding free energy in kcal/mol, lower is better;
+the ligand efficiency is the score's size per heavy atom. One seed and one set of inputs give the same poses, to the byte.
 
-The receptor is a .pdb file, which is protonated and prepared, or a .pdbqt file, which is taken as it is. The box is where the
-search happens, in the receptor's coordinates. A .smi file holds a SMILES and a name on each line.`
+The receptor is an entry of the Protein Data Bank (1IEP), a .pdb or .cif file, which is protonated and prepared, or a .pdbqt
+file, which is taken as it is.
+
+The box is where the search happens, in the receptor's coordinates: --box or --center with --size say it in numbers,
+--pocket-ligand lays it around a ligand of the structure, --pocket-residues around residues. With none of them it is laid around
+the best pocket that fpocket finds, which is a guess: look at where the poses are.
+
+A library is a .smi file (a SMILES and a name on each line), an .sdf file (a ligand a record, called after its title), or a .csv
+file with a column called smiles and perhaps one called name.
+
+--redock docks the structure's own ligand again and says how far it comes from its crystal pose; with --gate the library is
+docked only when that is near enough.`
 
 func dockCommand() *cobra.Command {
 	var options dockFlags
 	cmd := command(cobra.Command{
-		Use: "dock RECEPTOR", Short: "Dock ligands into a receptor and rank them", Long: dockText,
-		Example: `  molfabric dock receptor.pdb --center 15.8,14.6,3.9 --size 22 --ligand aspirin="CC(=O)Oc1ccccc1C(=O)O"
-  molfabric dock receptor.pdbqt --center 15.8,14.6,3.9 --size 20,20,26 --ligands library.smi --seed 42 -o results
-  molfabric dock receptor.pdb --center 15.8,14.6,3.9 --size 22 --ligands library.smi --estimate`,
-	}, one("RECEPTOR"), func(ctx context.Context, inv *invocation, args []string) error {
-		d, err := options.docking(args[0])
+		Use: "dock [RECEPTOR]", Short: "Dock ligands into a receptor and rank them", Long: dockText,
+		Example: `  molfabric dock 1IEP --chains A --pocket-ligand STI --redock STI:A:201 --ligand nilotinib=ccd:NIL
+  molfabric dock receptor.pdb --box 15.8,14.6,3.9,22 --ligand aspirin="CC(=O)Oc1ccccc1C(=O)O"
+  molfabric dock receptor.pdbqt --center 15.8,14.6,3.9 --size 20,20,26 --ligands library.sdf --seed 42 --out results
+  molfabric dock complex.cif --pocket-residues A:315,A:381 --ligands library.smi --shard-size 10 --estimate`,
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+		d, err := options.docking(args)
 		if err != nil {
 			return err
 		}
@@ -51,7 +57,7 @@ func dockCommand() *cobra.Command {
 		switch {
 		case options.estimate:
 			return inv.estimate(ctx, d)
-		case options.detach:
+		case options.detach || !options.watch:
 			receipt, err := inv.start(ctx, d)
 			if err != nil {
 				return err
@@ -62,7 +68,7 @@ func dockCommand() *cobra.Command {
 		return err
 	})
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"pdb", "pdbqt"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"pdb", "cif", "mmcif", "pdbqt"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	options.define(cmd)
 	return cmd
@@ -71,24 +77,28 @@ func dockCommand() *cobra.Command {
 // dockFlags are the flags of `dock` as they are written.
 type dockFlags struct {
 	cmd                      *cobra.Command
-	center, size             string
+	receptor                 receptorFlags
+	box                      boxFlags
 	smiles, libraries, files []string
 	exhaustiveness, numModes int
-	energyRange, ph          float64
+	energyRange, ph, gate    float64
 	seed                     int64
 	shardSize, cpu, top      int
-	name, folder             string
-	estimate, detach         bool
+	name, folder, redock     string
+	estimate, detach, watch  bool
 }
 
 func (f *dockFlags) define(cmd *cobra.Command) {
 	f.cmd = cmd
 	flags := cmd.Flags()
-	flags.StringVar(&f.center, "center", "", "centre of the box in Å: x,y,z")
-	flags.StringVar(&f.size, "size", "", "size of the box in Å: one edge or x,y,z")
-	flags.StringArrayVar(&f.smiles, "ligand", nil, "a ligand as NAME=SMILES; may be repeated")
-	flags.StringArrayVar(&f.libraries, "ligands", nil, "a .smi file with a SMILES and a name on each line; may be repeated")
-	flags.StringArrayVar(&f.files, "ligand-file", nil, "a ligand as .sdf, .mol2 or .pdbqt file; may be repeated")
+	flags.SortFlags = false // the order below goes from what is docked to how
+	f.receptor.define(flags)
+	f.box.define(flags)
+	flags.StringArrayVar(&f.smiles, "ligand", nil, "a ligand as NAME=SMILES, or NAME=ccd:ID for a component of the PDB; may be repeated")
+	flags.StringArrayVar(&f.libraries, "ligands", nil, "a library: .smi, .sdf or .csv; may be repeated")
+	flags.StringArrayVar(&f.files, "ligand-file", nil, "a ligand as .sdf, .mol2, .pdbqt or .pdb file; may be repeated")
+	flags.StringVar(&f.redock, "redock", "", "dock the structure's own ligand again, as COMPONENT:CHAIN:NUMBER")
+	flags.Float64Var(&f.gate, "gate", 2, "with --redock: end the job there when its pose is this far off, in Å")
 	flags.IntVar(&f.exhaustiveness, "exhaustiveness", 8, "independent searches per ligand, 1 to 128")
 	flags.IntVar(&f.numModes, "num-modes", 9, "most poses kept per ligand, 1 to 100")
 	flags.Float64Var(&f.energyRange, "energy-range", 3, "drop poses this much worse than the best, in kcal/mol")
@@ -96,49 +106,97 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 	flags.IntVar(&f.shardSize, "shard-size", 1, "ligands per task, 1 to 10")
 	flags.Float64Var(&f.ph, "ph", 7.4, "pH at which receptor and ligands are protonated")
 	flags.IntVar(&f.cpu, "cpu", 1, "threads per task")
-	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file names)")
-	flags.IntVar(&f.top, "top", defaultTop, "how many ligands to show")
-	flags.StringVarP(&f.folder, "output", "o", "", "folder to download the results into")
+	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the receptor and the ligands)")
+	flags.IntVar(&f.top, "top", defaultTop, "how many ligands to show at the end")
+	flags.StringVarP(&f.folder, "output", "o", "", "folder to download report, tables and poses into; also --out")
 	flags.BoolVar(&f.estimate, "estimate", false, "show the price, and do nothing else")
-	flags.BoolVar(&f.detach, "detach", false, "submit, and do not wait")
+	flags.BoolVar(&f.watch, "watch", true, "stay, and show progress and result")
+	flags.BoolVar(&f.detach, "detach", false, "submit, and do not stay")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "out" {
+			name = "output"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+func (f *receptorFlags) define(flags *pflag.FlagSet) {
+	flags.StringVar(&f.receptor, "receptor", "", "the receptor, as the argument RECEPTOR would name it")
+	flags.StringSliceVar(&f.chains, "chains", nil, "dock into these chains alone, such as A,B (default: all)")
+	flags.StringVar(&f.assembly, "assembly", "", "dock into this biological assembly, such as 1 (default: the structure as deposited)")
+	flags.IntVar(&f.model, "model", 0, "dock into this model of a file with several (default: the first)")
+	flags.StringSliceVar(&f.keep, "keep", nil, "component that stays in the receptor, such as ZN; may be repeated")
+	flags.StringSliceVar(&f.remove, "remove", nil, "component that is taken out of the receptor; may be repeated")
+	flags.StringVar(&f.protonation, "protonation", "", "pdb2pqr-propka predicts protonation states at the pH, meeko keeps what the residue names say (default pdb2pqr-propka)")
+	flags.StringVar(&f.forceField, "force-field", "", "AMBER, CHARMM or PARSE, for pdb2pqr-propka (default AMBER)")
+}
+
+func (f *boxFlags) define(flags *pflag.FlagSet) {
+	flags.StringVar(&f.box, "box", "", "the box's centre and size in Å: x,y,z,edge or x,y,z,a,b,c")
+	flags.StringVar(&f.center, "center", "", "centre of the box in Å: x,y,z")
+	flags.StringVar(&f.size, "size", "", "size of the box in Å: one edge or x,y,z (default around a pocket: what fits it)")
+	flags.StringVar(&f.ligand, "pocket-ligand", "", "lay the box around this ligand of the structure: STI, STI:A or STI:A:201")
+	flags.StringSliceVar(&f.residues, "pocket-residues", nil, "lay the box around these residues, such as A:315,A:52A")
 }
 
 // docking reads the flags and the files that they name; nothing is sent before all of it is in order.
-func (f *dockFlags) docking(receptor string) (docking, error) {
-	for _, required := range []string{"center", "size"} {
-		if !f.cmd.Flags().Changed(required) {
-			return docking{}, usage("--%s is missing: the box says where to dock, in the receptor's coordinates in Å", required)
-		}
-	}
-	if f.estimate && f.detach || f.folder != "" && (f.estimate || f.detach) {
+func (f *dockFlags) docking(args []string) (docking, error) {
+	flags := f.cmd.Flags()
+	leaves := f.detach || !f.watch
+	switch {
+	case f.detach && flags.Changed("watch") && f.watch:
+		return docking{}, usage("--watch and --detach exclude each other")
+	case f.estimate && leaves || f.folder != "" && (f.estimate || leaves):
 		return docking{}, usage("--estimate, --detach and --output exclude each other")
+	case flags.Changed("gate") && f.redock == "":
+		return docking{}, usage("--gate needs --redock, which names the structure's own ligand, such as STI:A:201")
+	case f.gate < minGateAngstrom || f.gate > maxGateAngstrom:
+		return docking{}, usage("--gate %g: must be %g to %g Å; 2 is usual", f.gate, minGateAngstrom, maxGateAngstrom)
 	}
-	d := docking{receptor: receptor, name: f.name, top: f.top, folder: f.folder}
-	if format := formatOf(receptor); format != "pdb" && format != "pdbqt" {
-		return docking{}, usage("%s: a receptor must be a .pdb or .pdbqt file", receptor)
-	}
-	if _, err := os.Stat(receptor); err != nil {
-		return docking{}, invalidInput("%v", err)
-	}
+	d := docking{name: f.name, top: f.top, folder: f.folder}
 	var err error
-	if d.search.center, err = parseCenter(f.center); err != nil {
+	if d.receptor, err = f.receptor.read(args); err != nil {
 		return docking{}, err
 	}
-	if d.search.size, err = parseSize(f.size); err != nil {
+	if d.box, err = f.box.read(); err != nil {
 		return docking{}, err
+	}
+	if f.redock != "" {
+		if d.search.redock, err = parseRedock(f.redock); err != nil {
+			return docking{}, err
+		}
 	}
 	if d.ligands, err = gatherLigands(f.smiles, f.libraries, f.files); err != nil {
 		return docking{}, err
 	}
-	f.choices(&d.search)
+	if err := f.choices(&d.search); err != nil {
+		return docking{}, err
+	}
 	if d.name == "" {
-		d.name = jobName(receptor, d.ligands)
+		d.name = jobName(d.receptor, d.ligands)
 	}
 	return d, nil
 }
 
+// Bounds of a gate in Å.
+const (
+	minGateAngstrom = 0.1
+	maxGateAngstrom = 20.0
+)
+
 // choices takes over the flags that the user has given; the rest is the server's to choose.
-func (f *dockFlags) choices(s *search) {
+func (f *dockFlags) choices(s *search) error {
+	for _, bound := range []struct {
+		flag            string
+		value, low, top float64
+	}{
+		{"exhaustiveness", float64(f.exhaustiveness), 1, 128}, {"num-modes", float64(f.numModes), 1, 100}, {"energy-range", f.energyRange, 0.1, 100},
+		{"shard-size", float64(f.shardSize), 1, 10}, {"ph", f.ph, 0, 14}, {"cpu", float64(f.cpu), 1, 256},
+	} {
+		if !(bound.value >= bound.low && bound.value <= bound.top) {
+			return usage("--%s %g: must be %g to %g", bound.flag, bound.value, bound.low, bound.top)
+		}
+	}
 	flags := f.cmd.Flags()
 	s.exhaustiveness = given(flags.Changed("exhaustiveness"), f.exhaustiveness)
 	s.numModes = given(flags.Changed("num-modes"), f.numModes)
@@ -147,6 +205,8 @@ func (f *dockFlags) choices(s *search) {
 	s.shardSize = given(flags.Changed("shard-size"), f.shardSize)
 	s.cpuThreads = given(flags.Changed("cpu"), f.cpu)
 	s.ph = given(flags.Changed("ph"), f.ph)
+	s.gate = given(flags.Changed("gate"), f.gate)
+	return nil
 }
 
 func given[T any](changed bool, value T) *T {
@@ -157,12 +217,12 @@ func given[T any](changed bool, value T) *T {
 }
 
 // jobName names a job after its receptor and its ligands.
-func jobName(receptor string, ligands []ligand) string {
+func jobName(r receptor, ligands []ligand) string {
 	what := ligands[0].label
 	if len(ligands) > 1 {
 		what = fmt.Sprintf("%d ligands", len(ligands))
 	}
-	return shorten(what+" into "+strings.TrimSuffix(filepath.Base(receptor), filepath.Ext(receptor)), maxLabelChars)
+	return shorten(what+" into "+r.title(), maxLabelChars)
 }
 
 // dock starts a docking, follows it to its end, shows the results and downloads them where that is asked for. The job is
@@ -192,144 +252,4 @@ func (inv *invocation) dock(ctx context.Context, d docking) (client.Job, error) 
 		return j, err
 	}
 	return j, ended
-}
-
-// deliver downloads a job's files, or says how to.
-func (inv *invocation) deliver(ctx context.Context, j client.Job, folder string) error {
-	if folder != "" {
-		outputs, err := inv.api.AllOutputs(ctx, j.JobID)
-		if err != nil {
-			return err
-		}
-		if err := inv.download(ctx, outputs.Outputs, folder); err != nil {
-			return err
-		}
-	}
-	if inv.json {
-		return nil
-	}
-	fmt.Fprintf(inv.out, "\n%s\n", painter(inv.out).bold("Results"))
-	if folder == "" {
-		fmt.Fprintf(inv.out, "  molfabric outputs %s -o results   downloads poses, scores and provenance\n", j.JobID)
-		return nil
-	}
-	fmt.Fprintf(inv.out, "  %s\n", folder)
-	for _, file := range []struct{ name, meaning string }{
-		{"results.csv", "every ligand with its score"}, {"best.sdf", "the best pose of each ligand"},
-		{"poses", "all poses, as SDF and PDBQT"}, {"provenance.json", "programs, parameters, seed and checksums"},
-	} {
-		if _, err := os.Stat(filepath.Join(folder, file.name)); err == nil {
-			fmt.Fprintf(inv.out, "    %-17s %s\n", file.name, file.meaning)
-		}
-	}
-	return nil
-}
-
-// start uploads what a docking needs and submits it.
-func (inv *invocation) start(ctx context.Context, d docking) (client.Receipt, error) {
-	scene, files, err := inv.upload(ctx, d)
-	if err != nil {
-		if ctx.Err() != nil {
-			fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")
-			return client.Receipt{}, errInterrupted
-		}
-		return client.Receipt{}, err
-	}
-	request := newDockRequest(d.ligands, d.search, files)
-	request.SceneFile, request.JobName = scene.StorageKey, d.name
-	return inv.submit(ctx, request, "")
-}
-
-// upload stores the receptor and the ligands that are files, several at once. files is by the ligands' ids.
-func (inv *invocation) upload(ctx context.Context, d docking) (scene client.Uploaded, files map[string]client.Uploaded, err error) {
-	files = map[string]client.Uploaded{}
-	var mu sync.Mutex // of files
-	transfers, ctx := errgroup.WithContext(ctx)
-	transfers.SetLimit(maxTransfers)
-	transfers.Go(func() error {
-		var err error
-		scene, err = inv.api.UploadFile(ctx, d.receptor)
-		return err
-	})
-	for _, l := range d.ligands {
-		if l.path == "" {
-			continue
-		}
-		transfers.Go(func() error {
-			file, err := inv.api.UploadFile(ctx, l.path)
-			mu.Lock()
-			defer mu.Unlock()
-			files[l.id] = file
-			return err
-		})
-	}
-	return scene, files, transfers.Wait()
-}
-
-// estimate shows the price of a docking without uploading anything.
-func (inv *invocation) estimate(ctx context.Context, d docking) error {
-	price, err := inv.price(ctx, d)
-	if err != nil {
-		return err
-	}
-	if inv.json {
-		return inv.print(price.JSON())
-	}
-	showEstimate(inv, price, len(d.ligands))
-	return nil
-}
-
-func showEstimate(inv *invocation, price client.Estimate, ligands int) {
-	amount := func(n json.Number) string { return money(n, price.Currency) }
-	fmt.Fprintf(inv.out, "%s for %d ligands; between %s and %s\n", painter(inv.out).bold(amount(price.EstimatedCost)), ligands,
-		amount(price.Range.Low), amount(price.Range.High))
-	fmt.Fprintf(inv.out, "  compute   %s", amount(price.Breakdown.Compute))
-	if spent, ok := cpuTime(price); ok {
-		fmt.Fprintf(inv.out, ", about %s of one core", duration(spent))
-	}
-	fmt.Fprintf(inv.out, "\n  start     %s\n  storage   %s\n", amount(price.Breakdown.StartFee), amount(price.Breakdown.Storage))
-	fmt.Fprintf(inv.out, "An amount above all of this is set aside while the job runs, and it never costs more than that.\n")
-}
-
-// price asks for the price. An estimate needs no uploads, so that files stand there with their size and a key that is none.
-func (inv *invocation) price(ctx context.Context, d docking) (client.Estimate, error) {
-	files := map[string]client.Uploaded{}
-	for _, l := range d.ligands {
-		if l.path == "" {
-			continue
-		}
-		file, err := measure(l.path)
-		if err != nil {
-			return client.Estimate{}, err
-		}
-		files[l.id] = file
-	}
-	return inv.api.Estimate(ctx, newDockRequest(d.ligands, d.search, files))
-}
-
-func measure(path string) (client.Uploaded, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return client.Uploaded{}, invalidInput("%v", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return client.Uploaded{}, err
-	}
-	digest, err := client.Digest(file)
-	if err != nil {
-		return client.Uploaded{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return client.Uploaded{StorageKey: "not-uploaded/" + filepath.Base(path), SHA256: digest, ByteSize: info.Size(), ContentType: client.ContentType(path)}, nil
-}
-
-// cpuTime is the time of one core that an estimate's compute part stands for.
-func cpuTime(price client.Estimate) (time.Duration, bool) {
-	compute, err := price.Breakdown.Compute.Float64()
-	rate, rateErr := price.VariableRates.HardwareRate.Float64()
-	if err != nil || rateErr != nil || rate <= 0 {
-		return 0, false
-	}
-	return time.Duration(compute / rate * float64(time.Hour)), true
 }

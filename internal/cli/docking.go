@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/job"
@@ -20,16 +17,42 @@ const (
 	timingsFile   = "timings.json"
 	// maxDocumentBytes bounds a document that is read into memory: 10,000 ligands with 100 poses each.
 	maxDocumentBytes = 512 << 20
-	// maxFailuresShown bounds the failed ligands that are listed; results.csv names all.
-	maxFailuresShown = 20
-	// ligandFailed is a ligand's status without a result.
-	ligandFailed = "FAILED"
+)
+
+// The statuses of a ligand that has ended.
+const (
+	ligandCompleted = "COMPLETED"
+	ligandFailed    = "FAILED"
 )
 
 // dockingResults is what is shown of results.json.
 type dockingResults struct {
-	Schema  string         `json:"schema"`
-	Ligands []ligandResult `json:"ligands"` // best first, failed ones last
+	Schema   string `json:"schema"`
+	Receptor struct {
+		Format      string   `json:"format"`
+		PDBID       *string  `json:"pdbId"`
+		Protonation string   `json:"protonation"`
+		Reused      bool     `json:"reused"`
+		AtomCount   int      `json:"atomCount"`
+		Notes       []string `json:"notes"`
+	} `json:"receptor"`
+	Box struct {
+		Source         string    `json:"source"`
+		CenterAngstrom []float64 `json:"centerAngstrom"`
+		SizeAngstrom   []float64 `json:"sizeAngstrom"`
+		Notes          []string  `json:"notes"`
+	} `json:"box"`
+	Validation *redocking     `json:"validation"` // nil when no native ligand was named
+	Ligands    []ligandResult `json:"ligands"`    // best first, failed ones last
+}
+
+// redocking is how the structure's own ligand was found again.
+type redocking struct {
+	ComponentID         string   `json:"componentId"`
+	RMSDAngstrom        *float64 `json:"rmsdAngstrom"`        // of the best-scored pose to the crystal pose
+	ClosestRMSDAngstrom *float64 `json:"closestRmsdAngstrom"` // of any pose
+	ThresholdAngstrom   float64  `json:"thresholdAngstrom"`
+	Passed              bool     `json:"passed"`
 }
 
 type ligandResult struct {
@@ -42,6 +65,11 @@ type ligandResult struct {
 	BestScoreKcalMol *float64 `json:"bestScoreKcalMol"`
 	LigandEfficiency *float64 `json:"ligandEfficiency"`
 	PoseCount        int      `json:"poseCount"`
+	Checks           *struct {
+		Passed bool            `json:"passed"`
+		Tests  map[string]bool `json:"tests"`
+	} `json:"checks"` // of the best pose; nil where they did not run
+	Interactions []string `json:"interactions"` // of the best pose, chain:residueName:residue:type; nil where nobody has looked
 }
 
 // dockingTimings is timings.json: kept apart from the results, which are the same to the byte in every run.
@@ -50,6 +78,7 @@ type dockingTimings struct {
 		LigandID          string   `json:"ligandId"`
 		PrepareCPUSeconds *float64 `json:"prepareCpuSeconds"`
 		DockCPUSeconds    *float64 `json:"dockCpuSeconds"`
+		AnalyseCPUSeconds *float64 `json:"analyseCpuSeconds"`
 	} `json:"ligands"`
 }
 
@@ -57,7 +86,7 @@ type dockingTimings struct {
 func (t dockingTimings) cpuSeconds() map[string]float64 {
 	spent := make(map[string]float64, len(t.Ligands))
 	for _, ligand := range t.Ligands {
-		for _, seconds := range []*float64{ligand.PrepareCPUSeconds, ligand.DockCPUSeconds} {
+		for _, seconds := range []*float64{ligand.PrepareCPUSeconds, ligand.DockCPUSeconds, ligand.AnalyseCPUSeconds} {
 			if seconds != nil {
 				spent[ligand.LigandID] += *seconds
 			}
@@ -66,10 +95,10 @@ func (t dockingTimings) cpuSeconds() map[string]float64 {
 	return spent
 }
 
-// showDocking prints the ranked table of a docking that has results, and does nothing for any other job. detail says how many
+// showDocking prints what a docking that has results has found, and does nothing for any other job. detail says how many
 // ligands failed, or "".
 func (inv *invocation) showDocking(ctx context.Context, j client.Job, top int) (detail string, err error) {
-	if j.Status != job.Completed && j.Status != job.CompletedWithFailures {
+	if j.Status != job.Completed && j.Status != job.CompletedWithFailures || j.Simulator != nil && *j.Simulator != simulator {
 		return "", nil
 	}
 	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
@@ -89,6 +118,7 @@ func (inv *invocation) showDocking(ctx context.Context, j client.Job, top int) (
 	if err := dockingTable(inv.out, results, timings.cpuSeconds(), top); err != nil {
 		return "", err
 	}
+	showSetting(inv.out, results)
 	return showFailedLigands(inv.out, results), nil
 }
 
@@ -108,75 +138,4 @@ func (inv *invocation) readDocument(ctx context.Context, outputs []client.Output
 		return nil
 	}
 	return nil
-}
-
-// dockingTable prints the best ligands, at most top of them.
-func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]float64, top int) error {
-	t := newTable(painter(w), []int{1, 3, 4, 5, 6}, "rank", "ligand", "best score (kcal/mol)", "efficiency", "poses", "CPU seconds")
-	ranked := 0
-	for _, ligand := range results.Ligands {
-		if ligand.Rank == nil || ligand.BestScoreKcalMol == nil {
-			continue
-		}
-		if ranked++; ranked > top {
-			continue
-		}
-		t.AppendRow(table.Row{
-			*ligand.Rank, shorten(ligand.Label, 40), fmt.Sprintf("%.2f", *ligand.BestScoreKcalMol), decimals(ligand.LigandEfficiency, 3),
-			ligand.PoseCount, secondsText(cpuSeconds, ligand.LigandID),
-		})
-	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", t.Render()); err != nil {
-		return err
-	}
-	if ranked > top {
-		_, err := fmt.Fprintf(w, "… and %d more; results.csv holds all\n", ranked-top)
-		return err
-	}
-	return nil
-}
-
-// showFailedLigands names every ligand without a result, the step that failed and why, and returns their number in words.
-func showFailedLigands(w io.Writer, results dockingResults) (detail string) {
-	failed := 0
-	for _, ligand := range results.Ligands {
-		if ligand.Status != ligandFailed {
-			continue
-		}
-		if failed++; failed == 1 {
-			fmt.Fprintf(w, "\n%s\n", painter(w).bold("Failed ligands"))
-		}
-		if failed <= maxFailuresShown {
-			fmt.Fprintf(w, "  %s  at %s: %s\n", shorten(ligand.Label, 40), orText(ligand.FailureStage, "an unknown step"), orText(ligand.Error, "no reason given"))
-		}
-	}
-	if failed > maxFailuresShown {
-		fmt.Fprintf(w, "  … and %d more; results.csv names all\n", failed-maxFailuresShown)
-	}
-	if failed == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d ligands have no result", failed, len(results.Ligands))
-}
-
-func orText(s *string, otherwise string) string {
-	if s == nil || *s == "" {
-		return otherwise
-	}
-	return *s
-}
-
-func decimals(value *float64, places int) string {
-	if value == nil {
-		return "–"
-	}
-	return fmt.Sprintf("%.*f", places, *value)
-}
-
-func secondsText(spent map[string]float64, ligandID string) string {
-	seconds, known := spent[ligandID]
-	if !known {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f", seconds)
 }

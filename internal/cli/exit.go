@@ -27,6 +27,7 @@ const (
 	ExitPartlyFailed = 8
 	ExitJobCancelled = 9
 	ExitUnavailable  = 10
+	ExitDifferent    = 11
 	ExitInterrupted  = 130
 )
 
@@ -45,6 +46,7 @@ var exitCodes = []struct {
 	{ExitPartlyFailed, "the job ended with results, but a part of it failed (for docking: at least one ligand)"},
 	{ExitJobCancelled, "the job was cancelled"},
 	{ExitUnavailable, "the server does not answer, or asks to come back later"},
+	{ExitDifferent, "a docking that was run again has found something else (reproduce --watch)"},
 	{ExitInterrupted, "interrupted (Ctrl-C); a job that was submitted goes on, and an upload in parts can be resumed"},
 }
 
@@ -79,6 +81,8 @@ func ExitCode(err error) int {
 		return ended.exitCode()
 	case errors.Is(err, errNotSignedIn):
 		return ExitForbidden
+	case errors.Is(err, errDifferent):
+		return ExitDifferent
 	case errors.As(err, &network):
 		return ExitUnavailable
 	case errors.As(err, &answer):
@@ -121,6 +125,7 @@ func invalidInput(format string, args ...any) error { return &inputError{fmt.Spr
 var (
 	errNotSignedIn = errors.New("you are not signed in")
 	errInterrupted = errors.New("interrupted")
+	errDifferent   = errors.New("the repetition has found something else")
 )
 
 // advisedError is an error with a next step of its own, where the one of its code would lead astray.

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/molfabric/molfabric/internal/mol"
 )
 
 // Bounds of specification §2.2.
@@ -25,12 +22,16 @@ const (
 // maxLineBytes bounds a line of a .smi file: the longest SMILES and label in any alphabet, with room.
 const maxLineBytes = 64 << 10
 
-// ligand is one ligand of a docking: a SMILES, or a file.
+// ligand is one ligand of a docking: a SMILES, a component of the Chemical Component Dictionary, a file, or a record of one.
 type ligand struct {
-	id     string // unique in the library, made from the label
-	label  string
-	smiles string
-	path   string // of an .sdf, .mol2 or .pdbqt file
+	id          string // unique in the library, made from the label
+	label       string
+	smiles      string
+	componentID string // in capitals
+	path        string // of an .sdf, .mol2, .pdbqt or .pdb file
+	record      bool   // it is a part of the file, which begins at offset and has size bytes
+	offset      int64
+	size        int64
 }
 
 var (
@@ -41,13 +42,21 @@ var (
 	unsafeRun  = regexp.MustCompile(`[^A-Za-z0-9._:-]+`)
 )
 
-// parseLigand reads NAME=SMILES. A SMILES has "=" of its own, so a name must come first and must not read as one.
+// componentPrefix marks a component of the Chemical Component Dictionary; no SMILES begins with it.
+const componentPrefix = "ccd:"
+
+// parseLigand reads NAME=SMILES or NAME=ccd:STI. A SMILES has "=" of its own, so a name must come first and must not read as one.
 func parseLigand(flag string) (ligand, error) {
 	name, smiles, found := strings.Cut(flag, "=")
 	name, smiles = strings.TrimSpace(name), strings.TrimSpace(smiles)
+	component, isComponent := strings.CutPrefix(smiles, componentPrefix)
 	switch {
 	case !found || !plainName.MatchString(name):
-		return ligand{}, usage(`--ligand %q: write NAME=SMILES, such as aspirin="CC(=O)Oc1ccccc1C(=O)O"`, flag)
+		return ligand{}, usage(`--ligand %q: write NAME=SMILES, such as aspirin="CC(=O)Oc1ccccc1C(=O)O", or NAME=ccd:ID, such as imatinib=ccd:STI`, flag)
+	case isComponent && !componentForm.MatchString(component):
+		return ligand{}, usage("--ligand %q: a component's id has 1 to 8 letters and digits; `molfabric ligands NAME` looks it up", flag)
+	case isComponent:
+		return ligand{label: name, componentID: strings.ToUpper(component)}, nil
 	case likeSMILES.MatchString(name):
 		return ligand{}, usage("--ligand %q: %q reads as a SMILES itself; put another name in front, or the ligand into a .smi file", flag, name)
 	}
@@ -108,10 +117,7 @@ func readSMILES(r io.Reader, name string) ([]ligand, error) {
 	return found, nil
 }
 
-// ligandFormats that a file may have.
-var ligandFormats = map[string]bool{mol.FormatSDF: true, mol.FormatMOL2: true, mol.FormatPDBQT: true}
-
-// gatherLigands puts together what the flags name, in their order: SMILES, libraries, files.
+// gatherLigands puts together what the flags name, in their order: SMILES and components, libraries, files.
 func gatherLigands(smiles, libraries, files []string) ([]ligand, error) {
 	var all []ligand
 	for _, flag := range smiles {
@@ -129,29 +135,20 @@ func gatherLigands(smiles, libraries, files []string) ([]ligand, error) {
 		all = append(all, entries...)
 	}
 	for _, path := range files {
-		if !ligandFormats[formatOf(path)] {
-			return nil, usage("--ligand-file %s: must be .sdf, .mol2 or .pdbqt", path)
+		entry, err := ligandFile(path)
+		if err != nil {
+			return nil, err
 		}
-		label := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-		all = append(all, ligand{path: path, label: shorten(first(label, "ligand"), maxLabelChars)})
+		all = append(all, entry)
 	}
 	switch {
 	case len(all) == 0:
 		return nil, usage("name at least one ligand, with --ligand, --ligands or --ligand-file")
 	case len(all) > maxLigands:
-		return nil, usage("there are %d ligands; a job takes at most %d", len(all), maxLigands)
+		return nil, usage("there are %d ligands; a job takes at most %d: dock them as several jobs", len(all), maxLigands)
 	}
 	nameLigands(all)
 	return all, nil
-}
-
-func readLibrary(path string) ([]ligand, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, invalidInput("%v", err)
-	}
-	defer file.Close()
-	return readSMILES(file, path)
 }
 
 // nameLigands gives each ligand an id made from its label: safe for files and unique.

@@ -22,7 +22,10 @@ func TestParseLigand(t *testing.T) {
 			t.Errorf("%q: got %q, %q, %v; want %q, %q", test.flag, got.label, got.smiles, err, test.label, test.smiles)
 		}
 	}
-	for _, flag := range []string{"", "aspirin", "CCO", "CC=O", "CC(=O)O", "c1ccccc1C=C", "=CCO", "aspirin=", "aspirin=C C", "ClC=C", "x=" + strings.Repeat("C", maxSMILESChars+1)} {
+	if got, err := parseLigand("imatinib=ccd:sti"); err != nil || got.label != "imatinib" || got.componentID != "STI" || got.smiles != "" {
+		t.Errorf("a component: got %+v, %v", got, err)
+	}
+	for _, flag := range []string{"x=ccd:", "x=ccd:S I", "x=ccd:TOOLONGID", "", "aspirin", "CCO", "CC=O", "CC(=O)O", "c1ccccc1C=C", "=CCO", "aspirin=", "aspirin=C C", "ClC=C", "x=" + strings.Repeat("C", maxSMILESChars+1)} {
 		if got, err := parseLigand(flag); err == nil || ExitCode(err) != ExitUsage {
 			t.Errorf("%q: got %+v, %v; want a usage error", flag, got, err)
 		}

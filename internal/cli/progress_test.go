@@ -70,8 +70,9 @@ func TestBarEnds(t *testing.T) {
 	t.Parallel()
 	for _, finished := range []bool{true, false} {
 		c := newTicker()
-		b := newBar(io.Discard, &pace{now: c.now, start: c.at, seen: c.at, first: -1})
+		b := newBar(io.Discard, &pace{now: c.now, start: c.at, seen: c.at, first: -1}, 20)
 		b.update(30, "docking")
+		b.leaders(someLeaders())
 		b.update(100, "docking")
 		b.close(finished)
 	}

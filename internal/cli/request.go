@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/mol"
 )
@@ -11,10 +8,8 @@ import (
 // simulator is the one that `dock` asks for.
 const simulator = "autodock-vina"
 
-// search is what a user may say about a docking, beside receptor and ligands. What is nil is the server's to choose.
+// search is what a user may say about a docking, beside receptor, box and ligands. What is nil is the server's to choose.
 type search struct {
-	center         mol.BoxCenter
-	size           mol.BoxSize
 	exhaustiveness *int
 	numModes       *int
 	energyRange    *float64 // kcal/mol
@@ -22,23 +17,36 @@ type search struct {
 	shardSize      *int
 	cpuThreads     *int
 	ph             *float64
+	redock         *residueName // the structure's own ligand, docked again
+	gate           *float64     // Å
 }
 
-// dockRequest is a docking as POST /v1/jobs/submit and /estimate take it; the latter without sceneFile and jobName.
-type dockRequest struct {
-	JobType          string     `json:"jobType"`
-	SceneFile        string     `json:"sceneFile,omitempty"`
-	JobName          string     `json:"jobName,omitempty"`
-	Simulator        string     `json:"simulator"`
-	SimulationParams dockParams `json:"simulationParams"`
+// jobRequest is a job as POST /v1/jobs/submit and /estimate take it; the latter without sceneFile and jobName.
+type jobRequest[P any] struct {
+	JobType          string `json:"jobType"`
+	SceneFile        string `json:"sceneFile,omitempty"`
+	JobName          string `json:"jobName,omitempty"`
+	Simulator        string `json:"simulator"`
+	SimulationParams P      `json:"simulationParams"`
 }
+
+type dockRequest = jobRequest[dockParams]
 
 type dockParams struct {
+	ReceptorPDBID       string                   `json:"receptorPdbId,omitempty"`
+	ReceptorAssemblyID  string                   `json:"receptorAssemblyId,omitempty"`
+	ReceptorModel       int                      `json:"receptorModel,omitempty"`
+	ReceptorChains      []string                 `json:"receptorChains,omitempty"`
 	LigandLibrary       []mol.LigandEntry        `json:"ligandLibrary"`
 	ReceptorPreparation *mol.ReceptorPreparation `json:"receptorPreparation,omitempty"`
+	DockingValidation   *dockValidation          `json:"dockingValidation,omitempty"`
 	DockingExecution    *dockExecution           `json:"dockingExecution,omitempty"`
-	BoxCenterAngstrom   mol.BoxCenter            `json:"boxCenterAngstrom"`
-	BoxSizeAngstrom     mol.BoxSize              `json:"boxSizeAngstrom"`
+	PocketLigand        string                   `json:"pocketLigand,omitempty"`
+	PocketLigandChain   string                   `json:"pocketLigandChain,omitempty"`
+	PocketLigandResidue *int                     `json:"pocketLigandResidue,omitempty"`
+	PocketResidues      []residuePlace           `json:"pocketResidues,omitempty"`
+	BoxCenterAngstrom   *mol.BoxCenter           `json:"boxCenterAngstrom,omitempty"`
+	BoxSizeAngstrom     *mol.BoxSize             `json:"boxSizeAngstrom,omitempty"`
 	Exhaustiveness      *int                     `json:"exhaustiveness,omitempty"`
 	NumModes            *int                     `json:"numModes,omitempty"`
 	EnergyRangeKcalMol  *float64                 `json:"energyRangeKcalMol,omitempty"`
@@ -46,78 +54,63 @@ type dockParams struct {
 	CPUThreads          *int                     `json:"cpuThreads,omitempty"`
 }
 
+type dockValidation struct {
+	NativeReference  residueName `json:"nativeReference"`
+	GateRMSDAngstrom *float64    `json:"gateRmsdAngstrom,omitempty"`
+}
+
 type dockExecution struct {
 	ShardSize int `json:"shardSize"`
 }
 
+// residuePlace is a residue's place in a structure, by its author's numbering.
+type residuePlace struct {
+	Chain         string `json:"chain"`
+	Residue       int    `json:"residue"`
+	InsertionCode string `json:"insertionCode,omitempty"`
+}
+
+// residueName is a residue by its place and its component.
+type residueName struct {
+	ComponentID string `json:"componentId"`
+	residuePlace
+}
+
 // newDockRequest writes the request for an estimate. files are the uploads of the ligands that are files, by their ids.
-func newDockRequest(ligands []ligand, s search, files map[string]client.Uploaded) dockRequest {
+func newDockRequest(d docking, files map[string]client.Uploaded) dockRequest {
+	s := d.search
 	params := dockParams{
-		BoxCenterAngstrom: s.center, BoxSizeAngstrom: s.size, Exhaustiveness: s.exhaustiveness, NumModes: s.numModes,
+		ReceptorPDBID: d.receptor.pdbID, ReceptorAssemblyID: d.receptor.assembly, ReceptorModel: d.receptor.model, ReceptorChains: d.receptor.chains,
+		ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness, NumModes: s.numModes,
 		EnergyRangeKcalMol: s.energyRange, Seed: s.seed, CPUThreads: s.cpuThreads,
 	}
+	d.box.put(&params)
 	if s.shardSize != nil {
 		params.DockingExecution = &dockExecution{ShardSize: *s.shardSize}
 	}
-	if s.ph != nil {
-		params.ReceptorPreparation = &mol.ReceptorPreparation{ProtonationPh: s.ph}
+	if s.redock != nil {
+		params.DockingValidation = &dockValidation{NativeReference: *s.redock, GateRMSDAngstrom: s.gate}
 	}
-	for _, l := range ligands {
-		entry := mol.LigandEntry{LigandID: l.id, Label: l.label}
+	for _, l := range d.ligands {
+		entry := mol.LigandEntry{LigandID: l.id, Label: l.label, Source: l.source(files[l.id])}
 		if s.ph != nil {
 			entry.Preparation = &mol.LigandPreparation{ProtonationPh: s.ph}
-		}
-		if l.path == "" {
-			entry.Source.SMILES = &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: l.smiles}
-		} else {
-			entry.Source.Artifact = &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: reference(l, files[l.id])}
 		}
 		params.LigandLibrary = append(params.LigandLibrary, entry)
 	}
 	return dockRequest{JobType: "simulation", Simulator: simulator, SimulationParams: params}
 }
 
-func reference(l ligand, file client.Uploaded) mol.ArtifactReference {
-	return mol.ArtifactReference{
-		Schema: mol.ArtifactSchema, ArtifactID: l.id, StorageKey: file.StorageKey, SHA256: file.SHA256, ByteSize: file.ByteSize,
-		MediaType: file.ContentType, Format: formatOf(l.path),
+// source is what the request says a ligand is; file is its upload, for a ligand that is one.
+func (l ligand) source(file client.Uploaded) mol.LigandSource {
+	switch {
+	case l.path != "":
+		return mol.LigandSource{Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: mol.ArtifactReference{
+			Schema: mol.ArtifactSchema, ArtifactID: l.id, StorageKey: file.StorageKey, SHA256: file.SHA256, ByteSize: file.ByteSize,
+			MediaType: file.ContentType, Format: formatOf(l.path),
+		}}}
+	case l.componentID != "":
+		return mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: l.componentID}}
 	}
-}
-
-// parseCenter reads "x,y,z" in Å.
-func parseCenter(flag string) (mol.BoxCenter, error) {
-	numbers, err := parseNumbers(flag)
-	if err != nil || len(numbers) != 3 {
-		return mol.BoxCenter{}, usage("--center %q: write x,y,z in Å, such as 15.8,14.6,3.9", flag)
-	}
-	return mol.BoxCenter(numbers), nil
-}
-
-// parseSize reads the edge of a cube or "x,y,z" in Å.
-func parseSize(flag string) (mol.BoxSize, error) {
-	numbers, err := parseNumbers(flag)
-	if err == nil && len(numbers) == 1 {
-		numbers = []float64{numbers[0], numbers[0], numbers[0]}
-	}
-	if err != nil || len(numbers) != 3 {
-		return mol.BoxSize{}, usage("--size %q: write one edge or x,y,z in Å, such as 22 or 20,20,26", flag)
-	}
-	for _, edge := range numbers {
-		if !(edge >= mol.MinBoxEdgeAngstrom && edge <= mol.MaxBoxEdgeAngstrom) {
-			return mol.BoxSize{}, usage("--size %q: each edge must be %g to %g Å", flag, mol.MinBoxEdgeAngstrom, mol.MaxBoxEdgeAngstrom)
-		}
-	}
-	return mol.BoxSize(numbers), nil
-}
-
-func parseNumbers(flag string) ([]float64, error) {
-	var numbers []float64
-	for part := range strings.SplitSeq(flag, ",") {
-		number, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || number-number != 0 { // neither infinite nor NaN
-			return nil, usage("%q is no number", part)
-		}
-		numbers = append(numbers, number)
-	}
-	return numbers, nil
+	return mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: l.smiles}}
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
@@ -23,9 +25,118 @@ func TestParseBox(t *testing.T) {
 		"22": {22, 22, 22}, "20,20,26": {20, 20, 26}, "1": {1, 1, 1}, "100": {100, 100, 100}, "0.9": nil, "101": nil, "20,20": nil, "-5": nil, "NaN": nil, "x": nil,
 	}
 	for flag, want := range sizes {
-		got, err := parseSize(flag)
+		got, err := parseSize("--size", flag)
 		if (err == nil) != (want != nil) || want != nil && got != *want {
 			t.Errorf("size %q: got %v, %v; want %v", flag, got, err, want)
+		}
+	}
+}
+
+func TestBoxFlags(t *testing.T) {
+	t.Parallel()
+	cube := &mol.BoxSize{22, 22, 22}
+	tests := map[string]struct {
+		flags boxFlags
+		want  string // as the request has it; "" for a usage error
+	}{
+		"nothing":                  {boxFlags{}, `{"ligandLibrary":null}`},
+		"size alone":               {boxFlags{size: "22"}, `{"ligandLibrary":null,"boxSizeAngstrom":[22,22,22]}`},
+		"center and size":          {boxFlags{center: "1,2,3", size: "22"}, `{"ligandLibrary":null,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
+		"box with an edge":         {boxFlags{box: "1,2,3,22"}, `{"ligandLibrary":null,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
+		"box with three":           {boxFlags{box: "1, 2,3,20,21,22"}, `{"ligandLibrary":null,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[20,21,22]}`},
+		"ligand":                   {boxFlags{ligand: "sti"}, `{"ligandLibrary":null,"pocketLigand":"STI"}`},
+		"ligand of a chain":        {boxFlags{ligand: "STI:B"}, `{"ligandLibrary":null,"pocketLigand":"STI","pocketLigandChain":"B"}`},
+		"ligand at a place":        {boxFlags{ligand: "STI:A:-5", size: "22"}, `{"ligandLibrary":null,"pocketLigand":"STI","pocketLigandChain":"A","pocketLigandResidue":-5,"boxSizeAngstrom":[22,22,22]}`},
+		"residues":                 {boxFlags{residues: []string{"A:315", "A:52A"}}, `{"ligandLibrary":null,"pocketResidues":[{"chain":"A","residue":315},{"chain":"A","residue":52,"insertionCode":"A"}]}`},
+		"two places":               {boxFlags{box: "1,2,3,22", ligand: "STI"}, ""},
+		"center without a size":    {boxFlags{center: "1,2,3"}, ""},
+		"box and size":             {boxFlags{box: "1,2,3,22", size: "22"}, ""},
+		"box of five":              {boxFlags{box: "1,2,3,4,5"}, ""},
+		"box with a great edge":    {boxFlags{box: "1,2,3,200"}, ""},
+		"component with a space":   {boxFlags{ligand: "S I"}, ""},
+		"ligand without a chain":   {boxFlags{ligand: "STI:"}, ""},
+		"ligand in no number":      {boxFlags{ligand: "STI:A:x"}, ""},
+		"ligand too far":           {boxFlags{ligand: "STI:A:100000"}, ""},
+		"ligand with four":         {boxFlags{ligand: "STI:A:1:2"}, ""},
+		"residue without a number": {boxFlags{residues: []string{"A"}}, ""},
+		"residue too far":          {boxFlags{residues: []string{"A:-10000"}}, ""},
+	}
+	for name, test := range tests {
+		box, err := test.flags.read()
+		if test.want == "" {
+			if ExitCode(err) != ExitUsage {
+				t.Errorf("%s: got %+v, %v; want a usage error", name, box, err)
+			}
+			continue
+		}
+		var params dockParams
+		box.put(&params)
+		text, _ := json.Marshal(params)
+		if err != nil || string(text) != test.want {
+			t.Errorf("%s: got %s, %v; want %s", name, text, err, test.want)
+		}
+	}
+	if box, err := (&boxFlags{box: "1,2,3,22"}).read(); err != nil || *box.size != *cube {
+		t.Errorf("got %+v, %v; want a cube", box, err)
+	}
+}
+
+func TestParseRedock(t *testing.T) {
+	t.Parallel()
+	got, err := parseRedock("sti:A:201B")
+	if want := (residueName{"STI", residuePlace{"A", 201, "B"}}); err != nil || *got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	for _, flag := range []string{"", "STI", "STI:A", "STI::201", "STI:A:", "TOO LONG:A:1", "STI:A:1:2", "STI:A A:1"} {
+		if got, err := parseRedock(flag); ExitCode(err) != ExitUsage {
+			t.Errorf("%q: got %+v, %v; want a usage error", flag, got, err)
+		}
+	}
+}
+
+func TestReceptor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"r.pdb", "r.CIF", "r.pdbqt", "1abc", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("ATOM\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "empty.pdb"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) []string { return []string{filepath.Join(dir, name)} }
+	tests := map[string]struct {
+		flags receptorFlags
+		args  []string
+		code  int
+		want  string // PDB id, or the file's name
+	}{
+		"entry":               {receptorFlags{}, []string{"1iep"}, ExitOK, "1IEP"},
+		"entry by flag":       {receptorFlags{receptor: "1IEP"}, nil, ExitOK, "1IEP"},
+		"twice":               {receptorFlags{receptor: "1IEP"}, []string{"1IEP"}, ExitUsage, ""},
+		"nothing":             {receptorFlags{}, nil, ExitUsage, ""},
+		"file":                {receptorFlags{}, in("r.pdb"), ExitOK, "r.pdb"},
+		"capitals":            {receptorFlags{}, in("r.CIF"), ExitOK, "r.CIF"},
+		"file that looks so":  {receptorFlags{}, in("1abc"), ExitUsage, ""}, // a file goes first, and this is none
+		"no entry":            {receptorFlags{}, []string{"abcd"}, ExitUsage, ""},
+		"another file":        {receptorFlags{}, in("notes.txt"), ExitUsage, ""},
+		"gone":                {receptorFlags{}, in("gone.pdb"), ExitInvalid, ""},
+		"empty":               {receptorFlags{}, in("empty.pdb"), ExitInvalid, ""},
+		"all flags":           {receptorFlags{chains: []string{"A", "B"}, assembly: "1", model: 2, keep: []string{"zn"}, remove: []string{"STI"}, protonation: "pdb2pqr-propka", forceField: "parse"}, in("r.pdb"), ExitOK, "r.pdb"},
+		"kept and removed":    {receptorFlags{keep: []string{"zn"}, remove: []string{"ZN"}}, in("r.pdb"), ExitUsage, ""},
+		"no component":        {receptorFlags{remove: []string{"water molecules"}}, in("r.pdb"), ExitUsage, ""},
+		"no chain":            {receptorFlags{chains: []string{"A", ""}}, in("r.pdb"), ExitUsage, ""},
+		"model":               {receptorFlags{model: -1}, in("r.pdb"), ExitUsage, ""},
+		"method":              {receptorFlags{protonation: "reduce"}, in("r.pdb"), ExitUsage, ""},
+		"force field":         {receptorFlags{forceField: "GROMOS"}, in("r.pdb"), ExitUsage, ""},
+		"force field of none": {receptorFlags{forceField: "AMBER", protonation: "meeko"}, in("r.pdb"), ExitUsage, ""},
+		"prepared already":    {receptorFlags{protonation: "meeko"}, in("r.pdbqt"), ExitUsage, ""},
+	}
+	for name, test := range tests {
+		got, err := test.flags.read(test.args)
+		if ExitCode(err) != test.code || err == nil && first(got.pdbID, filepath.Base(got.path)) != test.want {
+			t.Errorf("%s: got %+v, %v; want %s and exit code %d", name, got, err, test.want, test.code)
 		}
 	}
 }
@@ -34,12 +145,19 @@ func TestDockRequest(t *testing.T) {
 	t.Parallel()
 	ligands := []ligand{{id: "aspirin", label: "aspirin", smiles: "CC(=O)Oc1ccccc1C(=O)O"}, {id: "lead-7", label: "lead 7", path: "dir/Lead 7.SDF"}}
 	files := map[string]client.Uploaded{"lead-7": {StorageKey: "accounts/a/uploads/u/Lead_7.SDF", SHA256: "00ff", ByteSize: 812, ContentType: "chemical/x-mdl-sdfile"}}
-	plain := search{center: mol.BoxCenter{15.8, 14.6, 3.9}, size: mol.BoxSize{22, 22, 22}}
+	plain := docking{receptor: receptor{path: "r.pdb"}, ligands: ligands, box: dockBox{center: &mol.BoxCenter{15.8, 14.6, 3.9}, size: &mol.BoxSize{22, 22, 22}}}
 	full := plain
-	full.exhaustiveness, full.numModes, full.energyRange, full.seed = ref(16), ref(3), ref(2.5), ref(int64(-7))
-	full.shardSize, full.cpuThreads, full.ph = ref(4), ref(2), ref(6.5)
-	for name, s := range map[string]search{"request-plain.json": plain, "request-full.json": full} {
-		request := newDockRequest(ligands, s, files)
+	full.search = search{
+		exhaustiveness: ref(16), numModes: ref(3), energyRange: ref(2.5), seed: ref(int64(-7)), shardSize: ref(4), cpuThreads: ref(2), ph: ref(6.5),
+	}
+	entry := docking{
+		receptor: receptor{pdbID: "1IEP", chains: []string{"A"}, assembly: "1", model: 1, protonation: "pdb2pqr-propka", forceField: "PARSE", keep: []string{"ZN"}, remove: []string{"CL"}},
+		box:      dockBox{ligand: &pocketLigand{componentID: "STI", chain: "A", residue: ref(201)}},
+		ligands:  []ligand{{id: "nilotinib", label: "nilotinib", componentID: "NIL"}},
+		search:   search{redock: &residueName{"STI", residuePlace{Chain: "A", Residue: 201}}, gate: ref(2.0)},
+	}
+	for name, d := range map[string]docking{"request-plain.json": plain, "request-full.json": full, "request-entry.json": entry} {
+		request := newDockRequest(d, files)
 		request.SceneFile, request.JobName = "accounts/a/uploads/u/r.pdb", "2 ligands into r"
 		text, err := json.MarshalIndent(request, "", "  ")
 		if err != nil {
@@ -52,10 +170,10 @@ func TestDockRequest(t *testing.T) {
 func TestJobName(t *testing.T) {
 	t.Parallel()
 	two := []ligand{{label: "aspirin"}, {label: "imatinib"}}
-	if got, want := jobName("dir/1iep.pdb", two[:1]), "aspirin into 1iep"; got != want {
+	if got, want := jobName(receptor{path: "dir/1iep.pdb"}, two[:1]), "aspirin into 1iep"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := jobName("1iep.pdb", two), "2 ligands into 1iep"; got != want {
+	if got, want := jobName(receptor{pdbID: "1IEP"}, two), "2 ligands into 1IEP"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

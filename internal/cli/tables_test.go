@@ -37,6 +37,34 @@ func TestTables(t *testing.T) {
 			w.WriteString("→ " + showFailedLigands(w, results) + "\n")
 			return nil
 		},
+		"docking-analysed.txt": func(w *bytes.Buffer) error {
+			analysed := read[dockingResults](t, "results-analysed.json")
+			if err := dockingTable(w, analysed, nil, 20); err != nil {
+				return err
+			}
+			showSetting(w, analysed)
+			showFailedLigands(w, analysed)
+			return nil
+		},
+		"runs.txt": func(w *bytes.Buffer) error {
+			runs := read[client.DockingRuns](t, "runs.json").Runs
+			for _, run := range runs {
+				runTable(w, run)
+				w.WriteString("\n")
+			}
+			return runsTable(w, runs)
+		},
+		"run-results.txt": func(w *bytes.Buffer) error {
+			return resultsTable(w, read[client.DockingResults](t, "run-results.json").Results)
+		},
+		"poses.txt": func(w *bytes.Buffer) error { return posesTable(w, read[client.DockingPoses](t, "poses.json").Poses) },
+		"interactions.txt": func(w *bytes.Buffer) error {
+			return interactionsTable(w, read[client.Interactions](t, "interactions.json"))
+		},
+		"candidates.txt": func(w *bytes.Buffer) error {
+			return candidatesTable(w, read[client.Candidates](t, "candidates.json").Candidates)
+		},
+		"pockets.txt": func(w *bytes.Buffer) error { return pocketsTable(w, read[pockets](t, "pockets.json")) },
 		"jobs.txt":    func(w *bytes.Buffer) error { return jobsTable(w, jobs.Jobs) },
 		"no-jobs.txt": func(w *bytes.Buffer) error { return jobsTable(w, nil) },
 		"outputs.txt": func(w *bytes.Buffer) error { return outputsTable(w, read[client.Outputs](t, "outputs.json").Outputs) },

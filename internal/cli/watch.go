@@ -51,7 +51,7 @@ func (inv *invocation) printEvent(e client.Event) error {
 	return inv.print(text)
 }
 
-// follow shows a job's progress until it ends, and returns it then. sink, when it is not nil, gets every event. An interruption
+// follow shows a job's progress until it ends, with the best ligands so far of a docking, and returns it then. sink, when it is not nil, gets every event. An interruption
 // is explained and is errInterrupted.
 func (inv *invocation) follow(ctx context.Context, jobID string, sink func(client.Event) error) (client.Job, error) {
 	j, err := inv.api.Job(ctx, jobID)
@@ -67,11 +67,14 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 	}
 	course := courseOf(j)
 	shown.update(course.percent, course.text())
+	board := inv.followLeaders(ctx, j, shown)
+	defer board.stop()
 	last := ""
 	for ended := false; err == nil && !ended; ended = j.Terminal { // a retry may begin the next run before its end is read here
 		if err = inv.api.Events(ctx, jobID, last, func(e client.Event) error {
 			course.take(e)
 			shown.update(course.percent, course.text())
+			board.changed()
 			last = e.ID
 			if sink != nil {
 				return sink(e)
@@ -81,6 +84,7 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 			j, err = inv.api.Job(ctx, jobID)
 		}
 	}
+	board.stop()
 	shown.close(err == nil && (j.Status == job.Completed || j.Status == job.CompletedWithFailures))
 	return j, inv.explainStop(ctx, jobID, err)
 }

@@ -249,7 +249,7 @@ func Digest(content io.Reader) (string, error) {
 // contentTypes by format (the file's extension), as the engines name them.
 var contentTypes = map[string]string{
 	mol.FormatPDB: "chemical/x-pdb", mol.FormatPDBQT: "chemical/x-pdbqt", mol.FormatSDF: "chemical/x-mdl-sdfile",
-	mol.FormatMOL2: "chemical/x-mol2", "json": "application/json",
+	mol.FormatMOL2: "chemical/x-mol2", "cif": "chemical/x-mmcif", mol.FormatMMCIF: "chemical/x-mmcif", "json": "application/json",
 }
 
 // ContentType is the media type that a file of this name is uploaded with.

@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/molfabric/molfabric/internal/mol"
+)
+
+const (
+	// maxFailuresShown bounds the failed ligands that are listed; results.csv names all.
+	maxFailuresShown = 20
+	// maxNotesShown bounds the notes on a receptor or a box; report.html has all.
+	maxNotesShown = 5
+	// labelChars is how much of a ligand's name a table shows, and noteChars how much of a note.
+	labelChars = 40
+	noteChars  = 200
+	// contactsShown bounds the residues in the table's last column.
+	contactsShown = 4
+)
+
+// dockingTable prints the best ligands, at most top of them.
+func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]float64, top int) error {
+	checked, looked := false, false
+	for _, ligand := range results.Ligands {
+		checked, looked = checked || ligand.Checks != nil, looked || ligand.Interactions != nil
+	}
+	header := []string{"rank", "ligand", "best score (kcal/mol)", "efficiency", "poses", "CPU seconds"}
+	if checked {
+		header = append(header, "checks")
+	}
+	if looked {
+		header = append(header, "key contacts")
+	}
+	p := painter(w)
+	t := newTable(p, []int{1, 3, 4, 5, 6}, header...)
+	ranked := 0
+	for _, ligand := range results.Ligands {
+		if ligand.Rank == nil || ligand.BestScoreKcalMol == nil {
+			continue
+		}
+		if ranked++; ranked > top {
+			continue
+		}
+		row := table.Row{
+			*ligand.Rank, shorten(labelOf(ligand.Label), labelChars), fmt.Sprintf("%.2f", *ligand.BestScoreKcalMol),
+			decimals(ligand.LigandEfficiency, 3), ligand.PoseCount, secondsText(cpuSeconds, ligand.LigandID),
+		}
+		if checked {
+			row = append(row, ligand.checksText(p))
+		}
+		if looked {
+			row = append(row, contactsText(ligand.Interactions))
+		}
+		t.AppendRow(row)
+	}
+	if _, err := fmt.Fprintf(w, "\n%s\n", t.Render()); err != nil {
+		return err
+	}
+	if ranked > top {
+		_, err := fmt.Fprintf(w, "… and %d more; results.csv holds all\n", ranked-top)
+		return err
+	}
+	return nil
+}
+
+// checksText says whether the best pose is sound.
+func (l ligandResult) checksText(p paint) string {
+	if l.Checks == nil {
+		return "–"
+	}
+	flaws := 0
+	for _, passed := range l.Checks.Tests {
+		if !passed {
+			flaws++
+		}
+	}
+	return verdictText(p, l.Checks.Passed, flaws)
+}
+
+func verdictText(p paint, passed bool, flaws int) string {
+	switch {
+	case passed:
+		return p.good(true, "passed")
+	case flaws == 1:
+		return p.good(false, "1 flaw")
+	}
+	return p.good(false, fmt.Sprintf("%d flaws", flaws))
+}
+
+// contactKinds are the kinds of contact in the order in which a chemist reads them, by their short names.
+var contactKinds = []struct{ kind, short string }{
+	{"hydrogen_bond", "H-bond"}, {"salt_bridge", "salt"}, {"metal_complex", "metal"}, {"halogen_bond", "halogen"},
+	{"water_bridge", "water"}, {"pi_cation", "π–cation"}, {"pi_stacking", "π"}, {"hydrophobic", "hydrophobic"},
+}
+
+// contactsText shortens contacts, chain:residueName:residue:type, to the most telling ones: "H-bond MET318 ASP381, π PHE382, +6".
+func contactsText(contacts []string) string {
+	if contacts == nil {
+		return "–"
+	}
+	var groups []string
+	shown, total := 0, 0
+	for _, kind := range contactKinds {
+		var residues []string
+		for _, contact := range contacts {
+			parts := strings.Split(contact, ":")
+			if len(parts) != 4 || parts[3] != kind.kind {
+				continue
+			}
+			total++
+			if shown < contactsShown {
+				shown++
+				residues = append(residues, parts[1]+parts[2])
+			}
+		}
+		if len(residues) > 0 {
+			groups = append(groups, kind.short+" "+strings.Join(residues, " "))
+		}
+	}
+	switch {
+	case total == 0:
+		return "none"
+	case total > shown:
+		groups = append(groups, fmt.Sprintf("+%d", total-shown))
+	}
+	return harmless(strings.Join(groups, ", "))
+}
+
+// formatNames for people.
+var formatNames = map[string]string{mol.FormatPDB: "PDB", mol.FormatMMCIF: "mmCIF", mol.FormatPDBQT: "PDBQT"}
+
+// boxSources for people.
+var boxSources = map[string]string{
+	"explicit": "as given", "pocketLigand": "around the named ligand", "pocketResidues": "around the named residues", "fpocket": "around fpocket's best pocket",
+}
+
+// showSetting prints what the scores rest on: the redocking, the receptor and the box.
+func showSetting(w io.Writer, results dockingResults) {
+	p := painter(w)
+	var lines [][2]string
+	if v := results.Validation; v != nil && v.RMSDAngstrom != nil {
+		lines = append(lines, [2]string{"redocking", v.text(p)})
+	}
+	if r := results.Receptor; r.Format != "" {
+		text := fmt.Sprintf("%s, %d atoms; %s", first(formatNames[r.Format], labelOf(r.Format)), r.AtomCount, first(labelOf(r.Protonation), "protonation as given"))
+		if r.PDBID != nil {
+			text = labelOf(*r.PDBID) + ", " + text
+		}
+		if r.Reused {
+			text += "; an earlier preparation was taken over"
+		} else {
+			text += "; prepared for this job"
+		}
+		lines = append(lines, [2]string{"receptor", text})
+		lines = append(lines, notes(r.Notes)...)
+	}
+	if b := results.Box; b.Source != "" {
+		lines = append(lines, [2]string{"box", boxText(b.Source, b.CenterAngstrom, b.SizeAngstrom)})
+		lines = append(lines, notes(b.Notes)...)
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(w, "\n%s\n", p.bold("What the scores rest on"))
+	}
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %-10s %s\n", line[0], line[1])
+	}
+}
+
+// boxText describes a box in Å and where it comes from.
+func boxText(source string, center, size []float64) string {
+	return fmt.Sprintf("%s Å, centred at %s Å, %s", triple(size, " × "), triple(center, ", "), first(boxSources[source], labelOf(source)))
+}
+
+// text says how near the structure's own ligand came to its crystal pose.
+func (v *redocking) text(p paint) string {
+	verdict := p.good(true, "found again")
+	if !v.Passed {
+		verdict = p.good(false, "not found again")
+	}
+	said := fmt.Sprintf("%s %s: %.2f Å from the crystal pose (at most %g Å is good)", labelOf(v.ComponentID), verdict, *v.RMSDAngstrom, v.ThresholdAngstrom)
+	if !v.Passed && v.ClosestRMSDAngstrom != nil {
+		said += fmt.Sprintf("; its nearest pose %.2f Å. Distrust the scores, or look at box and protonation", *v.ClosestRMSDAngstrom)
+	}
+	return said
+}
+
+func notes(said []string) [][2]string {
+	var lines [][2]string
+	for i, note := range said {
+		if i == maxNotesShown {
+			lines = append(lines, [2]string{"", fmt.Sprintf("… and %d more notes in %s", len(said)-i, reportFile)})
+			break
+		}
+		lines = append(lines, [2]string{"", shorten(labelOf(note), noteChars)})
+	}
+	return lines
+}
+
+func triple(numbers []float64, between string) string {
+	texts := make([]string, len(numbers))
+	for i, number := range numbers {
+		texts[i] = fmt.Sprintf("%.1f", number)
+	}
+	return strings.Join(texts, between)
+}
+
+// stages of a ligand in which it may fail, in their order.
+var stages = []string{"parse", "protonate", "embed", "dock", "parse_output"}
+
+// showFailedLigands names every ligand without a result and why, by the step that failed, and returns their number in words.
+func showFailedLigands(w io.Writer, results dockingResults) (detail string) {
+	byStage := map[string][]ligandResult{}
+	order := slices.Clone(stages)
+	failed := 0
+	for _, ligand := range results.Ligands {
+		if ligand.Status != ligandFailed {
+			continue
+		}
+		failed++
+		stage := orText(ligand.FailureStage, "an unknown step")
+		if !slices.Contains(order, stage) {
+			order = append(order, stage)
+		}
+		byStage[stage] = append(byStage[stage], ligand)
+	}
+	if failed == 0 {
+		return ""
+	}
+	fmt.Fprintf(w, "\n%s\n", painter(w).bold("Failed ligands"))
+	shown := 0
+	for _, stage := range order {
+		if len(byStage[stage]) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "  at %s: %d\n", stage, len(byStage[stage]))
+		for _, ligand := range byStage[stage] {
+			if shown++; shown <= maxFailuresShown {
+				fmt.Fprintf(w, "    %s  %s\n", shorten(labelOf(ligand.Label), labelChars), labelOf(orText(ligand.Error, "no reason given")))
+			}
+		}
+	}
+	if failed > maxFailuresShown {
+		fmt.Fprintf(w, "  … and %d more; results.csv names all\n", failed-maxFailuresShown)
+	}
+	return fmt.Sprintf("%d of %d ligands have no result", failed, len(results.Ligands))
+}
+
+func orText(s *string, otherwise string) string {
+	if s == nil || *s == "" {
+		return otherwise
+	}
+	return *s
+}
+
+func decimals(value *float64, places int) string {
+	if value == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.*f", places, *value)
+}
+
+func secondsText(spent map[string]float64, ligandID string) string {
+	seconds, known := spent[ligandID]
+	if !known {
+		return "–"
+	}
+	return fmt.Sprintf("%.1f", seconds)
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+)
+
+// resultFlags are the flags of `results` as they are written.
+type resultFlags struct {
+	filter    client.ResultFilter
+	maxScore  float64
+	passed    bool
+	csv, sdf  bool
+	file      string
+	changed   func(flag string) bool
+	mediaType string // of an export; "" for none
+}
+
+func resultsCommand() *cobra.Command {
+	var f resultFlags
+	cmd := command(cobra.Command{
+		Use: "results RUN", Short: "List a run's ligands by score, or export them as CSV or SDF",
+		Long: `Lists what became of a run's ligands, best first; RUN is a run's id, its name, or the id of its job. It works while the job runs.
+--csv and --sdf write all that fit the filters, the SDF with the best pose of each; to standard output, or with -o to a file.`,
+		Example: `  molfabric results run_0190… --max-score -8 --interaction A:ASP:381:hydrogen_bond
+  molfabric results job_0190… --sort ligandEfficiency --csv -o table.csv`,
+	}, one("RUN"), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		runID, err := inv.runID(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if f.mediaType != "" {
+			return inv.export(ctx, runID, f)
+		}
+		results, err := inv.api.DockingResults(ctx, runID, f.filter)
+		if err != nil {
+			return runAdvice(err)
+		}
+		if inv.json {
+			return inv.print(results.JSON())
+		}
+		if err := resultsTable(inv.out, results.Results); err != nil {
+			return err
+		}
+		more(inv.out, results.NextCursor)
+		return nil
+	})
+	f.define(cmd)
+	return cmd
+}
+
+func (f *resultFlags) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.changed = flags.Changed
+	flags.StringVar(&f.filter.Sort, "sort", "", "score, ligandEfficiency, index, label or createdAt; a minus in front turns it around (default score)")
+	flags.StringSliceVar(&f.filter.Status, "status", nil, "only ligands in this state, such as failed; may be repeated")
+	flags.Float64Var(&f.maxScore, "max-score", 0, "only ligands with this score or a lower one, in kcal/mol, such as -8")
+	flags.StringArrayVar(&f.filter.Interactions, "interaction", nil, "only ligands whose best pose has this contact, CHAIN:RESIDUE:NUMBER:TYPE, * for any part; may be repeated")
+	flags.StringVar(&f.filter.Text, "search", "", "only ligands whose name holds this text")
+	flags.BoolVar(&f.passed, "passed-checks", true, "only ligands whose best pose has passed every check; =false: has not")
+	flags.BoolVar(&f.csv, "csv", false, "write a table")
+	flags.BoolVar(&f.sdf, "sdf", false, "write structures")
+	flags.StringVarP(&f.file, "output", "o", "", "file for --csv or --sdf")
+	pageFlags(cmd, &f.filter.Page)
+	sorts := []string{"score", "-score", "ligandEfficiency", "-ligandEfficiency", "index", "label", "createdAt", "-createdAt"}
+	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sorts, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}
+
+// check settles what is listed, and how.
+func (f *resultFlags) check() error {
+	switch {
+	case f.csv && f.sdf:
+		return usage("--csv and --sdf exclude each other")
+	case f.file != "" && !f.csv && !f.sdf:
+		return usage("-o needs --csv or --sdf, which say what the file holds")
+	case f.csv:
+		f.mediaType = client.MediaCSV
+	case f.sdf:
+		f.mediaType = client.MediaSDF
+	}
+	if f.mediaType != "" && !f.changed("limit") {
+		f.filter.Limit = 0 // an export is whole
+	}
+	f.filter.Status = asStatuses(f.filter.Status)
+	f.filter.MaxScore = given(f.changed("max-score"), f.maxScore)
+	f.filter.PassedChecks = given(f.changed("passed-checks"), f.passed)
+	return nil
+}
+
+// export writes a run's results to the file that was asked for, or to standard output.
+func (inv *invocation) export(ctx context.Context, runID string, f resultFlags) error {
+	if f.file != "" {
+		if err := inv.api.ExportResults(ctx, runID, f.filter, f.mediaType, f.file); err != nil {
+			return runAdvice(err)
+		}
+		return inv.saved(f.file)
+	}
+	// By way of a file, so that an export that breaks off and is begun again is printed once.
+	folder, err := os.MkdirTemp("", "molfabric-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "results")
+	if err := inv.api.ExportResults(ctx, runID, f.filter, f.mediaType, path); err != nil {
+		return runAdvice(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(inv.out, file)
+	return err
+}
+
+// saved says where a file lies.
+func (inv *invocation) saved(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(inv.err, "%s: %s\n", path, bytesText(info.Size()))
+	return nil
+}
+
+func resultsTable(w io.Writer, results []client.DockingResult) error {
+	if len(results) == 0 {
+		_, err := fmt.Fprintln(w, "No ligands fit.")
+		return err
+	}
+	p := painter(w)
+	t := newTable(p, []int{1, 3, 4, 5}, "rank", "ligand", "score (kcal/mol)", "efficiency", "poses", "checks", "key contacts", "result")
+	for _, r := range results {
+		rank := any("–")
+		if r.Rank != nil {
+			rank = *r.Rank
+		}
+		contacts := contactsText(r.Interactions)
+		if r.Status == ligandFailed {
+			contacts = shorten(labelOf("failed at "+orText(r.FailureStage, "an unknown step")+": "+orText(r.Error, "no reason given")), noteChars/2)
+		} else if r.Status != ligandCompleted {
+			contacts = strings.ToLower(r.Status)
+		}
+		checks := "–"
+		if r.PassedChecks != nil {
+			checks = p.good(*r.PassedChecks, map[bool]string{true: "passed", false: "flawed"}[*r.PassedChecks])
+		}
+		t.AppendRow(table.Row{rank, shorten(labelOf(r.Label), labelChars), decimals(r.BestScoreKcalMol, 2), decimals(r.LigandEfficiency, 3), r.PoseCount, checks, contacts, r.ResultID})
+	}
+	return render(w, t)
+}

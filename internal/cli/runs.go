@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+func runsCommand() *cobra.Command {
+	var filter client.RunFilter
+	cmd := command(cobra.Command{
+		Use: "runs [RUN]", Short: "List your docking runs, or show one",
+		Long: `Lists docking runs, newest first: one for each docking job, with the receptor, the box and the search that its results have in
+common. RUN, the id of a run, its name, or the id of its job, shows that one, and of a repetition what it has found.`,
+		Example: "  molfabric runs --status running\n  molfabric runs run_0190…",
+	}, cobra.MaximumNArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		if len(args) == 1 {
+			return inv.showRun(ctx, args[0])
+		}
+		filter.Status = asStatuses(filter.Status)
+		runs, err := inv.api.DockingRuns(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if inv.json {
+			return inv.print(runs.JSON())
+		}
+		if err := runsTable(inv.out, runs.Runs); err != nil {
+			return err
+		}
+		more(inv.out, runs.NextCursor)
+		return nil
+	})
+	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only runs whose job is in this state; may be repeated")
+	pageFlags(cmd, &filter.Page)
+	var states []string
+	for _, status := range job.Statuses {
+		states = append(states, strings.ToLower(string(status)))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	return cmd
+}
+
+func runsTable(w io.Writer, runs []client.DockingRun) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(w, "No docking runs. `molfabric dock` makes one.")
+		return err
+	}
+	p := painter(w)
+	t := newTable(p, []int{5}, "run", "job", "status", "receptor", "docked", "redocking", "submitted")
+	for _, run := range runs {
+		docked := fmt.Sprintf("%d of %d", run.Counts.Completed, run.Counts.Total)
+		redocking := ""
+		if v := run.Validation; v != nil && v.RedockRMSDAngstrom != nil && v.Passed != nil {
+			redocking = p.good(*v.Passed, fmt.Sprintf("%.2f Å", *v.RedockRMSDAngstrom))
+		}
+		t.AppendRow(table.Row{run.RunID, run.JobID, p.status(run.Status), orText(run.Receptor.PDBID, "a file"), docked, redocking, clock(run.CreatedAt)})
+	}
+	return render(w, t)
+}
+
+// showRun shows one run.
+func (inv *invocation) showRun(ctx context.Context, named string) error {
+	runID, err := inv.runID(ctx, named)
+	if err != nil {
+		return err
+	}
+	run, err := inv.api.DockingRun(ctx, runID)
+	if err != nil {
+		return runAdvice(err)
+	}
+	if inv.json {
+		return inv.print(run.JSON())
+	}
+	runTable(inv.out, run)
+	return nil
+}
+
+// runTable prints a run's facts, one a line.
+func runTable(w io.Writer, run client.DockingRun) {
+	p := painter(w)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-12s %s\n", name, value)
+		}
+	}
+	line("run", run.RunID)
+	line("job", run.JobID)
+	line("status", p.status(run.Status))
+	line("ligands", fmt.Sprintf("%d: %d docked, %d failed", run.Counts.Total, run.Counts.Completed, run.Counts.Failed))
+	receptor := orText(run.Receptor.PDBID, "a file")
+	if run.Receptor.Protonation != nil {
+		receptor += "; " + labelOf(*run.Receptor.Protonation)
+	}
+	if run.Receptor.Reused != nil && *run.Receptor.Reused {
+		receptor += "; an earlier preparation was taken over"
+	}
+	line("receptor", receptor)
+	if run.Box != nil {
+		line("box", boxText(run.Box.Source, run.Box.Center[:], run.Box.Size[:]))
+	}
+	line("seed", fmt.Sprint(run.Seed))
+	if v := run.Validation; v != nil && v.RedockRMSDAngstrom != nil && v.Passed != nil {
+		line("redocking", fmt.Sprintf("%s %.2f Å from the crystal pose, %s", labelOf(v.NativeComponentID), *v.RedockRMSDAngstrom,
+			p.good(*v.Passed, map[bool]string{true: "found again", false: "not found again"}[*v.Passed])))
+	}
+	line("submitted", clock(run.CreatedAt))
+	line("repeats", orText(run.ReproducesRunID, ""))
+	if run.Reproduction != nil {
+		showReproduction(w, *run.Reproduction)
+	}
+}
+
+// jobPrefix begins the ids of jobs.
+const jobPrefix = "job_"
+
+// runID takes a run's id or name as it is, and finds the run of a job.
+func (inv *invocation) runID(ctx context.Context, named string) (string, error) {
+	if !strings.HasPrefix(named, jobPrefix) {
+		return named, nil
+	}
+	run, found, err := inv.api.RunOfJob(ctx, named)
+	if err == nil && !found {
+		err = &advisedError{notFound(named), "`molfabric runs` lists your docking runs"}
+	}
+	return run.RunID, err
+}
+
+func notFound(jobID string) error {
+	return &client.Error{Status: http.StatusNotFound, Code: fault.NotFound, Message: fmt.Sprintf("job %s has no docking run", jobID)}
+}
+
+// runAdvice gives a run that is not there its own next step.
+func runAdvice(err error) error {
+	return advise(err, fault.NotFound, "`molfabric runs` lists your docking runs")
+}
