@@ -281,7 +281,7 @@ func TestStereochemistryIsChecked(t *testing.T) {
 	t.Parallel()
 	const check = `
 import sys
-sys.path.insert(0, ".")
+sys.path.insert(0, "programs")
 from rdkit import Chem
 import conformer, stereo
 def shaped(smiles, like):

@@ -49,8 +49,8 @@ type Result struct {
 	MeasuredAt time.Time          `json:"measuredAt"`
 }
 
-// compare runs the arms in the order ours, peer, peer, ours, … so that a drift of the machine hits both alike, and the peer
-// twice more for the control. told is called before each run.
+// compare lets the arms begin by turns, so that a drift of the machine hits both alike, and runs the peer twice more for the
+// control. told is called before each run.
 func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told func(what string)) (Comparison, error) {
 	c := Comparison{Unit: unit}
 	for pair := range max(pairs, MinPairs) {

@@ -65,7 +65,10 @@ func newScreening(ctx context.Context, s *system, python string, slots int, scra
 	if w.scene, err = s.api.UploadFile(ctx, target.Path); err != nil {
 		return nil, fmt.Errorf("upload the receptor: %w", err)
 	}
-	return w, w.prepareBare(ctx)
+	if err := w.prepareBare(ctx); err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 // params is the docking of the library, with ligands a task.

@@ -75,26 +75,32 @@ func readLibraryRows(ctx context.Context, db *sqlx.DB, jobID string) ([]copied, 
 		if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+c.table+` (LIKE `+table.name+` INCLUDING ALL)`); err != nil {
 			return nil, fmt.Errorf("make %s: %w", c.table, err)
 		}
-		rows, err := db.QueryxContext(ctx, `SELECT * FROM `+table.name+` WHERE `+table.ofJob, jobID)
-		if err != nil {
+		if err := c.read(ctx, db, table.name, table.ofJob, jobID); err != nil {
 			return nil, fmt.Errorf("read %s: %w", table.name, err)
-		}
-		if c.columns, err = rows.Columns(); err != nil {
-			return nil, err
-		}
-		for rows.Next() {
-			row, err := rows.SliceScan()
-			if err != nil {
-				return nil, fmt.Errorf("read %s: %w", table.name, err)
-			}
-			c.rows = append(c.rows, row)
-		}
-		if err := rows.Close(); err != nil {
-			return nil, err
 		}
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// read fills a twin's rows from its table.
+func (c *copied) read(ctx context.Context, db *sqlx.DB, table, ofJob, jobID string) error {
+	rows, err := db.QueryxContext(ctx, `SELECT * FROM `+table+` WHERE `+ofJob, jobID) //nolint:sqlclosecheck // the linter does not know sqlx's rows; they are closed below
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if c.columns, err = rows.Columns(); err != nil {
+		return err
+	}
+	for rows.Next() {
+		row, err := rows.SliceScan()
+		if err != nil {
+			return err
+		}
+		c.rows = append(c.rows, row)
+	}
+	return rows.Err()
 }
 
 // copyRows writes rows with COPY, in one transaction, into the twins, which it empties afterwards outside of the time that it returns.

@@ -59,7 +59,7 @@ func (s *system) launch(home, program, python string, slots int) error {
 	if err != nil {
 		return fmt.Errorf("make the log: %w", err)
 	}
-	up := exec.Command(program, "up", "--home", home, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
+	up := exec.CommandContext(context.Background(), program, "up", "--home", home, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
 	up.Env = append(os.Environ(), "DATABASE_URL="+s.postgres.URL(), "MOLFABRIC_PYTHON="+python, "MOLFABRIC_LIMIT_CREDENTIAL=100000")
 	up.Stdout, up.Stderr = log, log
 	if err := proc.Start(up); err != nil {
