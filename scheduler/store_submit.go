@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 // taskColumns is a plan laid out for one bulk insert.
@@ -51,17 +51,31 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 }
 
 func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO tasks (id, ordinal, stage, stage_index, name, essential, weight, ready, job_id, account_id, queue, status, priority, license_key)
-		SELECT *, $9, $10, $11, $12, $13::int, nullif($14, '')
-		FROM unnest($1::text[], $2::int[], $3::text[], $4::int[], $5::text[], $6::bool[], $7::real[], $8::bool[])`,
-		pq.Array(r.ID), pq.Array(r.Ordinal), pq.Array(r.Stage), pq.Array(r.StageIndex), pq.Array(r.Name), pq.Array(r.Essential),
-		pq.Array(r.Weight), pq.Array(r.Ready), r.JobID, r.AccountID, r.Queue, r.Status, r.Priority, r.LicenseKey)
+	columns := []string{
+		"id", "ordinal", "stage", "stage_index", "name", "essential", "weight", "ready", "job_id", "account_id", "queue", "status", "priority", "license_key",
+	}
+	var licenseKey any
+	if r.LicenseKey != "" {
+		licenseKey = r.LicenseKey
+	}
+	err := postgres.Copy(ctx, tx, "tasks", columns, func(yield func([]any) bool) {
+		for i, taskID := range r.ID {
+			if !yield([]any{
+				taskID, r.Ordinal[i], r.Stage[i], r.StageIndex[i], r.Name[i], r.Essential[i], r.Weight[i], r.Ready[i],
+				r.JobID, r.AccountID, r.Queue, string(r.Status), int64(r.Priority), licenseKey,
+			}) {
+				return
+			}
+		}
+	})
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, shard) SELECT * FROM unnest($1::text[], $2::jsonb[])`, pq.Array(r.ID), pq.Array(r.Shard))
-	if err != nil {
-		return fmt.Errorf("insert %d shards: %w", len(r.ID), err)
-	}
-	return nil
+	return postgres.Copy(ctx, tx, "task_details", []string{"task_id", "shard"}, func(yield func([]any) bool) {
+		for i, taskID := range r.ID {
+			if !yield([]any{taskID, r.Shard[i]}) {
+				return
+			}
+		}
+	})
 }

@@ -3,7 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -98,6 +98,11 @@ func (c *copied) read(ctx context.Context, db *sqlx.DB, table, ofJob, jobID stri
 		if err != nil {
 			return err
 		}
+		for i, value := range row {
+			if text, ok := value.([]byte); ok { // JSON and lists, which COPY would take for binary
+				row[i] = string(text)
+			}
+		}
 		c.rows = append(c.rows, row)
 	}
 	return rows.Err()
@@ -108,8 +113,8 @@ func copyRows(ctx context.Context, db *sqlx.DB, tables []copied) (time.Duration,
 	began := time.Now()
 	err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		for _, c := range tables {
-			if err := copyTable(ctx, tx, c); err != nil {
-				return fmt.Errorf("copy into %s: %w", c.table, err)
+			if err := postgres.Copy(ctx, tx, c.table, c.columns, slices.Values(c.rows)); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -122,21 +127,6 @@ func copyRows(ctx context.Context, db *sqlx.DB, tables []copied) (time.Duration,
 		_, err = db.ExecContext(ctx, `TRUNCATE `+c.table)
 	}
 	return took, err
-}
-
-func copyTable(ctx context.Context, tx *sqlx.Tx, c copied) error {
-	statement, err := tx.PrepareContext(ctx, `COPY `+c.table+` (`+strings.Join(c.columns, ", ")+`) FROM STDIN`)
-	if err != nil {
-		return err
-	}
-	defer statement.Close()
-	for _, row := range c.rows {
-		if _, err := statement.ExecContext(ctx, row...); err != nil {
-			return err
-		}
-	}
-	_, err = statement.ExecContext(ctx)
-	return err
 }
 
 // bestScores are the best scores of a job's ligands, by their place in the request.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -68,26 +69,25 @@ func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 	return nil
 }
 
-// insertResults lays a library out as columns for one bulk insert.
+// insertResults writes a pending result a ligand.
 func insertResults(ctx context.Context, tx *sqlx.Tx, run runRow) error {
-	n := len(run.Planned.Ligands)
-	ids, ligandIDs, labels, sources := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	smiles, prepared, docked, indices := make([]string, n), make([]string, n), make([]string, n), make([]int64, n)
-	for i, l := range run.Planned.Ligands {
-		ids[i], ligandIDs[i], labels[i], sources[i] = id.New("result_"), l.LigandID, l.Label, l.Source
-		smiles[i], prepared[i], docked[i], indices[i] = l.SMILES, l.PrepareShard, l.DockShard, int64(l.Index)
+	columns := []string{
+		"id", "account_id", "run_id", "ligand_index", "ligand_id", "label", "source", "input_smiles", "prepare_task", "dock_task", "status", "created_at", "updated_at",
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO docking_results (id, ligand_id, label, source, input_smiles, prepare_task, dock_task, ligand_index,
-			account_id, run_id, status, created_at, updated_at)
-		SELECT u.id, u.ligand_id, u.label, u.source, nullif(u.smiles, ''), u.prepare_task, u.dock_task, u.ligand_index, $9, $10, $11, $12, $12
-		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[])
-			AS u (id, ligand_id, label, source, smiles, prepare_task, dock_task, ligand_index)`,
-		pq.Array(ids), pq.Array(ligandIDs), pq.Array(labels), pq.Array(sources), pq.Array(smiles), pq.Array(prepared), pq.Array(docked),
-		pq.Array(indices), run.AccountID, run.ID, statusPending, run.At)
-	if err != nil {
-		return fmt.Errorf("keep %d results: %w", n, err)
-	}
-	return nil
+	return postgres.Copy(ctx, tx, "docking_results", columns, func(yield func([]any) bool) {
+		for _, l := range run.Planned.Ligands {
+			var smiles any
+			if l.SMILES != "" {
+				smiles = l.SMILES
+			}
+			if !yield([]any{
+				id.New("result_"), run.AccountID, run.ID, int64(l.Index), l.LigandID, l.Label, l.Source, smiles, l.PrepareShard, l.DockShard,
+				statusPending, run.At, run.At,
+			}) {
+				return
+			}
+		}
+	})
 }
 
 // ofJob selects the results of a job's run; every statement that uses it takes the job as $1.
