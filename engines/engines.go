@@ -98,6 +98,7 @@ type Citation struct {
 // with its defaults.
 type Request struct {
 	JobID       string // "job_…": a stable source of a default seed
+	JobName     string // for people: the title of what is made for them; "" when the caller gave none
 	JobType     string // one of the engine's Spec.JobTypes
 	SceneFile   Object // the job's sceneFile; of an estimate, which has none, only a placeholder key
 	Attachments []Object

@@ -38,7 +38,7 @@ type Submission struct {
 // work is what the engine plans from.
 func (sub Submission) work(jobID string) engines.Request {
 	return engines.Request{
-		JobID: jobID, JobType: sub.JobType, SceneFile: sub.SceneFile, Attachments: sub.Attachments, Params: sub.Params, TaskCount: sub.TaskCount,
+		JobID: jobID, JobName: sub.JobName, JobType: sub.JobType, SceneFile: sub.SceneFile, Attachments: sub.Attachments, Params: sub.Params, TaskCount: sub.TaskCount,
 		Frames: sub.Frames, OutputFormat: sub.OutputFormat, Parameters: sub.Parameters, Metadata: sub.Metadata, Recovery: sub.RecoveryMode,
 		Found: sub.Found,
 	}

@@ -1,6 +1,7 @@
 package vina
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -78,7 +79,7 @@ func resolve(r engines.Request) (request, error) {
 		threadsAsked:       valueOr(p.CPUThreads, defaultThreads),
 		prepared:           r.Found.Prepared,
 		preparedRequired:   p.DockingExecution != nil && p.DockingExecution.PreparedReceptor != nil,
-		title:              r.JobID,
+		title:              cmp.Or(r.JobName, r.JobID),
 	}
 	resolved.threads = min(resolved.threadsAsked, resolved.exhaustiveness, maxThreads)
 	for _, take := range []func() error{

@@ -137,6 +137,9 @@ func succeeded(ctx context.Context, tx *sqlx.Tx, kind vina.Kind, move scheduler.
 
 // Restarted takes back what the tasks have found, so that no result of two runs of one task is ever shown.
 func (Recorder) Restarted(ctx context.Context, tx *sqlx.Tx, jobID string, names []string, at time.Time) error {
+	if err := resetRun(ctx, tx, jobID, names); err != nil {
+		return err
+	}
 	return resetResults(ctx, tx, jobID, names, at)
 }
 

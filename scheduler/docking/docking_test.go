@@ -75,6 +75,7 @@ func (w world) submit(jobID string, library bool) {
 		w.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 'cpu.autodock-vina', true, 'PENDING')`,
 			taskID(jobID, shard.Name), jobID, account, i, shard.Stage, shard.StageIndex, shard.Name, shard.Essential)
+		w.exec(`INSERT INTO task_details (task_id, shard) VALUES ($1, '{}')`, taskID(jobID, shard.Name))
 	}
 	w.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Submitted(w.t.Context(), tx, scheduler.Accepted{
@@ -91,6 +92,7 @@ func (w world) move(jobID, stage, name string, to job.TaskStatus, summary string
 	move := scheduler.TaskMove{JobID: jobID, AccountID: account, TaskID: taskID(jobID, name), Stage: stage, Name: name, To: to, At: moment}
 	if to == job.TaskSucceeded {
 		move.Result = &queue.Result{Summary: []byte(summary), Programs: map[string]string{"vina": "1.2.7"}}
+		w.exec(`UPDATE task_details SET summary = $2 WHERE task_id = $1`, move.TaskID, summary)
 		for _, file := range files {
 			key := move.TaskID + "/" + file
 			w.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
@@ -197,10 +199,39 @@ func TestARetryForgetsAndAnEndFails(t *testing.T) {
 	w.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Restarted(t.Context(), tx, "job_1", []string{"dock-00000", "dock-00001"}, moment)
 	})
-	w.want("job_1", "small PENDING - - - 0 - []", "middle PENDING - - - 0 - []", "large PENDING - - - 0 - []")
+	// What the preparation has said is not said again.
+	w.want("job_1", `small PENDING - - - 0 - ["a note"]`, "middle PENDING - - - 0 - []", "large FAILED embed no conformer - 0 - []")
 	var poses int
 	if err := w.db.GetContext(t.Context(), &poses, `SELECT count(*) FROM docking_poses`); err != nil || poses != 0 {
 		t.Errorf("%d poses are left, %v; want none", poses, err)
+	}
+	w.tx(func(tx *sqlx.Tx) error {
+		return Recorder{}.Restarted(t.Context(), tx, "job_1", []string{"ligands-0000", "dock-00000", "dock-00001"}, moment)
+	})
+	w.want("job_1", "small PENDING - - - 0 - []", "middle PENDING - - - 0 - []", "large PENDING - - - 0 - []")
+}
+
+func TestARetryForgetsTheRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit("job_1", true)
+	w.move("job_1", "prepare", "receptor", job.TaskSucceeded, `{"atomCount":9,"box":{"source":"explicit"}}`)
+	w.move("job_1", "redock", "redock", job.TaskSucceeded, `{"rmsdAngstrom":4.5,"passed":false}`)
+	for _, c := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"dock-00000", "rank"}, "receptor box validation"},
+		{[]string{"redock", "rank"}, "receptor box"},
+		{[]string{"receptor", "redock"}, ""},
+	} {
+		w.tx(func(tx *sqlx.Tx) error { return Recorder{}.Restarted(t.Context(), tx, "job_1", c.names, moment) })
+		var got string
+		err := w.db.GetContext(t.Context(), &got, `SELECT concat_ws(' ', CASE WHEN receptor IS NOT NULL THEN 'receptor' END, CASE WHEN box IS NOT NULL THEN 'box' END,
+			CASE WHEN validation IS NOT NULL THEN 'validation' END) FROM docking_runs`)
+		if err != nil || got != c.want {
+			t.Errorf("after a retry of %v the run has %q, %v; want %q", c.names, got, err, c.want)
+		}
 	}
 }
 

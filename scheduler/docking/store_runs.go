@@ -73,7 +73,19 @@ func setComplexes(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove) err
 	return nil
 }
 
-// resetResults takes back what the named tasks have found of a job's ligands.
+// resetRun takes back what the named tasks have found of a job as a whole. A job has one task for each of these, by these names.
+func resetRun(ctx context.Context, tx *sqlx.Tx, jobID string, names []string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE docking_runs SET validation = CASE WHEN 'redock' = ANY($2) THEN NULL ELSE validation END,
+			receptor = CASE WHEN 'receptor' = ANY($2) THEN NULL ELSE receptor END, box = CASE WHEN 'receptor' = ANY($2) THEN NULL ELSE box END
+		WHERE job_id = $1 AND ARRAY['receptor', 'redock'] && $2::text[]`, jobID, pq.Array(names))
+	if err != nil {
+		return fmt.Errorf("forget the run: %w", err)
+	}
+	return nil
+}
+
+// resetResults takes back what the named tasks have found of a job's ligands. What a ligand's preparation has said stays when only
+// its docking is repeated: nobody will say it again.
 func resetResults(ctx context.Context, tx *sqlx.Tx, jobID string, names []string, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE docking_results SET canonical_smiles = NULL, docked_smiles = NULL, inchi_key = NULL, formal_charge = NULL,
 			heavy_atoms = NULL, rotatable_bonds = NULL WHERE `+ofJob+` AND prepare_task = ANY($2)`, jobID, pq.Array(names))
@@ -87,6 +99,14 @@ func resetResults(ctx context.Context, tx *sqlx.Tx, jobID string, names []string
 		) DELETE FROM docking_poses WHERE result_id IN (SELECT id FROM reset)`, jobID, pq.Array(names), at)
 	if err != nil {
 		return fmt.Errorf("forget results: %w", err)
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE docking_results r SET notes = coalesce(nullif(l->'notes', 'null'), '[]'),
+			status = CASE l->>'status' WHEN 'FAILED' THEN 'FAILED' ELSE r.status END, failure_stage = nullif(l->>'failureStage', ''), error = nullif(l->>'error', '')
+		FROM tasks t JOIN task_details d ON d.task_id = t.id CROSS JOIN LATERAL jsonb_path_query(d.summary, '$.ligands[*]') AS l
+		WHERE r.`+ofJob+` AND t.job_id = $1 AND t.name = r.prepare_task AND r.ligand_index = (l->>'index')::int
+			AND r.dock_task = ANY($2) AND NOT r.prepare_task = ANY($2)`, jobID, pq.Array(names))
+	if err != nil {
+		return fmt.Errorf("keep what the preparations said: %w", err)
 	}
 	return nil
 }
