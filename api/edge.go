@@ -29,6 +29,7 @@ import (
 var exposedHeaders = []string{
 	fiber.HeaderXRequestID, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", fiber.HeaderRetryAfter, fiber.HeaderETag,
 	fiber.HeaderLocation, fiber.HeaderLink, fiber.HeaderAllow, fiber.HeaderWWWAuthenticate, "Deprecation", "Sunset", "Idempotency-Replayed",
+	fiber.HeaderContentDisposition, "X-Total-Count", "X-Truncated",
 }
 
 // acceptedHeaders are those that a script on another origin may send.

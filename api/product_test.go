@@ -96,7 +96,9 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		}{library, signer},
 		Version: deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
-	dockings := docking.New(docking.Deps{DB: deps.DB, Objects: objects, Submitter: tasks, Currency: book.Currency, Log: deps.Log, Now: deps.Now})
+	dockings := docking.New(docking.Deps{
+		DB: deps.DB, Objects: objects, Engines: registry, Submitter: tasks, Provenance: tasks, Currency: book.Currency, Log: deps.Log, Now: deps.Now,
+	})
 	workspaces := projects.New(projects.Deps{DB: deps.DB, Secret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
 	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
 	if err != nil {

@@ -48,6 +48,8 @@ type Deps struct {
 	Groups []func(huma.API)
 	// Pages add what browsers see outside the API's prefix. May be empty.
 	Pages []Page
+	// Private pages are for browsers that have signed in. May be empty.
+	Private []PrivatePage
 	// Checks are asked by /readyz beside the database, its schema and Redis: the object store. May be empty.
 	Checks []system.Check
 	Config Config
@@ -71,6 +73,10 @@ type Config struct {
 
 // Page adds addresses outside the API's prefix. limit comes before each of them and counts requests by address.
 type Page func(app *fiber.App, limit fiber.Handler)
+
+// PrivatePage adds addresses outside the API's prefix. signedIn comes before each of them: it lets a browser with a session through,
+// with its caller in the request's context (access.From), and leads every other to the sign-in page and back.
+type PrivatePage func(app *fiber.App, signedIn fiber.Handler)
 
 // Server is the front door. It is safe for concurrent use.
 type Server struct {
@@ -147,6 +153,8 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	deps.Pages = append(deps.Pages, wallet.Mount)
+	visitors := &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""}
+	visitors.mount(app, deps.Private)
 	deps.mountPages(app, edge.limitAddress, document)
 	return server, nil
 }

@@ -107,34 +107,36 @@ func TestAFileWithoutADigestIsRead(t *testing.T) {
 	}
 }
 
+// fetched is the content of a signed address.
+func fetched(t *testing.T, address string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 200 || !strings.Contains(response.Header.Get("Content-Disposition"), "00001.sdf") {
+		t.Fatalf("got %d %v %s, %v", response.StatusCode, response.Header, text, err)
+	}
+	return string(text)
+}
+
 func TestDownload(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
-	fetch := func(address string) string {
-		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		if err != nil || response.StatusCode != 200 || !strings.Contains(response.Header.Get("Content-Disposition"), "00001.sdf") {
-			t.Fatalf("got %d %v %s, %v", response.StatusCode, response.Header, text, err)
-		}
-		return string(text)
-	}
 	made := get[docking.DockingDownload](c, "/artifacts/"+d.sdf[0]+"/download")
-	if text := fetch(made.URL); text != sdfOf(screen()[0]) || made.Artifact.Verification.Status != "VERIFIED" || time.Until(made.ExpiresAt) > 15*time.Minute {
+	if text := fetched(t, made.URL); text != sdfOf(screen()[0]) || made.Artifact.Verification.Status != "VERIFIED" || time.Until(made.ExpiresAt) > 15*time.Minute {
 		t.Errorf("got %s, %+v", text, made)
 	}
 	led := c.Send("GET", base+"/artifacts/"+d.sdf[0]+"/download?redirect=true", "")
-	if led.StatusCode != 302 || fetch(led.Header.Get("Location")) != sdfOf(screen()[0]) {
+	if led.StatusCode != 302 || fetched(t, led.Header.Get("Location")) != sdfOf(screen()[0]) {
 		t.Errorf("redirect: got %d %v", led.StatusCode, led.Header)
 	}
 	hidden := l.file(c.AccountID, &d, "ligands.json", "json", "intermediate", "{}")

@@ -67,9 +67,11 @@ func (e *exports) take(accountID string) (release func(), err error) {
 // export is an answer that is written piece by piece.
 type export struct {
 	mediaType, filename string
-	total, limit        int
+	total, limit        int // of a list; 0 when it is none
 	// next makes the next piece; io.EOF after the last. It is called by one goroutine at a time.
 	next func(ctx context.Context) ([]byte, error)
+	// close lets go of what next holds, once, when nobody calls it any more; nil when it holds nothing.
+	close func()
 }
 
 // begin makes the first piece, while a failure can still be told, and returns the answer that sends it and the rest.
@@ -77,6 +79,10 @@ func (e *exports) begin(ctx context.Context, accountID string, x export) (*huma.
 	release, err := e.take(accountID)
 	if err != nil {
 		return nil, err
+	}
+	if x.close != nil {
+		taken := release
+		release = func() { x.close(); taken() }
 	}
 	first, err := x.next(ctx)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -86,9 +92,11 @@ func (e *exports) begin(ctx context.Context, accountID string, x export) (*huma.
 	return &huma.StreamResponse{Body: func(out huma.Context) {
 		out.SetHeader("Content-Type", x.mediaType)
 		out.SetHeader("Content-Disposition", `attachment; filename="`+x.filename+`"`)
-		out.SetHeader("Vary", "Accept")
-		out.SetHeader("X-Total-Count", strconv.Itoa(x.total))
-		out.SetHeader("X-Truncated", strconv.FormatBool(x.total > x.limit))
+		if x.limit > 0 {
+			out.SetHeader("Vary", "Accept")
+			out.SetHeader("X-Total-Count", strconv.Itoa(x.total))
+			out.SetHeader("X-Truncated", strconv.FormatBool(x.total > x.limit))
+		}
 		out.SetHeader("Connection", "close") // a write deadline is left on the connection
 		out.SetStatus(http.StatusOK)
 		streamer, ok := out.(interface{ StreamBody(func(io.Writer)) })

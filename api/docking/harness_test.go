@@ -18,6 +18,8 @@ import (
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/keys"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
@@ -42,21 +44,29 @@ func open(t *testing.T) *lab {
 	return openOn(t, objects, nil)
 }
 
+// submitting is the group that submits jobs and knows where their results come from.
+type submitting interface {
+	docking.Submitter
+	docking.Provenancer
+}
+
 // openOn is open on an object store; submitter may be nil where nothing is submitted.
-func openOn(t *testing.T, objects *object.Store, submitter func(*api.Deps) docking.Submitter) *lab {
+func openOn(t *testing.T, objects *object.Store, submitter func(*api.Deps) submitting) *lab {
 	t.Helper()
 	l := &lab{t: t, objects: objects}
 	l.Door = apitest.Open(t, apitest.Unhurried, func(deps *api.Deps) {
 		l.keyring = keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
 		group := docking.Deps{
-			DB: deps.DB, Objects: objects, Currency: "GBP", Log: deps.Log,
+			DB: deps.DB, Objects: objects, Engines: engines.NewRegistry(vina.New()), Currency: "GBP", Log: deps.Log,
 			Now: func() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) },
 		}
 		if submitter != nil {
-			group.Submitter = submitter(deps)
+			made := submitter(deps)
+			group.Submitter, group.Provenance = made, made
 		}
 		service := docking.New(group)
 		deps.Groups = []func(huma.API){func(a huma.API) { docking.Register(a, service); l.spec = a.OpenAPI() }}
+		deps.Private = []api.PrivatePage{service.Mount}
 	})
 	return l
 }

@@ -20,6 +20,7 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, read("get-docking-batch", "/batches/{id}", "Read a docking batch", batchText), s.getBatch)
 	huma.Register(api, read("list-docking-runs", "/runs", "List docking runs", runsText), s.listRuns)
 	huma.Register(api, read("get-docking-run", "/runs/{id}", "Read a docking run", runText), s.getRun)
+	huma.Register(api, bundleOperation(), s.bundle)
 	huma.Register(api, reproduceOperation(), s.reproduce)
 	registerResults(api, s)
 	registerPoses(api, s)

@@ -43,7 +43,7 @@ func openWorks(t *testing.T) *works {
 		t.Fatal(err)
 	}
 	w := &works{ledger: billing.NewLedger(book, id.New)}
-	w.lab = openOn(t, objects, func(deps *api.Deps) docking.Submitter {
+	w.lab = openOn(t, objects, func(deps *api.Deps) submitting {
 		registry := engines.NewRegistry(vina.New())
 		w.jobs = jobs.New(jobs.Deps{
 			DB: deps.DB, Engines: registry, Objects: objects, Currency: book.Currency, Log: slog.New(slog.DiscardHandler), Now: time.Now,

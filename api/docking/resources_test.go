@@ -39,8 +39,8 @@ func TestAnswersMatchTheirSchemas(t *testing.T) {
 	l.exec(`UPDATE docking_runs SET reproduces_run_id = $1, box = NULL, receptor = NULL, programs = '{}', native_component_id = 'STI', gate_rmsd_angstrom = 2 WHERE id = $2`, d.run, again.run)
 	routes := 0
 	for route, item := range l.spec.Paths {
-		if !strings.HasPrefix(route, "/v1/molecular/docking/") || item.Get == nil {
-			continue
+		if !strings.HasPrefix(route, "/v1/molecular/docking/") || item.Get == nil || strings.HasSuffix(route, "/bundle") {
+			continue // a bundle is no JSON
 		}
 		routes++
 		for _, one := range []docked{d, again} {

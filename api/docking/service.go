@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/scheduler"
@@ -29,12 +30,14 @@ type Submitter interface {
 
 // Deps is what a Service needs; all are required.
 type Deps struct {
-	DB        *sqlx.DB
-	Objects   *object.Store
-	Submitter Submitter
-	Currency  string // of the price book, ISO 4217
-	Log       *slog.Logger
-	Now       func() time.Time
+	DB         *sqlx.DB
+	Objects    *object.Store
+	Engines    *engines.Registry
+	Submitter  Submitter
+	Provenance Provenancer
+	Currency   string // of the price book, ISO 4217
+	Log        *slog.Logger
+	Now        func() time.Time
 }
 
 // Service holds the rules of the group. It is safe for concurrent use.

@@ -47,7 +47,8 @@ func (ignorance) Verify(string, confirmation.Candidate) error {
 }
 
 // lookUp finds what the names in a docking request stand for: the receptor's entry, the components, and an earlier preparation of
-// the same receptor. Other simulators name nothing. A repetition's confirmations were checked the first time.
+// the same receptor. Other simulators name nothing. A repetition gets what was found the first time, and its confirmations were
+// checked then.
 //
 // Errors: fault.Validation, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable.
 func (s *Service) lookUp(ctx context.Context, accountID string, request SubmitRequest, work engines.Request, engine engines.Engine) (engines.Found, error) {
@@ -55,20 +56,29 @@ func (s *Service) lookUp(ctx context.Context, accountID string, request SubmitRe
 		return engines.Found{}, nil
 	}
 	params := request.SimulationParams.DockingParams
-	if reproducedRun(ctx) == "" {
+	again := reproducedIn(ctx)
+	if again.runID == "" {
 		if err := s.checkConfirmations(accountID, params); err != nil {
 			return engines.Found{}, err
 		}
 	}
 	var found engines.Found
 	var err error
-	if found.Components, err = s.components(ctx, params); err != nil {
-		return engines.Found{}, err
-	}
-	if found.Structures, err = s.structure(ctx, params); err != nil {
+	if again.found != nil {
+		found = *again.found
+	} else if found, err = s.lookUpNames(ctx, params); err != nil {
 		return engines.Found{}, err
 	}
 	found.Prepared, err = s.prepared(ctx, accountID, params, receptorOf(params, work.SceneFile, found.Structures))
+	return found, err
+}
+
+// lookUpNames finds the components and the receptor's entry. Errors: fault.Validation, fault.ProviderUnavailable.
+func (s *Service) lookUpNames(ctx context.Context, params vina.Params) (found engines.Found, err error) {
+	if found.Components, err = s.components(ctx, params); err != nil {
+		return engines.Found{}, err
+	}
+	found.Structures, err = s.structure(ctx, params)
 	return found, err
 }
 

@@ -234,7 +234,7 @@ func TestConfirmations(t *testing.T) {
 	expired := request(t, dock(`"ligandIdentity":`+ccd("STI", good)))
 	_, err := l.Submit(t.Context(), caller, "", expired)
 	wantFault(t, "expired", err, fault.Validation, "simulationParams.ligandIdentity.confirmation.token: ")
-	if _, err := l.Submit(reproducing(t.Context(), "run_1"), caller, "", expired); err != nil {
+	if _, err := l.Submit(reproducing(t.Context(), "run_1", nil), caller, "", expired); err != nil {
 		t.Errorf("a repetition, which was confirmed the first time: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/molfabric/molfabric/engines/openmm"
 )
 
-// recorder is an engine that plans one shard from any request and keeps the last request it was given.
+// recorder is an engine that keeps the last request it was given. It plans as the engine in it, or one shard from any request.
 type recorder struct {
 	engines.Engine
 	spec engines.Spec
@@ -31,6 +31,9 @@ func (r *recorder) Plan(request engines.Request) ([]engines.Shard, error) {
 		if err := params.Check(); err != nil {
 			return nil, err
 		}
+	}
+	if r.Engine != nil {
+		return r.Engine.Plan(request)
 	}
 	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1, ExpectedCPUSeconds: 1}}, nil
 }

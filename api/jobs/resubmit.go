@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -13,8 +15,8 @@ import (
 var resubmissions = make(chan struct{}, 2)
 
 // Resubmit submits the request of one of the caller's docking jobs anew, with its seed pinned to what it was, and notes that the
-// new job reproduces a run. Files are held against the digests that the request states, as at first. The caller's own names of
-// the run (dockingRequest) stay with the first job. With an idempotency key it may be called again and answers with the first
+// new job reproduces a run. Files are held against the digests that the request states, as at first; names of public data stand for
+// what they stood for then. The caller's own names of the run (dockingRequest) stay with the first job. With an idempotency key it may be called again and answers with the first
 // receipt.
 //
 // Errors: fault.NotFound for a job that the caller does not have, and those of Submit.
@@ -36,7 +38,15 @@ func (s *Service) Resubmit(ctx context.Context, caller access.Principal, jobID s
 	if err != nil {
 		return scheduler.Receipt{}, fmt.Errorf("repeating job %s: %w", jobID, err)
 	}
-	return s.Submit(reproducing(ctx, reproducesRunID), caller, idempotencyKey, request)
+	plan, err := s.store.prepareShards(ctx, caller.AccountID, jobID)
+	if err != nil {
+		return scheduler.Receipt{}, err
+	}
+	found, err := vina.FoundIn(plan)
+	if err != nil {
+		return scheduler.Receipt{}, fmt.Errorf("repeating job %s: %w", jobID, err)
+	}
+	return s.Submit(reproducing(ctx, reproducesRunID, &found), caller, idempotencyKey, request)
 }
 
 // repeated is a stored request as it is submitted again.
@@ -53,16 +63,22 @@ func repeated(kept json.RawMessage, seed int64) (SubmitRequest, error) {
 	return request, nil
 }
 
-// reproducedKey carries, from Resubmit to the submission that Submit makes, the run that a job reproduces: it is the service's own
-// knowledge and no member of a request.
+// reproducedKey carries, from Resubmit to the submission that Submit makes, which run a job reproduces and what was found for it:
+// they are the service's own knowledge and no members of a request.
 type reproducedKey struct{}
 
-func reproducing(ctx context.Context, runID string) context.Context {
-	return context.WithValue(ctx, reproducedKey{}, runID)
+// reproduced is a run that is repeated. found is nil when its names are to be looked up again.
+type reproduced struct {
+	runID string
+	found *engines.Found
 }
 
-// reproducedRun is the run that a submission reproduces; "" for every other submission.
-func reproducedRun(ctx context.Context) string {
-	runID, _ := ctx.Value(reproducedKey{}).(string)
-	return runID
+func reproducing(ctx context.Context, runID string, found *engines.Found) context.Context {
+	return context.WithValue(ctx, reproducedKey{}, reproduced{runID, found})
+}
+
+// reproducedIn is the run that a submission reproduces; empty for every other submission.
+func reproducedIn(ctx context.Context) reproduced {
+	of, _ := ctx.Value(reproducedKey{}).(reproduced)
+	return of
 }

@@ -2,10 +2,14 @@ package jobs
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/structures"
 )
 
 // A docking that is submitted again is the same request with its seed pinned, and without the caller's names.
@@ -44,12 +48,40 @@ func TestResubmit(t *testing.T) {
 	wantFault(t, "the receptor is gone", err, fault.SceneNotFound, "sceneFile")
 }
 
+// What the names in a request stood for is pinned: the archive remediates its entries, and a dictionary its components.
+func TestResubmitLooksNothingUp(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t)
+	l.engine.Engine = vina.New()
+	caller := l.account()
+	first := l.found(caller, `"receptorPdbId":"1cbs","pocketLigand":"rea","receptorPreparation":{"retainComponents":["STI"]},"ligandLibrary":[`+ccd("sti", "")+","+ccd("ST9", "")+"]")
+	l.exec(`UPDATE structures SET sha256 = repeat('b', 64), storage_key = 'public/structures/b.cif'`)
+	l.exec(`UPDATE components SET definition = definition || '{"smiles":"C"}'`)
+	l.know(structures.SourceOff)
+	var jobID string
+	if err := l.db.GetContext(t.Context(), &jobID, `SELECT id FROM jobs`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Resubmit(t.Context(), caller, jobID, 7, "run_1", ""); err != nil {
+		t.Fatal(err)
+	}
+	again := l.engine.request().Found
+	if len(first.Structures) != 1 || !reflect.DeepEqual(again.Structures, first.Structures) {
+		t.Errorf("got the receptor %+v, want %+v", again.Structures, first.Structures)
+	}
+	for id, component := range map[string]engines.Component{"STI": first.Components["STI"], "ST9": {SMILES: first.Components["ST9"].SMILES}} {
+		if again.Components[id] != component || component.SMILES == "" {
+			t.Errorf("%s: got %+v, want %+v", id, again.Components[id], component)
+		}
+	}
+}
+
 func TestReproducedRun(t *testing.T) {
 	t.Parallel()
-	if got := reproducedRun(context.Background()); got != "" {
-		t.Errorf("an ordinary submission reproduces %q", got)
+	if got := reproducedIn(context.Background()); got.runID != "" || got.found != nil {
+		t.Errorf("an ordinary submission reproduces %+v", got)
 	}
-	if got := reproducedRun(reproducing(t.Context(), "run_1")); got != "run_1" {
-		t.Errorf("got %q", got)
+	if got := reproducedIn(reproducing(t.Context(), "run_1", nil)); got.runID != "run_1" {
+		t.Errorf("got %+v", got)
 	}
 }

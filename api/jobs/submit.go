@@ -55,7 +55,7 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, TaskCount: work.TaskCount,
 		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
 		Found: work.Found, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
-		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: reproducedRun(ctx),
+		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: reproducedIn(ctx).runID,
 	})
 	return receipt, asValidation(err)
 }

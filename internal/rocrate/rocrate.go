@@ -19,6 +19,8 @@ const (
 	completed   = "http://schema.org/CompletedActionStatus"
 	failed      = "http://schema.org/FailedActionStatus"
 	rootDataset = "./"
+	// clock writes times of actions, in UTC, in the one form of ISO 8601 that checkers of the profile take.
+	clock = "2006-01-02T15:04:05+00:00"
 )
 
 // Crate is a folder and how it came to be. IDs are unique within it.
@@ -98,8 +100,12 @@ func (c Crate) Metadata() ([]byte, error) {
 	for _, program := range c.Programs {
 		graph = append(graph, program.entity())
 	}
+	ids := map[string]string{}
+	for _, file := range c.Files {
+		ids[file.Path] = file.id()
+	}
 	for _, action := range c.Actions {
-		graph = append(graph, c.action(action))
+		graph = append(graph, action.entity(ids))
 	}
 	for i, property := range c.Properties {
 		graph = append(graph, property.entity(i))
@@ -140,11 +146,20 @@ func (c Crate) root() entity {
 		cites = append(cites, reference{citation.id(i)})
 	}
 	for name, list := range map[string][]reference{"hasPart": parts, "mentions": mentions, "variableMeasured": about, "citation": cites} {
-		if len(list) > 0 {
-			root[name] = list
-		}
+		root.refer(name, list)
 	}
 	return root
+}
+
+// refer adds a member that refers to others. A list of one is written as that one.
+func (e entity) refer(name string, list []reference) {
+	switch len(list) {
+	case 0:
+	case 1:
+		e[name] = list[0]
+	default:
+		e[name] = list
+	}
 }
 
 // id of a file elsewhere is a name of its content, so that no path of the folder is claimed for it.
@@ -158,7 +173,7 @@ func (f File) id() string {
 func (f File) entity() entity {
 	e := entity{"@id": f.id(), "@type": "File", "name": f.Path}
 	if f.Elsewhere {
-		e["@type"] = "MediaObject"
+		e["@type"] = "CreativeWork" // a File would have to be part of the crate
 	}
 	if f.Name != "" {
 		e["name"] = f.Name
@@ -175,45 +190,39 @@ func (f File) entity() entity {
 }
 
 func (p Program) entity() entity {
-	e := entity{"@id": programID(p.Name), "@type": "SoftwareApplication", "name": p.Name, "softwareVersion": p.Version, "version": p.Version}
+	e := entity{"@id": programID(p.Name), "@type": "SoftwareApplication", "name": p.Name, "softwareVersion": p.Version}
 	if p.URL != "" {
 		e["url"] = p.URL
 	}
 	return e
 }
 
-func (c Crate) action(a Action) entity {
-	e := entity{"@id": actionID(a), "@type": "CreateAction", "name": a.Name, "instrument": reference{programID(a.Program)}, "actionStatus": reference{completed}}
+// entity needs the ids of the crate's files by their paths.
+func (a Action) entity(ids map[string]string) entity {
+	e := entity{"@id": actionID(a), "@type": "CreateAction", "name": a.Name, "instrument": reference{programID(a.Program)}, "actionStatus": completed}
 	if a.Failed {
-		e["actionStatus"] = reference{failed}
+		e["actionStatus"] = failed
 	}
 	if a.Description != "" {
 		e["description"] = a.Description
 	}
 	if a.StartedAt != nil {
-		e["startTime"] = a.StartedAt.UTC().Format(time.RFC3339)
+		e["startTime"] = a.StartedAt.UTC().Format(clock)
 	}
 	if a.EndedAt != nil {
-		e["endTime"] = a.EndedAt.UTC().Format(time.RFC3339)
+		e["endTime"] = a.EndedAt.UTC().Format(clock)
 	}
-	if inputs := c.references(a.Inputs); len(inputs) > 0 {
-		e["object"] = inputs
-	}
-	if outputs := c.references(a.Outputs); len(outputs) > 0 {
-		e["result"] = outputs
-	}
+	e.refer("object", references(a.Inputs, ids))
+	e.refer("result", references(a.Outputs, ids))
 	return e
 }
 
 // references are those of the paths that the crate has a file of.
-func (c Crate) references(paths []string) []reference {
+func references(paths []string, ids map[string]string) []reference {
 	var out []reference
 	for _, path := range paths {
-		for _, file := range c.Files {
-			if file.Path == path {
-				out = append(out, reference{file.id()})
-				break
-			}
+		if id, known := ids[path]; known {
+			out = append(out, reference{id})
 		}
 	}
 	return out

@@ -155,7 +155,8 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	}
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
 		Knowledge: knowledge{library, signer}, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
-	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Submitter: work, Currency: c.prices.Currency, Log: c.log, Now: time.Now})
+	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
+		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	workspaces := projects.New(projects.Deps{DB: c.db, Secret: secret, Log: c.log, Now: time.Now})
 	known := public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log, Now: time.Now,
 		Parts: []public.Part{
@@ -176,8 +177,9 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { docking.Register(a, dockings) },
 			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
 		},
-		Pages:  []api.Page{workspaces.Mount},
-		Checks: []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
+		Pages:   []api.Page{workspaces.Mount},
+		Private: []api.PrivatePage{dockings.Mount},
+		Checks:  []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
 		Config: api.Config{
 			Version: version, KeySecret: secret, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,
 			TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits),
