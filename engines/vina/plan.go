@@ -55,6 +55,8 @@ const (
 	mostPosesAnalysed = 10
 	// maxChunkPoses bounds the poses of an analysing shard, so that what it found stays below engines.MaxSummaryBytes.
 	maxChunkPoses = 100
+	// fewChunkPoses is that of small libraries, whose ligands take longer, and which should keep every worker busy to the end.
+	fewChunkPoses = 40
 	// mostEnergyChecked is the largest library whose poses' internal energies are held against an ensemble of conformers: that
 	// takes longer than everything else that is looked at, and about a tenth of a docking.
 	mostEnergyChecked = 100
@@ -408,7 +410,11 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 
 // analyseShards exports and examines what neighbouring docking shards of one chunk have found.
 func (p *planner) analyseShards(docked []dockGroup) {
-	most := max(maxChunkPoses/min(p.numModes, mostPosesAnalysed), 1)
+	poses := maxChunkPoses
+	if p.checksEnergy() {
+		poses = fewChunkPoses
+	}
+	most := max(poses/min(p.numModes, mostPosesAnalysed), 1)
 	for number := 0; len(docked) > 0; number++ {
 		count, ligands := 1, len(docked[0].indices)
 		for count < len(docked) && docked[count].chunk == docked[0].chunk && ligands+len(docked[count].indices) <= most {
