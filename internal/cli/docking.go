@@ -15,6 +15,7 @@ const (
 	resultsSchema = "molfabric.docking.results/v1"
 	resultsFile   = "results.json"
 	timingsFile   = "timings.json"
+	receptorFile  = "receptor.json"
 	// maxDocumentBytes bounds a document that is read into memory: 10,000 ligands with 100 poses each.
 	maxDocumentBytes = 512 << 20
 )
@@ -32,7 +33,7 @@ type dockingResults struct {
 		Format      string   `json:"format"`
 		PDBID       *string  `json:"pdbId"`
 		Protonation string   `json:"protonation"`
-		Reused      bool     `json:"reused"`
+		Reused      bool     `json:"-"` // says receptor.json
 		AtomCount   int      `json:"atomCount"`
 		Notes       []string `json:"notes"`
 	} `json:"receptor"`
@@ -107,11 +108,15 @@ func (inv *invocation) showDocking(ctx context.Context, j client.Job, top int) (
 	}
 	var results dockingResults
 	var timings dockingTimings
-	for name, into := range map[string]any{resultsFile: &results, timingsFile: &timings} {
+	var prepared struct {
+		Reused bool `json:"reused"`
+	}
+	for name, into := range map[string]any{resultsFile: &results, timingsFile: &timings, receptorFile: &prepared} {
 		if err := inv.readDocument(ctx, outputs.Outputs, name, into); err != nil {
 			return "", err
 		}
 	}
+	results.Receptor.Reused = prepared.Reused
 	if results.Schema != resultsSchema {
 		return "", nil
 	}

@@ -266,7 +266,7 @@ func TestBadInput(t *testing.T) {
 		{"empty SMILES", edit(fmt.Sprintf("%q", smiles["aspirin"]), `""`), fault.Validation, "simulationParams.ligandLibrary[0].source.smiles"},
 		{"box without volume", edit(`"boxSizeAngstrom":18`, `"boxSizeAngstrom":0`), fault.Validation, "simulationParams.boxSizeAngstrom"},
 		{"box of two numbers", edit(`[15.851,14.647,3.904]`, `[1,2]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
-		{"no box", edit(boxMembers+",", ""), fault.Validation, "simulationParams.boxCenterAngstrom"},
+		{"box without a size", edit(`,"boxSizeAngstrom":18`, ""), fault.Validation, "simulationParams.boxSizeAngstrom"},
 		{"wrong type", edit(`"exhaustiveness":1`, `"exhaustiveness":"one"`), fault.Validation, "simulationParams.exhaustiveness"},
 		{"unknown field", edit(`"exhaustiveness":1`, `"thoroughness":1`), fault.Validation, "thoroughness"},
 		{"null", edit(`"exhaustiveness":1`, `"exhaustiveness":null`), fault.Validation, "simulationParams.exhaustiveness"},
