@@ -173,11 +173,13 @@ func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *jobRow, 
 	return &unusableError{fmt.Errorf("unknown kind %q", event.Kind)}
 }
 
-// unusableIfRefused marks an error that says that Postgres will never take a value: a NUL in a text, a storage key that is
-// taken.
+// unusableIfRefused marks an error that says that a report can never be kept: Postgres does not take a value (a NUL in a text, a
+// storage key that is taken), or what should be a document of the engine's is none to the job's recorder.
 func unusableIfRefused(err error) error {
 	var refusal *pq.Error
-	if errors.As(err, &refusal) && (refusal.Code.Class() == "22" || refusal.Code.Class() == "23") {
+	var torn *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &refusal) && (refusal.Code.Class() == "22" || refusal.Code.Class() == "23") || errors.As(err, &torn) || errors.As(err, &other) {
 		return &unusableError{err}
 	}
 	return err

@@ -12,9 +12,9 @@ import (
 )
 
 // Recorder keeps what the jobs of one engine find as rows of its own, written in the very transactions that move the jobs and
-// their tasks: neither is committed without the other. A value that Postgres refuses (error classes 22 and 23) fails the attempt
-// that reported it; every other error undoes the transaction, which is tried again. All methods may be called concurrently, for
-// one job never at the same time.
+// their tasks: neither is committed without the other. A value that Postgres refuses (error classes 22 and 23) and a document that
+// encoding/json cannot read fail the attempt that reported them; every other error undoes the transaction, which is tried again.
+// All methods may be called concurrently, for one job never at the same time.
 type Recorder interface {
 	// Submitted keeps a job that is being accepted, with its plan.
 	Submitted(ctx context.Context, tx *sqlx.Tx, accepted Accepted) error

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,9 @@ type dockedDocument struct {
 	}
 }
 
+// vinaResult is a score in Vina's output.
+var vinaResult = regexp.MustCompile(`(REMARK VINA RESULT: +)\S+`)
+
 // TestDockAndResume docks a shard, repeats it with one of its checkpoints among files that are none, and docks a ligand alone
 // on two threads: the poses are the same to the byte.
 func TestDockAndResume(t *testing.T) {
@@ -111,6 +115,7 @@ func TestDockAndResume(t *testing.T) {
 		"6.json": strings.Replace(taken, `"cpuSeconds": `, `"cpuSeconds": 90`, 1),
 		"7.json": `{"index": [], "cpuSeconds": null}`,
 		"8.json": `"poses"`,
+		"9.json": vinaResult.ReplaceAllString(readText(t, filepath.Join(dir, "out/checkpoint/00007.json")), "${1}nan"),
 	}
 	again, _, failure := dockPeptide(t, 1, []int{4, 5, 6, 7}, resume)
 	if failure != nil {

@@ -48,7 +48,7 @@ func rankInputs(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"receptor.json": readText(t, "testdata/rank-receptor.json"), "receptor.pdb": readText(t, peptide), "box.json": peptideBox,
-		"ligands/ligands-0000/ligands.json":    readText(t, "testdata/rank-ligands.json"),
+		"ligands/ligands-0000/ligands.json":    strings.Replace(readText(t, "testdata/rank-ligands.json"), `"Ethanol"`, `"=1+1"`, 1),
 		"analysed/analyse-0000/analysis.json":  readText(t, "testdata/rank-analysis.json"),
 		"analysed/analyse-0001/.analysis.part": "torn",
 		"redock/redock/redock.json": `{"schema":"molfabric.docking.redock/v1","componentId":"<b>STI</b>","rmsdAngstrom":2.5,"closestRmsdAngstrom":0.5,
@@ -127,6 +127,9 @@ func checkRankedTable(t *testing.T, dir string) {
 	}
 	if first["rank"] != "1" || first["posesPassed"] != "true" && first["posesPassed"] != "false" || !strings.HasPrefix(first["interactions"], "A:") || first["referenceRmsdAngstrom"] != "" {
 		t.Errorf("got the first row %v", first)
+	}
+	if label := slices.Index(rows[0], "label"); !slices.ContainsFunc(rows, func(row []string) bool { return row[label] == "'=1+1" }) {
+		t.Errorf("got %v, want the formula as text", rows)
 	}
 	if strings.Count(readText(t, filepath.Join(dir, "out/best.sdf")), "$$$$\n") != 2 {
 		t.Error("best.sdf does not hold the two best poses")

@@ -3,6 +3,7 @@ package vina
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/molfabric/molfabric/engines"
 )
@@ -92,6 +93,34 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 		run.Seed, run.CPUThreads = search.Seed, search.CPUThreads
 	}
 	return nil
+}
+
+// FoundIn is what the request's names of public data stood for when the plan was made, for a request that is planned again. Of the
+// components of ligands it has no names, which no plan needs. Shards that dock may be left out of the plan.
+func FoundIn(plan []engines.Shard) (engines.Found, error) {
+	found := engines.Found{Structures: map[string]engines.Object{}, Components: map[string]engines.Component{}}
+	for _, shard := range plan {
+		if shard.Stage != stagePrepare {
+			continue
+		}
+		var params struct {
+			receptorParams
+			Ligands []ligandParams `json:"ligands"`
+		}
+		if err := json.Unmarshal(shard.Params, &params); err != nil {
+			return engines.Found{}, fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
+		}
+		if params.PDBID != "" && len(shard.Inputs) > 0 && shard.Inputs[0].Object != nil {
+			found.Structures[params.PDBID] = *shard.Inputs[0].Object
+		}
+		maps.Copy(found.Components, params.Components)
+		for _, ligand := range params.Ligands {
+			if _, known := found.Components[ligand.ComponentID]; ligand.ComponentID != "" && !known {
+				found.Components[ligand.ComponentID] = engines.Component{SMILES: ligand.SMILES}
+			}
+		}
+	}
+	return found, nil
 }
 
 // ligand makes room for a ligand's place. An index of our own plan is below the library's bound.

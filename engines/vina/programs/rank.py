@@ -34,6 +34,7 @@ CSV_COLUMNS = (
     "failureStage error sdf pdbqt posesPassed interactions referenceRmsdAngstrom"
 ).split()
 DESCRIBED = "index ligandId label inputSmiles canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds".split()
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LOST = "the ligand's docking or analysis task failed; see the job's tasks"
 
 
@@ -224,7 +225,14 @@ def write_csv(results: list[dict[str, Any]]) -> None:
                 **result, **result["files"], "label": one_line(result["label"]), "interactions": ";".join(result["interactions"] or []),
                 "posesPassed": str(result["checks"]["passed"]).lower() if result["checks"] else None,
             }  # fmt: skip
-            writer.writerow(["" if row[column] is None else row[column] for column in CSV_COLUMNS])
+            writer.writerow([cell(row[column]) for column in CSV_COLUMNS])
+
+
+def cell(value: Any) -> Any:
+    """A value for the table. Text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV Injection")."""
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return "'" + value
+    return "" if value is None else value
 
 
 def write_best(completed: list[dict[str, Any]], spill: Spill) -> None:
@@ -260,7 +268,8 @@ def gather(request: dict[str, Any], spill: Spill) -> tuple[dict[str, Any], list[
     document = {
         "schema": RESULTS_SCHEMA,
         "engine": {"name": "AutoDock Vina", "version": programs.get("vina"), "scoringFunction": "vina"},
-        "receptor": {key: receptor[key] for key in receptor if key not in ("schema", "programs")},
+        # Whether the preparation was taken over is the run's story and not the science's: two runs have the same results.
+        "receptor": {key: receptor[key] for key in receptor if key not in ("schema", "programs", "reused")},
         "box": {key: box[key] for key in box if key != "schema"},
         "seed": search["seed"],
         "parameters": {key: search[key] for key in ("exhaustiveness", "numModes", "energyRangeKcalMol", "cpuThreads")},

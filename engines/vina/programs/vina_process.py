@@ -68,6 +68,8 @@ def parse_poses(text: str) -> list[dict[str, Any]]:
         if result is None or len(terms) != 4 or "ENDMDL" not in lines:
             raise PoseError("parse_output", f"model {len(poses) + 1} of Vina's output is incomplete")
         score, lower, upper = (float(result[i]) for i in (1, 2, 3))
+        if not all(map(math.isfinite, (score, lower, upper, *terms.values()))):
+            raise PoseError("parse_output", f"model {len(poses) + 1} of Vina's output has energies that are not numbers")
         torsional = score - (terms["INTER + INTRA"] - terms["UNBOUND"])
         poses.append(
             {
