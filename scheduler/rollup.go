@@ -115,6 +115,16 @@ func (r *jobRow) runMoney() (used billing.Micropence, holdPence int64) {
 	return billing.Micropence(r.AccruedMicropence) - billing.FromPence(r.SettledPence), r.HeldPence - r.SettledPence
 }
 
+// maxOverrun is how many times its hold a run may use before it is stopped. A job is never charged more than its hold, and
+// expectations are guesses: what they were wrong by is the fabric's to bear, up to here.
+const maxOverrun = 10
+
+// overspent tells whether the current run has used more than the fabric gives away.
+func (r *jobRow) overspent() bool {
+	used, holdPence := r.runMoney()
+	return used > maxOverrun*billing.FromPence(holdPence)
+}
+
 // finish fills in why the job ended and charges its run: once, at most the run's hold, the rest released.
 func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error {
 	owner.FinishedAt = sql.NullTime{Time: c.now, Valid: true}
@@ -149,6 +159,11 @@ func (r *jobRow) explain(failed []failedTask) {
 	switch {
 	case r.Status == job.Cancelled:
 		r.StatusReason = text(orDefault(r.CancelReason.String, "cancelled by its owner"))
+	case r.Status == job.Failed && r.overspent():
+		message := fmt.Sprintf("the job was stopped after it had used %d times what was set aside for it; what it has finished is kept, and a retry sets money aside for the rest", maxOverrun)
+		r.StatusReason = text(message)
+		r.ErrorCode, r.ErrorMessage, r.FailureClass = text("COST_LIMIT_EXCEEDED"), text(message), text(string(engines.CostLimit))
+		r.ErrorRetryable = true
 	case r.Status == job.CompletedWithFailures && len(failed) > 0:
 		r.StatusReason = text(fmt.Sprintf("%d of %d tasks failed; the first: %s", failed[0].Count, r.TaskCount, failed[0].Message))
 	case r.Status == job.CompletedWithFailures:

@@ -32,7 +32,9 @@ func readSnapshot(ctx context.Context, tx *sqlx.Tx, owner *jobRow) (job.Snapshot
 	if err != nil {
 		return job.Snapshot{}, fmt.Errorf("read states of tasks: %w", err)
 	}
-	s := job.Snapshot{Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount, Started: owner.StartedAt.Valid}
+	s := job.Snapshot{
+		Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount, Started: owner.StartedAt.Valid, Overspent: owner.overspent(),
+	}
 	for _, r := range rows {
 		s.All.Add(r.Status, 1)
 		if r.StageIndex == owner.StageIndex {

@@ -39,6 +39,7 @@ func TestTables(t *testing.T) {
 		},
 		"docking-analysed.txt": func(w *bytes.Buffer) error {
 			analysed := read[dockingResults](t, "results-analysed.json")
+			analysed.Receptor.Reused = true
 			if err := dockingTable(w, analysed, nil, 20); err != nil {
 				return err
 			}

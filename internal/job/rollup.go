@@ -56,6 +56,7 @@ type Snapshot struct {
 	Stage           Counts // of the stage at StageIndex
 	EssentialFailed bool   // a task that decides the job failed for good
 	ItemFailures    bool   // a succeeded task named items that failed
+	Overspent       bool   // the run has used far more than was set aside for it
 }
 
 // Decision is what follows from a Snapshot. AdvanceStage excludes the other two.
@@ -71,7 +72,7 @@ func Rollup(s Snapshot) Decision {
 	if s.Status.Terminal() {
 		return Decision{Status: s.Status}
 	}
-	doomed := s.EssentialFailed || (s.Stage.Total() > 0 && s.Stage.Open() == 0 && s.Stage.Succeeded == 0)
+	doomed := s.EssentialFailed || s.Overspent || (s.Stage.Total() > 0 && s.Stage.Open() == 0 && s.Stage.Succeeded == 0)
 	switch {
 	case s.All.Open() == 0:
 		return Decision{Status: final(s)}
@@ -90,7 +91,7 @@ func final(s Snapshot) Status {
 	switch {
 	case s.Status == Cancelling:
 		return Cancelled
-	case s.EssentialFailed, s.All.Succeeded == 0, s.Stage.Succeeded == 0:
+	case s.EssentialFailed, s.All.Succeeded == 0, s.Stage.Succeeded == 0, s.Overspent && s.All.Cancelled > 0:
 		return Failed
 	case s.All.Failed > 0, s.ItemFailures:
 		return CompletedWithFailures

@@ -58,9 +58,12 @@ func newServer(base string, now func() time.Time) *server {
 			DisableCompression:    true, // what is gzip'd is unpacked under a bound of ours
 			ForceAttemptHTTP2:     true,
 		},
-		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
-			if len(via) > maxRedirects {
+		CheckRedirect: func(next *http.Request, via []*http.Request) error {
+			switch {
+			case len(via) > maxRedirects:
 				return fmt.Errorf("more than %d redirects", maxRedirects)
+			case via[0].URL.Scheme == "https" && next.URL.Scheme != "https":
+				return errors.New("a redirect that gives up encryption")
 			}
 			return nil
 		},
