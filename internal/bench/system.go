@@ -60,7 +60,7 @@ func (s *system) launch(home, program, python string, slots int) error {
 		return fmt.Errorf("make the log: %w", err)
 	}
 	up := exec.CommandContext(context.Background(), program, "up", "--home", home, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
-	up.Env = append(os.Environ(), "DATABASE_URL="+s.postgres.URL(), "MOLFABRIC_PYTHON="+python, "MOLFABRIC_LIMIT_CREDENTIAL=100000")
+	up.Env = append(os.Environ(), "DATABASE_URL="+s.postgres.URL(), "MOLFABRIC_PYTHON="+python, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_LIMIT_CREDENTIAL=100000")
 	up.Stdout, up.Stderr = log, log
 	if err := proc.Start(up); err != nil {
 		return errors.Join(fmt.Errorf("start the system: %w", err), log.Close())

@@ -61,12 +61,12 @@ type system struct {
 	addr string // of the API; any free port at first, the same after a restart
 }
 
-// start starts `molfabric up` in a home of its own. env is added to its environment.
+// start starts `molfabric up` in a home of its own, where it asks nobody for public data. env is added to its environment.
 func start(t *testing.T, env ...string) *system {
 	t.Helper()
 	python := enginestest.Python(t)
 	s := &system{t: t, home: serverstest.Dir(t), log: &syncBuffer{}, addr: "127.0.0.1:0",
-		env: append(os.Environ(), append([]string{"MOLFABRIC_PYTHON=" + python}, env...)...)}
+		env: append(os.Environ(), append([]string{"MOLFABRIC_PYTHON=" + python, "MOLFABRIC_STRUCTURES=off"}, env...)...)}
 	s.up()
 	t.Cleanup(s.down)
 	return s
