@@ -7,12 +7,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/api/throttle"
 )
 
 const (
@@ -30,38 +29,12 @@ const (
 
 // exports bounds the exports that run at once. Each runs in a goroutine of the HTTP server, whose shutdown ends its context.
 type exports struct {
-	log *slog.Logger
-
-	mu      sync.Mutex
-	total   int
-	account map[string]int
+	log   *slog.Logger
+	slots *throttle.Slots
 }
 
 func newExports(log *slog.Logger) *exports {
-	return &exports{log: log, account: map[string]int{}}
-}
-
-// take reserves an export for an account; the caller must call the release exactly once. Errors: fault.RateLimited when the
-// account has too many, fault.ProviderUnavailable when the process has.
-func (e *exports) take(accountID string) (release func(), err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.total >= maxExports:
-		return nil, fault.New(fault.ProviderUnavailable, "no export can start just now; come back in a few seconds")
-	case e.account[accountID] >= maxAccountExports:
-		return nil, fault.New(fault.RateLimited, "at most %d exports of an account may run at once; wait for one to end", maxAccountExports)
-	}
-	e.total++
-	e.account[accountID]++
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.total--
-		if e.account[accountID]--; e.account[accountID] == 0 {
-			delete(e.account, accountID)
-		}
-	}, nil
+	return &exports{log: log, slots: throttle.NewSlots("exports", maxExports, maxAccountExports)}
 }
 
 // export is an answer that is written piece by piece.
@@ -76,7 +49,7 @@ type export struct {
 
 // begin makes the first piece, while a failure can still be told, and returns the answer that sends it and the rest.
 func (e *exports) begin(ctx context.Context, accountID string, x export) (*huma.StreamResponse, error) {
-	release, err := e.take(accountID)
+	release, err := e.slots.Take(accountID)
 	if err != nil {
 		return nil, err
 	}

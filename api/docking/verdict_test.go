@@ -132,36 +132,3 @@ func TestTextForCells(t *testing.T) {
 		}
 	}
 }
-
-func TestExportsAreBounded(t *testing.T) {
-	t.Parallel()
-	e := newExports(nil)
-	var releases []func()
-	for range maxAccountExports {
-		release, err := e.take("a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		releases = append(releases, release)
-	}
-	if _, err := e.take("a"); err == nil {
-		t.Error("one export too many of an account")
-	}
-	if release, err := e.take("b"); err != nil {
-		t.Errorf("another account: %v", err)
-	} else {
-		release()
-	}
-	releases[0]()
-	if release, err := e.take("a"); err != nil {
-		t.Errorf("after one has ended: %v", err)
-	} else {
-		releases[0] = release
-	}
-	for _, release := range releases {
-		release()
-	}
-	if e.total != 0 || len(e.account) != 0 {
-		t.Errorf("left: %d, %v", e.total, e.account)
-	}
-}

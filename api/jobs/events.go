@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -109,39 +109,16 @@ func lastEventID(header string) (int64, error) {
 type streams struct {
 	store store
 	log   *slog.Logger
+	slots *throttle.Slots
 
 	poll, heartbeat, maxAge time.Duration
-
-	mu      sync.Mutex
-	total   int
-	account map[string]int
 }
 
 func newStreams(store store, log *slog.Logger) *streams {
-	return &streams{store: store, log: log, poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge, account: map[string]int{}}
-}
-
-// take reserves a stream for an account; the caller must call the release exactly once. Errors: fault.RateLimited when the
-// account has too many open, fault.ProviderUnavailable when the process has.
-func (s *streams) take(accountID string) (release func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.total >= maxStreams:
-		return nil, fault.New(fault.ProviderUnavailable, "no event stream is free; come back in a few seconds")
-	case s.account[accountID] >= maxAccountStreams:
-		return nil, fault.New(fault.RateLimited, "at most %d event streams of an account may be open; close one", maxAccountStreams)
+	return &streams{
+		store: store, log: log, slots: throttle.NewSlots("event streams", maxStreams, maxAccountStreams),
+		poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge,
 	}
-	s.total++
-	s.account[accountID]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.total--
-		if s.account[accountID]--; s.account[accountID] == 0 {
-			delete(s.account, accountID)
-		}
-	}, nil
 }
 
 // Watcher is one client of one job's events.

@@ -81,9 +81,7 @@ func (d *desk) become(jobID, status, body string) (eventID string) {
 }
 
 func (d *desk) openStreams() int {
-	d.streams.mu.Lock()
-	defer d.streams.mu.Unlock()
-	return d.streams.total
+	return d.streams.slots.Taken()
 }
 
 // settle waits until no stream is open.

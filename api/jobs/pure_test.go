@@ -344,34 +344,3 @@ func TestCheckID(t *testing.T) {
 		}
 	}
 }
-
-func TestStreamsAreBounded(t *testing.T) {
-	t.Parallel()
-	s := newStreams(store{}, nil)
-	var releases []func()
-	for range maxAccountStreams {
-		release, err := s.take("acct_1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		releases = append(releases, release)
-	}
-	if _, err := s.take("acct_1"); !fault.Is(err, fault.RateLimited) {
-		t.Errorf("one too many: got %v, want %s", err, fault.RateLimited)
-	}
-	release, err := s.take("acct_2")
-	if err != nil {
-		t.Errorf("another account: got %v", err)
-	}
-	release()
-	releases[0]()
-	if release, err = s.take("acct_1"); err != nil {
-		t.Errorf("after a release: got %v", err)
-	}
-	for _, r := range append(releases[1:], release) {
-		r()
-	}
-	if len(s.account) != 0 || s.total != 0 {
-		t.Errorf("after all releases: %d accounts, %d streams", len(s.account), s.total)
-	}
-}

@@ -162,7 +162,7 @@ func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string)
 	if ended, err = s.streams.ended(ctx, w); err != nil || ended {
 		return Watcher{}, ended, err
 	}
-	w.release, err = s.streams.take(accountID)
+	w.release, err = s.streams.slots.Take(accountID)
 	return w, false, err
 }
 
