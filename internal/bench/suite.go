@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// IDs are the benchmarks that there are.
-var IDs = []string{"B1", "B4"}
+// IDs are the benchmarks that there are; B1 has one of one ligand a task, and one of ten.
+var IDs = []string{"B1/1", "B1/10", "B4"}
 
 // Options say what to measure, and with what.
 type Options struct {
-	Only    []string // of IDs; all when empty
+	Only    []string // of IDs, or the part before the slash; all when empty
 	Pairs   int      // at least MinPairs
 	Slots   int      // cores of the workers, and processes of the peer
 	Program string   // path of this program
@@ -42,7 +42,7 @@ type Report struct {
 // Run measures, prints a table and writes the report. It starts a system of its own in a temporary directory and removes it.
 func Run(ctx context.Context, o Options) (err error) {
 	for _, asked := range o.Only {
-		if !slices.Contains(IDs, asked) {
+		if !slices.ContainsFunc(IDs, func(id string) bool { return covers(asked, id) }) {
 			return fmt.Errorf("there is no benchmark %s; there are %s", asked, strings.Join(IDs, ", "))
 		}
 	}
@@ -67,8 +67,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	return report.write(o.Output)
 }
 
+// covers tells whether an id was asked for by its name or by the part before its slash.
+func covers(asked, id string) bool { return asked == id || strings.HasPrefix(id, asked+"/") }
+
 func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Result, error) {
-	wanted := func(id string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, id) }
+	wanted := func(id string) bool {
+		return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(asked string) bool { return covers(asked, id) })
+	}
 	told := func(id string) func(string) {
 		return func(what string) { fmt.Fprintf(o.Out, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), id, what) }
 	}
@@ -92,14 +97,16 @@ func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Resu
 		}
 		results = append(results, result)
 	}
-	if wanted("B1") {
-		for _, shardSize := range []int{1, 10} {
-			result, err := screening.screen(ctx, shardSize, o.Pairs, told(fmt.Sprintf("B1/%d", shardSize)))
-			if err != nil {
-				return nil, fmt.Errorf("B1: %w", err)
-			}
-			results = append(results, result)
+	for _, shardSize := range []int{1, 10} {
+		id := fmt.Sprintf("B1/%d", shardSize)
+		if !wanted(id) {
+			continue
 		}
+		result, err := screening.screen(ctx, shardSize, o.Pairs, told(id))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", id, err)
+		}
+		results = append(results, result)
 	}
 	return results, nil
 }
