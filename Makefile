@@ -14,6 +14,9 @@ VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
+# What `make bench` measures, e.g. make bench BENCH='--only B4'
+BENCH ?=
+
 # Another vulnerability database for `make lint`, e.g. VULNDB=file:///srv/vulndb
 VULNDB ?=
 
@@ -49,6 +52,10 @@ test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tool
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/tools/gotestsum --format pkgname-and-test-fails \
 		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
 		-- -race -vet=off -count=1 -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: bench
+bench: setup build ## Measure against peers on this machine, half an hour; BENCH='--only B4' narrows it
+	@bin/molfabric bench --home "$$MOLFABRIC_HOME" $(BENCH)
 
 .PHONY: fuzz
 fuzz: setup-tests ## Attack a running system for ten minutes with what its OpenAPI document allows and forbids
