@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -41,17 +43,15 @@ func (s *Service) records(ctx context.Context, all []wanted) (map[wanted][]byte,
 	for _, w := range all {
 		files[w.storageKey] = append(files[w.storageKey], w)
 	}
-	read := make([]map[int][]byte, 0, len(files))
+	names := slices.Collect(maps.Keys(files))
+	read := make([]map[int][]byte, len(names)) // a place for each reader
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(recordReaders)
-	names := make([]string, 0, len(files))
-	for name, of := range files {
+	for i, name := range names {
 		highest := 0
-		for _, w := range of {
+		for _, w := range files[name] {
 			highest = max(highest, w.record)
 		}
-		i := len(read)
-		read, names = append(read, nil), append(names, name)
 		group.Go(func() (err error) {
 			read[i], err = s.readRecords(ctx, name, highest)
 			return err
