@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
@@ -80,30 +82,37 @@ func (l *library) submit(ctx context.Context) (float64, error) {
 	return took, l.awaitEnd(ctx, receipt.JobID)
 }
 
+// errStarted ends the following of a job whose first task runs.
+var errStarted = errors.New("a task has started")
+
+// awaitStart follows a job's events until a task runs, and keeps how long that took.
 func (l *library) awaitStart(ctx context.Context, jobID string) error {
-	for deadline := time.Now().Add(startTimeout); ; {
-		seconds, err := firstStart(ctx, l.system.db, jobID)
-		if err != nil {
-			return err
+	following, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := l.system.api.Events(following, jobID, "", func(e client.Event) error {
+		var task client.TaskEvent
+		if e.Kind == client.EventTask && json.Unmarshal(e.Data, &task) == nil && task.Status == job.TaskRunning {
+			return errStarted
 		}
-		if seconds >= 0 {
-			l.firstTask = append(l.firstTask, seconds)
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("no task of %s has started", jobID)
-		}
-		time.Sleep(20 * time.Millisecond)
+		return nil
+	})
+	if !errors.Is(err, errStarted) {
+		return fmt.Errorf("no task of %s has started: %w", jobID, err)
 	}
+	seconds, err := firstStart(ctx, l.system.db, jobID)
+	l.firstTask = append(l.firstTask, seconds)
+	return err
 }
 
+// awaitEnd follows a job's events until there are no more.
 func (l *library) awaitEnd(ctx context.Context, jobID string) error {
-	for {
-		j, err := l.system.api.Job(ctx, jobID)
-		if err != nil || j.Terminal {
+	for last := ""; ; {
+		if err := l.system.api.Events(ctx, jobID, last, func(e client.Event) error { last = e.ID; return nil }); err != nil {
 			return err
 		}
-		time.Sleep(50 * time.Millisecond)
+		if j, err := l.system.api.Job(ctx, jobID); err != nil || j.Terminal {
+			return err
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func dockSpan(ctx context.Context, db *sqlx.DB, jobID string) (float64, error) {
 	return seconds, nil
 }
 
-// firstStart is the time from a job's commit to the start of its first task, in seconds; negative while none has started.
+// firstStart is the time from a job's commit to the start of its first task, in seconds; negative when none has started.
 func firstStart(ctx context.Context, db *sqlx.DB, jobID string) (float64, error) {
 	var seconds float64
 	err := db.GetContext(ctx, &seconds, `SELECT coalesce(extract(epoch FROM min(t.started_at) - min(j.created_at))::float8, -1)
