@@ -120,6 +120,20 @@ type Found struct {
 	Components map[string]Component // of the Chemical Component Dictionary, by id in upper case
 	// Prepared is an earlier preparation of the request's receptor; nil when there is none.
 	Prepared *PreparedReceptor
+	// Database is the sequence database that the request names; nil in an estimate that names none of the deployment's.
+	Database *SequenceDatabase
+}
+
+// SequenceDatabase is a BLAST database of the deployment. Checksum is the lower-case hex SHA-256 of the database as a whole.
+type SequenceDatabase struct {
+	Name       string
+	Version    string
+	Type       string // prot or nucl
+	ReleasedOn string // YYYY-MM-DD
+	Checksum   string
+	Sequences  int64
+	Residues   int64             // bases of a nucleotide database
+	Files      map[string]Object // by file name without folder, e.g. "swissprot.phr"; all begin with Name and "."
 }
 
 // Component is a chemical component as a dictionary defines it.
@@ -188,6 +202,24 @@ type Resources struct {
 	TimeLimit    time.Duration `json:"timeLimit"`    // wall time, then the shard fails with class TIMEOUT
 	MaxLogBytes  int64         `json:"maxLogBytes"`  // of standard output and error kept; the rest is counted and dropped
 	ScratchBytes int64         `json:"scratchBytes"` // sum of files below out/ that may be collected
+	// GPUs are the devices that it computes on; a shard with any runs on a worker of the class "gpu", whatever its engine's class.
+	GPUs int `json:"gpus,omitempty"`
+	// GPUMemoryBytes is the most memory it takes on each of them: small shards may share a device where the deployment allows it.
+	GPUMemoryBytes int64 `json:"gpuMemoryBytes,omitempty"`
+}
+
+// Worker classes.
+const (
+	HardwareCPU = "cpu"
+	HardwareGPU = "gpu"
+)
+
+// Hardware is the worker class that runs a shard of the engine that spec describes.
+func (s Shard) Hardware(spec Spec) string {
+	if s.Needs.GPUs > 0 {
+		return HardwareGPU
+	}
+	return spec.Hardware
 }
 
 // Dir is a task's private directory on the worker: in/ holds the staged inputs, out/ what the process wrote.
