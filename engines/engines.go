@@ -75,6 +75,7 @@ type Spec struct {
 	Title     string     // name for people, e.g. "AutoDock Vina"
 	JobTypes  []string   // of specification §2.1 that it serves; empty means simulation alone
 	Hardware  string     // worker class that runs it: "cpu" or "gpu"
+	GPU       bool       // whether shards of it may ask for devices (Resources.GPUs), also where Hardware is "cpu"
 	Citations []Citation // papers to cite for a result of this engine
 	Probe     Probe
 }
@@ -103,8 +104,11 @@ type Request struct {
 	SceneFile   Object // the job's sceneFile; of an estimate, which has none, only a placeholder key
 	Attachments []Object
 	Params      json.RawMessage // simulationParams, canonical JSON; "{}" when there are none
-	TaskCount   int             // of a simulation; 0 when the caller left it out
-	Frames      []frames.Range  // of a render job: which frames, ascending and without overlap; nil for every other type
+	// Decoded are Params as the engine's own type of them, where the caller has them at hand; nil elsewhere. They only spare the
+	// engine the reading: a library is megabytes.
+	Decoded   any
+	TaskCount int            // of a simulation; 0 when the caller left it out
+	Frames    []frames.Range // of a render job: which frames, ascending and without overlap; nil for every other type
 	// OutputFormat is EXR, PNG or JPEG, of a render job; "" when the caller left it out.
 	OutputFormat string
 	Parameters   map[string]string // job-bundle style; nil when there are none
@@ -165,14 +169,18 @@ type Shard struct {
 	StageIndex int             `json:"stageIndex"` // 0, 1, 2 …; shards of a plan are ordered by it
 	Name       string          `json:"name"`       // unique in the plan, e.g. "dock-00012"; a file-name-safe word
 	Params     json.RawMessage `json:"params"`     // the engine's own; at most MaxShardParamsBytes
-	Inputs     []Input         `json:"inputs"`
-	Needs      Resources       `json:"needs"`
+	// Written is the value that Params were written from, for those who read a fresh plan; nil in a shard that was stored.
+	Written any       `json:"-"`
+	Inputs  []Input   `json:"inputs"`
+	Needs   Resources `json:"needs"`
 	// Essential shards decide the job: when one fails for good, later stages are not started and the job fails.
 	Essential bool `json:"essential"`
 	// Items counts what the shard works on (ligands, queries, frames), for progress and reports.
 	Items int `json:"items"`
 	// ExpectedCPUSeconds is the engine's own guess for quotes and for starting the longest shards first.
 	ExpectedCPUSeconds float64 `json:"expectedCpuSeconds"`
+	// ExpectedGPUSeconds is the same for devices: seconds × devices, as if it had each for itself; 0 where it asks for none.
+	ExpectedGPUSeconds float64 `json:"expectedGpuSeconds,omitempty"`
 }
 
 // Input is a file the worker puts at in/<Name> before the process starts. Exactly one of Object and From is set.
@@ -220,6 +228,14 @@ func (s Shard) Hardware(spec Spec) string {
 		return HardwareGPU
 	}
 	return spec.Hardware
+}
+
+// Classes are the worker classes that shards of the engine may need, its own first.
+func (s Spec) Classes() []string {
+	if s.GPU && s.Hardware != HardwareGPU {
+		return []string{s.Hardware, HardwareGPU}
+	}
+	return []string{s.Hardware}
 }
 
 // Dir is a task's private directory on the worker: in/ holds the staged inputs, out/ what the process wrote.

@@ -22,6 +22,7 @@ type Submission struct {
 	SceneFile      engines.Object
 	Attachments    []engines.Object
 	Params         json.RawMessage // canonical simulationParams with defaults
+	Decoded        any             // engines.Request says of it what it is
 	TaskCount      int
 	Frames         []frames.Range // engines.Request says of these four what they are
 	OutputFormat   string
@@ -38,7 +39,7 @@ type Submission struct {
 // work is what the engine plans from.
 func (sub Submission) work(jobID string) engines.Request {
 	return engines.Request{
-		JobID: jobID, JobName: sub.JobName, JobType: sub.JobType, SceneFile: sub.SceneFile, Attachments: sub.Attachments, Params: sub.Params, TaskCount: sub.TaskCount,
+		JobID: jobID, JobName: sub.JobName, JobType: sub.JobType, SceneFile: sub.SceneFile, Attachments: sub.Attachments, Params: sub.Params, Decoded: sub.Decoded, TaskCount: sub.TaskCount,
 		Frames: sub.Frames, OutputFormat: sub.OutputFormat, Parameters: sub.Parameters, Metadata: sub.Metadata, Recovery: sub.RecoveryMode,
 		Found: sub.Found,
 	}

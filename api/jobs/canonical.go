@@ -57,7 +57,7 @@ func decode(text []byte) (map[string]any, error) {
 }
 
 // encode writes members sorted, as encoding/json does for maps, and leaves <, > and & as they are.
-func encode(tree map[string]any) (json.RawMessage, error) {
+func encode(tree any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

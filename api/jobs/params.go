@@ -38,8 +38,9 @@ type SimulationParams struct {
 }
 
 // completed fills in the defaults of simulationParams for a simulator, so that a request with a default left out and one that
-// states it are the same, and writes them as sorted JSON. The argument is unchanged.
-func completed(given *SimulationParams, simulator string) (json.RawMessage, error) {
+// states it are the same, and writes them as sorted JSON. decoded are the same as the engine's own type, of the engine whose requests
+// are large, and nil of every other. The argument is unchanged.
+func completed(given *SimulationParams, simulator string) (text json.RawMessage, decoded any, err error) {
 	params := valueOr(given, SimulationParams{})
 	params.completeLigands()
 	if params.ReceptorPreparation != nil || simulator == vina.ID {
@@ -50,6 +51,18 @@ func completed(given *SimulationParams, simulator string) (json.RawMessage, erro
 	}
 	// For every simulator, because the schema's default comes to a request for any of them.
 	params.MaxPockets = ref(valueOr(params.MaxPockets, fpocket.DefaultMaxPockets))
+	if simulator == vina.ID {
+		decoded = params.DockingParams
+	}
+	text, err = sorted(params)
+	return text, decoded, err
+}
+
+// sorted writes completed parameters with their members sorted. The library, which may be most of a request, is written as it is:
+// the members of a ligand are declared in their order.
+func sorted(params SimulationParams) (json.RawMessage, error) {
+	library := params.LigandLibrary
+	params.LigandLibrary = nil
 	text, err := json.Marshal(params)
 	if err != nil {
 		return nil, fmt.Errorf("writing simulationParams: %w", err)
@@ -57,6 +70,11 @@ func completed(given *SimulationParams, simulator string) (json.RawMessage, erro
 	tree, err := decode(text)
 	if err != nil {
 		return nil, err
+	}
+	if len(library) > 0 {
+		if tree["ligandLibrary"], err = encode(library); err != nil {
+			return nil, err
+		}
 	}
 	return encode(tree)
 }

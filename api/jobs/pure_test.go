@@ -3,6 +3,7 @@ package jobs
 import (
 	"database/sql"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +60,7 @@ func request(t *testing.T, text string) SubmitRequest {
 
 func canonicalText(t *testing.T, r SubmitRequest) string {
 	t.Helper()
-	params, err := completed(r.SimulationParams, r.Simulator)
+	params, _, err := completed(r.SimulationParams, r.Simulator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,5 +343,22 @@ func TestCheckID(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && fault.CodeOf(err) != want {
 			t.Errorf("checkID(%q) = %v, want %s", id, err, want)
 		}
+	}
+}
+
+// What an engine is handed decoded is what it would have read.
+func TestDecodedIsWhatParamsSay(t *testing.T) {
+	t.Parallel()
+	given := request(t, `{"simulationParams":{"exhaustiveness":3,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":20,"ligandLibrary":[{"ligandId":"l1","label":"L","source":{"kind":"smiles","smiles":"C<C>&"}}]}}`)
+	text, decoded, err := completed(given.SimulationParams, vina.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read vina.Params
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(read, decoded) {
+		t.Errorf("decoded %+v\nread    %+v", decoded, read)
 	}
 }

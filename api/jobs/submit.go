@@ -52,7 +52,7 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	names := valueOr(request.DockingRequest, DockingRequest{})
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
 		AccountID: caller.AccountID, Plan: caller.Plan, JobType: work.JobType, Engine: engine, JobName: request.JobName,
-		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, TaskCount: work.TaskCount,
+		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, Decoded: work.Decoded, TaskCount: work.TaskCount,
 		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
 		Found: work.Found, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
 		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: reproducedIn(ctx).runID,
@@ -134,7 +134,7 @@ func (s *Service) understand(request SubmitRequest) (engines.Engine, engines.Req
 	if err != nil {
 		return nil, work, err
 	}
-	work.Params, err = completed(request.SimulationParams, engine.Spec().ID)
+	work.Params, work.Decoded, err = completed(request.SimulationParams, engine.Spec().ID)
 	return engine, work, err
 }
 

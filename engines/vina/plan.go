@@ -215,7 +215,7 @@ func (p *planner) add(shard engines.Shard, params any) {
 	if err != nil && p.err == nil {
 		p.err = fmt.Errorf("vina: writing the parameters of shard %s: %w", shard.Name, err)
 	}
-	shard.Params, shard.StageIndex = text, p.stage
+	shard.Params, shard.Written, shard.StageIndex = text, params, p.stage
 	p.shards = append(p.shards, shard)
 }
 

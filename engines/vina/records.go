@@ -53,8 +53,8 @@ func ReadPlan(plan []engines.Shard) (PlannedRun, error) {
 func (run *PlannedRun) take(shard engines.Shard) error {
 	switch {
 	case shard.Name == shardReceptor:
-		var params receptorParams
-		if err := json.Unmarshal(shard.Params, &params); err != nil {
+		params, err := paramsOf[receptorParams](shard)
+		if err != nil {
 			return err
 		}
 		run.PDBID, run.ReceptorFormat = params.PDBID, params.DeclaredFormat
@@ -65,8 +65,8 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 			run.NativeComponentID = params.NativeReference.ComponentID
 		}
 	case shard.Stage == stagePrepare:
-		var params ligandsParams
-		if err := json.Unmarshal(shard.Params, &params); err != nil {
+		params, err := paramsOf[ligandsParams](shard)
+		if err != nil {
 			return err
 		}
 		for _, ligand := range params.Ligands {
@@ -75,16 +75,16 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 			}
 		}
 	case shard.Stage == stageDock:
-		var params dockParams
-		if err := json.Unmarshal(shard.Params, &params); err != nil {
+		params, err := paramsOf[dockParams](shard)
+		if err != nil {
 			return err
 		}
 		for _, index := range params.Indices {
 			run.ligand(index).DockShard = shard.Name
 		}
 	case shard.Stage == stageRank:
-		var params rankParams
-		if err := json.Unmarshal(shard.Params, &params); err != nil {
+		params, err := paramsOf[rankParams](shard)
+		if err != nil {
 			return err
 		}
 		run.ShardSize, run.GateRMSDAngstrom, run.Library = params.ShardSize, params.GateRMSDAngstrom, params.Library
@@ -93,6 +93,15 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 		run.Seed, run.CPUThreads = search.Seed, search.CPUThreads
 	}
 	return nil
+}
+
+// paramsOf are the parameters of a shard, read unless they are at hand.
+func paramsOf[T any](shard engines.Shard) (params T, err error) {
+	if params, fresh := shard.Written.(T); fresh {
+		return params, nil
+	}
+	err = json.Unmarshal(shard.Params, &params)
+	return params, err
 }
 
 // FoundIn is what the request's names of public data stood for when the plan was made, for a request that is planned again. Of the

@@ -64,9 +64,11 @@ type selection struct {
 // resolve reads the parameters, fills in the defaults and applies the rules that no schema can state. It returns an
 // *engines.InvalidError for a request that this engine cannot serve.
 func resolve(r engines.Request) (request, error) {
-	var p Params
-	if err := json.Unmarshal(r.Params, &p); err != nil {
-		return request{}, fmt.Errorf("vina: reading simulationParams: %w", err)
+	p, decoded := r.Decoded.(Params)
+	if !decoded {
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return request{}, fmt.Errorf("vina: reading simulationParams: %w", err)
+		}
 	}
 	resolved := request{
 		preparation:        p.ReceptorPreparation.Completed(),

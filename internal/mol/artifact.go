@@ -9,13 +9,13 @@ const ArtifactSchema = "service.docking.artifact/v1"
 
 // ArtifactReference points to a stored file and says what the file must be found to be (specification §2.2).
 type ArtifactReference struct {
-	Schema     string `json:"schema" const:"service.docking.artifact/v1" doc:"Always service.docking.artifact/v1."`
 	ArtifactID string `json:"artifactId" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._:-]*$" doc:"The caller's name for the artifact."`
-	StorageKey string `json:"storageKey" minLength:"1" maxLength:"2048" doc:"Key of the stored file, as the upload gave it."`
-	SHA256     string `json:"sha256" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the file, 64 lower-case hexadecimal digits."`
 	ByteSize   int64  `json:"byteSize" minimum:"0" doc:"Size of the file in bytes."`
-	MediaType  string `json:"mediaType" minLength:"1" maxLength:"255" doc:"Media type of the file, e.g. chemical/x-pdb."`
 	Format     string `json:"format" enum:"pdb,mmcif,pdbqt,sdf,mol2,json,log" doc:"File format."`
+	MediaType  string `json:"mediaType" minLength:"1" maxLength:"255" doc:"Media type of the file, e.g. chemical/x-pdb."`
+	Schema     string `json:"schema" const:"service.docking.artifact/v1" doc:"Always service.docking.artifact/v1."`
+	SHA256     string `json:"sha256" pattern:"^[0-9a-f]{64}$" doc:"SHA-256 of the file, 64 lower-case hexadecimal digits."`
+	StorageKey string `json:"storageKey" minLength:"1" maxLength:"2048" doc:"Key of the stored file, as the upload gave it."`
 }
 
 // The formats of an artifact reference.

@@ -1,6 +1,7 @@
 package mol
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -11,13 +12,14 @@ import (
 // DefaultProtonationPh is the pH at which ligands and receptors are protonated unless the request says otherwise.
 const DefaultProtonationPh = 7.4
 
-// LigandEntry is one ligand of a docking request (specification §2.2).
+// LigandEntry is one ligand of a docking request (specification §2.2). Its members, and those of everything below it, are declared
+// in the order of their names in JSON: canonical requests have them sorted, and a library is too long to be sorted each time.
 type LigandEntry struct {
-	LigandID     string              `json:"ligandId" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._:-]*$" doc:"The caller's id of the ligand; unique in the library."`
-	Label        string              `json:"label" minLength:"1" maxLength:"512" doc:"Name for people."`
-	Source       LigandSource        `json:"source" doc:"What the ligand is."`
 	Confirmation *LigandConfirmation `json:"confirmation,omitempty" doc:"Token of a ligand look-up that the caller has confirmed."`
+	Label        string              `json:"label" minLength:"1" maxLength:"512" doc:"Name for people."`
+	LigandID     string              `json:"ligandId" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._:-]*$" doc:"The caller's id of the ligand; unique in the library."`
 	Preparation  *LigandPreparation  `json:"preparation,omitempty" doc:"How to prepare the ligand. Default: pH 7.4, with hydrogens and generated coordinates."`
+	Source       LigandSource        `json:"source" doc:"What the ligand is."`
 }
 
 // Completed returns the entry with every default filled in; the receiver is unchanged.
@@ -29,16 +31,16 @@ func (e LigandEntry) Completed() LigandEntry {
 
 // LigandConfirmation carries what a ligand look-up answered.
 type LigandConfirmation struct {
-	Token    string `json:"token" minLength:"32" maxLength:"8192" doc:"Token of the confirmed candidate."`
 	Query    string `json:"query" minLength:"1" maxLength:"512" doc:"What was looked up."`
 	SourceID string `json:"sourceId" minLength:"1" maxLength:"128" doc:"Id of the candidate in its source."`
+	Token    string `json:"token" minLength:"32" maxLength:"8192" doc:"Token of the confirmed candidate."`
 }
 
 // LigandPreparation says how a ligand gets its protons and coordinates.
 type LigandPreparation struct {
-	ProtonationPh *float64 `json:"protonationPh,omitempty" minimum:"0" maximum:"14" default:"7.4" doc:"pH at which the ligand is protonated."`
 	AddHydrogens  *bool    `json:"addHydrogens,omitempty" enum:"true" default:"true" doc:"Add hydrogens; only true is allowed."`
 	Generate3D    *bool    `json:"generate3d,omitempty" enum:"true" default:"true" doc:"Generate coordinates; only true is allowed."`
+	ProtonationPh *float64 `json:"protonationPh,omitempty" minimum:"0" maximum:"14" default:"7.4" doc:"pH at which the ligand is protonated."`
 }
 
 // Completed returns the preparation with every default filled in. A nil receiver means all of them.
@@ -69,8 +71,8 @@ type LigandSource struct {
 
 // CCDSource names a component of the wwPDB Chemical Component Dictionary.
 type CCDSource struct {
-	Kind        string `json:"kind" const:"ccd" doc:"Always ccd."`
 	ComponentID string `json:"componentId" pattern:"^[A-Za-z0-9]{1,8}$" patternDescription:"1 to 8 letters and digits" doc:"Id of a component of the Chemical Component Dictionary, e.g. STI."`
+	Kind        string `json:"kind" const:"ccd" doc:"Always ccd."`
 }
 
 // SMILESSource is a molecule as a SMILES string.
@@ -81,8 +83,8 @@ type SMILESSource struct {
 
 // ArtifactSource is a molecule in an uploaded file.
 type ArtifactSource struct {
-	Kind     string            `json:"kind" const:"artifact" doc:"Always artifact."`
 	Artifact ArtifactReference `json:"artifact" doc:"The file that holds the molecule."`
+	Kind     string            `json:"kind" const:"artifact" doc:"Always artifact."`
 }
 
 // Kind returns SourceCCD, SourceSMILES or SourceArtifact, or "" when no member is set.
@@ -109,19 +111,35 @@ func (LigandSource) Schema(r huma.Registry) *huma.Schema {
 
 // UnmarshalJSON reads the member that "kind" names and refuses members that this kind does not have.
 func (s *LigandSource) UnmarshalJSON(text []byte) error {
-	ccd, smiles, artifact := CCDSource{}, SMILESSource{}, ArtifactSource{}
-	err := ReadVariant("source", text, map[string]any{SourceCCD: &ccd, SourceSMILES: &smiles, SourceArtifact: &artifact})
-	if err != nil {
-		return err
+	// All kinds at once and not through ReadVariant, which reads an object twice: a request has thousands of these.
+	var all struct {
+		Kind        string             `json:"kind"`
+		ComponentID *string            `json:"componentId"`
+		SMILES      *string            `json:"smiles"`
+		Artifact    *ArtifactReference `json:"artifact"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&all); err != nil {
+		return fmt.Errorf("source: %w", err)
 	}
 	*s = LigandSource{}
-	switch { // exactly one was read; its kind is not empty
-	case ccd.Kind != "":
-		s.CCD = &ccd
-	case smiles.Kind != "":
-		s.SMILES = &smiles
+	foreign := false
+	switch all.Kind {
+	case SourceCCD:
+		s.CCD = &CCDSource{Kind: SourceCCD, ComponentID: orZero(all.ComponentID)}
+		foreign = all.SMILES != nil || all.Artifact != nil
+	case SourceSMILES:
+		s.SMILES = &SMILESSource{Kind: SourceSMILES, SMILES: orZero(all.SMILES)}
+		foreign = all.ComponentID != nil || all.Artifact != nil
+	case SourceArtifact:
+		s.Artifact = &ArtifactSource{Kind: SourceArtifact, Artifact: orZero(all.Artifact)}
+		foreign = all.ComponentID != nil || all.SMILES != nil
 	default:
-		s.Artifact = &artifact
+		return fmt.Errorf("source.kind: expected one of %s, %s, %s", SourceArtifact, SourceCCD, SourceSMILES)
+	}
+	if foreign {
+		return fmt.Errorf("source: has a member that no source of the kind %s has", all.Kind)
 	}
 	return nil
 }
@@ -137,6 +155,11 @@ func (s LigandSource) MarshalJSON() ([]byte, error) {
 		return json.Marshal(ArtifactSource{Kind: SourceArtifact, Artifact: s.Artifact.Artifact})
 	}
 	return nil, fmt.Errorf("mol: a ligand source without a kind")
+}
+
+func orZero[T any](value *T) T {
+	var zero T
+	return *orDefault(value, zero)
 }
 
 func orDefault[T any](value *T, fallback T) *T {

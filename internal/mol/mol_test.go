@@ -176,3 +176,34 @@ func normal(s LigandSource) string {
 	text, _ := json.Marshal(s)
 	return string(text)
 }
+
+// A ligand's members are written in the order of their names, whatever it has: canonical requests count on it.
+func TestLigandIsWrittenSorted(t *testing.T) {
+	t.Parallel()
+	ph, yes := 7.4, true
+	entry := LigandEntry{
+		LigandID: "l1", Label: "L", Confirmation: &LigandConfirmation{Token: "t", Query: "q", SourceID: "s"},
+		Preparation: &LigandPreparation{ProtonationPh: &ph, AddHydrogens: &yes, Generate3D: &yes},
+	}
+	for _, source := range []LigandSource{
+		{CCD: &CCDSource{ComponentID: "STI"}}, {SMILES: &SMILESSource{SMILES: "CCO"}},
+		{Artifact: &ArtifactSource{Artifact: ArtifactReference{Schema: ArtifactSchema, ArtifactID: "a", StorageKey: "k", SHA256: "0", ByteSize: 1, MediaType: "m", Format: FormatSDF}}},
+	} {
+		entry.Source = source
+		written, err := json.Marshal(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tree any
+		if err := json.Unmarshal(written, &tree); err != nil {
+			t.Fatal(err)
+		}
+		sorted, err := json.Marshal(tree) // encoding/json sorts the members of maps
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(written) != string(sorted) {
+			t.Errorf("got  %s\nwant %s", written, sorted)
+		}
+	}
+}
