@@ -83,6 +83,21 @@ func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told f
 	return c.judged(control[0] / control[1]), nil
 }
 
+// repeated makes an arm of n runs of another, whose median it returns: for workloads that are short beside what disturbs them.
+func repeated(n int, arm Arm) Arm {
+	return func(ctx context.Context) (float64, error) {
+		figures := make([]float64, 0, n)
+		for range n {
+			figure, err := arm(ctx)
+			if err != nil {
+				return 0, err
+			}
+			figures = append(figures, figure)
+		}
+		return median(figures), nil
+	}
+}
+
 // judged fills in what follows from the runs.
 func (c Comparison) judged(control float64) Comparison {
 	c.Ratios = nil

@@ -18,6 +18,8 @@ import (
 
 const (
 	libraryLigands = 10_000
+	// libraryRuns is how often an arm accepts the library: one time is a fraction of a second.
+	libraryRuns = 5
 	// startTimeout bounds the wait for a library's first task.
 	startTimeout = time.Minute
 )
@@ -139,7 +141,7 @@ func (l *library) decodeAndCopy(ctx context.Context) (float64, error) {
 func (l *library) accept(ctx context.Context, pairs int, told func(string)) (Result, error) {
 	result := Result{
 		ID: "B4", Name: "library of 10,000 ligands", Peer: "strict decoding and COPY of the same rows",
-		Workload: fmt.Sprintf("one submission of %d ligands, %.1f MB, to the answer", libraryLigands, float64(len(l.body))/1e6),
+		Workload: fmt.Sprintf("one submission of %d ligands, %.1f MB, to the answer; the median of %d", libraryLigands, float64(len(l.body))/1e6, libraryRuns),
 		Goal:     "≥ 0.67 (at most 1.5 × the peer's time)", MeasuredAt: time.Now().UTC(),
 	}
 	if _, err := l.submit(ctx); err != nil { // warms up, and tells which rows there are
@@ -147,7 +149,7 @@ func (l *library) accept(ctx context.Context, pairs int, told func(string)) (Res
 	}
 	l.firstTask, l.memory, l.cancel = nil, nil, nil
 	var err error
-	result.Comparison, err = compare(ctx, "s", pairs, l.submit, l.decodeAndCopy, told)
+	result.Comparison, err = compare(ctx, "s", pairs, repeated(libraryRuns, l.submit), repeated(libraryRuns, l.decodeAndCopy), told)
 	if err != nil {
 		return result, err
 	}
