@@ -80,6 +80,7 @@ missing_packages() {
   has_postgres || echo postgresql
   has redis-server || echo redis-server
   has bwrap || echo bubblewrap
+  { has blastp && has blastn && has makeblastdb; } || echo ncbi-blast+
   [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   if ! python_ready && ! find_python >/dev/null; then
     echo python3-venv
