@@ -48,7 +48,7 @@ meters and bills.
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
-	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), doctorCommand(), demoCommand(), benchCommand()} {
+	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), doctorCommand(), demoCommand(), benchCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
+	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
@@ -31,6 +33,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
 )
@@ -88,13 +91,21 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 	if err := errors.Join(libraryErr, signerErr); err != nil {
 		panic(err) // the mirror lies in testdata: no test can go on
 	}
+	searched := sequences.New(sequences.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
+	if err := errors.Join(
+		apitest.AddDatabase(context.Background(), deps.DB, "swissprot", "2026_01", "2026-01-28", sequences.Protein, "a"),
+		apitest.AddDatabase(context.Background(), deps.DB, "refseq", "230", "2026-02-01", sequences.Nucleotide, "b"),
+	); err != nil {
+		panic(err) // the schema is a test's own
+	}
 	tasks := jobs.New(jobs.Deps{
 		DB: deps.DB, Scheduler: work, Engines: registry, Objects: objects, Uploads: files.OwnedAll, Currency: book.Currency,
 		Knowledge: struct {
 			*structures.Library
 			*confirmation.Signer
 		}{library, signer},
-		Version: deps.Config.Version, Log: deps.Log, Now: deps.Now,
+		Databases: searched,
+		Version:   deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
 	dockings := docking.New(docking.Deps{
 		DB: deps.DB, Objects: objects, Engines: registry, Submitter: tasks, Provenance: tasks, Currency: book.Currency, Log: deps.Log, Now: deps.Now,
@@ -115,6 +126,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { public.Register(a, open) },
 		func(a huma.API) { docking.Register(a, dockings) },
 		func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
+		func(a huma.API) { databases.Register(a, searched) },
 	}
 }
 

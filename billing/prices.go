@@ -15,6 +15,9 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
+// gpuClass is the worker class with devices. A book without it sells none.
+const gpuClass = "gpu"
+
 // maxBookBytes bounds a price book: a few hundred engines and plans with their comments.
 const maxBookBytes = 1 << 20
 
@@ -27,7 +30,7 @@ type Book struct {
 	Currency               string                   `yaml:"currency"` // ISO 4217
 	Plans                  map[string]Plan          `yaml:"plans"`
 	Tiers                  map[string]Tier          `yaml:"tiers"`    // what can be bought, by TierIDs
-	Hardware               map[string]HardwarePrice `yaml:"hardware"` // by worker class
+	Hardware               map[string]HardwarePrice `yaml:"hardware"` // by worker class: cpu, and gpu where there are devices
 	Engines                map[string]EnginePrice   `yaml:"engines"`  // by canonical simulator id
 	Software               map[string]SoftwarePrice `yaml:"software"` // by a name that jobs use; see SoftwareNamed
 	StoragePencePerGBMonth Micropence               `yaml:"storagePencePerGBMonth"`
@@ -43,9 +46,10 @@ type Plan struct {
 	QueuePriority int   `yaml:"queuePriority"` // higher is served first
 }
 
-// HardwarePrice is the price of a worker class.
+// HardwarePrice is the price of a worker class. PencePerDeviceHour is nil for a class without devices.
 type HardwarePrice struct {
-	PencePerCoreHour Micropence `yaml:"pencePerCoreHour"`
+	PencePerCoreHour   Micropence  `yaml:"pencePerCoreHour"`
+	PencePerDeviceHour *Micropence `yaml:"pencePerDeviceHour,omitempty"`
 }
 
 // EnginePrice is what an engine costs beside its hardware.
@@ -145,6 +149,11 @@ func (b *Book) validate() error {
 	for name, plan := range b.Plans {
 		if plan.MonthlyPence < 0 || plan.MonthlyPence > MaxTaskPence {
 			return fmt.Errorf("plans.%s.monthlyPence is %d: between 0 and %d", name, plan.MonthlyPence, MaxTaskPence)
+		}
+	}
+	for class, price := range b.Hardware {
+		if (class == gpuClass) != (price.PencePerDeviceHour != nil) {
+			return fmt.Errorf("hardware.%s: the class %s, and no other, has a pencePerDeviceHour; write 0 to charge nothing", class, gpuClass)
 		}
 	}
 	if err := b.validateSoftware(); err != nil {

@@ -7,18 +7,20 @@ import (
 
 // Units in which use is metered, as parts of the unit that has a price.
 const (
-	cpuMicrosPerCoreHour = 3600 * 1_000_000
-	bytesPerGB           = 1_000_000_000
+	cpuMicrosPerCoreHour   = 3600 * 1_000_000
+	gpuMicrosPerDeviceHour = 3600 * 1_000_000
+	bytesPerGB             = 1_000_000_000
 )
 
-// maxQuoteCPUSeconds bounds the expected processor time of a job, some 30,000 core-years: its microseconds fit in an int64.
-const maxQuoteCPUSeconds = 1e12
+// maxQuoteSeconds bounds the expected processor and device time of a job, some 30,000 core-years: its microseconds fit in an int64.
+const maxQuoteSeconds = 1e12
 
 // Usage is what one attempt of one task used, as its worker metered it.
 type Usage struct {
 	Engine      string // canonical simulator id
 	Hardware    string // worker class
 	CPUMicros   int64  // processor time of the whole process tree, user and system, in µs
+	GPUMicros   int64  // time for which it kept devices, times its share of them, in µs × devices
 	OutputBytes int64  // bytes of the outputs that were stored
 	// SoftwarePencePerCoreHour is the fee of the job's licensed software, as it was settled at submit; 0 when there is none.
 	SoftwarePencePerCoreHour Micropence
@@ -27,8 +29,9 @@ type Usage struct {
 // QuoteRequest is what a job is expected to use, over all of its tasks.
 type QuoteRequest struct {
 	Engine             string
-	Hardware           string
+	Hardware           string // worker class of the engine
 	ExpectedCPUSeconds float64
+	OnGPU              *GPUWork // what its tasks on the class "gpu" are expected to use beside that; nil without any
 	OutputBytes        int64
 	StartFeePaid       bool // an earlier run of the job has been charged
 	// Software is the licensed software that the job names and pays for; nil when it names none or brings its own licence.
@@ -37,7 +40,14 @@ type QuoteRequest struct {
 	Spread *Spread
 }
 
-// Spread is how much processor time tasks have used, as a multiple of what their engine had expected: what one in ten stays
+// GPUWork is what the tasks of a job that compute on devices are expected to use. Its Spread is that of their device time.
+type GPUWork struct {
+	ExpectedCPUSeconds float64
+	ExpectedGPUSeconds float64 // seconds × devices
+	Spread             *Spread
+}
+
+// Spread is how much processor or device time tasks have used, as a multiple of what their engine had expected: what one in ten stays
 // below, the median, and what nine in ten stay below. 0 < Low ≤ Likely ≤ High.
 type Spread struct{ Low, Likely, High float64 }
 
@@ -71,6 +81,7 @@ func (b Breakdown) Sum() Micropence {
 // Rates are the prices that vary with what a job uses.
 type Rates struct {
 	HardwarePerCoreHour Micropence
+	GPUPerDeviceHour    *Micropence // nil for a job without tasks on devices
 	EgressPerGB         Micropence
 }
 
@@ -85,12 +96,9 @@ type Accrual struct {
 	SystemFailure bool
 }
 
-// Quote prices a job. Errors: fault.UnsupportedSimulator when the book has no price for the engine or the worker class; a plain
+// Quote prices a job. Errors: fault.UnsupportedSimulator when the book has no price for the engine or a worker class; a plain
 // error when an expectation is negative, not a number or beyond the limits of billing.
 func (b *Book) Quote(r QuoteRequest) (Quote, error) {
-	if !(r.ExpectedCPUSeconds >= 0 && r.ExpectedCPUSeconds <= maxQuoteCPUSeconds) { // also refuses NaN
-		return Quote{}, fmt.Errorf("quote: expected processor time of %g s: between 0 and %g", r.ExpectedCPUSeconds, float64(maxQuoteCPUSeconds))
-	}
 	engine, class, err := b.prices(r.Engine, r.Hardware)
 	if err != nil {
 		return Quote{}, err
@@ -102,14 +110,24 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	if r.Software != nil && r.Software.PencePerCoreHour > 0 {
 		licenses, fee = append(licenses, r.Software.LicenseName), r.Software.PencePerCoreHour
 	}
-	parts, err := b.breakdown(engine, class, fee, int64(math.Ceil(r.ExpectedCPUSeconds*1e6)), r.OutputBytes)
+	parts, err := b.expected(engine, class, fee, r.ExpectedCPUSeconds, 0, r.OutputBytes)
 	if err != nil {
-		return Quote{}, fmt.Errorf("quote: %w", err)
+		return Quote{}, err
 	}
 	if !r.StartFeePaid {
 		parts.StartFee = engine.StartFeePence
 	}
-	sum := parts.Sum()
+	rates, onGPU := Rates{HardwarePerCoreHour: class.PencePerCoreHour, EgressPerGB: b.EgressPencePerGB}, Breakdown{}
+	if r.OnGPU != nil {
+		if _, class, err = b.prices(r.Engine, gpuClass); err != nil {
+			return Quote{}, err
+		}
+		if onGPU, err = b.expected(engine, class, fee, r.OnGPU.ExpectedCPUSeconds, r.OnGPU.ExpectedGPUSeconds, 0); err != nil {
+			return Quote{}, err
+		}
+		rates.GPUPerDeviceHour = class.PencePerDeviceHour
+	}
+	sum := parts.plus(onGPU).Sum()
 	if sum > FromPence(MaxPence)/Micropence(b.HoldFactor) {
 		return Quote{}, fmt.Errorf("quote: %w", errOverflow)
 	}
@@ -117,29 +135,65 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 		Currency:       b.Currency,
 		EstimatedPence: max(sum.RoundPence(), b.MinimumChargePence),
 		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), b.MinimumChargePence),
-		Breakdown:      parts,
-		Rates:          Rates{HardwarePerCoreHour: class.PencePerCoreHour, EgressPerGB: b.EgressPencePerGB},
+		Breakdown:      parts.plus(onGPU),
+		Rates:          rates,
 		HasLicenseFee:  len(licenses) > 0,
 		LicenseNames:   licenses,
 	}
-	quote.setRange(b, r.Spread)
+	quote.setRange(b, r, parts, onGPU)
 	return quote, nil
 }
 
-// setRange fills in what the job may turn out to cost.
-func (q *Quote) setRange(b *Book, spread *Spread) {
-	if spread == nil {
+// expected prices what is expected of the tasks of one worker class, without the start fee.
+func (b *Book) expected(engine EnginePrice, class HardwarePrice, fee Micropence, cpuSeconds, gpuSeconds float64, outputBytes int64) (Breakdown, error) {
+	for _, seconds := range []float64{cpuSeconds, gpuSeconds} {
+		if !(seconds >= 0 && seconds <= maxQuoteSeconds) { // also refuses NaN
+			return Breakdown{}, fmt.Errorf("quote: expected time of %g s: between 0 and %g", seconds, float64(maxQuoteSeconds))
+		}
+	}
+	parts, err := b.breakdown(engine, class, fee, consumption{
+		cpuMicros: int64(math.Ceil(cpuSeconds * 1e6)), gpuMicros: int64(math.Ceil(gpuSeconds * 1e6)), outputBytes: outputBytes})
+	if err != nil {
+		return Breakdown{}, fmt.Errorf("quote: %w", err)
+	}
+	return parts, nil
+}
+
+// setRange fills in what the job may turn out to cost. parts are those of the engine's own class and onGPU those on devices: each
+// has a spread of its own, and the job is as cheap or dear as both at once. Of one that is not known nothing but the hold factor is.
+func (q *Quote) setRange(b *Book, r QuoteRequest, parts, onGPU Breakdown) {
+	spread, spreadOnGPU := r.Spread, (*Spread)(nil)
+	if r.OnGPU != nil {
+		spreadOnGPU = r.OnGPU.Spread
+	}
+	if spread == nil && spreadOnGPU == nil {
 		q.LowPence = max((q.Breakdown.Sum() / Micropence(b.HoldFactor)).RoundPence(), b.MinimumChargePence)
 		q.LikelyPence, q.HighPence = q.EstimatedPence, q.HoldPence
 		return
 	}
-	at := func(ratio float64) int64 {
-		return min(max(q.Breakdown.scaled(min(ratio, float64(b.HoldFactor))).RoundPence(), b.MinimumChargePence), q.HoldPence)
+	own, devices := spread.orUnknown(b.HoldFactor), spreadOnGPU.orUnknown(b.HoldFactor)
+	at := func(ratio, ratioOnGPU float64) int64 {
+		sum := parts.scaled(min(ratio, float64(b.HoldFactor))) + onGPU.scaled(min(ratioOnGPU, float64(b.HoldFactor)))
+		return min(max(sum.RoundPence(), b.MinimumChargePence), q.HoldPence)
 	}
-	q.LowPence, q.LikelyPence, q.HighPence = at(spread.Low), at(spread.Likely), at(spread.High)
+	q.LowPence, q.LikelyPence, q.HighPence = at(own.Low, devices.Low), at(own.Likely, devices.Likely), at(own.High, devices.High)
 }
 
-// scaled is the price when ratio times the processor time is used. Stored bytes and the start fee do not grow with it.
+// orUnknown is the spread, or the one to reckon with as long as nothing has been measured.
+func (s *Spread) orUnknown(holdFactor int64) Spread {
+	if s == nil {
+		return Spread{Low: 1 / float64(holdFactor), Likely: 1, High: float64(holdFactor)}
+	}
+	return *s
+}
+
+// plus adds the parts of another breakdown.
+func (b Breakdown) plus(c Breakdown) Breakdown {
+	return Breakdown{Compute: b.Compute + c.Compute, Software: b.Software + c.Software, Storage: b.Storage + c.Storage,
+		Egress: b.Egress + c.Egress, StartFee: b.StartFee + c.StartFee}
+}
+
+// scaled is the price when ratio times the processor and device time is used. Stored bytes and the start fee do not grow with it.
 func (b Breakdown) scaled(ratio float64) Micropence {
 	return Micropence(math.Round(float64(b.Compute+b.Software)*ratio)) + b.Storage + b.Egress + b.StartFee
 }
@@ -151,12 +205,12 @@ func (b *Book) Meter(u Usage) (Micropence, error) {
 	if err != nil {
 		return 0, err
 	}
-	parts, err := b.breakdown(engine, class, u.SoftwarePencePerCoreHour, u.CPUMicros, u.OutputBytes)
+	parts, err := b.breakdown(engine, class, u.SoftwarePencePerCoreHour, consumption{cpuMicros: u.CPUMicros, gpuMicros: u.GPUMicros, outputBytes: u.OutputBytes})
 	if err != nil {
 		return 0, fmt.Errorf("meter: %w", err)
 	}
 	if parts.Sum() > FromPence(MaxTaskPence) {
-		return 0, fmt.Errorf("meter: %d µs of processor time, %d bytes stored: %w", u.CPUMicros, u.OutputBytes, errOverflow)
+		return 0, fmt.Errorf("meter: %d µs of processor time, %d µs of devices, %d bytes stored: %w", u.CPUMicros, u.GPUMicros, u.OutputBytes, errOverflow)
 	}
 	return parts.Sum(), nil
 }
@@ -186,20 +240,31 @@ func (b *Book) Capture(a Accrual) (int64, error) {
 	return min(charge, a.HoldPence), nil
 }
 
-// breakdown prices processor time and stored bytes; the start fee is left at zero. fee is that of further software, beside the
-// engine's own.
-func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, fee Micropence, cpuMicros, outputBytes int64) (Breakdown, error) {
+// consumption is what is priced, in the parts in which it is metered.
+type consumption struct{ cpuMicros, gpuMicros, outputBytes int64 }
+
+// breakdown prices processor time, device time and stored bytes, each rounded to a micropenny; the start fee is left at zero. fee is
+// that of further software, beside the engine's own.
+func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, fee Micropence, used consumption) (Breakdown, error) {
 	var parts Breakdown
+	var devices Micropence
+	perDevice := Micropence(0)
+	if class.PencePerDeviceHour != nil {
+		perDevice = *class.PencePerDeviceHour
+	} else if used.gpuMicros != 0 {
+		return Breakdown{}, fmt.Errorf("%d µs of devices on a worker class that has none", used.gpuMicros)
+	}
 	for _, part := range []struct {
 		price  Micropence
 		amount int64
 		unit   uint64
 		sum    *Micropence
 	}{
-		{class.PencePerCoreHour, cpuMicros, cpuMicrosPerCoreHour, &parts.Compute},
-		{engine.SoftwarePencePerCoreHour + fee, cpuMicros, cpuMicrosPerCoreHour, &parts.Software},
-		{b.StoragePencePerGBMonth * Micropence(b.StorageRetentionMonths), outputBytes, bytesPerGB, &parts.Storage},
-		{b.EgressPencePerGB, outputBytes, bytesPerGB, &parts.Egress},
+		{class.PencePerCoreHour, used.cpuMicros, cpuMicrosPerCoreHour, &parts.Compute},
+		{perDevice, used.gpuMicros, gpuMicrosPerDeviceHour, &devices},
+		{engine.SoftwarePencePerCoreHour + fee, used.cpuMicros, cpuMicrosPerCoreHour, &parts.Software},
+		{b.StoragePencePerGBMonth * Micropence(b.StorageRetentionMonths), used.outputBytes, bytesPerGB, &parts.Storage},
+		{b.EgressPencePerGB, used.outputBytes, bytesPerGB, &parts.Egress},
 	} {
 		sum, err := priced(part.amount, part.price, part.unit)
 		if err != nil {
@@ -207,5 +272,6 @@ func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, fee Micropence
 		}
 		*part.sum = sum
 	}
+	parts.Compute += devices
 	return parts, nil
 }

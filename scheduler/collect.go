@@ -252,10 +252,9 @@ func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *jobRow
 func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event, outcome string, bill bool) error {
 	price := billing.Micropence(0)
 	if bill {
-		hardware, _, _ := strings.Cut(task.Queue, ".") // see queue.Name
 		var err error
-		price, err = s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: hardware,
-			CPUMicros: event.Usage.CPUMicroseconds, OutputBytes: event.Usage.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
+		price, err = s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: queue.Hardware(task.Queue),
+			CPUMicros: event.Usage.CPUMicroseconds, GPUMicros: event.Usage.GPUMicroseconds, OutputBytes: event.Usage.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
 		if err != nil {
 			err = fmt.Errorf("meter attempt %s: %w", event.Ref, err)
 			if !fault.Is(err, fault.UnsupportedSimulator) { // the price book is to blame for that one

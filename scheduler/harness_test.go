@@ -26,16 +26,16 @@ import (
 // deadline bounds every wait of these tests; a healthy machine needs a fraction.
 const deadline = 30 * time.Second
 
-// threeStages plans like docking does: one essential preparation, with companions that are not, then n shards, then one
-// essential ranking. It carries the id of a priced engine; its command is never run.
+// threeStages plans like docking does: one essential preparation, with companions that are not, then n shards, each on so many
+// devices, then one essential ranking. It carries the id of a priced engine; its command is never run.
 type threeStages struct{}
 
 func (threeStages) Spec() engines.Spec {
-	return engines.Spec{ID: "autodock-vina", Title: "three stages", Hardware: "cpu"}
+	return engines.Spec{ID: "autodock-vina", Title: "three stages", Hardware: "cpu", GPU: true}
 }
 
 func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
-	var params struct{ Shards, Companions int }
+	var params struct{ Shards, Companions, GPUs int }
 	if err := json.Unmarshal(r.Params, &params); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,9 @@ func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
 	}
 	prepared := engines.Input{Name: "receptor", From: &engines.From{Stage: "prepare", Shard: "receptor", Output: "out"}}
 	for i := range params.Shards {
-		plan = append(plan, shard("dock", 1, fmt.Sprintf("dock-%03d", i), false, prepared))
+		dock := shard("dock", 1, fmt.Sprintf("dock-%03d", i), false, prepared)
+		dock.Needs.GPUs, dock.ExpectedGPUSeconds = params.GPUs, float64(60*params.GPUs)
+		plan = append(plan, dock)
 	}
 	poses := engines.Input{Name: "poses", From: &engines.From{Stage: "dock", Output: "out"}}
 	return append(plan, shard("rank", 2, "rank", true, poses)), nil
@@ -223,11 +225,18 @@ func (f *fabric) violations() []string {
 	return found
 }
 
+// cpuQueue and gpuQueue are the queues of the engine threeStages.
+const (
+	cpuQueue = "cpu.autodock-vina"
+	gpuQueue = "gpu.autodock-vina"
+)
+
 // hand is a worker driven by a test: it claims orders through the real queue and reports what the test tells it to.
 type hand struct {
 	f      *fabric
 	id     string
 	orders chan queue.WorkOrder
+	queues []string
 
 	mu   sync.Mutex
 	held map[queue.Ref]queue.WorkOrder
@@ -239,12 +248,18 @@ type hand struct {
 	behave func(queue.WorkOrder) *queue.Event
 }
 
-// hire starts a worker with the given number of slots.
+// hire starts a worker without devices with the given number of slots.
 func (f *fabric) hire(slots int, behave func(queue.WorkOrder) *queue.Event) *hand {
 	f.t.Helper()
-	h := &hand{f: f, id: id.New("wrk_"), orders: make(chan queue.WorkOrder, 1000), held: map[queue.Ref]queue.WorkOrder{},
+	return f.hireFor([]string{cpuQueue}, slots, behave)
+}
+
+// hireFor starts a worker that serves the queues. Of the class gpu it takes as many tasks as of the other.
+func (f *fabric) hireFor(queues []string, slots int, behave func(queue.WorkOrder) *queue.Event) *hand {
+	f.t.Helper()
+	h := &hand{f: f, id: id.New("wrk_"), queues: queues, orders: make(chan queue.WorkOrder, 1000), held: map[queue.Ref]queue.WorkOrder{},
 		stop: make(chan struct{}), done: make(chan struct{}), behave: behave}
-	consumer, err := f.queue.Consume([]string{"cpu.autodock-vina"}, slots, 10*time.Millisecond, slog.New(slog.DiscardHandler), h.claim)
+	consumer, err := f.queue.Consume(queues, slots, 10*time.Millisecond, slog.New(slog.DiscardHandler), h.claim)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -292,7 +307,7 @@ func (h *hand) beat(slots int) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for seq := int64(0); ; seq++ {
-		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: []string{"cpu.autodock-vina"}, Slots: slots}
+		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: h.queues, Slots: slots, Devices: queue.Devices{Total: slots, Slots: slots}}
 		h.mu.Lock()
 		for ref, order := range h.held {
 			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way"})

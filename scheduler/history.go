@@ -29,13 +29,14 @@ const (
 	highQuantile   = 0.9
 )
 
-// outcome is what a finished task had been expected to use, and the ratio of what it used to that.
+// outcome is what a finished task had been expected to use, and the ratio of what it used to that: of devices where it was to use
+// any, of processors elsewhere.
 type outcome struct {
-	Weight float64 `db:"weight"` // expected CPU seconds, above 0
+	Weight float64 `db:"weight"` // expected seconds, above 0
 	Ratio  float64 `db:"ratio"`
 }
 
-// spreadOf is the spread of outcomes, or nil when there are too few. A task counts by the processor time expected of it, because
+// spreadOf is the spread of outcomes, or nil when there are too few. A task counts by the time expected of it, because
 // that is its part in a price: many small preparations say little about the search that follows.
 func spreadOf(outcomes []outcome) *billing.Spread {
 	if len(outcomes) < minHistoryTasks {
@@ -69,10 +70,23 @@ type knownSpread struct {
 	until  time.Time
 }
 
-// spread is how well the expectations of an engine were met by the newest tasks of this deployment, of all accounts; nil when
-// too few have ended. Two that find it out of date at the same moment both read it.
-func (s *Scheduler) spread(ctx context.Context, spec engines.Spec) (*billing.Spread, error) {
-	name, now := queue.Name(spec.Hardware, spec.ID), s.Now()
+// spreads are how well the expectations of an engine were met by the newest tasks of this deployment, of all accounts, by worker
+// class; a class of which too few have ended is nil.
+func (s *Scheduler) spreads(ctx context.Context, spec engines.Spec) (map[string]*billing.Spread, error) {
+	all := map[string]*billing.Spread{}
+	for _, class := range spec.Classes() {
+		spread, err := s.spread(ctx, spec.ID, class)
+		if err != nil {
+			return nil, err
+		}
+		all[class] = spread
+	}
+	return all, nil
+}
+
+// spread is that of one worker class. Two that find it out of date at the same moment both read it.
+func (s *Scheduler) spread(ctx context.Context, engineID, class string) (*billing.Spread, error) {
+	name, now := queue.Name(class, engineID), s.Now()
 	s.history.mu.Lock()
 	known, found := s.history.spreads[name]
 	s.history.mu.Unlock()
@@ -87,6 +101,6 @@ func (s *Scheduler) spread(ctx context.Context, spec engines.Spec) (*billing.Spr
 	s.history.mu.Lock()
 	s.history.spreads[name] = knownSpread{spread: spread, until: now.Add(historyFor)}
 	s.history.mu.Unlock()
-	s.Metrics.measured(spec.ID, spread)
+	s.Metrics.measured(engineID, class, spread)
 	return spread, nil
 }

@@ -50,7 +50,7 @@ func (w *world) claim() {
 }
 
 func (w *world) claimBy(l *laborer, r *run) {
-	waiting, err := w.f.queue.Remove(cpuQueue, r.Ref())
+	waiting, err := w.f.queue.Remove(r.Queue, r.Ref())
 	w.must(err)
 	if !waiting {
 		return
@@ -95,6 +95,9 @@ func (w *world) end() {
 // endSomehow lets an attempt end in one of all the ways there are.
 func (w *world) endSomehow(r *run) {
 	used := queue.Usage{CPUMicroseconds: int64(rapid.IntRange(0, 300).Draw(w.t, "cpu seconds")) * 1_000_000, BytesOut: 100}
+	if queue.Hardware(r.Queue) == engines.HardwareGPU {
+		used.GPUMicroseconds = int64(rapid.IntRange(0, 300_000_000).Draw(w.t, "device microseconds"))
+	}
 	event := success(r.WorkOrder)
 	switch rapid.SampledFrom([]string{"success", "success", "success", "items", "failure", "unusable"}).Draw(w.t, "end") {
 	case "items":
@@ -159,7 +162,7 @@ func (w *world) beatAll() {
 // beat shows that a worker lives, and lets it learn what has been committed and what must stop.
 func (w *world) beat(l *laborer) {
 	l.seq++
-	hb := queue.Heartbeat{WorkerID: l.id, Seq: l.seq, Queues: []string{cpuQueue}, Slots: 2}
+	hb := queue.Heartbeat{WorkerID: l.id, Seq: l.seq, Queues: []string{cpuQueue, gpuQueue}, Slots: 2, Devices: queue.Devices{Total: 2, Slots: 2}}
 	for _, r := range l.held {
 		phase := queue.Running
 		if r.end != nil {

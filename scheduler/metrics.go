@@ -25,9 +25,11 @@ type Metrics struct {
 	lostTasks   prometheus.Counter
 	live        *prometheus.GaugeVec
 	slots       *prometheus.GaugeVec
+	devices     *prometheus.GaugeVec
 	pickup      *prometheus.HistogramVec
 	run         *prometheus.HistogramVec
 	cpuSeconds  *prometheus.CounterVec
+	gpuSeconds  *prometheus.CounterVec
 	captures    *prometheus.CounterVec
 	pence       prometheus.Counter
 	overSeats   prometheus.Counter
@@ -55,15 +57,17 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		lostWorkers: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_workers_lost_total", Help: "Workers declared lost."}),
 		lostTasks:   f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total", Help: "Attempts taken back because nobody answered for them."}),
 		live:        gauge("workers_live", "Living workers, by queue.", "queue"),
-		slots:       gauge("worker_slots", "Slots of living workers, by queue.", "queue"),
+		slots:       gauge("worker_slots", "Tasks that living workers can run at once, by queue.", "queue"),
+		devices:     gauge("worker_devices", "GPUs of living workers, by whether a task uses them.", "state"),
 		pickup: f.NewHistogramVec(prometheus.HistogramOpts{Name: "molfabric_task_pickup_seconds",
 			Help: "From dispatch to the start of the engine.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"engine"}),
 		run: f.NewHistogramVec(prometheus.HistogramOpts{Name: "molfabric_attempt_run_seconds",
 			Help: "Wall time of engine processes.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 18)}, []string{"engine", "outcome"}),
 		cpuSeconds: counter("engine_cpu_seconds_total", "Processor time of engine processes.", "engine", "outcome"),
+		gpuSeconds: counter("engine_gpu_seconds_total", "Device time that was metered for engine processes.", "engine", "outcome"),
 		captures:   counter("ledger_captures_total", "Bills settled, by the job's last status.", "status"),
 		overSeats:  f.NewCounter(prometheus.CounterOpts{Name: "molfabric_license_seats_exceeded_total", Help: "Attempts started beyond the seats of an advisory licence."}),
-		spread:     gauge("expected_cpu_ratio", "Processor time used, as a multiple of what the engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine", "quantile"),
+		spread:     gauge("expected_cpu_ratio", "Processor time used, and device time where devices were, as a multiple of what the engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine", "hardware", "quantile"),
 		checkpoints: counter("checkpoints_total", "Files of finished work that running attempts saved (stored or refused), and that later attempts were given (resumed).",
 			"engine", "outcome"),
 		pence: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
@@ -74,12 +78,16 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 func (m *Metrics) fleet(living []queue.Heartbeat) {
 	m.live.Reset()
 	m.slots.Reset()
+	var devices queue.Devices
 	for _, hb := range living {
 		for _, name := range hb.Queues {
 			m.live.WithLabelValues(name).Inc()
-			m.slots.WithLabelValues(name).Add(float64(hb.Slots))
+			m.slots.WithLabelValues(name).Add(float64(hb.SlotsOf(name)))
 		}
+		devices.Total, devices.Free = devices.Total+hb.Devices.Total, devices.Free+hb.Devices.Free
 	}
+	m.devices.WithLabelValues("free").Set(float64(devices.Free))
+	m.devices.WithLabelValues("used").Set(float64(devices.Total - devices.Free))
 }
 
 // observe counts a report that has been committed.
@@ -95,16 +103,17 @@ func (m *Metrics) observe(event queue.Event) {
 	m.finished.WithLabelValues(event.Engine, outcome).Inc()
 	m.run.WithLabelValues(event.Engine, outcome).Observe(float64(event.Usage.WallMs) / 1e3)
 	m.cpuSeconds.WithLabelValues(event.Engine, outcome).Add(float64(event.Usage.CPUMicroseconds) / 1e6)
+	m.gpuSeconds.WithLabelValues(event.Engine, outcome).Add(float64(event.Usage.GPUMicroseconds) / 1e6)
 }
 
-// measured shows how well an engine's expectations are met.
-func (m *Metrics) measured(engineID string, spread *billing.Spread) {
+// measured shows how well an engine's expectations are met on a worker class.
+func (m *Metrics) measured(engineID, hardware string, spread *billing.Spread) {
 	if spread == nil {
 		return
 	}
-	m.spread.WithLabelValues(engineID, "0.1").Set(spread.Low)
-	m.spread.WithLabelValues(engineID, "0.5").Set(spread.Likely)
-	m.spread.WithLabelValues(engineID, "0.9").Set(spread.High)
+	m.spread.WithLabelValues(engineID, hardware, "0.1").Set(spread.Low)
+	m.spread.WithLabelValues(engineID, hardware, "0.5").Set(spread.Likely)
+	m.spread.WithLabelValues(engineID, hardware, "0.9").Set(spread.High)
 }
 
 // captured counts a settled bill.

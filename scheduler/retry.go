@@ -5,12 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
 )
 
 // RetryScope says which tasks of a job a retry runs again.
@@ -106,15 +106,16 @@ func (s *Scheduler) mayRetry(owner *jobRow) error {
 // quoteRetry prices the tasks that run again, as the submission was priced: by what was expected of them. The start fee is not
 // due again once a run has been charged.
 func (s *Scheduler) quoteRetry(owner *jobRow, tasks []endedTask) (billing.Quote, error) {
-	hardware, _, _ := strings.Cut(tasks[0].Queue, ".") // see queue.Name; the tasks of a job share a queue
-	request := billing.QuoteRequest{Engine: owner.Simulator.String, Hardware: hardware, StartFeePaid: owner.ChargedPence.Int64 > 0}
+	engine, _ := s.Engines.Lookup(owner.Simulator.String) // mayRetry has found it
+	request := billing.QuoteRequest{Engine: owner.Simulator.String, Hardware: engine.Spec().Hardware, StartFeePaid: owner.ChargedPence.Int64 > 0}
 	if owner.SoftwareFee > 0 {
 		request.Software = &billing.SoftwarePrice{PencePerCoreHour: billing.Micropence(owner.SoftwareFee)}
 	}
-	for _, task := range tasks {
-		request.ExpectedCPUSeconds += task.ExpectedCPUSeconds
+	expected := make([]expectation, len(tasks))
+	for i, task := range tasks {
+		expected[i] = expectation{queue.Hardware(task.Queue), task.ExpectedCPUSeconds, task.ExpectedGPUSeconds}
 	}
-	return s.Prices.Quote(request)
+	return s.price(request, expected, nil)
 }
 
 // runAgain begins a job's next run with the tasks given. The roll-up that follows every change finds the job as if it had just
@@ -166,6 +167,7 @@ type endedTask struct {
 	Class              engines.FailureClass `db:"failure_class"` // "" unless it failed
 	Message            string               `db:"error_message"`
 	ExpectedCPUSeconds float64              `db:"expected_cpu_seconds"`
+	ExpectedGPUSeconds float64              `db:"expected_gpu_seconds"`
 	Sources            []engines.From       `db:"-"` // the outputs of earlier stages that it reads
 }
 

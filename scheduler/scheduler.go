@@ -144,12 +144,15 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// queueNames are the queues of this deployment's engines.
+// queueNames are the queues of this deployment's engines, one a worker class that they may need. Whether the price book sells the
+// class does not matter: what was accepted will run.
 func (s *Scheduler) queueNames() []string {
 	var names []string
 	for _, engineID := range s.Engines.IDs() {
 		engine, _ := s.Engines.Lookup(engineID)
-		names = append(names, queue.Name(engine.Spec().Hardware, engineID))
+		for _, class := range engine.Spec().Classes() {
+			names = append(names, queue.Name(class, engineID))
+		}
 	}
 	return names
 }

@@ -11,11 +11,13 @@ import (
 // whose they were, nor what they did.
 func readOutcomes(ctx context.Context, db *sqlx.DB, queueName string) ([]outcome, error) {
 	var rows []outcome
-	err := db.SelectContext(ctx, &rows, `SELECT t.weight, a.cpu_us / 1e6 / t.weight AS ratio
-		FROM (SELECT id, attempt, weight FROM tasks WHERE queue = $1 AND status = 'SUCCEEDED' AND weight > 0
+	err := db.SelectContext(ctx, &rows, `SELECT u.expected AS weight, u.used / 1e6 / u.expected AS ratio
+		FROM (SELECT id, attempt, weight, gpu_weight FROM tasks WHERE queue = $1 AND status = 'SUCCEEDED' AND weight > 0
 			ORDER BY finished_at DESC LIMIT $2) t
 		JOIN task_attempts a ON a.task_id = t.id AND a.attempt = t.attempt
-		WHERE a.cpu_us > 0`, queueName, historyTasks)
+		CROSS JOIN LATERAL (SELECT CASE WHEN t.gpu_weight > 0 THEN t.gpu_weight ELSE t.weight END AS expected,
+			CASE WHEN t.gpu_weight > 0 THEN a.gpu_us ELSE a.cpu_us END AS used) u
+		WHERE u.used > 0`, queueName, historyTasks)
 	if err != nil {
 		return nil, fmt.Errorf("read how the newest tasks of %s went: %w", queueName, err)
 	}

@@ -21,6 +21,7 @@ func readEnded(ctx context.Context, tx *sqlx.Tx, jobID string) ([]endedTask, err
 	err := tx.SelectContext(ctx, &rows, `SELECT t.id, t.stage, t.stage_index, t.name, t.queue, t.essential, t.status,
 			coalesce(d.failure_class, '') AS failure_class, coalesce(d.error_message, '') AS error_message,
 			coalesce((d.shard ->> 'expectedCpuSeconds')::float8, 0) AS expected_cpu_seconds,
+			coalesce((d.shard ->> 'expectedGpuSeconds')::float8, 0) AS expected_gpu_seconds,
 			jsonb_path_query_array(d.shard, '$.inputs[*].from') AS sources
 		FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 ORDER BY t.ordinal`, jobID)
 	if err != nil {

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
@@ -14,14 +15,15 @@ import (
 
 // taskColumns is a plan laid out for one bulk insert.
 type taskColumns struct {
-	ID, Stage, Name, Shard  []string
-	Ordinal, StageIndex     []int64
-	Essential, Ready        []bool
-	Weight                  []float64
-	JobID, AccountID, Queue string
-	LicenseKey              string // "" for none
-	Status                  job.TaskStatus
-	Priority                int
+	ID, Stage, Name     []string
+	Queue               []string
+	Ordinal, StageIndex []int64
+	Essential, Ready    []bool
+	Weight, GPUWeight   []float64
+	JobID, AccountID    string
+	LicenseKey          string // "" for none
+	Status              job.TaskStatus
+	Priority            int
 }
 
 func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.Shard, named software, receipt Receipt, priority int) error {
@@ -43,16 +45,16 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 	if err := recordStatus(ctx, tx, receipt.JobID, job.Submitted, "", body, receipt.CreatedAt); err != nil {
 		return err
 	}
-	rows, err := taskRows(sub, plan, named, receipt.JobID, priority)
-	if err != nil {
+	rows := taskRows(sub, plan, named, receipt.JobID, priority)
+	if err := insertTasks(ctx, tx, rows); err != nil {
 		return err
 	}
-	return insertTasks(ctx, tx, rows)
+	return insertShards(ctx, tx, rows.ID, plan)
 }
 
 func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
 	columns := []string{
-		"id", "ordinal", "stage", "stage_index", "name", "essential", "weight", "ready", "job_id", "account_id", "queue", "status", "priority", "license_key",
+		"id", "ordinal", "stage", "stage_index", "name", "essential", "weight", "gpu_weight", "ready", "job_id", "account_id", "queue", "status", "priority", "license_key",
 	}
 	var licenseKey any
 	if r.LicenseKey != "" {
@@ -61,8 +63,8 @@ func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
 	err := postgres.Copy(ctx, tx, "tasks", columns, func(yield func([]any) bool) {
 		for i, taskID := range r.ID {
 			if !yield([]any{
-				taskID, r.Ordinal[i], r.Stage[i], r.StageIndex[i], r.Name[i], r.Essential[i], r.Weight[i], r.Ready[i],
-				r.JobID, r.AccountID, r.Queue, string(r.Status), int64(r.Priority), licenseKey,
+				taskID, r.Ordinal[i], r.Stage[i], r.StageIndex[i], r.Name[i], r.Essential[i], r.Weight[i], r.GPUWeight[i], r.Ready[i],
+				r.JobID, r.AccountID, r.Queue[i], string(r.Status), int64(r.Priority), licenseKey,
 			}) {
 				return
 			}
@@ -71,11 +73,24 @@ func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
 	}
-	return postgres.Copy(ctx, tx, "task_details", []string{"task_id", "shard"}, func(yield func([]any) bool) {
-		for i, taskID := range r.ID {
-			if !yield([]any{taskID, r.Shard[i]}) {
+	return nil
+}
+
+// insertShards keeps what the tasks of these ids are to do. Each shard is written as JSON while the database takes the ones before
+// it: a library's are larger than its request.
+func insertShards(ctx context.Context, tx *sqlx.Tx, taskIDs []string, plan []engines.Shard) error {
+	var broken error
+	err := postgres.Copy(ctx, tx, "task_details", []string{"task_id", "shard"}, func(yield func([]any) bool) {
+		for i, shard := range plan {
+			body, err := json.Marshal(shard)
+			if err != nil {
+				broken = fmt.Errorf("encode shard %s: %w", shard.Name, err)
+				return
+			}
+			if !yield([]any{taskIDs[i], string(body)}) {
 				return
 			}
 		}
 	})
+	return errors.Join(broken, err)
 }

@@ -139,10 +139,10 @@ func jsonOrNull(value any, empty bool) ([]byte, error) {
 // insertAttempt records what an attempt used. The primary key lets an attempt be settled once.
 func insertAttempt(ctx context.Context, c *change, task taskRow, event queue.Event, outcome string, price billing.Micropence) error {
 	u := event.Usage
-	_, err := c.tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, wall_ms, peak_memory_bytes, bytes_in, bytes_out,
+	_, err := c.tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, gpu_us, wall_ms, peak_memory_bytes, bytes_in, bytes_out,
 			charged_micropence, started_at, finished_at, run)
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)`,
-		task.ID, task.Attempt, event.WorkerID, outcome, u.CPUMicroseconds, u.WallMs, u.PeakMemoryBytes, u.BytesIn, u.BytesOut, int64(price),
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)`,
+		task.ID, task.Attempt, event.WorkerID, outcome, u.CPUMicroseconds, u.GPUMicroseconds, u.WallMs, u.PeakMemoryBytes, u.BytesIn, u.BytesOut, int64(price),
 		sql.NullTime{Time: u.StartedAt, Valid: !u.StartedAt.IsZero()}, c.now, c.jobs[task.JobID].Run)
 	if err != nil {
 		return fmt.Errorf("record attempt %d of %s: %w", task.Attempt, task.ID, err)

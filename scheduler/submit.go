@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
@@ -24,14 +26,15 @@ const submitOperation = "jobs.submit"
 // will run. With an idempotency key it may be called again and answers with the first receipt.
 //
 // Errors: *engines.InvalidError for a request the engine refuses; fault.InsufficientCredits; fault.IdempotencyKeyReused for
-// the same key with another request; fault.IdempotencyInProgress while the first call with the key is still running.
+// the same key with another request; fault.IdempotencyInProgress while the first call with the key is still running;
+// fault.UnsupportedSimulator when a task needs a device and the deployment sells none.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error) {
 	jobID := id.New("job_")
 	plan, err := sub.Engine.Plan(sub.work(jobID))
 	if err != nil {
 		return Receipt{}, err
 	}
-	if err := checkPlan(plan); err != nil {
+	if err := checkPlan(sub.Engine.Spec(), plan); err != nil {
 		return Receipt{}, fmt.Errorf("plan of %s: %w", sub.Engine.Spec().ID, err)
 	}
 	named, err := s.softwareOf(ctx, sub.AccountID, sub.Metadata)
@@ -110,26 +113,53 @@ func (s *Scheduler) Estimate(ctx context.Context, accountID string, engine engin
 	if err != nil {
 		return Estimation{}, err
 	}
-	spread, err := s.spread(ctx, engine.Spec())
+	spreads, err := s.spreads(ctx, engine.Spec())
 	if err != nil {
 		return Estimation{}, err
 	}
-	quote, err := s.quote(engine, plan, named, spread)
+	quote, err := s.quote(engine, plan, named, spreads)
 	return Estimation{Quote: quote, Tasks: len(plan)}, err
 }
 
-// quote prices a plan. Neither the estimate nor the hold depends on spread, only the range does.
-func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named software, spread *billing.Spread) (billing.Quote, error) {
+// quote prices a plan. Neither the estimate nor the hold depends on spreads, which are by worker class; only the range does.
+func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named software, spreads map[string]*billing.Spread) (billing.Quote, error) {
 	spec := engine.Spec()
-	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spread}
-	for _, shard := range plan {
-		request.ExpectedCPUSeconds += shard.ExpectedCPUSeconds
+	expected := make([]expectation, len(plan))
+	for i, shard := range plan {
+		expected[i] = expectation{shard.Hardware(spec), shard.ExpectedCPUSeconds, shard.ExpectedGPUSeconds}
+	}
+	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
+	return s.price(request, expected, spreads[engines.HardwareGPU])
+}
+
+// expectation is what is expected of a task, and the worker class that it needs.
+type expectation struct {
+	Hardware               string
+	CPUSeconds, GPUSeconds float64
+}
+
+// price completes a request with what is expected of its tasks and prices it. Errors: those of billing.Book.Quote, and
+// fault.UnsupportedSimulator when a task needs a device and the deployment sells none.
+func (s *Scheduler) price(request billing.QuoteRequest, tasks []expectation, spreadOnGPU *billing.Spread) (billing.Quote, error) {
+	for _, task := range tasks {
+		if task.Hardware != engines.HardwareGPU {
+			request.ExpectedCPUSeconds += task.CPUSeconds
+			continue
+		}
+		if request.OnGPU == nil {
+			request.OnGPU = &billing.GPUWork{Spread: spreadOnGPU}
+		}
+		request.OnGPU.ExpectedCPUSeconds += task.CPUSeconds
+		request.OnGPU.ExpectedGPUSeconds += task.GPUSeconds
+	}
+	if _, sold := s.Prices.Hardware[engines.HardwareGPU]; !sold && request.OnGPU != nil {
+		return billing.Quote{}, fault.New(fault.UnsupportedSimulator, "simulator: this deployment has no GPU workers in its price book; choose the CPU platform")
 	}
 	return s.Prices.Quote(request)
 }
 
 // checkPlan holds an engine to the bounds of its contract.
-func checkPlan(plan []engines.Shard) error {
+func checkPlan(spec engines.Spec, plan []engines.Shard) error {
 	if len(plan) == 0 || len(plan) > engines.MaxShards {
 		return fmt.Errorf("%d shards, want 1 to %d", len(plan), engines.MaxShards)
 	}
@@ -141,6 +171,12 @@ func checkPlan(plan []engines.Shard) error {
 		}
 		last = shard.StageIndex
 		stages[shard.Stage] = last
+		if class := shard.Hardware(spec); !slices.Contains(spec.Classes(), class) {
+			return fmt.Errorf("shard %s needs the worker class %s, which the engine does not name", shard.Name, class)
+		}
+		if shard.Needs.GPUs < 0 || shard.Needs.GPUMemoryBytes < 0 || shard.Needs.GPUs == 0 && shard.ExpectedGPUSeconds != 0 {
+			return fmt.Errorf("shard %s: %d devices of %d bytes for %g s", shard.Name, shard.Needs.GPUs, shard.Needs.GPUMemoryBytes, shard.ExpectedGPUSeconds)
+		}
 		if len(shard.Params) > engines.MaxShardParamsBytes {
 			return fmt.Errorf("shard %s: %d bytes of parameters, at most %d", shard.Name, len(shard.Params), engines.MaxShardParamsBytes)
 		}
@@ -177,25 +213,22 @@ func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, no
 }
 
 // taskRows lays a plan out as columns for one bulk insert.
-func taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) (taskColumns, error) {
+func taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) taskColumns {
 	spec := sub.Engine.Spec()
 	rows := taskColumns{}
 	for i, shard := range plan {
-		body, err := json.Marshal(shard)
-		if err != nil {
-			return rows, fmt.Errorf("encode shard %s: %w", shard.Name, err)
-		}
 		rows.ID = append(rows.ID, id.New("task_"))
 		rows.Ordinal = append(rows.Ordinal, int64(i))
 		rows.Stage = append(rows.Stage, shard.Stage)
 		rows.StageIndex = append(rows.StageIndex, int64(shard.StageIndex))
 		rows.Name = append(rows.Name, shard.Name)
 		rows.Essential = append(rows.Essential, shard.Essential)
+		rows.Queue = append(rows.Queue, queue.Name(shard.Hardware(spec), spec.ID))
 		rows.Weight = append(rows.Weight, shard.ExpectedCPUSeconds)
+		rows.GPUWeight = append(rows.GPUWeight, shard.ExpectedGPUSeconds)
 		rows.Ready = append(rows.Ready, shard.StageIndex == 0)
-		rows.Shard = append(rows.Shard, string(body))
 	}
 	rows.JobID, rows.AccountID, rows.Priority, rows.LicenseKey = jobID, sub.AccountID, priority, named.LicenseKey
-	rows.Queue, rows.Status = queue.Name(spec.Hardware, spec.ID), job.TaskPending
-	return rows, nil
+	rows.Status = job.TaskPending
+	return rows
 }

@@ -181,8 +181,8 @@ func (w *world) price(j *submitted, a attemptRow) billing.Micropence {
 	if !bill {
 		return 0
 	}
-	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: "cpu", CPUMicros: r.end.Usage.CPUMicroseconds, OutputBytes: r.end.Usage.BytesOut,
-		SoftwarePencePerCoreHour: j.fee})
+	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: queue.Hardware(r.Queue), CPUMicros: r.end.Usage.CPUMicroseconds,
+		GPUMicros: r.end.Usage.GPUMicroseconds, OutputBytes: r.end.Usage.BytesOut, SoftwarePencePerCoreHour: j.fee})
 	w.must(err)
 	return price
 }

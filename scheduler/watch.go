@@ -332,7 +332,7 @@ func (w *watch) slots() *map[string]int {
 	for _, s := range w.seen {
 		for _, name := range s.Queues {
 			if !s.Draining {
-				slots[name] += s.Slots
+				slots[name] += s.SlotsOf(name)
 			}
 		}
 	}

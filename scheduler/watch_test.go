@@ -101,7 +101,7 @@ func TestCheckPlan(t *testing.T) {
 		{"parameters too large", []engines.Shard{{Stage: "a", Params: make([]byte, engines.MaxShardParamsBytes+1)}}, false},
 	}
 	for _, test := range tests {
-		if err := checkPlan(test.plan); (err == nil) != test.ok {
+		if err := checkPlan(engines.Spec{Hardware: engines.HardwareCPU}, test.plan); (err == nil) != test.ok {
 			t.Errorf("%s: got %v, want ok: %v", test.name, err, test.ok)
 		}
 	}

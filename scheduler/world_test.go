@@ -20,9 +20,6 @@ import (
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-// cpuQueue is the one queue of the engine threeStages.
-const cpuQueue = "cpu.autodock-vina"
-
 // A history has this many actions before it heals: enough for a few jobs to meet a few faults.
 const (
 	minSteps = 60
@@ -157,8 +154,8 @@ func (w *world) submit() {
 		return
 	}
 	c := pick(w, "account", w.accounts)
-	j := &submitted{account: c.id, key: id.New("key_"), params: fmt.Sprintf(`{"shards":%d,"companions":%d}`,
-		rapid.IntRange(1, 4).Draw(w.t, "shards"), rapid.IntRange(0, 2).Draw(w.t, "companions"))}
+	j := &submitted{account: c.id, key: id.New("key_"), params: fmt.Sprintf(`{"shards":%d,"companions":%d,"gpus":%d}`,
+		rapid.IntRange(1, 4).Draw(w.t, "shards"), rapid.IntRange(0, 2).Draw(w.t, "companions"), max(rapid.IntRange(-2, 2).Draw(w.t, "gpus"), 0))}
 	w.nameSoftware(j)
 	receipt, err := w.f.Submit(w.ctx, j.submission())
 	if fault.Is(err, fault.InsufficientCredits) && c == w.accounts[2] {
@@ -215,10 +212,11 @@ func (w *world) learn() {
 		AccountID string `db:"account_id"`
 		Stage     string `db:"stage"`
 		Name      string `db:"name"`
+		Queue     string `db:"queue"`
 	}
-	w.must(w.f.db.Select(&tasks, `SELECT id, attempt, job_id, account_id, stage, name FROM tasks WHERE status IN ('QUEUED', 'RUNNING') ORDER BY id`))
+	w.must(w.f.db.Select(&tasks, `SELECT id, attempt, job_id, account_id, stage, name, queue FROM tasks WHERE status IN ('QUEUED', 'RUNNING') ORDER BY id`))
 	for _, t := range tasks {
-		r := &run{WorkOrder: queue.WorkOrder{TaskID: t.ID, Attempt: t.Attempt, JobID: t.JobID, AccountID: t.AccountID, Engine: "autodock-vina",
+		r := &run{WorkOrder: queue.WorkOrder{TaskID: t.ID, Attempt: t.Attempt, JobID: t.JobID, AccountID: t.AccountID, Engine: "autodock-vina", Queue: t.Queue,
 			Shard:        engines.Shard{Stage: t.Stage, Name: t.Name},
 			OutputPrefix: fmt.Sprintf("accounts/%s/jobs/%s/%s/%d/", t.AccountID, t.JobID, t.ID, t.Attempt)}}
 		if w.runs[r.Ref()] == nil {
@@ -239,7 +237,8 @@ func (w *world) flush() { w.must(w.f.rdb.FlushAll(w.ctx).Err()) }
 // loseEntry is a crash between the commit of a dispatch and the queue.
 func (w *world) loseEntry() {
 	if len(w.order) > 0 {
-		_, err := w.f.queue.Remove(cpuQueue, pick(w, "attempt", w.order).Ref())
+		r := pick(w, "attempt", w.order)
+		_, err := w.f.queue.Remove(r.Queue, r.Ref())
 		w.must(err)
 	}
 }

@@ -99,11 +99,10 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	if !ok {
 		return ending{failure: systemFailure("ENGINE_UNKNOWN", "this worker does not know the engine %s", a.order.Engine)}
 	}
-	need := min(int64(max(a.order.Shard.Needs.CPUs, 1)), int64(w.Slots))
-	if err := w.slots.Acquire(a.ctx, need); err != nil {
-		return a.interrupted()
+	granted, free, refused := w.takeRoom(a)
+	if refused != nil {
+		return *refused
 	}
-	free := sync.OnceFunc(func() { w.slots.Release(need) })
 	defer free()
 	dir, err := w.scratch.open(a.order.Ref())
 	if err != nil {
@@ -120,7 +119,7 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	}
 	checkpoints := w.saveCheckpoints(a, engine, dir)
 	defer checkpoints.finish(&end)
-	outcome, end := w.execute(a, engine, dir, checkpoints)
+	outcome, end := w.execute(a, engine, dir, granted, checkpoints)
 	free()
 	reaped()
 	end.usage.BytesIn = bytesIn
@@ -128,8 +127,33 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	return end
 }
 
+// takeRoom waits until the attempt can have the devices and the processor slots that it needs. free gives all of it back and may be
+// called again; refused is how the attempt ends that gets none.
+func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, free func(), refused *ending) {
+	needs := a.order.Shard.Needs
+	granted, err := w.devices.acquire(a.ctx, needs)
+	if errors.Is(err, errNoDevice) {
+		return granted, nil, &ending{failure: systemFailure("DEVICE_MISSING", "the task needs %d GPUs with %d MiB of memory each, which this worker does not have",
+			needs.GPUs, needs.GPUMemoryBytes>>20)}
+	}
+	if err != nil {
+		interrupted := a.interrupted()
+		return granted, nil, &interrupted
+	}
+	slots := min(int64(max(needs.CPUs, 1)), int64(w.Slots))
+	if err := w.slots.Acquire(a.ctx, slots); err != nil {
+		w.devices.release(granted)
+		interrupted := a.interrupted()
+		return granted, nil, &interrupted
+	}
+	return granted, sync.OnceFunc(func() {
+		w.slots.Release(slots)
+		w.devices.release(granted)
+	}), nil
+}
+
 // execute runs the engine's command and judges how it ended. The files of a successful end are not stored yet.
-func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, checkpoints *saver) (sandbox.Outcome, ending) {
+func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, granted deviceGrant, checkpoints *saver) (sandbox.Outcome, ending) {
 	command, err := engine.Command(a.order.Shard, dir)
 	if err != nil {
 		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID", "the engine could not describe its command")}.logged(a.log, err)
@@ -139,9 +163,10 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, che
 	event := a.event(w.id, ending{})
 	event.Kind, event.Pickup = queue.Started, started.Sub(a.order.CommittedAt)
 	w.outbox.add(event)
-	a.log.Info("engine starts", "engine", a.order.Engine, "shard", a.order.Shard.Name)
-	outcome, err := w.Runner.Run(a.ctx, sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs}, a.follow(engine, checkpoints))
-	usage := queue.Usage{CPUMicroseconds: outcome.Usage.CPUMicroseconds, WallMs: outcome.Usage.Wall.Milliseconds(),
+	spec := sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs, Devices: w.devices.ids(granted)}
+	a.log.Info("engine starts", "engine", a.order.Engine, "shard", a.order.Shard.Name, "devices", spec.Devices)
+	outcome, err := w.Runner.Run(a.ctx, spec, a.follow(engine, checkpoints))
+	usage := queue.Usage{CPUMicroseconds: outcome.Usage.CPUMicroseconds, GPUMicroseconds: granted.micros(outcome.Usage.Wall), WallMs: outcome.Usage.Wall.Milliseconds(),
 		PeakMemoryBytes: outcome.Usage.PeakMemoryBytes, StartedAt: started, FinishedAt: time.Now().UTC()}
 	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms", usage.WallMs)
 	if err != nil {

@@ -27,6 +27,8 @@ const doomedSetup = "MOLFABRIC_TEST_DOOMED_WORKER"
 // doomed is what such a worker is told.
 type doomed struct {
 	RedisURL, Prefix, Scratch string
+	CacheDir                  string // none without
+	CacheBytes                int64
 	Store                     object.Config
 }
 
@@ -46,7 +48,8 @@ func workUntilKilled(setup string) {
 	sandboxed, err := runner()
 	must(err)
 	w, err := worker.New(worker.Config{Queue: queue.New(redis.NewClient(options), d.Prefix), Objects: objects, Engines: engines.NewRegistry(shell{"shell"}),
-		Runner: sandboxed, Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu"}}, Slots: 1, ScratchDir: d.Scratch, Log: slog.New(slog.DiscardHandler)})
+		Runner: sandboxed, Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu"}}, Slots: 1, ScratchDir: d.Scratch,
+		CacheDir: d.CacheDir, CacheBytes: d.CacheBytes, Log: slog.New(slog.DiscardHandler)})
 	must(err)
 	must(w.Run(context.Background()))
 }

@@ -25,7 +25,8 @@ const (
 	storeTimeout = 10 * time.Minute
 )
 
-// stage fetches an order's inputs to in/ and holds them against their digests. It returns the bytes fetched.
+// stage puts an order's inputs to in/ and holds them against their digests. It returns their bytes, whether they came from the
+// store or from the cache: the same work is metered the same.
 func (w *Worker) stage(a *attempt, dir engines.Dir) (int64, *engines.Failure) {
 	var bytes int64
 	for _, input := range a.order.Inputs {
@@ -51,10 +52,7 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 		a.log.Error("input not staged", "error", err)
 		return 0, systemFailure("SCRATCH_UNAVAILABLE", "the worker has no room to work in")
 	}
-	err := retryStore(a.ctx, func() error {
-		_, err := w.Objects.GetFile(a.ctx, input.Object.StorageKey, path, input.Object.SHA256, input.Object.ByteSize)
-		return err
-	})
+	err := w.deliver(a.ctx, input.Object, path)
 	if err == nil {
 		return input.Object.ByteSize, nil
 	}
@@ -72,6 +70,19 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 		return 0, systemFailure("INPUT_LOST", "the file %s of an earlier stage has been lost or damaged", name)
 	}
 	return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver an input")
+}
+
+// deliver puts an object's content at path, through the cache where that takes it. Errors: as object.Store.GetFile.
+func (w *Worker) deliver(ctx context.Context, wanted engines.Object, path string) error {
+	if w.cache != nil {
+		if err := w.cache.stage(ctx, wanted, path); !errors.Is(err, errUncached) {
+			return err
+		}
+	}
+	return retryStore(ctx, func() error {
+		_, err := w.Objects.GetFile(ctx, wanted.StorageKey, path, wanted.SHA256, wanted.ByteSize)
+		return err
+	})
 }
 
 // fromStage reports whether an input is the output of an earlier stage: its loss is the fabric's fault and not the user's.

@@ -49,7 +49,7 @@ func (w *Worker) beat(ctx context.Context, seq int64) (int, error) {
 
 func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	hb := queue.Heartbeat{
-		WorkerID: w.id, Seq: seq, Host: hostName(), PID: os.Getpid(), Version: w.Version, Queues: w.queues(), Slots: w.Slots,
+		WorkerID: w.id, Seq: seq, Host: hostName(), PID: os.Getpid(), Version: w.Version, Queues: w.queues(), Slots: w.Slots, Devices: w.devices.report(),
 		Sandbox: w.Runner.Describe().String(), Programs: map[string]map[string]string{}, StartedAt: w.started,
 	}
 	for _, offer := range w.Offered {

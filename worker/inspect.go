@@ -23,6 +23,7 @@ const maxProbeBytes = 64 << 10
 type Offer struct {
 	Engine   string
 	Hardware string
+	GPU      bool              // its tasks may ask for devices
 	Programs map[string]string // program → version
 }
 
@@ -42,7 +43,7 @@ func Inspect(ctx context.Context, runner *sandbox.Runner, registry *engines.Regi
 			refusals = append(refusals, Refusal{Engine: id, Reason: err})
 			continue
 		}
-		offers = append(offers, Offer{Engine: id, Hardware: engine.Spec().Hardware, Programs: programs})
+		offers = append(offers, Offer{Engine: id, Hardware: engine.Spec().Hardware, GPU: engine.Spec().GPU, Programs: programs})
 	}
 	return offers, refusals
 }

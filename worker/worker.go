@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,12 +39,16 @@ type Config struct {
 	Engines *engines.Registry
 	Runner  *sandbox.Runner
 	// Offered are the engines that this machine can run, as Inspect found them.
-	Offered    []Offer
-	Slots      int    // processor cores that engines may keep busy
-	ScratchDir string // attempts live in directories below it
-	Version    string
-	DrainGrace time.Duration
-	Log        *slog.Logger
+	Offered []Offer
+	Slots   int // processor cores that engines may keep busy
+	// DeviceTasks is how many tasks may share one of the Runner's devices, each of which says how much of its memory it takes; 0 is 1.
+	DeviceTasks int
+	ScratchDir  string // attempts live in directories below it
+	CacheDir    string // shared inputs are kept below it, best on the scratch directory's file system
+	CacheBytes  int64  // at most so many bytes of them, of all workers that share CacheDir; 0: none
+	Version     string
+	DrainGrace  time.Duration
+	Log         *slog.Logger
 }
 
 // Worker runs attempts. Make one with New and call Run once.
@@ -52,8 +57,10 @@ type Worker struct {
 	id      string
 	started time.Time
 	slots   *semaphore.Weighted
+	devices *devices
 	outbox  *outbox
 	scratch *scratch
+	cache   *cache // nil: every input is fetched for its attempt alone
 
 	mu       sync.Mutex
 	held     map[queue.Ref]*attempt
@@ -73,15 +80,24 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.DrainGrace == 0 {
 		cfg.DrainGrace = DefaultDrainGrace
 	}
+	accelerators := newDevices(cfg.Runner.Devices(), cfg.DeviceTasks)
+	if len(cfg.queues(accelerators.slots())) == 0 {
+		return nil, errors.New("the engines that this machine can run need a GPU, and it has none; `molfabric doctor` tells which were found")
+	}
 	workerID := id.New(workerPrefix)
 	cfg.Log = cfg.Log.With("worker", workerID)
 	scratch, err := openScratch(cfg.ScratchDir, workerID, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
+	inputs, err := cfg.openCache(workerID)
+	if err != nil {
+		scratch.close()
+		return nil, err
+	}
 	return &Worker{
-		Config: cfg, id: workerID, started: time.Now().UTC(), scratch: scratch,
-		slots: semaphore.NewWeighted(int64(cfg.Slots)), outbox: newOutbox(cfg.Queue, cfg.Log), held: map[queue.Ref]*attempt{},
+		Config: cfg, id: workerID, started: time.Now().UTC(), scratch: scratch, cache: inputs,
+		slots: semaphore.NewWeighted(int64(cfg.Slots)), devices: accelerators, outbox: newOutbox(cfg.Queue, cfg.Log), held: map[queue.Ref]*attempt{},
 	}, nil
 }
 
@@ -93,6 +109,7 @@ func (w *Worker) ID() string { return w.id }
 // returns when all processes have ended and all reports are committed, or cannot be.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.scratch.close()
+	defer w.cache.close()
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	work, abandon := context.WithCancel(background)
@@ -104,23 +121,54 @@ func (w *Worker) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { w.heartLoop(background) })
 	loops.Go(func() { w.outbox.run(background) })
-	consumer, err := w.Queue.Consume(w.queues(), w.Slots, queue.PollInterval(fleet), w.Log, func(order queue.WorkOrder) { w.handle(work, order) })
+	consumers, err := w.claim(work, queue.PollInterval(fleet))
 	if err != nil {
 		stop()
 		loops.Wait()
 		return err
 	}
-	w.Log.Info("worker ready", "slots", w.Slots, "queues", w.queues(), "sandbox", w.Runner.Describe())
+	w.Log.Info("worker ready", "slots", w.Slots, "gpus", w.Runner.Describe().Devices, "gpu_slots", w.devices.slots(), "queues", w.queues(),
+		"sandbox", w.Runner.Describe())
 	<-ctx.Done()
-	consumer.Stop()
+	for _, consumer := range consumers {
+		consumer.Stop()
+	}
 	w.drain(abandon)
-	consumer.Close()
+	for _, consumer := range consumers {
+		consumer.Close()
+	}
 	w.awaitAcknowledgements(background)
 	stop()
 	loops.Wait()
 	w.errands.Wait()
 	w.sayGoodbye(ctx)
 	return nil
+}
+
+// claim starts to claim work orders, for each worker class as many at a time as can run: tasks that wait for a device keep no
+// processors idle, and what this worker cannot start yet is left to others.
+func (w *Worker) claim(work context.Context, poll time.Duration) ([]*queue.Consumer, error) {
+	var consumers []*queue.Consumer
+	for _, class := range []string{engines.HardwareCPU, engines.HardwareGPU} {
+		names := slices.DeleteFunc(w.queues(), func(name string) bool { return queue.Hardware(name) != class })
+		if len(names) == 0 {
+			continue
+		}
+		slots := w.Slots
+		if class == engines.HardwareGPU {
+			slots = w.devices.slots()
+		}
+		consumer, err := w.Queue.Consume(names, slots, poll, w.Log, func(order queue.WorkOrder) { w.handle(work, order) })
+		if err != nil {
+			for _, started := range consumers {
+				started.Stop()
+				started.Close()
+			}
+			return nil, err
+		}
+		consumers = append(consumers, consumer)
+	}
+	return consumers, nil
 }
 
 // drain brings every attempt to its end. Afterwards the outbox answers for all of them.
@@ -175,10 +223,17 @@ func (w *Worker) stopAll(cause error) {
 	}
 }
 
-func (w *Worker) queues() []string {
-	names := make([]string, len(w.Offered))
-	for i, offer := range w.Offered {
-		names[i] = queue.Name(offer.Hardware, offer.Engine)
+func (w *Worker) queues() []string { return w.Config.queues(w.devices.slots()) }
+
+// queues are those of the offered engines: of the class gpu where tasks have places on devices, of the others everywhere.
+func (c Config) queues(places int) []string {
+	var names []string
+	for _, offer := range c.Offered {
+		for _, class := range (engines.Spec{Hardware: offer.Hardware, GPU: offer.GPU}).Classes() {
+			if class != engines.HardwareGPU || places > 0 {
+				names = append(names, queue.Name(class, offer.Engine))
+			}
+		}
 	}
 	return names
 }

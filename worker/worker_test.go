@@ -28,6 +28,16 @@ import (
 // interposed is the bench's object store behind a door that may treat a request itself: it then returns true.
 func (b *bench) interposed(door func(http.ResponseWriter, *http.Request) bool) *object.Store {
 	b.t.Helper()
+	store, err := object.New(b.interposedConfig(door))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return store
+}
+
+// interposedConfig is how other processes reach that store.
+func (b *bench) interposedConfig(door func(http.ResponseWriter, *http.Request) bool) object.Config {
+	b.t.Helper()
 	endpoint, err := url.Parse(b.store.Endpoint)
 	if err != nil {
 		b.t.Fatal(err)
@@ -41,11 +51,7 @@ func (b *bench) interposed(door func(http.ResponseWriter, *http.Request) bool) *
 	b.t.Cleanup(server.Close)
 	cfg := b.store
 	cfg.Endpoint = server.URL
-	store, err := object.New(cfg)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return store
+	return cfg
 }
 
 func (b *bench) stop(o queue.WorkOrder) {

@@ -18,6 +18,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	t.Parallel()
 	all := recorders()
 	d := openWith(t, true, listOf(all)...)
+	d.registry("swissprot 2026_01 2026-01-28 prot a", "refseq 230 2026-02-01 nucl b")
 	caller := d.account()
 	d.file(caller, "scene", 10, "")
 	d.file(caller, "texture", 20, "")

@@ -29,13 +29,17 @@ func submitAnswer(receipt scheduler.Receipt) *submitOutput {
 
 // estimateAnswer is the wire form of a quote.
 func estimateAnswer(q billing.Quote) EstimateResponse {
+	rates := VariableRates{HardwareRate: exactPounds(q.Rates.HardwarePerCoreHour), EgressRate: exactPounds(q.Rates.EgressPerGB)}
+	if q.Rates.GPUPerDeviceHour != nil {
+		rates.GPURate = ref(exactPounds(*q.Rates.GPUPerDeviceHour))
+	}
 	return EstimateResponse{
 		EstimatedCost: poundsOf(q.EstimatedPence), Currency: q.Currency, HasLicenseFee: q.HasLicenseFee, LicenseNames: q.LicenseNames,
 		Breakdown: Breakdown{
 			Compute: exactPounds(q.Breakdown.Compute), Software: exactPounds(q.Breakdown.Software), Storage: exactPounds(q.Breakdown.Storage),
 			Egress: exactPounds(q.Breakdown.Egress), StartFee: exactPounds(q.Breakdown.StartFee),
 		},
-		VariableRates: VariableRates{HardwareRate: exactPounds(q.Rates.HardwarePerCoreHour), EgressRate: exactPounds(q.Rates.EgressPerGB)},
+		VariableRates: rates,
 		Range:         CostRange{Low: poundsOf(q.LowPence), Likely: poundsOf(q.LikelyPence), High: poundsOf(q.HighPence)},
 	}
 }

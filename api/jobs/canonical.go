@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,7 +44,7 @@ func canonical(request SubmitRequest, params json.RawMessage) (json.RawMessage, 
 		return nil, err
 	}
 	tree["simulationParams"] = params
-	return encode(tree)
+	return writeObject(tree)
 }
 
 // decode reads a JSON object and keeps the digits of its numbers.
@@ -54,6 +56,29 @@ func decode(text []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("reading the canonical request: %w", err)
 	}
 	return tree, nil
+}
+
+// writeObject writes an object with its members sorted. What is JSON already is taken as it is and not looked through again.
+func writeObject(members map[string]any) (json.RawMessage, error) {
+	out := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		text, ready := members[name].(json.RawMessage)
+		if !ready {
+			var err error
+			if text, err = encode(members[name]); err != nil {
+				return nil, err
+			}
+		}
+		quoted, err := encode(name)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, quoted...), ':'), text...)
+	}
+	return append(out, '}'), nil
 }
 
 // encode writes members sorted, as encoding/json does for maps, and leaves <, > and & as they are.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/blast"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -46,16 +47,22 @@ func (ignorance) Verify(string, confirmation.Candidate) error {
 	return &confirmation.Error{Part: confirmation.Token}
 }
 
-// lookUp finds what the names in a docking request stand for: the receptor's entry, the components, and an earlier preparation of
-// the same receptor. Other simulators name nothing. A repetition gets what was found the first time, and its confirmations were
-// checked then.
+// lookUp finds what the names in a request stand for. Simulators beside docking and sequence search name nothing.
 //
 // Errors: fault.Validation, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable.
 func (s *Service) lookUp(ctx context.Context, accountID string, request SubmitRequest, work engines.Request, engine engines.Engine) (engines.Found, error) {
-	if engine.Spec().ID != vina.ID || request.SimulationParams == nil {
-		return engines.Found{}, nil
+	switch id := engine.Spec().ID; {
+	case id == blast.IDProtein, id == blast.IDNucleotide:
+		return s.lookUpDatabase(ctx, request.SimulationParams, id)
+	case id == vina.ID && request.SimulationParams != nil:
+		return s.lookUpDocking(ctx, accountID, request.SimulationParams.DockingParams, work)
 	}
-	params := request.SimulationParams.DockingParams
+	return engines.Found{}, nil
+}
+
+// lookUpDocking finds the receptor's entry, the components, and an earlier preparation of the same receptor. A repetition gets
+// what was found the first time, and its confirmations were checked then.
+func (s *Service) lookUpDocking(ctx context.Context, accountID string, params vina.Params, work engines.Request) (engines.Found, error) {
 	again := reproducedIn(ctx)
 	if again.runID == "" {
 		if err := s.checkConfirmations(accountID, params); err != nil {
@@ -82,12 +89,16 @@ func (s *Service) lookUpNames(ctx context.Context, params vina.Params) (found en
 	return found, err
 }
 
-// known is lookUp for an estimate, which asks nobody and misses what it does not know.
-func (s *Service) known(request SubmitRequest, engine engines.Engine) engines.Found {
-	if engine.Spec().ID != vina.ID || request.SimulationParams == nil {
-		return engines.Found{}
+// known is lookUp for an estimate, which asks nobody outside and misses what the deployment does not know of a docking. A database
+// must be there: its size decides the price. Errors: fault.Validation.
+func (s *Service) known(ctx context.Context, request SubmitRequest, engine engines.Engine) (engines.Found, error) {
+	switch id := engine.Spec().ID; {
+	case id == blast.IDProtein, id == blast.IDNucleotide:
+		return s.lookUpDatabase(ctx, request.SimulationParams, id)
+	case id == vina.ID && request.SimulationParams != nil:
+		return engines.Found{Components: defined(s.deps.Knowledge.Known(componentsOf(request.SimulationParams.DockingParams)))}, nil
 	}
-	return engines.Found{Components: defined(s.deps.Knowledge.Known(componentsOf(request.SimulationParams.DockingParams)))}
+	return engines.Found{}, nil
 }
 
 // eachLigand visits the ligands of a request with their places below simulationParams, until visit returns an error.

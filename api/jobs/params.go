@@ -76,7 +76,7 @@ func sorted(params SimulationParams) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	return encode(tree)
+	return writeObject(tree)
 }
 
 func (p *SimulationParams) completeLigands() {

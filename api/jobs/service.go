@@ -25,7 +25,7 @@ import (
 // leaked one is soon worthless.
 const outputURLLifetime = time.Hour
 
-// Deps is what a Service needs; all are required but Knowledge and Version.
+// Deps is what a Service needs; all are required but Knowledge, Databases and Version.
 type Deps struct {
 	DB        *sqlx.DB
 	Scheduler *scheduler.Scheduler
@@ -34,6 +34,8 @@ type Deps struct {
 	Uploads   Uploads
 	// Knowledge finds what names of public data stand for; without it, they are refused.
 	Knowledge Knowledge
+	// Databases finds the databases of sequence searches; without it, every search is refused.
+	Databases Databases
 	Currency  string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
@@ -55,6 +57,9 @@ func New(deps Deps) *Service {
 	store := store{db: deps.DB}
 	if deps.Knowledge == nil {
 		deps.Knowledge = ignorance{}
+	}
+	if deps.Databases == nil {
+		deps.Databases = ignorance{}
 	}
 	return &Service{deps: deps, store: store, streams: newStreams(store, deps.Log)}
 }

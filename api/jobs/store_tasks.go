@@ -13,6 +13,7 @@ import (
 // usage is what one attempt used, or several together.
 type usage struct {
 	CPUMicroseconds int64 `db:"cpu_us" json:"cpu_us"`
+	GPUMicroseconds int64 `db:"gpu_us" json:"gpu_us"`
 	WallMs          int64 `db:"wall_ms" json:"wall_ms"`
 	PeakMemoryBytes int64 `db:"peak_memory_bytes" json:"peak_memory_bytes"`
 	BytesIn         int64 `db:"bytes_in" json:"bytes_in"`
@@ -79,10 +80,10 @@ SELECT t.id, t.ordinal, t.name, t.stage, t.status, t.attempt, t.progress, t.work
        d.message, coalesce((d.shard->>'items')::int, 0) AS items, d.failure_class, d.error_code, d.error_message,
        coalesce(jsonb_path_query_array(d.item_failures, '$[0 to $last]', jsonb_build_object('last', $8::int)), '[]') AS item_failures,
        coalesce(jsonb_array_length(d.item_failures), 0) AS item_failure_count,
-       u.cpu_us, u.wall_ms, u.peak_memory_bytes, u.bytes_in, u.bytes_out, a.attempts
+       u.cpu_us, u.gpu_us, u.wall_ms, u.peak_memory_bytes, u.bytes_in, u.bytes_out, a.attempts
 FROM chosen t JOIN task_details d ON d.task_id = t.id
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cpu_us), 0)::bigint AS cpu_us, coalesce(sum(wall_ms), 0)::bigint AS wall_ms,
+    SELECT coalesce(sum(cpu_us), 0)::bigint AS cpu_us, coalesce(sum(gpu_us), 0)::bigint AS gpu_us, coalesce(sum(wall_ms), 0)::bigint AS wall_ms,
            coalesce(max(peak_memory_bytes), 0) AS peak_memory_bytes,
            coalesce(sum(bytes_in), 0)::bigint AS bytes_in, coalesce(sum(bytes_out), 0)::bigint AS bytes_out
     FROM task_attempts WHERE task_id = t.id

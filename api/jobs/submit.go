@@ -72,7 +72,9 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 		return scheduler.Estimation{}, err
 	}
 	work.SceneFile = engines.Object{StorageKey: unknownScene}
-	work.Found = s.known(submission, engine)
+	if work.Found, err = s.known(ctx, submission, engine); err != nil {
+		return scheduler.Estimation{}, err
+	}
 	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work)
 	return estimation, asValidation(err)
 }

@@ -57,6 +57,7 @@ type TaskItemFailure struct {
 // TaskUsage is what a task or an attempt used.
 type TaskUsage struct {
 	CPUSeconds      float64 `json:"cpuSeconds" minimum:"0" doc:"User and system time of all its processes."`
+	GPUSeconds      float64 `json:"gpuSeconds,omitempty" minimum:"0" doc:"Time for which it kept GPUs, times their number and its share of them; left out when there were none."`
 	WallSeconds     float64 `json:"wallSeconds" minimum:"0" doc:"Time that passed while it ran."`
 	PeakMemoryBytes int64   `json:"peakMemoryBytes" minimum:"0" doc:"Largest resident memory."`
 	BytesIn         int64   `json:"bytesIn" minimum:"0" doc:"Size of the inputs that were staged."`
@@ -184,7 +185,7 @@ func (r taskRecord) failure() *JobError {
 
 func (u usage) view() TaskUsage {
 	return TaskUsage{
-		CPUSeconds: float64(u.CPUMicroseconds) / 1e6, WallSeconds: float64(u.WallMs) / 1e3,
+		CPUSeconds: float64(u.CPUMicroseconds) / 1e6, GPUSeconds: float64(u.GPUMicroseconds) / 1e6, WallSeconds: float64(u.WallMs) / 1e3,
 		PeakMemoryBytes: u.PeakMemoryBytes, BytesIn: u.BytesIn, BytesOut: u.BytesOut,
 	}
 }

@@ -133,8 +133,9 @@ type Breakdown struct {
 
 // VariableRates are the prices that vary with use, in pounds.
 type VariableRates struct {
-	HardwareRate Pounds `json:"hardwareRate" doc:"Per core-hour."`
-	EgressRate   Pounds `json:"egressRate" doc:"Per GB."`
+	HardwareRate Pounds  `json:"hardwareRate" doc:"Per core-hour."`
+	GPURate      *Pounds `json:"gpuRate,omitempty" doc:"Per GPU and hour, beside the processor time; only of a job with tasks on GPUs."`
+	EgressRate   Pounds  `json:"egressRate" doc:"Per GB."`
 }
 
 // CostRange is the likely range of a price, in pounds.

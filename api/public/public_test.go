@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -101,6 +102,9 @@ func TestSimulators(t *testing.T) {
 		if s.Accepted != here || s.Available != here || (s.Hardware != "") != here || s.Title == "" || s.Aliases == nil || s.Citations == nil {
 			t.Errorf("%+v", s)
 		}
+		if want := []SimulatorClass{{Class: "cpu", Available: true}}; here && !slices.Equal(s.Classes, want) || !here && (s.Classes == nil || len(s.Classes) > 0) {
+			t.Errorf("%s: classes %+v", s.ID, s.Classes)
+		}
 	}
 }
 
@@ -116,5 +120,42 @@ func TestPricing(t *testing.T) {
 	}
 	if len(p.Hardware) == 0 || p.Hardware[0].PencePerCoreHour <= 0 || len(p.Simulators) != 1 || p.Simulators[0].ID != vina.ID {
 		t.Errorf("hardware %+v, simulators %+v", p.Hardware, p.Simulators)
+	}
+	if gpu := p.Hardware[len(p.Hardware)-1]; p.Hardware[0].PencePerDeviceHour != nil || gpu.Class != "gpu" || gpu.PencePerDeviceHour == nil || *gpu.PencePerDeviceHour != 120 {
+		t.Errorf("hardware %+v, want a price of devices for the class gpu alone", p.Hardware)
+	}
+}
+
+// onDevices is an engine whose tasks may ask for a device.
+type onDevices struct{ engines.Engine }
+
+func (e onDevices) Spec() engines.Spec {
+	spec := e.Engine.Spec()
+	spec.GPU = true
+	return spec
+}
+
+// TestSimulatorsOnDevices: a simulator shows the classes that the price book sells, and which of them a worker offers.
+func TestSimulatorsOnDevices(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		queues []string
+		want   []SimulatorClass
+	}{
+		"no worker":       {nil, []SimulatorClass{{Class: "cpu"}, {Class: "gpu"}}},
+		"without devices": {[]string{"cpu." + vina.ID}, []SimulatorClass{{Class: "cpu", Available: true}, {Class: "gpu"}}},
+		"with devices":    {[]string{"cpu." + vina.ID, "gpu." + vina.ID}, []SimulatorClass{{Class: "cpu", Available: true}, {Class: "gpu", Available: true}}},
+	} {
+		w := &world{now: time.Unix(1e9, 0), workers: []queue.Heartbeat{worker(false, tt.queues...)}}
+		s := w.service(t)
+		s.deps.Engines = engines.NewRegistry(onDevices{vina.New()})
+		for _, got := range s.Simulators(t.Context()) {
+			if got.ID == vina.ID && !slices.Equal(got.Classes, tt.want) {
+				t.Errorf("%s: classes %+v, want %+v", name, got.Classes, tt.want)
+			}
+		}
+		if count := s.Status(t.Context()).Workers[0].Workers; count != min(len(tt.queues), 1) {
+			t.Errorf("%s: %d workers, want one that serves any queue of it counted once", name, count)
+		}
 	}
 }

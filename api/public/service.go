@@ -53,6 +53,7 @@ type look struct {
 	at      time.Time
 	parts   []ServicePart
 	workers map[string]WorkerCount // by canonical id
+	served  map[string]bool        // the queues that workers serve
 }
 
 // New returns a Service. It asks nobody yet.
@@ -74,7 +75,13 @@ func (s *Service) Pricing() Pricing {
 		return cmp.Or(cmp.Compare(a.MonthlyCreditsPence, b.MonthlyCreditsPence), cmp.Compare(a.Name, b.Name))
 	})
 	for _, class := range slices.Sorted(maps.Keys(book.Hardware)) {
-		p.Hardware = append(p.Hardware, HardwareRate{Class: class, PencePerCoreHour: book.Hardware[class].PencePerCoreHour.Pence()})
+		price := book.Hardware[class]
+		rate := HardwareRate{Class: class, PencePerCoreHour: price.PencePerCoreHour.Pence()}
+		if price.PencePerDeviceHour != nil {
+			pence := price.PencePerDeviceHour.Pence()
+			rate.PencePerDeviceHour = &pence
+		}
+		p.Hardware = append(p.Hardware, rate)
 	}
 	for _, id := range s.deps.Engines.IDs() {
 		price := book.Engines[id]
@@ -97,30 +104,36 @@ func (s *Service) Pricing() Pricing {
 
 // Simulators are those of the specification and then any further engine of this deployment.
 func (s *Service) Simulators(ctx context.Context) []PublicSimulator {
-	workers := s.look(ctx).workers
+	found := s.look(ctx)
 	var list []PublicSimulator
 	seen := map[string]bool{}
 	for _, known := range engines.Simulators {
 		seen[known.ID] = true
-		list = append(list, s.simulator(known, workers))
+		list = append(list, s.simulator(known, found))
 	}
 	for _, id := range s.deps.Engines.IDs() {
 		engine, _ := s.deps.Engines.Lookup(id)
 		if spec := engine.Spec(); !seen[id] && spec.Serves(engines.JobTypeSimulation) {
-			list = append(list, s.simulator(engines.Simulator{ID: id, Aliases: spec.Aliases, Title: spec.Title}, workers))
+			list = append(list, s.simulator(engines.Simulator{ID: id, Aliases: spec.Aliases, Title: spec.Title}, found))
 		}
 	}
 	return list
 }
 
-func (s *Service) simulator(known engines.Simulator, workers map[string]WorkerCount) PublicSimulator {
-	p := PublicSimulator{ID: known.ID, Title: known.Title, Aliases: append([]string{}, known.Aliases...), Citations: []PublicCitation{}}
+func (s *Service) simulator(known engines.Simulator, found look) PublicSimulator {
+	p := PublicSimulator{ID: known.ID, Title: known.Title, Aliases: append([]string{}, known.Aliases...),
+		Classes: []SimulatorClass{}, Citations: []PublicCitation{}}
 	engine, listed := s.deps.Engines.Lookup(known.ID)
 	if !listed {
 		return p
 	}
 	spec := engine.Spec()
-	p.Accepted, p.Available, p.Hardware = true, workers[known.ID].Workers > 0, spec.Hardware
+	p.Accepted, p.Available, p.Hardware = true, found.workers[known.ID].Workers > 0, spec.Hardware
+	for _, class := range spec.Classes() {
+		if _, sold := s.deps.Prices.Hardware[class]; sold {
+			p.Classes = append(p.Classes, SimulatorClass{Class: class, Available: found.served[queue.Name(class, known.ID)]})
+		}
+	}
 	for _, citation := range spec.Citations {
 		p.Citations = append(p.Citations, PublicCitation{Text: citation.Text, DOI: citation.DOI})
 	}
@@ -158,7 +171,7 @@ func (s *Service) look(ctx context.Context) look {
 	// Whoever asked first may leave; the answer is for the others too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	found := look{at: now.Truncate(time.Microsecond), workers: map[string]WorkerCount{}, parts: make([]ServicePart, len(s.deps.Parts)+1)}
+	found := look{at: now.Truncate(time.Microsecond), workers: map[string]WorkerCount{}, served: map[string]bool{}, parts: make([]ServicePart, len(s.deps.Parts)+1)}
 	var asked sync.WaitGroup
 	for i, part := range s.deps.Parts {
 		asked.Go(func() {
@@ -169,7 +182,7 @@ func (s *Service) look(ctx context.Context) look {
 	found.parts[0] = ServicePart{Name: "workers", Operational: s.answers("workers", err)}
 	for _, beat := range beats {
 		if !beat.Draining {
-			s.count(found.workers, beat)
+			s.count(found, beat)
 		}
 	}
 	asked.Wait()
@@ -178,14 +191,18 @@ func (s *Service) look(ctx context.Context) look {
 }
 
 // count adds a worker to every engine that it serves.
-func (s *Service) count(workers map[string]WorkerCount, beat queue.Heartbeat) {
+func (s *Service) count(found look, beat queue.Heartbeat) {
+	for _, name := range beat.Queues {
+		found.served[name] = true
+	}
 	for _, id := range s.deps.Engines.IDs() {
 		engine, _ := s.deps.Engines.Lookup(id)
-		if slices.Contains(beat.Queues, queue.Name(engine.Spec().Hardware, id)) {
-			count := workers[id]
+		serves := func(class string) bool { return slices.Contains(beat.Queues, queue.Name(class, id)) }
+		if slices.ContainsFunc(engine.Spec().Classes(), serves) {
+			count := found.workers[id]
 			count.Workers++
 			count.Slots += beat.Slots
-			workers[id] = count
+			found.workers[id] = count
 		}
 	}
 }

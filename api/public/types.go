@@ -26,8 +26,9 @@ type PricedPlan struct {
 
 // HardwareRate is the price of a worker class.
 type HardwareRate struct {
-	Class            string  `json:"class" doc:"Worker class." example:"cpu"`
-	PencePerCoreHour float64 `json:"pencePerCoreHour" doc:"Price of one core kept busy for an hour, in pence."`
+	Class              string   `json:"class" doc:"Worker class." example:"cpu"`
+	PencePerCoreHour   float64  `json:"pencePerCoreHour" doc:"Price of one core kept busy for an hour, in pence."`
+	PencePerDeviceHour *float64 `json:"pencePerDeviceHour,omitempty" doc:"Price of one GPU kept for an hour, in pence, beside the processor time; left out for a class without them. Of a GPU that N small tasks may share each pays the N-th part."`
 }
 
 // SimulatorRate is what a simulator costs beside its hardware.
@@ -66,7 +67,14 @@ type PublicSimulator struct {
 	Accepted  bool             `json:"accepted" doc:"Whether this deployment takes jobs of it."`
 	Available bool             `json:"available" doc:"Whether a live worker offers it now; a job that is accepted meanwhile waits."`
 	Hardware  string           `json:"hardware,omitempty" doc:"Worker class that runs it."`
+	Classes   []SimulatorClass `json:"classes" doc:"Worker classes on which this deployment takes its tasks: the one above, and gpu where tasks may ask for one."`
 	Citations []PublicCitation `json:"citations" doc:"Papers to cite for its results."`
+}
+
+// SimulatorClass is a worker class that tasks of a simulator may need.
+type SimulatorClass struct {
+	Class     string `json:"class" doc:"Worker class." example:"cpu"`
+	Available bool   `json:"available" doc:"Whether a live worker of the class offers the simulator now; a job that is accepted meanwhile waits."`
 }
 
 // PublicCitation is a paper or program to cite.

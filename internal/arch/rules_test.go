@@ -61,8 +61,8 @@ var exclusive = []only{
 	{"database/sql", databaseRooms, noDatabase},
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
 	// The client alone of these runs no server and no engine: its demonstration asks Python where a receptor lies.
-	// The benchmarks run molfabric as others do, and its peers.
-	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli", "internal/bench"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
+	// The benchmarks run molfabric as others do, and its peers. A sequence database is built where its FASTA lies.
+	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli", "internal/bench", "internal/sequences"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
@@ -81,7 +81,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/bench", "internal/idempotency", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/bench", "internal/idempotency", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 

@@ -52,11 +52,18 @@ type Config struct {
 	Stripe Stripe `yaml:"stripe"`
 	OIDC   OIDC   `yaml:"oidc"`
 
-	KeySecret  string        `yaml:"keySecret" env:"MOLFABRIC_KEY_SECRET"` // under which API keys are hashed; one for all instances
-	Prices     string        `yaml:"prices" env:"MOLFABRIC_PRICES"`        // price book; default the built-in one
-	Python     string        `yaml:"python" env:"MOLFABRIC_PYTHON"`        // default <home>/python/bin/python
-	Slots      int           `yaml:"slots" env:"MOLFABRIC_SLOTS"`          // cores for engines; default all
-	Sandbox    string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"`      // bubblewrap or direct
+	KeySecret  string `yaml:"keySecret" env:"MOLFABRIC_KEY_SECRET"`   // under which API keys are hashed; one for all instances
+	Prices     string `yaml:"prices" env:"MOLFABRIC_PRICES"`          // price book; default the built-in one
+	Python     string `yaml:"python" env:"MOLFABRIC_PYTHON"`          // default <home>/python/bin/python
+	Slots      int    `yaml:"slots" env:"MOLFABRIC_SLOTS"`            // cores for engines; default all
+	Cache      string `yaml:"cache" env:"MOLFABRIC_CACHE"`            // directory of the workers' shared inputs; default <home>/cache
+	CacheBytes int64  `yaml:"cacheBytes" env:"MOLFABRIC_CACHE_BYTES"` // at most so many of them; 0 for none
+	// GPUs are the devices that tasks may compute on: "auto" (those of NVIDIA's driver), "off", or a list of their indices or UUIDs,
+	// or of "name=node+node", separated by commas.
+	GPUs         string `yaml:"gpus" env:"MOLFABRIC_GPUS"`
+	GPUTasksEach int    `yaml:"gpuTasksEach" env:"MOLFABRIC_GPU_TASKS_EACH"` // small tasks that may share a device
+
+	Sandbox    string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"` // bubblewrap or direct
 	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
 	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
 	LogFormat  string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
@@ -96,8 +103,8 @@ type S3 struct {
 // Load reads the configuration. flags may be nil; of its flags those that Flags has defined and the user has set win.
 func Load(flags *pflag.FlagSet) (Config, error) {
 	cfg := Config{
-		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), Sandbox: "bubblewrap",
-		DrainGrace: 20 * time.Second, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
+		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), GPUs: "auto", GPUTasksEach: 1, Sandbox: "bubblewrap",
+		CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
 	}
 	// The home decides which file is read, so it comes first.
 	if home := os.Getenv("MOLFABRIC_HOME"); home != "" {
@@ -128,6 +135,12 @@ func (c Config) complete() (Config, error) {
 	if c.Python == "" {
 		c.Python = filepath.Join(c.Home, "python", "bin", "python")
 	}
+	if c.Cache == "" {
+		c.Cache = filepath.Join(c.Home, "cache")
+	}
+	if c.CacheBytes < 0 {
+		return c, fmt.Errorf("cacheBytes: %d; give the bytes of inputs that workers may keep, or 0 for none", c.CacheBytes)
+	}
 	if c.Structures == "" {
 		c.Structures = defaultStructures
 	}
@@ -136,6 +149,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Slots < 1 {
 		return c, fmt.Errorf("slots: %d; give the number of cores for engines, at least 1", c.Slots)
+	}
+	if c.GPUTasksEach < 1 || c.GPUTasksEach > maxGPUTasksEach {
+		return c, fmt.Errorf("gpuTasksEach: %d; give the number of small tasks that may share a GPU, 1 to %d", c.GPUTasksEach, maxGPUTasksEach)
 	}
 	if c.Sandbox != "bubblewrap" && c.Sandbox != "direct" {
 		return c, fmt.Errorf("sandbox: %q; allowed are bubblewrap and direct", c.Sandbox)
@@ -148,6 +164,12 @@ func (c Config) complete() (Config, error) {
 	}
 	return c, nil
 }
+
+// defaultCacheBytes holds a few sequence databases or structures; a worker takes less where the disk has less.
+const defaultCacheBytes = 20 << 30
+
+// maxGPUTasksEach bounds how thin a device may be cut: as many clients as the Multi-Process Service takes on NVIDIA's since Volta.
+const maxGPUTasksEach = 48
 
 // defaultStructures is the server of the RCSB Protein Data Bank.
 const defaultStructures = "https://files.rcsb.org"

@@ -47,6 +47,18 @@ func TestLaterSourcesWin(t *testing.T) {
 	}
 }
 
+func TestDevices(t *testing.T) {
+	t.Setenv("MOLFABRIC_HOME", t.TempDir())
+	if cfg, err := Load(nil); err != nil || cfg.GPUs != "auto" || cfg.GPUTasksEach != 1 {
+		t.Errorf("by default: %q shared by %d, %v; want auto and 1", cfg.GPUs, cfg.GPUTasksEach, err)
+	}
+	t.Setenv("MOLFABRIC_GPUS", "0,1")
+	t.Setenv("MOLFABRIC_GPU_TASKS_EACH", "4")
+	if cfg, err := Load(nil); err != nil || cfg.GPUs != "0,1" || cfg.GPUTasksEach != 4 {
+		t.Errorf("as configured: %q shared by %d, %v; want 0,1 and 4", cfg.GPUs, cfg.GPUTasksEach, err)
+	}
+}
+
 func TestSourcesOfStructures(t *testing.T) {
 	for _, source := range []string{"off", "/srv/pdb", "mirror", "http://mirror.example.org/pub/pdb", "https://files.rcsb.org"} {
 		t.Setenv("MOLFABRIC_HOME", t.TempDir())
@@ -65,6 +77,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"half a store":   "s3:\n  endpoint: http://127.0.0.1:9\n",
 		"sandbox":        "sandbox: none\n",
 		"foreign scheme": "structures: ftp://files.example.org\n",
+		"no GPU tasks":   "gpuTasksEach: 0\n",
+		"too many":       "gpuTasksEach: 49\n",
 		"no host":        "structures: https:///pdb\n",
 		"a query":        "structures: https://files.example.org/?entry=\n",
 	} {

@@ -93,7 +93,9 @@ type StoredArtifact struct {
 
 // Usage is what one attempt used, as metered.
 type Usage struct {
-	CPUMicroseconds int64     `json:"cpuMicroseconds"` // user + system time of the whole process tree
+	CPUMicroseconds int64 `json:"cpuMicroseconds"` // user + system time of the whole process tree
+	// GPUMicroseconds is the running time times the devices and the share of them that the attempt kept from others.
+	GPUMicroseconds int64     `json:"gpuMicroseconds,omitempty"`
 	WallMs          int64     `json:"wallMs"`
 	PeakMemoryBytes int64     `json:"peakMemoryBytes"`
 	BytesIn         int64     `json:"bytesIn"`  // staged
@@ -121,12 +123,28 @@ type Heartbeat struct {
 	PID       int                          `json:"pid"`
 	Version   string                       `json:"version"`
 	Queues    []string                     `json:"queues"`
-	Slots     int                          `json:"slots"`
+	Slots     int                          `json:"slots"` // processor cores for engines
+	Devices   Devices                      `json:"devices,omitzero"`
 	Draining  bool                         `json:"draining"`
 	Sandbox   string                       `json:"sandbox"`
 	Programs  map[string]map[string]string `json:"programs"` // engine → program → version
 	Held      []Held                       `json:"held"`
 	StartedAt time.Time                    `json:"startedAt"`
+}
+
+// Devices are a worker's accelerators.
+type Devices struct {
+	Total int `json:"total"`
+	Free  int `json:"free"`  // those that nobody uses
+	Slots int `json:"slots"` // tasks that may use one at once, of all devices together
+}
+
+// SlotsOf is how many tasks of a queue the worker can run at once, if each takes one core or one place on a device.
+func (hb Heartbeat) SlotsOf(queueName string) int {
+	if Hardware(queueName) == engines.HardwareGPU {
+		return hb.Devices.Slots
+	}
+	return hb.Slots
 }
 
 // Held is an attempt that a worker answers for.

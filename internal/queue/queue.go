@@ -41,6 +41,12 @@ func New(rdb redis.UniversalClient, prefix string) *Queue {
 // Name is the queue of a worker class and an engine, e.g. "cpu.autodock-vina", as the database and people know it.
 func Name(hardware, engine string) string { return hardware + "." + engine }
 
+// Hardware is the worker class in a name that Name has made.
+func Hardware(name string) string {
+	hardware, _, _ := strings.Cut(name, ".")
+	return hardware
+}
+
 func (q *Queue) asynqName(queue string) string { return strings.ReplaceAll(q.prefix, ":", ".") + queue }
 func (q *Queue) key(parts ...string) string {
 	return q.prefix + "molfabric:" + strings.Join(parts, ":")

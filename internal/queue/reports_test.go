@@ -223,3 +223,17 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("told of %d workers, want 1", n)
 	}
 }
+
+func TestSlotsOfAQueueAreThoseOfItsClass(t *testing.T) {
+	t.Parallel()
+	hb := queue.Heartbeat{Slots: 8, Devices: queue.Devices{Total: 2, Free: 1, Slots: 4}}
+	for name, want := range map[string]int{queue.Name("cpu", "openmm"): 8, queue.Name("gpu", "openmm"): 4} {
+		if got := hb.SlotsOf(name); got != want {
+			t.Errorf("SlotsOf(%s) = %d, want %d", name, got, want)
+		}
+	}
+	// A worker without devices says nothing of any, as those of older versions do.
+	if got := (queue.Heartbeat{Slots: 8}).SlotsOf("gpu.openmm"); got != 0 {
+		t.Errorf("a worker without devices has %d slots on some", got)
+	}
+}

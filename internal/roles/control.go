@@ -21,6 +21,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/credits"
+	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
@@ -37,6 +38,7 @@ import (
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
 	records "github.com/molfabric/molfabric/scheduler/docking"
@@ -153,8 +155,9 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	searched := sequences.New(sequences.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
-		Knowledge: knowledge{library, signer}, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
+		Knowledge: knowledge{library, signer}, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	workspaces := projects.New(projects.Deps{DB: c.db, Secret: secret, Log: c.log, Now: time.Now})
@@ -176,6 +179,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { public.Register(a, known) },
 			func(a huma.API) { docking.Register(a, dockings) },
 			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
+			func(a huma.API) { databases.Register(a, searched) },
 		},
 		Pages:   []api.Page{workspaces.Mount},
 		Private: []api.PrivatePage{dockings.Mount},

@@ -43,6 +43,7 @@ func Examine(ctx context.Context, cfg config.Config, version string, log *slog.L
 	report.add(examineStores(ctx, cfg)...)
 	report.add(examineEngines(ctx, cfg, log)...)
 	report.add(examineRunning(ctx, cfg)...)
+	report.add(examineDatabases(ctx, cfg, log)...)
 	report.Healthy = !slices.ContainsFunc(report.Findings, func(f Finding) bool { return !f.Healthy })
 	return report
 }

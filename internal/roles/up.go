@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +35,14 @@ type Running struct {
 	PID       int       `json:"pid"`
 	URL       string    `json:"url"`
 	StartedAt time.Time `json:"startedAt"`
+	// Stores are for the commands of its operator; the file is its owner's alone.
+	Stores RunningStores `json:"stores"`
+}
+
+// RunningStores are the stores that a running system works with.
+type RunningStores struct {
+	DatabaseURL string    `json:"databaseUrl"`
+	S3          config.S3 `json:"s3"`
 }
 
 // stopper is a server that was started here.
@@ -71,7 +80,8 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	running := Running{PID: os.Getpid(), URL: "http://" + ln.Addr().String(), StartedAt: time.Now().UTC()}
+	running := Running{PID: os.Getpid(), URL: "http://" + ln.Addr().String(), StartedAt: time.Now().UTC(),
+		Stores: RunningStores{DatabaseURL: cfg.DatabaseURL, S3: cfg.S3}}
 	forget, err := announce(cfg.Home, running)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -207,6 +217,7 @@ func workerEnvironment(cfg config.Config) []string {
 		"REDIS_URL=" + cfg.RedisURL, "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
 		"S3_ENDPOINT=" + cfg.S3.Endpoint, "S3_REGION=" + cfg.S3.Region, "S3_BUCKET=" + cfg.S3.Bucket,
 		"S3_ACCESS_KEY=" + cfg.S3.AccessKey, "S3_SECRET_KEY=" + cfg.S3.SecretKey,
+		"MOLFABRIC_CACHE=" + cfg.Cache, "MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10),
 		"MOLFABRIC_PYTHON=" + cfg.Python, "MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
 	}

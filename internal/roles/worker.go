@@ -41,7 +41,7 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 		return noEngine(refusals)
 	}
 	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: objects, Engines: registry, Runner: runner, Offered: offers,
-		Slots: cfg.Slots, ScratchDir: filepath.Join(cfg.Home, "scratch"), Version: version, DrainGrace: cfg.DrainGrace, Log: log})
+		Slots: cfg.Slots, DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"), CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Version: version, DrainGrace: cfg.DrainGrace, Log: log})
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,11 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 
 // newRunner looks at the machine and makes the sandbox.
 func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandbox.Runner, error) {
-	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox), Programs: map[string]string{"python": cfg.Python}, Log: log})
+	devices, err := sandbox.FindDevices(ctx, cfg.GPUs, log)
+	if err != nil {
+		return nil, fmt.Errorf("gpus: %w", err)
+	}
+	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox), Programs: map[string]string{"python": cfg.Python}, Devices: devices, Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

@@ -34,7 +34,7 @@ type layout struct {
 	host      host
 	dir       string   // the task's directory on the host
 	shown     []string // top-level names in dir that the command may read, beside in/
-	devices   []string
+	devices   []string // device nodes
 	tempBytes int64
 	user      int // user id to run under, or 0: the worker's own behind a user namespace
 }
@@ -52,9 +52,7 @@ func bubblewrapArgv(l layout, command []string) []string {
 		// A worker that is root in its container may still own the files below /proc/sys.
 		"--ro-bind", "/proc/sys", "/proc/sys",
 		"--dev", "/dev", "--perms", "1777", "--size", strconv.Itoa(sharedMemoryBytes), "--tmpfs", "/dev/shm")
-	for _, device := range l.devices {
-		argv = append(argv, "--dev-bind", device, device)
-	}
+	argv = append(argv, deviceArgs(l.devices)...)
 	argv = append(argv, runtimeArgs(l.host)...)
 	argv = append(argv, "--dir", jobDir, "--ro-bind", filepath.Join(l.dir, inName), jobDir+"/"+inName)
 	for _, name := range l.shown {
@@ -65,6 +63,18 @@ func bubblewrapArgv(l layout, command []string) []string {
 		"--", shell, "-c", initScript, "sandbox")
 	argv = append(argv, dropArgs(l)...)
 	return append(argv, command...)
+}
+
+// deviceArgs show device nodes.
+func deviceArgs(nodes []string) []string {
+	var args []string
+	for _, node := range nodes {
+		if dir := filepath.Dir(node); dir != "/dev" {
+			args = append(args, "--dir", dir)
+		}
+		args = append(args, "--dev-bind", node, node)
+	}
+	return args
 }
 
 // identityArgs choose who the command is. Root must really become somebody else: a user namespace alone would leave it the

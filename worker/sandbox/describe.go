@@ -17,6 +17,7 @@ type Description struct {
 	Caps              string    `json:"caps"`        // "cgroup v1", "cgroup v2" or "rlimits"
 	CapsReason        string    `json:"capsReason"`  // why it is not control groups, or empty
 	User              string    `json:"user"`        // whom commands run as
+	Devices           []string  `json:"devices"`     // accelerators that commands may be given
 	NotEnforced       []string  `json:"notEnforced"` // each a short sentence
 }
 
@@ -25,6 +26,11 @@ func (d Description) String() string {
 	s := fmt.Sprintf("%s, caps by %s, as %s", d.Isolation, d.Caps, d.User)
 	if d.CapsReason != "" {
 		s += " (" + d.CapsReason + ")"
+	}
+	if len(d.Devices) > 0 {
+		s += "; GPUs: " + strings.Join(d.Devices, ", ")
+	} else {
+		s += "; no GPUs"
 	}
 	if len(d.NotEnforced) > 0 {
 		s += "; not enforced: " + strings.Join(d.NotEnforced, "; ")
@@ -49,6 +55,15 @@ func (r *Runner) Describe() Description {
 		d.User = "a user id of each task's own"
 	default:
 		d.User = "the worker's own user, in a user namespace"
+	}
+	for _, device := range r.cfg.Devices {
+		d.Devices = append(d.Devices, device.String())
+	}
+	if len(d.Devices) > 0 {
+		d.NotEnforced = append(d.NotEnforced, "memory on a GPU is not capped")
+		if r.cfg.Isolation == Direct {
+			d.NotEnforced = append(d.NotEnforced, "a command may reach every GPU that the container around the worker has")
+		}
 	}
 	if r.cfg.Isolation == Bubblewrap {
 		v := r.host.bwrapVersion

@@ -63,8 +63,8 @@ type Config struct {
 	Programs map[string]string
 	// ReadOnlyPaths are further host paths (program prefixes, model weights, databases) visible at the same place inside.
 	ReadOnlyPaths []string
-	// Devices are device nodes that commands may use, e.g. "/dev/nvidia0".
-	Devices []string
+	// Devices are the accelerators that commands may be given; see FindDevices.
+	Devices []Device
 	// TempBytes bounds the private /tmp; 0 means DefaultTempBytes.
 	TempBytes int64
 	// Grace is the time between SIGTERM and SIGKILL; 0 means DefaultGrace.
@@ -83,6 +83,9 @@ type Spec struct {
 	// Needs are the caps. All but MaxLogBytes and ScratchBytes must be positive; ScratchBytes is for the collector and not
 	// looked at here.
 	Needs engines.Resources
+	// Devices are the IDs of the accelerators that the command may use. Bubblewrap shows it no others; Direct tells it by the
+	// environment alone. It may not be given any by other means: Command.Env cannot name them.
+	Devices []string
 }
 
 // Reason says why a command ended.
@@ -182,8 +185,24 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Programs, c.ReadOnlyPaths = maps.Clone(c.Programs), slices.Clone(c.ReadOnlyPaths)
-	return c, nil
+	c.Programs, c.ReadOnlyPaths, c.Devices = maps.Clone(c.Programs), slices.Clone(c.ReadOnlyPaths), slices.Clone(c.Devices)
+	return c, checkDevices(c.Devices)
+}
+
+// Devices are the accelerators that commands may be given.
+func (r *Runner) Devices() []Device { return slices.Clone(r.cfg.Devices) }
+
+// granted finds the devices of a command.
+func (r *Runner) granted(ids []string) ([]Device, error) {
+	var devices []Device
+	for _, id := range ids {
+		at := slices.IndexFunc(r.cfg.Devices, func(d Device) bool { return d.ID == id })
+		if at < 0 {
+			return nil, fmt.Errorf("device %q: this machine has none of that name", id)
+		}
+		devices = append(devices, r.cfg.Devices[at])
+	}
+	return devices, nil
 }
 
 // Run runs one command to its end and returns how it ended. onLine, when not nil, is called with every line of standard

@@ -58,7 +58,11 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 	if r.cfg.Isolation == Direct {
 		tmp = filepath.Join(dir, tmpName)
 	}
-	env, err := environment(spec, r.host.searchPath, tmp)
+	devices, err := r.granted(spec.Devices)
+	if err != nil {
+		return nil, err
+	}
+	env, err := environment(spec, r.host.searchPath, tmp, visibility(devices))
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +81,12 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 			return nil, err
 		}
 	}
+	host := r.host
+	if len(devices) > 0 {
+		host.bind = slices.Concat(host.bind, existing(devicePaths))
+	}
 	s.argv, s.dir, s.isolated = bubblewrapArgv(layout{
-		host: r.host, dir: dir, shown: shown, devices: r.cfg.Devices, tempBytes: r.cfg.TempBytes, user: user,
+		host: host, dir: dir, shown: shown, devices: nodesOf(devices), tempBytes: r.cfg.TempBytes, user: user,
 	}, command), "/", true
 	return s, nil
 }
@@ -187,15 +195,17 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // threadVariables tell numerical libraries how many threads to start; left alone they take one for each core they see.
 var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OPENMM_CPU_THREADS"}
 
-// environment is the whole environment of a command, sorted by name. Command.Env may overrule all but PATH, HOME and TMPDIR.
-func environment(spec Spec, searchPath []string, tmp string) ([]variable, error) {
+// environment is the whole environment of a command, sorted by name. Command.Env may overrule all but PATH, HOME, TMPDIR and
+// the variables that name devices.
+func environment(spec Spec, searchPath []string, tmp string, visible map[string]string) ([]variable, error) {
 	fixed := map[string]string{"PATH": strings.Join(searchPath, ":"), "HOME": tmp, "TMPDIR": tmp}
+	maps.Copy(fixed, visible)
 	all := map[string]string{"LANG": "C.UTF-8"}
 	for _, name := range threadVariables {
 		all[name] = strconv.Itoa(spec.Needs.CPUs)
 	}
 	for name, value := range spec.Command.Env {
-		if _, ok := fixed[name]; ok || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+		if _, ok := fixed[name]; ok || name == cudaVisible || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
 			return nil, fmt.Errorf("environment variable %q: cannot be set by a command", name)
 		}
 		all[name] = value
