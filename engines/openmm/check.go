@@ -47,8 +47,13 @@ func checkParameters(r DynamicsRequest) error {
 	return nil
 }
 
+// checkPlatform keeps the CPU platform to what it can: it computes forces in single precision and integrates in double, and knows no
+// other precision.
 func checkPlatform(r DynamicsRequest) error {
 	platform := r.Execution.Platform
+	if platform.Name == PlatformCPU && platform.Precision == PrecisionDouble {
+		return invalid("openmmRequest.execution.platform.precision", "is double; the CPU platform computes forces in single precision: take single or mixed, or CUDA or OpenCL")
+	}
 	if (platform.Name == PlatformCPU) != (platform.DeviceIndex == DeviceCPU) {
 		return invalid("openmmRequest.execution.platform.deviceIndex", "is %s; the CPU platform takes cpu, every other the numbers of its devices", platform.DeviceIndex)
 	}
@@ -67,6 +72,9 @@ func checkRestart(r DynamicsRequest) error {
 	}
 	if err := wantFormat("openmmRequest.execution.restartCheckpoint", *checkpoint, FormatCheckpoint, FormatStateXML); err != nil {
 		return err
+	}
+	if checkpoint.Format == FormatCheckpoint && provenance == nil {
+		return invalid("openmmRequest.execution.restartProvenance", "is missing; a checkpoint belongs to its system, integrator and platform: give restartProvenance as the earlier run's provenance.json has it, or an %s", FormatStateXML)
 	}
 	if platform := r.Execution.Platform.Name; provenance != nil && checkpoint.Format == FormatCheckpoint && provenance.PlatformName != platform {
 		return invalid("openmmRequest.execution.restartProvenance.platformName", "is %s, but the run asks for %s; a checkpoint belongs to its platform", provenance.PlatformName, platform)

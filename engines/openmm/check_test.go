@@ -58,7 +58,11 @@ func TestCheck(t *testing.T) {
 		{"state of another platform", protein(restart(FormatStateXML, "CPU")), ""},
 		{"restart from a structure", protein(restart(FormatPDB, "CUDA")), "openmmRequest.execution.restartCheckpoint.format"},
 		{"provenance alone", protein(func(r *DynamicsRequest) { r.Execution.RestartProvenance = &RestartProvenance{} }), "openmmRequest.execution.restartProvenance"},
-		{"checkpoint alone", protein(func(r *DynamicsRequest) { a := artifact(FormatCheckpoint); r.Execution.RestartCheckpoint = &a }), ""},
+		{"checkpoint alone", protein(func(r *DynamicsRequest) { a := artifact(FormatCheckpoint); r.Execution.RestartCheckpoint = &a }), "openmmRequest.execution.restartProvenance"},
+		{"state alone", protein(func(r *DynamicsRequest) { a := artifact(FormatStateXML); r.Execution.RestartCheckpoint = &a }), ""},
+		{"double precision on the CPU", protein(func(r *DynamicsRequest) {
+			r.Execution.Platform = DynamicsPlatform{Name: PlatformCPU, Precision: PrecisionDouble, DeviceIndex: DeviceCPU}
+		}), "openmmRequest.execution.platform.precision"},
 	} {
 		err := c.params.Check()
 		var refused *engines.InvalidError

@@ -1,5 +1,9 @@
-// Package openmm holds the parameters of the simulator openmm: molecular dynamics with OpenMM. It runs nothing and reads no
-// structure.
+// Package openmm is the engine openmm: molecular dynamics of proteins and Amber systems with OpenMM. It plans three shards, writes
+// their command lines and reads their outputs; the physics is in the Python programs beside it, which it embeds. It runs nothing
+// itself.
+//
+// The stages: "prepare" makes a system of the input, "simulate" minimises, equilibrates and runs it, on the CPU or on a GPU, and
+// saves itself on the way when the job is resumable, and "analyse" measures the trajectory and draws it.
 package openmm
 
 import (
@@ -172,6 +176,8 @@ type DynamicsExecution struct {
 const (
 	PlatformCPU = "CPU"
 	DeviceCPU   = "cpu"
+	// PrecisionDouble is what that platform lacks.
+	PrecisionDouble = "double"
 )
 
 // DynamicsPlatform is the OpenMM platform of a run.

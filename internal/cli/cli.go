@@ -40,6 +40,8 @@ func AddCommands(root *cobra.Command, version string) {
 			dockCommand(), ligandsCommand(), pocketsCommand(), runsCommand(), resultsCommand(), posesCommand(), interactionsCommand(),
 			reproduceCommand(), bundleCommand(),
 		}},
+		{"dynamics", "Molecular dynamics:", []*cobra.Command{mdCommand()}},
+		{"search", "Sequence search:", []*cobra.Command{blastCommand(), hitsCommand(), databasesCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{
 			submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),
 			outputsCommand(), provenanceCommand(), retryCommand(), cancelCommand(),

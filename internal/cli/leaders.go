@@ -21,16 +21,17 @@ const (
 	leaderColumns = 36
 )
 
-// leaders are the best ligands of a docking so far.
+// leaders are the best ligands of a docking so far, or how many queries a search has done.
 type leaders struct {
-	counts client.DockingCounts
-	best   []client.DockingResult // best first
+	counts  client.DockingCounts
+	best    []client.DockingResult // best first
+	queries string                 // of a search
 }
 
 // line is the best one in a line of a log; "" before there is one.
 func (l leaders) line() string {
 	if len(l.best) == 0 {
-		return ""
+		return l.queries
 	}
 	return fmt.Sprintf("best so far: %s %.1f kcal/mol (%s)", labelOf(l.best[0].Label), *l.best[0].BestScoreKcalMol, l.docked())
 }
@@ -45,6 +46,9 @@ func (l leaders) docked() string {
 
 // rows are all of them below a head, each of at most barColumns columns; none before there is one.
 func (l leaders) rows() []string {
+	if l.queries != "" {
+		return []string{"  " + l.queries}
+	}
 	if len(l.best) == 0 {
 		return nil
 	}
@@ -65,6 +69,7 @@ type leaderboard struct {
 	end   context.CancelFunc
 	done  sync.WaitGroup
 
+	search  bool // the job searches sequences
 	runID   string
 	docked  int  // ligands at the last look
 	refused bool // the server has no such lists
@@ -75,7 +80,8 @@ type leaderboard struct {
 func (inv *invocation) followLeaders(ctx context.Context, j client.Job, shown display) *leaderboard {
 	ctx, end := context.WithCancel(ctx)
 	board := &leaderboard{inv: inv, jobID: j.JobID, shown: shown, news: make(chan struct{}, 1), end: end}
-	if inv.json || j.Simulator == nil || *j.Simulator != simulator {
+	board.search = isSearch(j)
+	if inv.json || !board.search && (j.Simulator == nil || *j.Simulator != simulator) {
 		return board
 	}
 	board.done.Go(func() { board.run(ctx) })
@@ -103,7 +109,7 @@ func (b *leaderboard) run(ctx context.Context) {
 			return
 		case <-b.news:
 		}
-		if found, err := b.look(ctx); err == nil && len(found.best) > 0 {
+		if found, err := b.look(ctx); err == nil && found.line() != "" {
 			b.shown.leaders(found)
 		}
 		rest := time.NewTimer(leadersEvery)
@@ -126,6 +132,10 @@ func (b *leaderboard) look(ctx context.Context) (leaders, error) {
 }
 
 func (b *leaderboard) read(ctx context.Context) (leaders, error) {
+	if b.search {
+		search, err := b.inv.api.BlastSearch(ctx, b.jobID)
+		return leaders{queries: queriesDone(search)}, err
+	}
 	run, err := b.state(ctx)
 	if err != nil || run.Counts.Completed == b.docked {
 		return leaders{}, err

@@ -164,7 +164,11 @@ func (inv *invocation) explainStop(ctx context.Context, jobID string, err error)
 
 // conclude shows what an ended job has brought and cost. The error says how it ended.
 func (inv *invocation) conclude(ctx context.Context, j client.Job, top int) error {
-	detail, err := inv.showDocking(ctx, j, top)
+	show := inv.showDocking
+	if isSearch(j) {
+		show = inv.showSearch
+	}
+	detail, err := show(ctx, j, top)
 	if err != nil {
 		return err
 	}

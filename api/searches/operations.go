@@ -1,0 +1,163 @@
+package searches
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/api/access"
+)
+
+// base is where the operations lie.
+const base = "/v1/molecular/blast/searches"
+
+const (
+	searchesText = "Sequence searches of the account, newest first: one for each job of blastp or blastn."
+	searchText   = "One search: program, database, parameters and counts; once it has ended, the files of the whole with short-lived addresses."
+	queriesText  = "Queries of a search with their best hits, in the order of the file unless sort says otherwise. A query has its row as soon as it is known. Accept: text/csv gets the same list as a table, whole up to limit. " + cellText
+	queryHits    = "Hits of a query with their alignments, best first. " + hitsTableText
+	allHits      = "Hits of all queries in the order of the file, each query's best first; while the job runs, of those that were searched so far. " + hitsTableText
+	hitsTable    = "Accept: text/csv or text/tab-separated-values gets the twelve columns of BLAST's tabular format, a row an alignment, with the same filters, whole up to limit; hits.tsv of the job's outputs holds all. "
+
+	hitsTableText = hitsTable + "Of a filtered list a page may have fewer hits than limit, even none, and still name the next one. Hits whose stored bytes are gone are 422. " + breakText
+	cellText      = "X-Total-Count tells how many entries there are, X-Truncated whether the answer stops before the last. " + breakText
+	breakText     = "In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe. A table that cannot go on breaks the connection."
+)
+
+// Register adds the group's operations.
+func Register(api huma.API, s *Service) {
+	huma.Register(api, read("list-blast-searches", "", "List sequence searches", searchesText), s.listSearches)
+	huma.Register(api, read("get-blast-search", "/{jobId}", "Read a sequence search", searchText), s.getSearch)
+	queries := tabular(api, read("list-blast-search-queries", "/{jobId}/queries", "List a search's queries", queriesText), reflect.TypeFor[BlastQueryList](), typeCSV)
+	huma.Register(api, queries, s.listQueries(api))
+	huma.Register(api, read("get-blast-search-query", "/{jobId}/queries/{index}", "Read a search's query", "One query with its best hit."), s.getQuery)
+	hits := tabular(api, read("list-blast-query-hits", "/{jobId}/queries/{index}/hits", "List a query's hits", queryHits), reflect.TypeFor[BlastHitList](), typeCSV, typeTSV)
+	huma.Register(api, unsound(hits), s.listQueryHits(api))
+	all := tabular(api, read("list-blast-search-hits", "/{jobId}/hits", "List a search's hits", allHits), reflect.TypeFor[BlastHitList](), typeCSV, typeTSV)
+	huma.Register(api, unsound(all), s.listHits(api))
+}
+
+func read(id, path, summary, text string) huma.Operation {
+	return access.Guarded(huma.Operation{
+		OperationID: id, Method: http.MethodGet, Path: base + path, Summary: summary, Description: text, Tags: []string{"Sequence search"},
+	}, access.Rule{Scope: access.JobsRead})
+}
+
+// unsound documents that the stored hits may be other bytes than they were.
+func unsound(op huma.Operation) huma.Operation {
+	op.Errors = []int{http.StatusUnprocessableEntity}
+	return op
+}
+
+// tabular documents the media types of an operation whose JSON answer is of a type, and that answers with tables too.
+func tabular(api huma.API, op huma.Operation, body reflect.Type, tables ...string) huma.Operation {
+	content := map[string]*huma.MediaType{typeJSON: {Schema: api.OpenAPI().Components.Schemas.Schema(body, true, "")}}
+	for _, mediaType := range tables {
+		content[mediaType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: content}}
+	if len(tables) == 1 { // a table of rows that the database counts
+		op.Responses["200"].Headers = map[string]*huma.Param{
+			"X-Total-Count": {Description: "Of CSV: how many entries there are.", Schema: &huma.Schema{Type: huma.TypeInteger}},
+			"X-Truncated":   {Description: "Of CSV: whether the answer stops before the last entry.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
+		}
+	}
+	return op
+}
+
+// answer is a JSON answer.
+type answer[T any] struct{ Body T }
+
+func answered[T any](body T, err error) (*answer[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &answer[T]{Body: body}, nil
+}
+
+// inJSON is an answer in JSON of an operation that can also answer otherwise.
+func inJSON(api huma.API, body any, err error) (*huma.StreamResponse, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(out huma.Context) {
+		out.SetHeader("Content-Type", typeJSON)
+		out.SetHeader("Vary", "Accept")
+		out.SetStatus(http.StatusOK)
+		if err := api.Marshal(out.BodyWriter(), typeJSON, body); err != nil {
+			panic(err) // a view that JSON cannot write is a fault of ours; the front door answers it
+		}
+	}}, nil
+}
+
+// OfSearch names a search in an address.
+type OfSearch struct {
+	JobID string `path:"jobId" doc:"Id of the job that searches."`
+}
+
+// OfQuery names a query of a search in an address.
+type OfQuery struct {
+	OfSearch
+	Index int `path:"index" minimum:"0" maximum:"2147483647" doc:"Place of the query in the file, from 0."`
+}
+
+func (s *Service) listSearches(ctx context.Context, in *SearchQuery) (*answer[BlastSearchList], error) {
+	return answered(s.Searches(ctx, access.From(ctx).AccountID, *in))
+}
+
+func (s *Service) getSearch(ctx context.Context, in *OfSearch) (*answer[BlastSearch], error) {
+	return answered(s.Search(ctx, access.From(ctx).AccountID, in.JobID))
+}
+
+func (s *Service) getQuery(ctx context.Context, in *OfQuery) (*answer[BlastQuery], error) {
+	return answered(s.Query(ctx, access.From(ctx).AccountID, in.JobID, in.Index))
+}
+
+type queriesInput struct {
+	OfSearch
+	QueriesQuery
+}
+
+func (s *Service) listQueries(api huma.API) func(context.Context, *queriesInput) (*huma.StreamResponse, error) {
+	return func(ctx context.Context, in *queriesInput) (*huma.StreamResponse, error) {
+		accountID := access.From(ctx).AccountID
+		if negotiate(in.Accept, typeCSV) == typeCSV {
+			return s.exportQueries(ctx, accountID, in.JobID, in.QueriesQuery)
+		}
+		list, err := s.Queries(ctx, accountID, in.JobID, in.QueriesQuery)
+		return inJSON(api, list, err)
+	}
+}
+
+type queryHitsInput struct {
+	OfQuery
+	HitsQuery
+}
+
+func (s *Service) listQueryHits(api huma.API) func(context.Context, *queryHitsInput) (*huma.StreamResponse, error) {
+	return func(ctx context.Context, in *queryHitsInput) (*huma.StreamResponse, error) {
+		return s.answerHits(ctx, api, in.JobID, in.Index, in.HitsQuery)
+	}
+}
+
+type hitsInput struct {
+	OfSearch
+	HitsQuery
+}
+
+func (s *Service) listHits(api huma.API) func(context.Context, *hitsInput) (*huma.StreamResponse, error) {
+	return func(ctx context.Context, in *hitsInput) (*huma.StreamResponse, error) {
+		return s.answerHits(ctx, api, in.JobID, allQueries, in.HitsQuery)
+	}
+}
+
+func (s *Service) answerHits(ctx context.Context, api huma.API, jobID string, index int, query HitsQuery) (*huma.StreamResponse, error) {
+	accountID := access.From(ctx).AccountID
+	if mediaType := negotiate(query.Accept, typeCSV, typeTSV); mediaType != typeJSON {
+		return s.exportHits(ctx, accountID, jobID, index, query, mediaType)
+	}
+	list, err := s.Hits(ctx, accountID, jobID, index, query)
+	return inJSON(api, list, err)
+}

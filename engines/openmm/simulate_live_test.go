@@ -1,0 +1,443 @@
+package openmm
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/enginestest"
+)
+
+// killable is a resumable run of 480 frames, whose 7 MB make a segment and a tail.
+func killable() engines.Request {
+	request := smallRun(func(r *DynamicsRequest) {
+		r.Protocol.ProductionSteps = 480
+		r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 1, StateIntervalSteps: 5, CheckpointIntervalSteps: 40, AnalysisIntervalSteps: 40, TrajectoryFormat: "dcd"}
+	})
+	request.Recovery = recoveryResumable
+	return request
+}
+
+// attempt is one start of simulate.py in a directory of its own.
+type attempt struct {
+	dir     engines.Dir
+	told    map[string]bool // names of its checkpoints
+	failure *engines.Failure
+	log     string
+}
+
+// prepared runs the first stage and gives the simulation's shard and the inputs of it.
+func prepared(t *testing.T, request engines.Request) (shard engines.Shard, inputs map[string][]byte) {
+	t.Helper()
+	shards, err := New().Plan(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := engines.Dir(t.TempDir())
+	content, err := os.ReadFile(trialanine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first := start(t, shards[0], system, map[string][]byte{inputStructure: content}, -1); first.failure != nil {
+		t.Fatalf("preparing: %v", first.failure)
+	}
+	inputs = map[string][]byte{}
+	for _, name := range []string{systemFile, initialStateFile, topologyPDB, preparationFile} {
+		inputs[name] = readOut(t, system, name)
+	}
+	return shards[1], inputs
+}
+
+// start runs a shard's program, and kills it with SIGKILL after so many lines that tell of a checkpoint; never when that is negative.
+func start(t *testing.T, shard engines.Shard, dir engines.Dir, inputs map[string][]byte, killAfter int) attempt {
+	t.Helper()
+	command, err := New().Command(shard, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range command.Files {
+		writeFile(t, filepath.Join(string(dir), name), content)
+	}
+	for name, content := range inputs {
+		writeFile(t, dir.In(name), content)
+	}
+	if err := os.MkdirAll(dir.Out(""), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(t.Context(), enginestest.Python(t), command.Argv[1:]...)
+	process.Dir, process.Env = string(dir), []string{"PATH=/usr/bin:/bin"}
+	for name, value := range command.Env {
+		process.Env = append(process.Env, name+"="+value)
+	}
+	var log bytes.Buffer
+	process.Stderr = &log
+	printed, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	made := attempt{dir: dir, told: map[string]bool{}}
+	killed, heard := false, 0
+	for lines := bufio.NewScanner(printed); lines.Scan(); {
+		names, ok := New().Checkpoint(lines.Text())
+		for _, name := range names {
+			made.told[name] = true
+		}
+		if ok {
+			heard++
+		}
+		if heard == killAfter && !killed {
+			killed = process.Process.Kill() == nil
+		}
+	}
+	err = process.Wait()
+	made.log = log.String()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && !killed {
+		made.failure = New().Explain(shard, dir, exit.ExitCode(), made.log)
+		if made.failure == nil {
+			t.Fatalf("%v: %s", err, made.log)
+		}
+	}
+	return made
+}
+
+// resumed are the inputs of the next attempt, as the worker would stage them: what the last one got, and what it told of.
+func resumed(t *testing.T, inputs map[string][]byte, last attempt) map[string][]byte {
+	t.Helper()
+	next := map[string][]byte{}
+	for name, content := range inputs {
+		next[name] = content
+	}
+	for name := range last.told {
+		next["resume/"+strings.TrimPrefix(name, "checkpoint/")] = readOut(t, last.dir, name)
+	}
+	return next
+}
+
+// stepsOf are the steps of state.csv, and the mean of its potential energy in kJ/mol.
+func stepsOf(t *testing.T, dir engines.Dir) (steps []int, meanPotential float64) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(string(readOut(t, dir, stateFile))), "\n")
+	for _, line := range lines[1:] {
+		fields := strings.Split(line, ",")
+		step, err := strconv.Atoi(fields[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		potential, err := strconv.ParseFloat(fields[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+		meanPotential += potential / float64(len(lines)-1)
+	}
+	return steps, meanPotential
+}
+
+// checkWhole wants the outputs of a run that has ended: every row once, every frame, and a trajectory that Collect accepts.
+func checkWhole(t *testing.T, shard engines.Shard, made attempt) (liveResults, float64) {
+	t.Helper()
+	if made.failure != nil {
+		t.Fatalf("the run failed: %v", made.failure)
+	}
+	if _, err := New().Collect(shard, made.dir); err != nil {
+		t.Fatalf("Collect: %v", err)
+	}
+	steps, potential := stepsOf(t, made.dir)
+	if len(steps) != 96 {
+		t.Fatalf("got %d rows, want 96", len(steps))
+	}
+	for i, step := range steps {
+		if step != 5*(i+1) {
+			t.Fatalf("row %d is of step %d, want %d", i+1, step, 5*(i+1))
+		}
+	}
+	var results liveResults
+	readJSON(t, made.dir, resultsFile, &results)
+	if results.Frames != 480 {
+		t.Errorf("got %d frames, want 480", results.Frames)
+	}
+	for _, name := range []string{"minimised.pdb", "equilibrated.pdb"} {
+		if !bytes.Contains(readOut(t, made.dir, name), []byte("CRYST1")) {
+			t.Errorf("%s has no box", name)
+		}
+	}
+	return results, potential
+}
+
+// TestKilledTwice kills a run at two random checkpoints and lets it end: it has the frames of one that was left alone, each once, and
+// the energies of the same physics. Frames from before the last save are the very bytes that the killed attempts had written.
+func TestKilledTwice(t *testing.T) {
+	t.Parallel()
+	shard, inputs := prepared(t, killable())
+	whole := start(t, shard, engines.Dir(t.TempDir()), inputs, -1)
+	undisturbed, want := checkWhole(t, shard, whole)
+	if len(undisturbed.Resumes) != 0 {
+		t.Errorf("an undisturbed run says that it was resumed: %v", undisturbed.Resumes)
+	}
+	first := start(t, shard, engines.Dir(t.TempDir()), inputs, 4+rand.IntN(3)) //nolint:gosec // G404: moments to kill at are no secret
+	inputs = resumed(t, inputs, first)
+	second := start(t, shard, engines.Dir(t.TempDir()), inputs, 4+rand.IntN(3)) //nolint:gosec // G404: as above
+	inputs = resumed(t, inputs, second)
+	third := start(t, shard, engines.Dir(t.TempDir()), inputs, -1)
+	results, got := checkWhole(t, shard, third)
+	if math.Abs(got-want) > 0.03*math.Abs(want) {
+		t.Errorf("the potential energy is %.0f kJ/mol on average, undisturbed %.0f", got, want)
+	}
+	if len(results.Resumes) != 2 || results.Resumes[0].From != "checkpoint" || results.Resumes[1].From != "checkpoint" || results.Resumes[1].Phase != "production" {
+		t.Fatalf("got the resumes %+v, want two from checkpoints", results.Resumes)
+	}
+	frames := results.Resumes[1].Step
+	size := dcdHeaderBytes + frames*(8+48+3*(8+4*results.Atoms))
+	before, err := os.ReadFile(second.dir.Out(trajectoryFile + ".part"))
+	if err != nil {
+		before = readOut(t, second.dir, trajectoryFile) // it may have ended before the signal came
+	}
+	after := readOut(t, third.dir, trajectoryFile)
+	if len(before) < size || !bytes.Equal(before[dcdHeaderBytes:size], after[dcdHeaderBytes:size]) {
+		t.Errorf("the %d frames before the resume changed", frames)
+	}
+	t.Logf("killed after %d and %d checkpoints, resumed at %+v; %.1f kJ/mol, undisturbed %.1f", len(first.told), len(second.told), results.Resumes, got, want)
+}
+
+// TestDamagedSaves damages what an interrupted attempt has left: the run goes on from the save before, or begins anew.
+func TestDamagedSaves(t *testing.T) {
+	t.Parallel()
+	shard, inputs := prepared(t, killable())
+	killed := start(t, shard, engines.Dir(t.TempDir()), inputs, 11)
+	left := resumed(t, inputs, killed)
+	newest, older, segment := savesOf(t, left)
+	if segment == "" {
+		t.Fatal("the killed run left no segment; the test wants one")
+	}
+	flip := func(name string) func(map[string][]byte) {
+		return func(files map[string][]byte) { files[name][len(files[name])/2] ^= 1 }
+	}
+	for _, c := range []struct {
+		name    string
+		damage  func(map[string][]byte)
+		resumes int // at least; the undamaged run goes on from the newest save
+		newest  bool
+	}{
+		{"a bit of the newest save", flip(newest), 1, false},
+		{"the newest save's end", func(f map[string][]byte) { f[newest] = f[newest][:len(f[newest])-100] }, 1, false},
+		{"the older save", flip(older), 1, true},
+		{"both saves", func(f map[string][]byte) { flip(newest)(f); delete(f, older) }, 0, false},
+		{"the segment", flip(segment), -1, false},
+		{"foreign saves", func(f map[string][]byte) { f[newest], f[older] = []byte("molfabric openmm save 1\n\xff\xff"), nil }, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string][]byte{}
+			for name, content := range left {
+				files[name] = bytes.Clone(content)
+			}
+			c.damage(files)
+			results, _ := checkWhole(t, shard, start(t, shard, engines.Dir(t.TempDir()), files, -1))
+			if c.resumes >= 0 && len(results.Resumes) != c.resumes {
+				t.Fatalf("got the resumes %+v, want %d", results.Resumes, c.resumes)
+			}
+			if c.resumes == 1 {
+				if atNewest := results.Resumes[0].Step == stepOfSave(t, left[newest]); atNewest != c.newest {
+					t.Errorf("went on from step %d, the newest save's being %d", results.Resumes[0].Step, stepOfSave(t, left[newest]))
+				}
+			}
+		})
+	}
+}
+
+// headerOf reads what a save says of itself.
+func headerOf(t *testing.T, content []byte) (header struct{ Step, TotalStep int }) {
+	t.Helper()
+	const magic = 24
+	length := int(content[magic]) | int(content[magic+1])<<8
+	if err := json.Unmarshal(content[magic+8:magic+8+length], &header); err != nil {
+		t.Fatal(err)
+	}
+	return header
+}
+
+func stepOfSave(t *testing.T, content []byte) int { t.Helper(); return headerOf(t, content).Step }
+
+// savesOf names the newer and the older save among the inputs, and a segment.
+func savesOf(t *testing.T, inputs map[string][]byte) (newest, older, segment string) {
+	t.Helper()
+	newest, older = "resume/state-0.bin", "resume/state-1.bin"
+	if headerOf(t, inputs[newest]).TotalStep < headerOf(t, inputs[older]).TotalStep {
+		newest, older = older, newest
+	}
+	for name := range inputs {
+		if strings.HasPrefix(name, "resume/segment-") {
+			segment = name
+		}
+	}
+	return newest, older, segment
+}
+
+// restartOf is the run's shard, going on from an earlier run's file.
+func restartOf(t *testing.T, shard engines.Shard, format string, provenance *RestartProvenance) engines.Shard {
+	t.Helper()
+	var params simulateParams
+	if err := json.Unmarshal(shard.Params, &params); err != nil {
+		t.Fatal(err)
+	}
+	params.Restart = &restartParams{Format: format, SHA256: digestOf("a"), Provenance: provenance}
+	params.Protocol.ProductionSteps, params.Resumable = 10, false
+	params.Outputs.StateIntervalSteps = 5
+	text, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard.Params = text
+	return shard
+}
+
+// TestRestart goes on from a run's checkpoint and state, and is refused with every digest that differs.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	shard, inputs := prepared(t, smallRun(unchanged))
+	earlier := start(t, shard, engines.Dir(t.TempDir()), inputs, -1)
+	if earlier.failure != nil {
+		t.Fatal(earlier.failure)
+	}
+	var document struct{ RestartProvenance RestartProvenance }
+	readJSON(t, earlier.dir, provenanceFile, &document)
+	checkpoint, state := readOut(t, earlier.dir, finalCheckpoint), readOut(t, earlier.dir, finalStateFile)
+	for _, c := range []struct {
+		name, format string
+		content      []byte
+		change       func(*RestartProvenance)
+		code         string
+		words        []string
+	}{
+		{"checkpoint", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.RequestSHA256 = digestOf("9") }, "", nil},
+		{"state without provenance", FormatStateXML, state, nil, "", nil},
+		{"state of another platform", FormatStateXML, state, func(p *RestartProvenance) {
+			p.PlatformSHA256, p.OpenMMVersion, p.PlatformName = digestOf("9"), "8.3", "CUDA"
+		}, "", nil},
+		{"state of another system", FormatStateXML, state, func(p *RestartProvenance) { p.SystemSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"systemSha256", digestOf("9"), document.RestartProvenance.SystemSHA256}},
+		{"system", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.SystemSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.systemSha256", digestOf("9"), document.RestartProvenance.SystemSHA256}},
+		{"topology", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.TopologySHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.topologySha256", document.RestartProvenance.TopologySHA256}},
+		{"integrator", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.IntegratorSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.integratorSha256", document.RestartProvenance.IntegratorSHA256}},
+		{"platform", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.PlatformSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.platformSha256", document.RestartProvenance.PlatformSHA256}},
+		{"platform's name", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.PlatformName = "OpenCL" }, "RESTART_MISMATCH", []string{"restartProvenance.platformName is OpenCL", "CPU"}},
+		{"version", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.OpenMMVersion = "8.3" }, "RESTART_MISMATCH", []string{"restartProvenance.openmmVersion is 8.3", document.RestartProvenance.OpenMMVersion}},
+		{"image", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.WorkerImageDigest = "sha256:" + digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.workerImageDigest", document.RestartProvenance.WorkerImageDigest}},
+		{"torn checkpoint", FormatCheckpoint, checkpoint[:len(checkpoint)/2], func(*RestartProvenance) {}, "RESTART_UNUSABLE", []string{"final-state.xml"}},
+		{"torn state", FormatStateXML, state[:len(state)/2], nil, "RESTART_UNUSABLE", []string{"1,262"}},
+		{"structure as state", FormatStateXML, []byte("ATOM"), nil, "RESTART_UNUSABLE", nil},
+		{"system as state", FormatStateXML, inputs[systemFile], nil, "RESTART_UNUSABLE", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var stated *RestartProvenance
+			if c.change != nil {
+				copied := document.RestartProvenance
+				c.change(&copied)
+				stated = &copied
+			}
+			files := map[string][]byte{"restart": c.content}
+			for name, content := range inputs {
+				files[name] = content
+			}
+			next := restartOf(t, shard, c.format, stated)
+			made := start(t, next, engines.Dir(t.TempDir()), files, -1)
+			if c.code == "" {
+				checkRestarted(t, next, made)
+				return
+			}
+			if made.failure == nil || made.failure.Class != engines.UserInput || made.failure.Code != c.code {
+				t.Fatalf("got %v, want USER_INPUT %s", made.failure, c.code)
+			}
+			for _, word := range c.words {
+				if !strings.Contains(made.failure.Message, word) {
+					t.Errorf("got %q, want it to name %q", made.failure.Message, word)
+				}
+			}
+		})
+	}
+}
+
+func checkRestarted(t *testing.T, shard engines.Shard, made attempt) {
+	t.Helper()
+	if made.failure != nil {
+		t.Fatal(made.failure)
+	}
+	if _, err := New().Collect(shard, made.dir); err != nil {
+		t.Fatal(err)
+	}
+	var results liveResults
+	readJSON(t, made.dir, resultsFile, &results)
+	if results.Restart == nil || results.Restart.EarlierSteps != 100 || results.Frames != 1 || results.PotentialEnergyKjMol.Mean > -15_000 {
+		t.Errorf("got %+v, want a frame after 100 earlier steps", results)
+	}
+}
+
+// TestSimulateFailures breaks the start of a run, and asks for a platform that nobody has here.
+func TestSimulateFailures(t *testing.T) {
+	t.Parallel()
+	shard, inputs := prepared(t, smallRun(func(r *DynamicsRequest) { r.Protocol.Minimization.Enabled = false }))
+	change := func(from, to string) engines.Shard {
+		changed := shard
+		changed.Params = bytes.Replace(shard.Params, []byte(from), []byte(to), 1)
+		return changed
+	}
+	on := func(initial []byte) map[string][]byte {
+		files := map[string][]byte{initialStateFile: initial}
+		for name, content := range inputs {
+			if name != initialStateFile {
+				files[name] = content
+			}
+		}
+		return files
+	}
+	for _, c := range []struct {
+		name   string
+		shard  engines.Shard
+		inputs map[string][]byte
+		class  engines.FailureClass
+		code   string
+	}{
+		{"atoms on each other", shard, on(overlapping(t, inputs[initialStateFile])), engines.UserInput, "SIMULATION_UNSTABLE"},
+		{"no platform", change(`"name":"CPU"`, `"name":"CUDA"`), inputs, engines.Executor, "PLATFORM_MISSING"},
+		{"no state", shard, on([]byte("<State")), engines.UserInput, "STATE_UNREADABLE"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			made := start(t, c.shard, engines.Dir(t.TempDir()), c.inputs, -1)
+			if c.code == "PLATFORM_MISSING" && made.failure != nil && made.failure.Code == "PLATFORM_UNUSABLE" {
+				return // the plugin is there, its device is not
+			}
+			if made.failure == nil || made.failure.Class != c.class || made.failure.Code != c.code {
+				t.Errorf("got %v, want %s %s", made.failure, c.class, c.code)
+			}
+		})
+	}
+}
+
+// overlapping puts the first atom of a state upon the second.
+func overlapping(t *testing.T, state []byte) []byte {
+	t.Helper()
+	lines := strings.Split(string(state), "\n")
+	for i, line := range lines {
+		if strings.Contains(line, "<Position ") {
+			lines[i] = lines[i+1]
+			return []byte(strings.Join(lines, "\n"))
+		}
+	}
+	t.Fatal("the state has no positions")
+	return nil
+}

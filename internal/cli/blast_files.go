@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+const (
+	// maxQueryFileBytes bounds a file of queries: what the engine takes.
+	maxQueryFileBytes = 64 << 20
+	// sampleBytes is how much of it is looked at to tell proteins from nucleotides.
+	sampleBytes = 1 << 20
+	// nucleotideShare is the share of the letters ACGTUN from which on a sequence is one of nucleotides. Of proteins they are a third
+	// of the letters; the rest of a sequence of nucleotides are codes of uncertain bases.
+	nucleotideShare = 0.9
+	// leastLetters is how many letters must have been seen for a guess.
+	leastLetters = 12
+)
+
+// queryFile is a file of queries.
+type queryFile struct {
+	path    string
+	program string // that searches it, by its letters; "" where they do not tell
+}
+
+// readQueries makes sure that a file looks like FASTA and guesses what its sequences are. The server reads it whole.
+func readQueries(path string) (queryFile, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return queryFile{}, invalidInput("%v", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return queryFile{}, err
+	case !info.Mode().IsRegular() || info.Size() == 0:
+		return queryFile{}, invalidInput("%s: is empty, or no regular file", path)
+	case info.Size() > maxQueryFileBytes:
+		return queryFile{}, invalidInput("%s: has %s; the queries of a job may have at most %s: make several jobs of it", path, bytesText(info.Size()), bytesText(maxQueryFileBytes))
+	}
+	in := bufio.NewReader(io.LimitReader(file, sampleBytes))
+	if head, err := in.Peek(2); err == nil && bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return queryFile{}, invalidInput("%s: is compressed; give the queries as plain FASTA", path)
+	}
+	letters, plain, err := countLetters(in)
+	if err != nil {
+		return queryFile{}, invalidInput("%s: %v", path, err)
+	}
+	return queryFile{path: path, program: programOf(letters, plain)}, nil
+}
+
+// countLetters counts the letters of sequences, and how many of them are ACGTUN.
+func countLetters(in *bufio.Reader) (letters, plain int, err error) {
+	header, begun := false, false
+	for atStart := true; ; {
+		part, err := in.ReadSlice('\n')
+		line := bytes.TrimSpace(part)
+		switch {
+		case atStart && len(line) > 0 && line[0] == '>':
+			header, begun = true, true
+		case atStart && len(line) > 0 && bytes.IndexByte([]byte(";!#"), line[0]) >= 0:
+			header = true // a comment
+		case atStart && len(line) > 0 && !begun:
+			return 0, 0, errors.New("is no FASTA: each sequence begins with a line '>name title'")
+		case atStart:
+			header = false
+		}
+		if !header {
+			for _, letter := range bytes.ToUpper(line) {
+				if letter >= 'A' && letter <= 'Z' {
+					letters++
+					if strings.IndexByte("ACGTUN", letter) >= 0 {
+						plain++
+					}
+				}
+			}
+		}
+		atStart = err == nil // a line longer than the buffer goes on
+		if errors.Is(err, io.EOF) {
+			return letters, plain, nil
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return 0, 0, err
+		}
+	}
+}
+
+func programOf(letters, plain int) string {
+	switch {
+	case letters < leastLetters:
+		return ""
+	case float64(plain) >= nucleotideShare*float64(letters):
+		return blastn
+	}
+	return blastp
+}
+
+// searched are the files of a search that its user gets, in the order in which they are explained.
+var searched = []struct{ name, meaning string }{
+	{"hits.tsv", "all hits in BLAST's twelve columns, for spreadsheets and scripts"}, {"hits.jsonl", "all hits with their alignments, one a line"},
+	{resultsFile, "database, parameters and every query with its best hit"}, {"provenance.json", "programs, command lines and checksums"},
+}
+
+// deliverSearch downloads a search's files, also those of one that failed, or says how to get them.
+func (inv *invocation) deliverSearch(ctx context.Context, j client.Job, folder string) error {
+	if folder != "" {
+		outputs, err := inv.api.AllOutputs(ctx, j.JobID)
+		if err != nil {
+			return err
+		}
+		if err := inv.download(ctx, wholeFiles(outputs.Outputs), folder); err != nil {
+			return err
+		}
+	}
+	if inv.json || folder == "" && j.Status != job.Completed && j.Status != job.CompletedWithFailures {
+		return nil
+	}
+	fmt.Fprintf(inv.out, "\n%s\n", painter(inv.out).bold("Results"))
+	if folder == "" {
+		fmt.Fprintf(inv.out, "  molfabric hits %s --alignments   shows the hits\n  molfabric outputs %s -o results   downloads tables and provenance\n", j.JobID, j.JobID)
+		return nil
+	}
+	fmt.Fprintf(inv.out, "  %s\n", filepath.Clean(folder))
+	for _, file := range searched {
+		if there(folder, file.name) {
+			fmt.Fprintf(inv.out, "    %-17s %s\n", file.name, file.meaning)
+		}
+	}
+	return nil
+}
+
+// wholeFiles are the files of the whole search: of those that several tasks have left, the last task's, which joins the others'.
+func wholeFiles(outputs []client.Output) (files []client.Output) {
+	for _, one := range searched {
+		var last *client.Output
+		for i := range outputs {
+			if path.Clean(outputs[i].Name) == one.name && (last == nil || outputs[i].TaskIndex > last.TaskIndex) {
+				last = &outputs[i]
+			}
+		}
+		if last != nil {
+			files = append(files, *last)
+		}
+	}
+	return files
+}
