@@ -39,7 +39,10 @@ type Config struct {
 	// Simulators are the ids that this deployment lists: their jobs are accepted and queued even while no worker offers them,
 	// all others are refused. Default: every engine of this build.
 	Simulators []string `yaml:"simulators" env:"MOLFABRIC_SIMULATORS"`
-	Pipeline   bool     `yaml:"pipeline" env:"MOLFABRIC_PIPELINE"` // accept pipeline jobs
+	// Hardware are the worker classes that this deployment has: jobs for others are refused. Default: every class of the price book;
+	// of `molfabric up`, those that its own machine has.
+	Hardware []string `yaml:"hardware" env:"MOLFABRIC_HARDWARE"`
+	Pipeline bool     `yaml:"pipeline" env:"MOLFABRIC_PIPELINE"` // accept pipeline jobs
 	// LicenseNetworks are private networks (CIDR) in which accounts may test their licence servers.
 	LicenseNetworks []string `yaml:"licenseNetworks" env:"MOLFABRIC_LICENSE_NETWORKS"`
 	Limits          Limits   `yaml:"limits"`

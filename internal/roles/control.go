@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -103,11 +106,20 @@ func (c *control) close() {
 	}
 }
 
-// loadPrices reads the price book and makes sure that every engine has a price: one without could be run but never billed.
+// loadPrices reads the price book, leaves out the worker classes that the deployment does not have, and makes sure that every engine
+// has a price: one without could be run but never billed.
 func loadPrices(cfg config.Config, registry *engines.Registry) (*billing.Book, error) {
 	book, err := billing.LoadBook(cfg.Prices)
 	if err != nil {
 		return nil, fmt.Errorf("price book: %w", err)
+	}
+	for _, class := range cfg.Hardware {
+		if _, priced := book.Hardware[class]; !priced {
+			return nil, fmt.Errorf("hardware: the price book has no class %q; it has %s", class, strings.Join(slices.Sorted(maps.Keys(book.Hardware)), ", "))
+		}
+	}
+	if len(cfg.Hardware) > 0 {
+		maps.DeleteFunc(book.Hardware, func(class string, _ billing.HardwarePrice) bool { return !slices.Contains(cfg.Hardware, class) })
 	}
 	for _, engineID := range registry.IDs() {
 		engine, _ := registry.Lookup(engineID)

@@ -14,10 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/object/gateway"
 	"github.com/molfabric/molfabric/internal/proc"
 	"github.com/molfabric/molfabric/internal/servers"
+	"github.com/molfabric/molfabric/worker/sandbox"
 )
 
 const (
@@ -67,6 +69,9 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 	if err := Migrate(ctx, cfg, log); err != nil {
 		return err
 	}
+	if cfg.Hardware, err = ownHardware(ctx, cfg, log); err != nil {
+		return err
+	}
 	c, err := openControl(ctx, cfg, log)
 	if err != nil {
 		return err
@@ -110,6 +115,18 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return cause
 	}
 	return nil
+}
+
+// ownHardware is the worker classes of a system on one machine: a job for a device that is not here would wait for ever.
+func ownHardware(ctx context.Context, cfg config.Config, log *slog.Logger) ([]string, error) {
+	if len(cfg.Hardware) > 0 {
+		return cfg.Hardware, nil
+	}
+	devices, err := sandbox.FindDevices(ctx, cfg.GPUs, log)
+	if err != nil || len(devices) > 0 {
+		return nil, err
+	}
+	return []string{engines.HardwareCPU}, nil
 }
 
 // startStores starts the stores that the configuration does not name, and fills their addresses in.
@@ -217,6 +234,7 @@ func workerEnvironment(cfg config.Config) []string {
 		"REDIS_URL=" + cfg.RedisURL, "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
 		"S3_ENDPOINT=" + cfg.S3.Endpoint, "S3_REGION=" + cfg.S3.Region, "S3_BUCKET=" + cfg.S3.Bucket,
 		"S3_ACCESS_KEY=" + cfg.S3.AccessKey, "S3_SECRET_KEY=" + cfg.S3.SecretKey,
+		"MOLFABRIC_GPUS=" + cfg.GPUs, "MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach),
 		"MOLFABRIC_CACHE=" + cfg.Cache, "MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10),
 		"MOLFABRIC_PYTHON=" + cfg.Python, "MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
