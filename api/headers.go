@@ -17,6 +17,7 @@ var tags = []*huma.Tag{
 	{Name: "API keys", Description: "Create, list and revoke keys; with a browser session alone."},
 	{Name: "Settings", Description: "Licence servers of one's own; with a browser session alone."},
 	{Name: "Docking", Description: "What dockings have found: experiments, batches, runs, results, poses and their interactions."},
+	{Name: "Sequence search", Description: "What searches with BLAST have found: queries, hits and their alignments; the databases that there are."},
 	{Name: "Projects", Description: "Versioned workspaces with shares that are pinned to a revision."},
 	{Name: "Sign-in", Description: "Accounts and browser sessions."},
 	{Name: "Public", Description: "What anybody may know without a credential."},

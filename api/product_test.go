@@ -23,6 +23,7 @@ import (
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
+	"github.com/molfabric/molfabric/api/searches"
 	"github.com/molfabric/molfabric/api/settings"
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/billing"
@@ -110,6 +111,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 	dockings := docking.New(docking.Deps{
 		DB: deps.DB, Objects: objects, Engines: registry, Submitter: tasks, Provenance: tasks, Currency: book.Currency, Log: deps.Log, Now: deps.Now,
 	})
+	hits := searches.New(searches.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
 	workspaces := projects.New(projects.Deps{DB: deps.DB, Secret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
 	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
 	if err != nil {
@@ -126,6 +128,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { public.Register(a, open) },
 		func(a huma.API) { docking.Register(a, dockings) },
 		func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
+		func(a huma.API) { searches.Register(a, hits) },
 		func(a huma.API) { databases.Register(a, searched) },
 	}
 }

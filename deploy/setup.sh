@@ -163,8 +163,9 @@ install_packages() {
 environment=$home/python
 lock=engines/vina/requirements.lock
 pocket_lock=engines/fpocket/requirements.lock
+dynamics_lock=engines/openmm/requirements.lock
 demo_lock=engines/vina/requirements-demo.lock
-python_digest=$(digest "$lock" "$pocket_lock" "$demo_lock")
+python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$demo_lock")
 
 # The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
 python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
@@ -174,7 +175,7 @@ pip_install() {
 }
 
 make_python() {
-  "$1" -m venv "$environment" && pip_install -r "$lock" -r "$pocket_lock" && pip_install --no-deps -r "$demo_lock"
+  "$1" -m venv "$environment" && pip_install -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" && pip_install --no-deps -r "$demo_lock"
 }
 
 install_python() {

@@ -6,10 +6,8 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -162,7 +160,7 @@ func (s *Service) studioQuery(ctx context.Context, accountID string, c *fiber.Ct
 	switch {
 	case fault.Is(err, fault.ChecksumMismatch):
 		view.Gone = "The stored hits of this query are gone, or are not what the search has written. Submit the search again."
-	case err != nil && !errors.Is(err, io.EOF):
+	case err != nil:
 		return studioPage{}, err
 	}
 	for _, hit := range list.Hits {

@@ -3,7 +3,9 @@ package all
 
 import (
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/blast"
 	"github.com/molfabric/molfabric/engines/fpocket"
+	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/vina"
 )
 
@@ -12,5 +14,8 @@ func Registry() *engines.Registry {
 	return engines.NewRegistry(
 		vina.New(),
 		fpocket.New(),
+		blast.NewProtein(),
+		blast.NewNucleotide(),
+		openmm.New(),
 	)
 }

@@ -64,7 +64,7 @@ func TestUnsearchableQueryIsNamedByItsPlace(t *testing.T) {
 func TestReportTooLarge(t *testing.T) {
 	t.Parallel()
 	sequences := readFasta(t, "testdata/queries.faa")
-	queries := writeFile(t, ">nothing\n"+sequences[5].letters+"\n>much\n"+sequences[0].letters+"\n")
+	queries := writeFile(t, ">nothing\n"+sequences[5].letters+"\n>much\n"+sequences[0].letters+sequences[1].letters+sequences[2].letters+"\n")
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
 	r, objects := searchOf(`{"blastMaxOutputBytes":1024,"blastEvalue":1e-10}`, 2, queries, found, files)
 	outcome := enginestest.Drive(t, NewProtein(), r, objects)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -152,11 +153,23 @@ type bareRun struct{ table, rows []byte }
 
 func runBare(t *testing.T, b Blast, queries, folder, name string, options ...string) bareRun {
 	t.Helper()
-	return bareRun{
-		table: bare(t, b.program, queries, folder, name, append(options, "-outfmt", "6")...),
-		rows:  bare(t, b.program, queries, folder, name, append(options, "-outfmt", "6 qaccver saccver evalue bitscore score nident positive gaps length qstart qend sstart send qseq sseq")...),
+	var rows bytes.Buffer
+	for line := range strings.Lines(string(bare(t, b.program, queries, folder, name, append(options, "-outfmt", "6 qaccver saccver evalue bitscore score nident positive gaps length qstart qend sstart send qseq sseq")...))) {
+		columns := strings.Split(line, "\t")
+		for _, number := range []int{2, 3} {
+			value, err := strconv.ParseFloat(columns[number], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			columns[number] = plain(value)
+		}
+		rows.WriteString(strings.Join(columns, "\t"))
 	}
+	return bareRun{table: bare(t, b.program, queries, folder, name, append(options, "-outfmt", "6")...), rows: rows.Bytes()}
 }
+
+// plain writes a number the same way whoever has printed it ("10" and "10.0").
+func plain(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
 // wantIdentical compares the results of a sharded search with one bare run over all queries: the table byte for byte, and the
 // hits with their alignments row by row.
@@ -217,7 +230,7 @@ func checkQueryHits(t *testing.T, query QueryFound, lines []byte, rows *bytes.Bu
 			t.Errorf("query %d says its best hit is %s, which is %s", query.Index, *query.BestSubjectID, hit.SubjectID)
 		}
 		for _, h := range hit.HSPs {
-			fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", hit.QueryID, hit.SubjectID, evalueText(h.Evalue), bitsText(h.BitScore), h.RawScore,
+			fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", hit.QueryID, hit.SubjectID, plain(h.Evalue), plain(h.BitScore), h.RawScore,
 				h.Identities, h.Positives, h.Gaps, h.AlignmentLength, h.QueryFrom, h.QueryTo, h.SubjectFrom, h.SubjectTo, h.QueryAlignment, h.SubjectAlignment)
 			if same := strings.Count(h.Midline, " "); h.AlignmentLength-same != h.Positives {
 				t.Errorf("the midline of query %d with %s has %d marks, want %d:\n%s\n%s\n%s", query.Index, hit.SubjectID, h.AlignmentLength-same, h.Positives, h.QueryAlignment, h.Midline, h.SubjectAlignment)
@@ -227,33 +240,6 @@ func checkQueryHits(t *testing.T, query QueryFound, lines []byte, rows *bytes.Bu
 	if rank != query.Hits {
 		t.Errorf("query %d has %d hits, its summary says %d", query.Index, rank, query.Hits)
 	}
-}
-
-// evalueText and bitsText write numbers as BLAST+'s tabular format does (CAlignFormatUtil::GetScoreString).
-func evalueText(evalue float64) string {
-	switch {
-	case evalue < 1e-180:
-		return "0.0"
-	case evalue < 1e-99, evalue < 0.0009:
-		return fmt.Sprintf("%.2e", evalue)
-	case evalue < 0.1:
-		return fmt.Sprintf("%.3f", evalue)
-	case evalue < 1:
-		return fmt.Sprintf("%.2f", evalue)
-	case evalue < 10:
-		return fmt.Sprintf("%.1f", evalue)
-	}
-	return fmt.Sprintf("%.0f", evalue)
-}
-
-func bitsText(bits float64) string {
-	switch {
-	case bits > 99_999:
-		return fmt.Sprintf("%.3e", bits)
-	case bits > 99.9:
-		return fmt.Sprintf("%.0f", bits)
-	}
-	return fmt.Sprintf("%.1f", bits)
 }
 
 func firstDifference(got, want []byte) string {

@@ -8,19 +8,21 @@ import (
 )
 
 // Cost models, measured with BLAST+ 2.12.0 on one core of a shared 4-core server with 1 to 200 queries of up to 90,000 residues
-// against 26,000 to 12.7 million residues (blastp), and 10 to 10,000 queries of 1,000 bases against 24 million (blastn).
+// against 26,000 to 12.7 million residues (blastp), and 1,000 to 10,000 queries of 1,000 bases against 24 to 200 million (blastn).
 const (
 	startCPUSeconds           = 0.15   // Python, the program, the database's index
 	residueCPUSeconds         = 1.5e-5 // a residue of a protein query, whatever is searched
 	residuePairCPUSeconds     = 2.8e-11
-	baseCPUSeconds            = 1.0e-7 // a base of a nucleotide query
-	basePairCPUSeconds        = 2.0e-14
+	baseCPUSeconds            = 1.3e-7 // a base of a nucleotide query
+	basePairCPUSeconds        = 2.0e-15
+	scanCPUSecondsPerBase     = 2.0e-9 // of a nucleotide database, read once however short the queries are
 	splitCPUSecondsPerByte    = 2.0e-7
 	mergeCPUSecondsPerByte    = 1.0e-8
 	usualQueryFileBytes       = 256 << 10 // of a file whose size nobody has stated
-	usualBytesPerQuery        = 400       // of a protein with its header
-	hitBytes                  = 1200      // of a hit's line and of its line in the table
-	residuesPerQueryFileBytes = 0.82      // the rest are headers and line breaks
+	usualBytesPerProtein      = 400       // with its header
+	usualBytesPerTranscript   = 1500
+	hitBytes                  = 1200 // of a hit's line and of its line in the table
+	residuesPerQueryFileBytes = 0.82 // the rest are headers and line breaks
 )
 
 // How many tasks search. Short tasks wait for their start as long as they run, long ones keep a fleet waiting for the last.
@@ -55,7 +57,7 @@ const (
 func (b Blast) searchCPUSeconds(bytes, databaseResidues int64) float64 {
 	letters, residues := float64(bytes)*residuesPerQueryFileBytes, float64(databaseResidues)
 	if b.program == IDNucleotide {
-		return startCPUSeconds + letters*(baseCPUSeconds+basePairCPUSeconds*residues)
+		return startCPUSeconds + letters*(baseCPUSeconds+basePairCPUSeconds*residues) + scanCPUSecondsPerBase*residues
 	}
 	return startCPUSeconds + letters*(residueCPUSeconds+residuePairCPUSeconds*residues)
 }
@@ -70,13 +72,21 @@ func (b Blast) searches(q request) int {
 	work := b.searchCPUSeconds(bytes, q.database.Residues)
 	forTime := math.Max(math.Min(work/shortestSearchCPUSeconds, fleetSearches), work/usualSearchCPUSeconds)
 	forQueries := math.Min(float64(bytes)/bytesPerSearch, mostSearchesForQueries)
-	hits := math.Min(float64(q.maxHits), float64(q.database.Sequences)) * float64(bytes) / usualBytesPerQuery
+	hits := math.Min(float64(q.maxHits), float64(q.database.Sequences)) * b.usualQueries(q)
 	forReports := hits * hitBytes / mostOutputBytes
 	count := int(math.Ceil(math.Min(max(forTime, forQueries, forReports, 1), mostSearches)))
 	if count <= evenSearches {
 		return 1 << int(math.Ceil(math.Log2(float64(count))))
 	}
 	return (count + evenSearches - 1) / evenSearches * evenSearches
+}
+
+// usualQueries is how many queries a file of its size holds as a rule.
+func (b Blast) usualQueries(q request) float64 {
+	if b.program == IDNucleotide {
+		return float64(queryBytes(q.queries)) / usualBytesPerTranscript
+	}
+	return float64(queryBytes(q.queries)) / usualBytesPerProtein
 }
 
 func queryBytes(queries engines.Object) int64 {

@@ -172,8 +172,8 @@ func (b Blast) planMerge(q request, count int, needs engines.Resources) (engines
 	shard := engines.Shard{
 		Stage: stageMerge, StageIndex: 2, Name: shardMerge, Params: params, Essential: true, Items: 1, Needs: mergeNeeds(),
 		Inputs: []engines.Input{{Name: queriesFile, From: &engines.From{Stage: stageSplit, Shard: shardSplit, Output: queriesFile}}},
-		// A tenth of the queries' worst case, as a rule.
-		ExpectedCPUSeconds: roundCPUSeconds(startCPUSeconds + mergeCPUSecondsPerByte*float64(queryBytes(q.queries))*float64(q.maxHits)*hitBytes/usualBytesPerQuery/10),
+		// Queries find a tenth of what they may, as a rule.
+		ExpectedCPUSeconds: roundCPUSeconds(startCPUSeconds + mergeCPUSecondsPerByte*b.usualQueries(q)*float64(q.maxHits)*hitBytes/10),
 	}
 	for _, output := range []string{foundFile, HitsFile, reportFile} {
 		shard.Inputs = append(shard.Inputs, engines.Input{Name: "searches/" + output, From: &engines.From{Stage: stageSearch, Output: output}})

@@ -22,10 +22,11 @@ const (
 
 // Cost model of the CPU platform, measured with OpenMM 8.6.1 (PME, 0.9 nm, HBonds): 1,262 atoms 4.8, 2,269 atoms 4.1 to 7.1 and
 // 23,558 atoms 5.9 millionths of a CPU second per atom and step. The GPU's is from OpenMM's published figures for an H200
-// (23,558 atoms 5,000, 92,224 atoms 2,200 steps a second), with room for slower cards.
+// (23,558 atoms 5,000, 92,224 atoms 2,200 steps a second), with room for slower cards. Preparing took 3 s of 14,551 atoms, 13 s of
+// 47,554 and 26 s of 140,471.
 const (
 	startCPUSeconds             = 3.0
-	prepareCPUSecondsPerAtom    = 8e-4
+	prepareCPUSecondsPerAtom    = 3e-4
 	stepCPUSecondsPerAtom       = 6e-6
 	gpuSecondsPerStep           = 1e-4
 	gpuStepSecondsPerAtom       = 1e-8
@@ -40,7 +41,7 @@ const (
 	mostExpectedSimulateSeconds = 7 * 86400.0
 )
 
-// Caps of the shards. Of 14,551 atoms preparing took 290 MB and simulating 260 MB.
+// Caps of the shards. Of 14,551 atoms preparing took 140 MB and simulating 120 MB.
 const (
 	kibibyte             = 1 << 10
 	mebibyte             = 1 << 20
@@ -51,6 +52,7 @@ const (
 	maxLogBytes          = 4 * mebibyte
 	maxProcesses         = 64 // Python and the threads of OpenMM's platform, minimiser and PME
 	bytesPerStateRow     = 130
+	gpuHostBytes         = 3 * gibibyte // of the driver and its compiler
 	savesBytes           = 2 * gibibyte // two saves and the structures of the largest system
 )
 
@@ -145,6 +147,7 @@ func (q request) simulateNeeds(atoms, expected float64) engines.Resources {
 		TimeLimit: limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: 2*written + savesBytes,
 	}
 	if q.devices > 0 {
+		needs.MemoryBytes += gpuHostBytes
 		needs.GPUs = q.devices
 		needs.GPUMemoryBytes = memory(atoms/slack*2, gpuBytesPerAtom)
 	}

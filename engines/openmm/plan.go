@@ -87,8 +87,8 @@ func (OpenMM) Plan(r engines.Request) ([]engines.Shard, error) {
 			q.Protocol.ProductionSteps, q.Execution.Platform.Name, expected/86400, mostExpectedSimulateSeconds/86400)
 	}
 	shards := make([]engines.Shard, 0, 3)
-	for _, make := range []func(engines.Request) (engines.Shard, any){q.prepareShard, q.simulateShard, q.analyseShard} {
-		shard, params := make(r)
+	for _, shardOf := range []func(engines.Request) (engines.Shard, any){q.prepareShard, q.simulateShard, q.analyseShard} {
+		shard, params := shardOf(r)
 		if shard.Params, err = json.Marshal(params); err != nil {
 			return nil, fmt.Errorf("openmm: writing the parameters of shard %s: %w", shard.Name, err)
 		}

@@ -56,7 +56,10 @@ func resolve(r engines.Request) (request, error) {
 	if err := q.checkSteps(); err != nil {
 		return request{}, err
 	}
-	return q, q.checkOutputs()
+	if err := q.checkOutputs(); err != nil {
+		return request{}, err
+	}
+	return q, nil
 }
 
 // requestSHA256 is the digest of openmmRequest as JSON with sorted keys and no spaces.

@@ -19,7 +19,7 @@ import (
 
 const (
 	analysisFile   = "analysis.json"
-	analysisSchema = "molfabric.dynamics.analysis/v1"
+	analysisSchema = "molfabric.openmm.analysis/v1"
 )
 
 // dynamicsAnalysis is what is shown of analysis.json.

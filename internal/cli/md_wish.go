@@ -244,7 +244,8 @@ func (w wish) settle(earlier *earlierRun) (dynamics, error) {
 		d.platform.DeviceIndex = "cpu"
 	}
 	d.workerImage = first(d.workerImage, anyWorkerImage)
-	return d, w.settleSteps(&d)
+	err := w.settleSteps(&d)
+	return d, err
 }
 
 // takeOver goes on with another run's physics: a checkpoint belongs to them, its seed included.

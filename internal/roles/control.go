@@ -29,6 +29,7 @@ import (
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
+	"github.com/molfabric/molfabric/api/searches"
 	"github.com/molfabric/molfabric/api/settings"
 	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
@@ -45,6 +46,7 @@ import (
 	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
 	records "github.com/molfabric/molfabric/scheduler/docking"
+	searchrecords "github.com/molfabric/molfabric/scheduler/searches"
 )
 
 const (
@@ -95,7 +97,8 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
-		Recorders: map[string]scheduler.Recorder{records.EngineID: records.Recorder{}}})
+		Recorders: map[string]scheduler.Recorder{records.EngineID: records.Recorder{},
+			searchrecords.EngineProtein: searchrecords.Recorder{}, searchrecords.EngineNucleotide: searchrecords.Recorder{}}})
 	c.metrics.MustRegister(c.scheduler)
 	return c, nil
 }
@@ -172,6 +175,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 		Knowledge: knowledge{library, signer}, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
+	hits := searches.New(searches.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	workspaces := projects.New(projects.Deps{DB: c.db, Secret: secret, Log: c.log, Now: time.Now})
 	known := public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log, Now: time.Now,
 		Parts: []public.Part{
@@ -192,9 +196,10 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { docking.Register(a, dockings) },
 			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
 			func(a huma.API) { databases.Register(a, searched) },
+			func(a huma.API) { searches.Register(a, hits) },
 		},
 		Pages:   []api.Page{workspaces.Mount},
-		Private: []api.PrivatePage{dockings.Mount},
+		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
 		Checks:  []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
 		Config: api.Config{
 			Version: version, KeySecret: secret, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,

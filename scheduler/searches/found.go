@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/jmoiron/sqlx"
@@ -14,8 +15,8 @@ import (
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-// recordSearch keeps what a shard has found for each of its queries. A query that the split gave it and that it does not tell of
-// has failed.
+// recordSearch keeps what a shard has found for each of its queries. A query that it names as failed has failed, although BLAST tells
+// of no hits for it too; so has one that the split gave it and that it does not tell of.
 func recordSearch(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove) error {
 	found, err := blast.ReadSearch(move.Result.Summary)
 	if err != nil {
@@ -30,7 +31,9 @@ func recordSearch(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove) err
 	if err := setVersion(ctx, tx, move.JobID, found.Version); err != nil {
 		return err
 	}
-	if err := upsertFound(ctx, tx, move, key, found.Queries); err != nil {
+	failed, _ := failedQueries(move.Result.Failures)
+	searched := slices.DeleteFunc(found.Queries, func(q blast.QueryFound) bool { return slices.Contains(failed, int64(q.Index)) })
+	if err := upsertFound(ctx, tx, move, key, searched); err != nil {
 		return err
 	}
 	if err := keepFailures(ctx, tx, move); err != nil {

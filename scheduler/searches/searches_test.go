@@ -210,6 +210,16 @@ func TestARetryForgetsAndAnEndFails(t *testing.T) {
 	w.want("- 0 0 0")
 }
 
+// BLAST+ tells of a query that it could not search as one without hits; the task names it, and that counts.
+func TestAQueryThatATaskNamesHasFailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.split()
+	w.move("search", "search-0001", job.TaskSucceeded, found(0, 1, 3), engines.ItemFailure{Item: "queries[0]", Label: "q0", Step: "search", Message: "is all X"})
+	w.want("6 2 2 4", "q0 search-0001 FAILED 0 - - search: is all X", "q1 search-0001 COMPLETED 1 1e-09 keys/search-0001@0+10 -", "empty - FAILED 0 - - parse: it has no sequence",
+		"q3 search-0001 COMPLETED 3 3.0000000000000004e-09 keys/search-0001@10+10 -", "? search-0002 PENDING 0 - - -", "? search-0002 PENDING 0 - - -")
+}
+
 func TestAnEndGivesItsReason(t *testing.T) {
 	t.Parallel()
 	for status, why := range map[job.Status]string{

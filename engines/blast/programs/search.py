@@ -23,7 +23,7 @@ MAX_WARNING_BYTES = 64 << 10
 WARNING = re.compile(rb"^Warning: \[blast[pn]\] Query_(\d+)\b.*?: (Could not calculate ungapped Karlin-Altschul parameters[^.]*)")
 
 # Letters whose pair has a positive score in BLOSUM62, which is the matrix of blastp; a letter with itself aside.
-SIMILAR = "AS RQ RK ND NH NS NB DE DB DZ QE QK QZ EK EB EZ HY IL IM IV IJ LM LV LJ KZ MV MJ FW FY ST WY VJ BZ".split()
+SIMILAR = "AS RQ RK ND NH NS NB DE DB DZ QE QK QZ EK EB EZ HY IL IM IV IJ LM LV LJ KZ MV MJ FW FY ST WY VJ".split()
 
 # What BLAST+'s exit statuses mean: failure code and message. Negative ones are signals, as Python counts them.
 STATUSES = {
@@ -91,10 +91,10 @@ class Report:
             raise wrong_output(f"a line has {len(columns)} columns")
         self.write(self.table, b"\t".join(columns[:STANDARD_COLUMNS]) + b"\n")
         subject, length, title = columns[1], columns[17], columns[21]
-        if self.key != (subject, length, title):
-            self.end_hit()
-            self.begin_hit(subject, length, title)
         try:
+            if self.key != (subject, length, title):
+                self.end_hit()
+                self.begin_hit(subject, length, title)
             self.hit["hsps"].append(self.segment_pair(columns))
         except ValueError:
             raise wrong_output("a line has words where numbers are expected") from None

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openmm
 from openmm import app, unit
 
 from common import one_line, user_error

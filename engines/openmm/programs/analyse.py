@@ -22,10 +22,9 @@ import plots
 from analysis_statistics import KINDS, describe, judgement, rounded
 from common import IN, OUT, Failure, Progress, main, program_versions, read_json, write_bytes, write_json, write_text
 
-ANALYSIS_SCHEMA = "molfabric.dynamics.analysis/v1"
+ANALYSIS_SCHEMA = "molfabric.openmm.analysis/v1"
 MAX_DOCUMENT_BYTES = 64 << 20  # of preparation.json and simulation.json
-STATE_ROLES = ("potential-energy", "kinetic-energy", "total-energy", "temperature", "volume", "density")
-FRAME_UNITS = {"rmsd": "rmsd_nm", "radius-of-gyration": "radius_of_gyration_nm"}
+FRAME_COLUMNS = {"rmsd": "rmsd_nm", "radius-of-gyration": "radius_of_gyration_nm"}
 
 
 class Run(NamedTuple):
@@ -98,9 +97,9 @@ def write_table(request: dict[str, Any], run: Run) -> None:
     """analysis.csv: a row for each analysed frame; energies stay empty where state.csv has no row of the same step."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    measured = [name for name in FRAME_UNITS if name in run.series]
-    kept = [name for name in STATE_ROLES if name in run.series]
-    table.writerow(["step", "time_ps", *(FRAME_UNITS[name] for name in measured), *(analysis_state.COLUMNS[name] for name in kept)])
+    measured = [name for name in FRAME_COLUMNS if name in run.series]
+    kept = [name for name in analysis_state.COLUMNS if name in run.series]
+    table.writerow(["step", "time_ps", *(FRAME_COLUMNS[name] for name in measured), *(analysis_state.COLUMNS[name] for name in kept)])
     for row, step in enumerate(run.steps.tolist()):
         energies = run.state.wanted.get(step, {})
         table.writerow([

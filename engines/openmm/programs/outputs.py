@@ -207,11 +207,14 @@ def provenance(run: Run, results: dict[str, Any]) -> dict[str, Any]:
         "parameters": {key: request[key] for key in ("protocol", "outputs", "platform")},
         "restartProvenance": run.identity(),
         "workerImageDigestAsked": request["workerImageDigest"],
-        "inputs": {"restart": request["restart"], "files": request["inputs"], "preparation": {key: run.preparation[key] for key in ("systemSha256", "topologySha256", "toolchainSha256")}},
+        "inputs": {
+            "restart": request["restart"], "files": request["inputs"],
+            "preparation": {key: run.preparation[key] for key in ("systemSha256", "topologySha256", "toolchainSha256")},
+        },
         "outputs": [{"name": name, "sha256": found} for name, found in sorted(written.items())],
         "citations": request["citations"],
         "methods": methods(run, results),
-    }
+    }  # fmt: skip
 
 
 def methods(run: Run, results: dict[str, Any]) -> str:

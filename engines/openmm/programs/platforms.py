@@ -28,7 +28,8 @@ def choose(asked: dict[str, Any]) -> Chosen:
         )  # fmt: skip
     platform = openmm.Platform.getPlatform(asked["name"])
     if asked["name"] == "CPU":
-        return Chosen(platform, {"Threads": str(asked["cpuThreads"])})
+        # One thread gives the same bits again, but only when it is told to; more never do.
+        return Chosen(platform, {"Threads": str(asked["cpuThreads"]), "DeterministicForces": str(asked["cpuThreads"] == 1).lower()})
     return Chosen(platform, {"Precision": asked["precision"], "DeviceIndex": ",".join(map(str, range(asked["devices"])))})
 
 

@@ -27,6 +27,7 @@ from systems import (
     degrees_of_freedom,
     initial_state,
     mass_dalton,
+    name_chains,
     net_charge,
     topology_sha256,
 )
@@ -51,10 +52,14 @@ def topology_file(topology: app.Topology, positions: Any) -> tuple[str, str]:
     text = io.StringIO()
     if topology.getNumAtoms() > MAX_PDB_ATOMS:
         app.PDBxFile.writeFile(topology, positions, text, keepIds=True)
-        return "topology.cif", text.getvalue()
+        return "topology.cif", undated(text.getvalue(), "# Created")
     app.PDBFile.writeFile(topology, positions, text, keepIds=True)
-    undated = [line for line in text.getvalue().splitlines() if not line.startswith("REMARK")]
-    return "topology.pdb", "\n".join(undated) + "\n"
+    return "topology.pdb", undated(text.getvalue(), "REMARK")
+
+
+def undated(text: str, comment: str) -> str:
+    """The text without the line in which OpenMM says when it was written."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith(comment)) + "\n"
 
 
 def describe(prepared: Prepared, request: dict[str, Any], system_xml: str, energy: float) -> dict[str, Any]:
@@ -89,6 +94,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     else:
         prepared = prepare_protein(request, IN / "structure")
     check_box(prepared.box)
+    name_chains(prepared.topology)
     check_trajectory(prepared.system.getNumParticles(), request)
     progress(0.7, f"writing a system of {prepared.system.getNumParticles():,} atoms")
     prepared.system.setDefaultPeriodicBoxVectors(*prepared.box)

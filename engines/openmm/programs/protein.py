@@ -44,7 +44,8 @@ def prepare_protein(request: dict[str, Any], path: Path) -> Prepared:
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
     platform = openmm.Platform.getPlatform("CPU")
-    platform.setPropertyDefaultValue("Threads", "1")  # two threads would not give the same coordinates twice
+    platform.setPropertyDefaultValue("Threads", "1")  # two threads would not give the same coordinates twice,
+    platform.setPropertyDefaultValue("DeterministicForces", "true")  # nor would one that is not told to
     fixer = read_structure(path, request["format"], platform)
     report: dict[str, Any] = {"kind": "protein", "format": request["format"]}
     notes: list[str] = []
@@ -52,7 +53,7 @@ def prepare_protein(request: dict[str, Any], path: Path) -> Prepared:
     box = fixer.topology.getPeriodicBoxVectors()
     repair(fixer, seed, report, notes)
     modeller = app.Modeller(fixer.topology, fixer.positions)
-    refuse_unknown(forcefield, modeller, report, notes)
+    refuse_unknown(forcefield, modeller, report)
     protonate(modeller, forcefield, protocol, platform, report, notes)
     solvate(modeller, forcefield, protocol, box, report, notes)
     system = parametrise(forcefield, modeller, protocol, notes)
@@ -114,7 +115,7 @@ def repair(fixer: PDBFixer, seed: int, report: dict[str, Any], notes: list[str])
         notes.append(f"{len(gaps)} gaps were not bridged, their ends became termini: {'; '.join(gaps[:10])}")
     fixer.missingResidues = {}
     fixer.findMissingAtoms()
-    missing = {**fixer.missingAtoms}
+    missing = fixer.missingAtoms
     report["addedHeavyAtoms"] = [{"residue": label(r), "atoms": [a.name for a in atoms]} for r, atoms in missing.items()][:MAX_REPORTED]
     report["addedTerminalAtoms"] = [{"residue": label(r), "atoms": list(atoms)} for r, atoms in fixer.missingTerminals.items()][:MAX_REPORTED]
     if missing:
@@ -179,7 +180,7 @@ def apart(before: Any, after: Any, positions: np.ndarray) -> bool:
     return True
 
 
-def refuse_unknown(forcefield: app.ForceField, modeller: app.Modeller, report: dict[str, Any], notes: list[str]) -> None:
+def refuse_unknown(forcefield: app.ForceField, modeller: app.Modeller, report: dict[str, Any]) -> None:
     """Refuses residues that the force field has no template of, whatever their hydrogens are."""
     known = {template.name for template in forcefield._templates.values()} | {"HIS", "WAT", *WATERS}
     elements = {t.atoms[0].element for t in forcefield._templates.values() if len(t.atoms) == 1}

@@ -15,9 +15,10 @@ from platforms import Chosen, properties_of
 from saving import Saved, Saver, saves
 
 MINIMISING_SHARE = 0.03  # of the progress bar
-PIECE_S = 1.0  # of dynamics between two looks at the clock and the energy
-FIRST_PIECE_STEPS = 10
-MOST_PIECE_STEPS = 100_000
+# Steps times atoms between two looks at the clock and the energy: about a second.
+PIECE_STEP_ATOMS = {"CPU": 300_000}
+DEVICE_PIECE_STEP_ATOMS = 30_000_000
+MOST_PIECE_STEPS = 10_000
 
 
 class Run:
@@ -159,8 +160,9 @@ class Run:
         length, outputs = self.lengths[phase], self.request["outputs"]
         checkpoint = outputs["checkpointIntervalSteps"]
         every = [outputs["trajectoryIntervalSteps"], outputs["stateIntervalSteps"]] if phase == PRODUCTION else []
+        usual = PIECE_STEP_ATOMS.get(self.request["platform"]["name"], DEVICE_PIECE_STEP_ATOMS) // self.atoms
         while self.step < length:
-            piece = max(1, min(int(self.rate * PIECE_S) or FIRST_PIECE_STEPS, MOST_PIECE_STEPS, length - self.step))
+            piece = min(max(usual, 1), MOST_PIECE_STEPS, length - self.step)
             for interval in every:
                 piece = min(piece, interval - self.step % interval)
             if self.saver:  # whose interval is counted from the very first step

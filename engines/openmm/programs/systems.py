@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,6 +74,15 @@ def add_barostat(system: openmm.System, protocol: dict[str, Any]) -> None:
     system.addForce(barostat)
 
 
+def name_chains(topology: app.Topology) -> None:
+    """Gives chains without a name a letter that no other has, or a number: mmCIF cannot say that a chain has none."""
+    taken = {chain.id for chain in topology.chains()}
+    free = (name for name in (*string.ascii_uppercase, *map(str, range(1, 1_000_000))) if name not in taken)
+    for chain in topology.chains():
+        if not chain.id.strip():
+            chain.id = next(free)
+
+
 def topology_sha256(topology: app.Topology) -> str:
     """SHA-256 of the canonical JSON {"atoms": [[chain, residue, number, name, element]], "bonds": [[i, j]]}, both in order."""
     atoms = [
@@ -116,7 +126,7 @@ def initial_state(system: openmm.System, positions: Any, box: Any) -> tuple[str,
     energy = state.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
     if not np.isfinite(energy):
         raise user_error("ATOMS_OVERLAP", "Atoms lie on each other: the energy of the start is no number. Repair the structure's coordinates.")
-    context.setVelocitiesToTemperature(0)
+    context.setVelocities(np.zeros((system.getNumParticles(), 3)))
     plain = context.getState(getPositions=True, getVelocities=True)
     return openmm.XmlSerializer.serialize(plain), energy
 
