@@ -164,18 +164,20 @@ environment=$home/python
 lock=engines/vina/requirements.lock
 pocket_lock=engines/fpocket/requirements.lock
 dynamics_lock=engines/openmm/requirements.lock
+source_lock=engines/openmm/requirements-source.lock
 demo_lock=engines/vina/requirements-demo.lock
-python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$demo_lock")
+python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$source_lock" "$demo_lock")
 
 # The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
 python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
 
 pip_install() {
-  "$environment/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: "$@"
+  "$environment/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes "$@"
 }
 
 make_python() {
-  "$1" -m venv "$environment" && pip_install -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" && pip_install --no-deps -r "$demo_lock"
+  "$1" -m venv "$environment" && pip_install --only-binary :all: -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" &&
+    pip_install --only-binary :all: --no-deps -r "$demo_lock" && pip_install --no-deps --no-build-isolation -r "$source_lock"
 }
 
 install_python() {
@@ -186,7 +188,7 @@ install_python() {
     fail "$environment is in the way: it is not a Python environment"
   fi
   rm -rf "$environment"
-  say "installing the scientific Python into $environment (260 MB to download, 770 MB on disk, a minute or two)"
+  say "installing the scientific Python into $environment (330 MB to download, 900 MB on disk, a minute or two)"
   logged python make_python "$python"
   echo "$python_digest" >"$environment/stamp"
 }
