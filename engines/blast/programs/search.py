@@ -6,6 +6,7 @@ report.tsv (BLAST+'s own twelve columns, byte for byte what the program prints b
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -105,7 +106,7 @@ class Report:
         self.key = (subject, length, title)
         self.hit = {
             "queryIndex": query["index"], "queryId": query["id"], "rank": query["hits"], "subjectId": subject.decode(errors="replace"),
-            "subjectTitle": "" if title == b"N/A" else one_line(title.decode(errors="replace"), len(title) + 1), "subjectLength": int(length), "hsps": [],
+            "subjectTitle": title_of(subject, title), "subjectLength": int(length), "hsps": [],
         }
 
     def end_hit(self) -> None:
@@ -121,7 +122,7 @@ class Report:
         query, subject = columns[19].decode("ascii"), columns[20].decode("ascii")
         nucleotides = self.search == "blastn"
         return {
-            "rank": len(self.hit["hsps"]) + 1, "bitScore": float(columns[11]), "rawScore": int(columns[12]), "evalue": float(columns[10]),
+            "rank": len(self.hit["hsps"]) + 1, "bitScore": finite(columns[11]), "rawScore": int(columns[12]), "evalue": finite(columns[10]),
             "identities": int(columns[13]), "positives": int(columns[14]), "gaps": int(columns[15]), "alignmentLength": int(columns[3]),
             "queryFrom": int(columns[6]), "queryTo": int(columns[7]), "subjectFrom": int(columns[8]), "subjectTo": int(columns[9]),
             "queryStrand": "plus" if nucleotides else None, "subjectStrand": columns[18].decode("ascii") if nucleotides else None,
@@ -136,6 +137,21 @@ class Report:
                 f"{len(self.found)} of {len(self.queries)}. Allow more bytes, ask for fewer hits (blastMaxHits, blastEvalue) or for more tasks (taskCount).",
             )
         output.write(content)
+
+
+def title_of(subject: bytes, title: bytes) -> str:
+    """A subject's title without its id, which BLAST+ repeats before it where the database was built without -parse_seqids."""
+    words = title.split(None, 1)
+    if words and words[0] == subject:
+        title = words[1] if len(words) > 1 else b""
+    return "" if title == b"N/A" else one_line(title.decode(errors="replace"), len(title) + 1)
+
+
+def finite(text: bytes) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("not a finite number")
+    return value
 
 
 def wrong_output(what: str) -> Failure:
