@@ -71,7 +71,7 @@ func TestHitsArePaged(t *testing.T) {
 	}
 }
 
-// A hit is shown with everything that the search has written of it.
+// A hit is shown with everything that the search has written of it, but how BLAST+ prints its numbers.
 func TestAHitShowsItsAlignments(t *testing.T) {
 	t.Parallel()
 	l := open(t)
@@ -82,6 +82,9 @@ func TestAHitShowsItsAlignments(t *testing.T) {
 		wanted, err := blast.ReadHit([]byte(line))
 		if err != nil {
 			t.Fatal(err)
+		}
+		for j := range wanted.HSPs {
+			wanted.HSPs[j].BitScoreText, wanted.HSPs[j].EvalueText = "", "" // for the tables alone
 		}
 		text, err := json.Marshal(hits[i])
 		if err != nil {

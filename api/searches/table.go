@@ -86,9 +86,9 @@ var hitColumns = []string{
 // hit writes a row for each alignment of a hit.
 func (t *table) hit(hit blast.Hit) error {
 	for _, h := range hit.HSPs {
-		err := t.row(t.foreign(hit.QueryID), t.foreign(hit.SubjectID), strconv.FormatFloat(identityPercent(h), 'f', 3, 64), strconv.Itoa(h.AlignmentLength),
+		err := t.row(t.foreign(hit.QueryID), t.foreign(hit.SubjectID), identityText(h), strconv.Itoa(h.AlignmentLength),
 			strconv.Itoa(h.AlignmentLength-h.Identities-h.Gaps), strconv.Itoa(gapsOpened(h)), strconv.FormatInt(h.QueryFrom, 10), strconv.FormatInt(h.QueryTo, 10),
-			strconv.FormatInt(h.SubjectFrom, 10), strconv.FormatInt(h.SubjectTo, 10), evalueText(h.Evalue), bitScoreText(h.BitScore))
+			strconv.FormatInt(h.SubjectFrom, 10), strconv.FormatInt(h.SubjectTo, 10), h.EvalueText, h.BitScoreText)
 		if err != nil {
 			return err
 		}
@@ -108,8 +108,8 @@ func gapsOpened(h blast.HSP) (opened int) {
 	return opened
 }
 
-// evalueText writes an expectation value as BLAST's tabular format does (CBlastTabularInfo::SetScores and GetScoreString of the NCBI
-// C++ Toolkit).
+// evalueText writes an expectation value for people, as BLAST's tabular format does (CBlastTabularInfo::SetScores and GetScoreString of
+// the NCBI C++ Toolkit). Where a value was rounded at one of these bounds, BLAST itself has written it the other way.
 func evalueText(e float64) string {
 	switch {
 	case e < 1e-180:

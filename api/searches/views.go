@@ -56,9 +56,19 @@ func (f found) view() BlastHit {
 	return view
 }
 
-// identityPercent is the share of identities among the columns of an alignment, to the three decimals that BLAST writes.
+// identityText is the share of identities among the columns of an alignment, in percent, as BLAST's tabular format writes it: 17 of 64
+// are 26.562, because a half goes to the even digit.
+func identityText(h blast.HSP) string {
+	return strconv.FormatFloat(float64(h.Identities)/float64(h.AlignmentLength)*100, 'f', 3, 64)
+}
+
+// identityPercent is the number that identityText writes.
 func identityPercent(h blast.HSP) float64 {
-	return math.Round(float64(h.Identities)/float64(h.AlignmentLength)*100_000) / 1000
+	percent, err := strconv.ParseFloat(identityText(h), 64)
+	if err != nil { // a number that was just written can be read
+		panic(err)
+	}
+	return percent
 }
 
 // span is a range of a query's positions, both ends included.

@@ -32,6 +32,7 @@ func (OpenMM) Spec() engines.Spec {
 		ID:        ID,
 		Title:     "OpenMM",
 		Hardware:  engines.HardwareCPU,
+		GPU:       true,
 		Citations: citations(),
 		Probe:     engines.Probe{Argv: []string{"python", "-c", probeProgram}, Check: checkProbe},
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,8 +174,12 @@ func TestWorkerClassFollowsPlatform(t *testing.T) {
 			if shard.Stage == stageSimulate {
 				want, gpus = c.class, c.gpus
 			}
-			if got := shard.Hardware(New().Spec()); got != want || shard.Needs.GPUs != gpus || (gpus > 0) != (shard.Needs.GPUMemoryBytes > 0) {
-				t.Errorf("shard %s runs on %s with %d GPUs, want %s with %d", shard.Name, got, shard.Needs.GPUs, want, gpus)
+			got := shard.Hardware(New().Spec())
+			if got != want || shard.Needs.GPUs != gpus || (gpus > 0) != (shard.Needs.GPUMemoryBytes > 0) || (gpus > 0) != (shard.ExpectedGPUSeconds > 0) {
+				t.Errorf("shard %s runs on %s with %d GPUs for %g s, want %s with %d", shard.Name, got, shard.Needs.GPUs, shard.ExpectedGPUSeconds, want, gpus)
+			}
+			if !slices.Contains(New().Spec().Classes(), got) {
+				t.Errorf("shard %s runs on %s, of which the engine's description knows nothing", shard.Name, got)
 			}
 		}
 	}

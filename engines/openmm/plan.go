@@ -133,7 +133,7 @@ func (q request) simulateShard(r engines.Request) (engines.Shard, any) {
 	expected := q.simulateSeconds(atoms)
 	return engines.Shard{
 		Stage: stageSimulate, StageIndex: 1, Name: shardTrajectory, Essential: true, Inputs: inputs,
-		Needs: q.simulateNeeds(atoms, expected), ExpectedCPUSeconds: round(expected * float64(q.cpus())),
+		Needs: q.simulateNeeds(atoms, expected), ExpectedCPUSeconds: round(expected * float64(q.cpus())), ExpectedGPUSeconds: round(expected * float64(q.devices)),
 	}, params
 }
 

@@ -59,24 +59,28 @@ var verdicts = map[string]string{
 	"settled": "settled", "drifting": "drifts", "undecided": "cannot be told", "too-short": "too few values", "constant": "constant",
 }
 
-// showDynamics prints what a simulation that has ended has measured, and does nothing for any other job.
-func (inv *invocation) showDynamics(ctx context.Context, j client.Job) error {
-	if j.Status != job.Completed && j.Status != job.CompletedWithFailures || j.Simulator == nil || *j.Simulator != dynamicsSimulator {
-		return nil
+// isDynamics tells whether a job is a simulation.
+func isDynamics(j client.Job) bool { return j.Simulator != nil && *j.Simulator == dynamicsSimulator }
+
+// showDynamics prints what a simulation that has ended has measured: every quantity, however many ligands or queries are asked
+// for. It has no detail for the exit.
+func (inv *invocation) showDynamics(ctx context.Context, j client.Job, _ int) (detail string, err error) {
+	if j.Status != job.Completed && j.Status != job.CompletedWithFailures {
+		return "", nil
 	}
 	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var analysis dynamicsAnalysis
 	if err := inv.readDocument(ctx, outputs.Outputs, analysisFile, &analysis); err != nil {
-		return err
+		return "", err
 	}
 	if analysis.Schema != analysisSchema {
 		fmt.Fprintln(inv.out, "\nThe analysis has left no results; the trajectory is there all the same.")
-		return nil
+		return "", nil
 	}
-	return dynamicsTable(inv.out, analysis)
+	return "", dynamicsTable(inv.out, analysis)
 }
 
 func dynamicsTable(w io.Writer, a dynamicsAnalysis) error {

@@ -25,20 +25,19 @@ func (inv *invocation) simulate(ctx context.Context, d dynamics) error {
 	if err != nil {
 		return err
 	}
+	var ended error
 	if inv.json {
 		if err := inv.print(j.JSON()); err != nil {
 			return err
 		}
+		ended = endOf(j, "")
 	} else {
-		if err := inv.showDynamics(ctx, j); err != nil {
-			return err
-		}
-		fmt.Fprintf(inv.out, "\n%s\n  %s\n", painter(inv.out).bold("Bill"), bill(j.Cost))
+		ended = inv.conclude(ctx, j, defaultTop)
 	}
 	if err := inv.deliverDynamics(ctx, j, d.folder); err != nil {
 		return err
 	}
-	return endOf(j, "")
+	return ended
 }
 
 // startDynamics uploads what a run needs and submits it.

@@ -165,8 +165,11 @@ func (inv *invocation) explainStop(ctx context.Context, jobID string, err error)
 // conclude shows what an ended job has brought and cost. The error says how it ended.
 func (inv *invocation) conclude(ctx context.Context, j client.Job, top int) error {
 	show := inv.showDocking
-	if isSearch(j) {
+	switch {
+	case isSearch(j):
 		show = inv.showSearch
+	case isDynamics(j):
+		show = inv.showDynamics
 	}
 	detail, err := show(ctx, j, top)
 	if err != nil {

@@ -168,7 +168,8 @@ def sentence(document: dict[str, Any]) -> str:
         return f"{name} has not settled: it {'rises' if late['change'] > 0 else 'falls'} by {change} over the second half."
     if verdict == "undecided":
         return f"{name}: this run cannot tell. It changes by {change} over the second half, with an uncertainty of {doubt}."
-    return f"{name} has settled: it changes by {change} over the second half, with an uncertainty of {doubt}."
+    tolerated = amount(kind, late["changeTolerated"], late["mean"])
+    return f"{name} has settled: it changes by {change} over the second half, with an uncertainty of {doubt}; up to {tolerated} does not matter."
 
 
 # A shorter run relaxes a structure and shows little of what it does at equilibrium.

@@ -41,16 +41,16 @@ def user_error(code: str, message: str, items: list[dict[str, Any]] | None = Non
 
 
 class Progress:
-    """Prints progress lines that never fall, at most one every PROGRESS_INTERVAL_S seconds except the first and the last."""
+    """Prints progress lines that never fall, at most one every PROGRESS_INTERVAL_S seconds except the first, the last and milestones."""
 
     def __init__(self, stream: Any = None) -> None:
         self.stream = stream or sys.stdout
         self.last, self.reached = -math.inf, 0.0
 
-    def __call__(self, fraction: float, message: str) -> None:
+    def __call__(self, fraction: float, message: str, milestone: bool = False) -> None:
         now = time.monotonic()
         self.reached = max(self.reached, min(fraction, 1.0))
-        if fraction < 1 and now - self.last < PROGRESS_INTERVAL_S:
+        if fraction < 1 and not milestone and now - self.last < PROGRESS_INTERVAL_S:
             return
         self.last = now
         self.stream.write(json.dumps({"progress": round(self.reached, 4), "message": one_line(message)}) + "\n")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RESULTS_SCHEMA = "molfabric.openmm.results/v1"
 PROVENANCE_SCHEMA = "molfabric.openmm.provenance/v1"
 ROW_BYTES = 130  # of a long row
+# What a request names as the worker image when it asks for none: it must name one.
+ANY_IMAGE = "sha256:" + 64 * "0"
 # Statistics of results.json and the columns that they are of.
 STATISTICS = {
     "potentialEnergyKjMol": "potential_kj_mol", "kineticEnergyKjMol": "kinetic_kj_mol", "totalEnergyKjMol": "total_kj_mol", "temperatureK": "temperature_k",
@@ -189,7 +191,7 @@ def results_document(run: Run) -> dict[str, Any]:
 def notes(run: Run) -> list[str]:
     asked, found = run.request["workerImageDigest"], worker_image_digest()
     kept = ["molecules of the trajectory are whole and where they moved to; they are not wrapped into the box"]
-    if asked != found:
+    if asked not in (found, ANY_IMAGE):
         kept.append(f"execution.workerImageDigest asks for {asked}; the run was made by the installation {found}")
     if run.request["restart"]:
         kept.append("the run went on from an earlier one: it was not minimised and not equilibrated again")

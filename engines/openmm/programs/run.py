@@ -19,6 +19,7 @@ MINIMISING_SHARE = 0.03  # of the progress bar
 PIECE_STEP_ATOMS = {"CPU": 300_000}
 DEVICE_PIECE_STEP_ATOMS = 30_000_000
 MOST_PIECE_STEPS = 10_000
+PHASE_NAMES = {NVT: "equilibrating at constant volume", NPT: "equilibrating at constant pressure", PRODUCTION: "production"}
 
 
 class Run:
@@ -66,7 +67,7 @@ class Run:
         before = self.dynamics.energies().potential_kj_mol
         minimisation = self.request["protocol"]["minimization"]
         if minimisation["enabled"]:
-            self.progress(0.005, f"minimising {self.atoms:,} atoms")
+            self.progress(0.005, f"minimising {self.atoms:,} atoms", milestone=True)
             self.dynamics.minimise(minimisation["maxIterations"], minimisation["toleranceKjMolNm"])
             after = self.dynamics.energies().potential_kj_mol
             self.facts["minimisation"] = {"potentialEnergyBeforeKjMol": round(before, 3), "potentialEnergyAfterKjMol": round(after, 3)}
@@ -130,6 +131,8 @@ class Run:
                 return False
         self.phase, self.step, self.facts = phase, step, header["facts"]
         self.facts["resumes"] = [*self.facts["resumes"], {"phase": phase, "step": step, "from": how}][-1000:]
+        message = f"going on from the {how} that an interrupted attempt has saved: {PHASE_NAMES[phase]}, step {step} of {self.lengths[phase]}"
+        self.progress(self.share(), message, milestone=True)
         return True
 
     # --- the way ---
@@ -225,9 +228,12 @@ class Run:
         total, timestep = sum(self.lengths.values()), self.request["protocol"]["timestepFs"]
         done, length = self.total_step(), self.lengths[self.phase]
         speed = self.rate * timestep * 1e-6 * 86400
-        names = {NVT: "equilibrating at constant volume", NPT: "equilibrating at constant pressure", PRODUCTION: "production"}
-        message = f"{names[self.phase]} {span(self.step * timestep)} of {span(length * timestep)}, {speed:.3g} ns/day, {left((total - done) / self.rate)} left"
-        self.progress(MINIMISING_SHARE + (0.99 - MINIMISING_SHARE) * done / total, message)
+        message = f"{PHASE_NAMES[self.phase]} {span(self.step * timestep)} of {span(length * timestep)}, {speed:.3g} ns/day, {left((total - done) / self.rate)} left"
+        self.progress(self.share(), message)
+
+    def share(self) -> float:
+        """Of the work that is done, for the progress bar."""
+        return MINIMISING_SHARE + (0.99 - MINIMISING_SHARE) * self.total_step() / sum(self.lengths.values())
 
     def identity(self) -> dict[str, str]:
         """In the words of a restartProvenance. The integrator is the protocol's, whatever a resumed one's seed is."""
