@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Records are what a search has to say to those who keep its science: what a shard has found for each of its queries, and the hits
@@ -13,6 +14,8 @@ import (
 const HitsFile = "hits.jsonl"
 
 const (
+	// maxFigureBytes bounds a number as BLAST+ prints it.
+	maxFigureBytes = 24
 	// MaxHitBytes bounds a line of HitsFile: the alignments of a long query with a long subject.
 	MaxHitBytes = 64 << 20
 	// maxShardQueries bounds a shard, so that its summary fits into engines.MaxSummaryBytes.
@@ -62,6 +65,8 @@ type HSP struct {
 	BitScore         float64 `json:"bitScore"`
 	RawScore         int     `json:"rawScore"`
 	Evalue           float64 `json:"evalue"`
+	BitScoreText     string  `json:"bitScoreText"` // as BLAST+ prints it: its tables round by size, so that a number alone does not tell "10" from "10.0"
+	EvalueText       string  `json:"evalueText"`   // likewise
 	Identities       int     `json:"identities"`
 	Positives        int     `json:"positives"` // pairs with a positive score; of nucleotides the identities
 	Gaps             int     `json:"gaps"`      // gap characters
@@ -175,8 +180,13 @@ func (h HSP) check(rank int) error {
 		return fmt.Errorf("its %d identities, %d positives and %d gaps do not fit into %d pairs", h.Identities, h.Positives, h.Gaps, n)
 	case h.QueryFrom < 1 || h.QueryTo < 1 || h.SubjectFrom < 1 || h.SubjectTo < 1:
 		return fmt.Errorf("it begins before position 1")
-	case h.Evalue < 0:
-		return fmt.Errorf("its expectation value is %g", h.Evalue)
+	case h.Evalue < 0 || !isFigure(h.EvalueText) || !isFigure(h.BitScoreText):
+		return fmt.Errorf("its expectation value is %g (%.30q), its score %g (%.30q)", h.Evalue, h.EvalueText, h.BitScore, h.BitScoreText)
 	}
 	return nil
+}
+
+// isFigure tells whether a text is a number that BLAST+ may have printed.
+func isFigure(text string) bool {
+	return text != "" && len(text) <= maxFigureBytes && strings.Trim(text, "0123456789+-.e") == ""
 }

@@ -123,6 +123,7 @@ class Report:
         nucleotides = self.search == "blastn"
         return {
             "rank": len(self.hit["hsps"]) + 1, "bitScore": finite(columns[11]), "rawScore": int(columns[12]), "evalue": finite(columns[10]),
+            "bitScoreText": columns[11].decode("ascii"), "evalueText": columns[10].decode("ascii"),
             "identities": int(columns[13]), "positives": int(columns[14]), "gaps": int(columns[15]), "alignmentLength": int(columns[3]),
             "queryFrom": int(columns[6]), "queryTo": int(columns[7]), "subjectFrom": int(columns[8]), "subjectTo": int(columns[9]),
             "queryStrand": "plus" if nucleotides else None, "subjectStrand": columns[18].decode("ascii") if nucleotides else None,
