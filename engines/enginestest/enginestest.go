@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,7 +137,7 @@ func checkPlan(t *testing.T, e engines.Engine, c PlanCase) {
 	checkOrder(t, shards)
 	essential := false
 	for i, shard := range shards {
-		checkShard(t, shard)
+		checkShard(t, e.Spec(), shard)
 		checkInputs(t, shards[:i], shard)
 		essential = essential || shard.Essential
 		checkCommand(t, e, shard)
@@ -171,7 +172,7 @@ func checkOrder(t *testing.T, shards []engines.Shard) {
 
 var safeWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-func checkShard(t *testing.T, shard engines.Shard) {
+func checkShard(t *testing.T, spec engines.Spec, shard engines.Shard) {
 	if !safeWord.MatchString(shard.Name) || !safeWord.MatchString(shard.Stage) {
 		t.Errorf("shard %q of stage %q: names must be file-name-safe words", shard.Name, shard.Stage)
 	}
@@ -183,6 +184,12 @@ func checkShard(t *testing.T, shard engines.Shard) {
 	}
 	if s := shard.ExpectedCPUSeconds; s <= 0 || math.IsInf(s, 0) || math.IsNaN(s) {
 		t.Errorf("shard %s expects %v CPU-seconds, want a positive number", shard.Name, s)
+	}
+	if class := shard.Hardware(spec); !slices.Contains(spec.Classes(), class) {
+		t.Errorf("shard %s needs the worker class %s, which the engine does not name", shard.Name, class)
+	}
+	if s := shard.ExpectedGPUSeconds; (shard.Needs.GPUs > 0) != (s > 0) || math.IsInf(s, 0) || math.IsNaN(s) {
+		t.Errorf("shard %s expects %v seconds of %d devices", shard.Name, s, shard.Needs.GPUs)
 	}
 	n := shard.Needs
 	if n.CPUs < 1 || n.MemoryBytes <= 0 || n.FileBytes <= 0 || n.Processes < 1 || n.TimeLimit <= 0 || n.MaxLogBytes <= 0 || n.ScratchBytes <= 0 {

@@ -6,6 +6,7 @@ Reads in/queries.fasta. Writes parts/0001.fasta … (a part without queries is n
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from typing import Any, Iterator, NamedTuple
@@ -41,12 +42,13 @@ class Query(NamedTuple):
 def fasta_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yields header (without ">") and sequence (as it is) of each record. Comment lines are left out, as BLAST+ does."""
     header: bytes | None = None
-    lines: list[bytes] = []
-    for line in content.splitlines():
+    sequence = bytearray()
+    for line in io.BytesIO(content):  # one by one: a list of lines of two letters takes forty times their bytes
+        line = line.removesuffix(b"\n")
         if line.startswith(b">"):
             if header is not None:
-                yield header, b"".join(lines)
-            header, lines = line[1:].strip(), []
+                yield header, bytes(sequence)
+            header, sequence = line[1:].strip(), bytearray()
         elif line.strip() and not line.startswith((b";", b"!", b"#")):
             if header is None:
                 raise user_error(
@@ -54,9 +56,9 @@ def fasta_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
                     f"The file of queries is no FASTA: {one_line(line.decode(errors='replace'), 40)!r} stands before the first header; "
                     "each sequence begins with a line '>name title'.",
                 )
-            lines.append(line)
+            sequence += line
     if header is not None:
-        yield header, b"".join(lines)
+        yield header, bytes(sequence)
 
 
 def read_content(most: int) -> bytes:
