@@ -183,7 +183,7 @@ func (w *screening) dockFabric(ctx context.Context, shardSize int, whole *[]floa
 	if err := w.compareScores(ctx, receipt.JobID); err != nil {
 		return 0, err
 	}
-	return dockSpan(ctx, w.system.db, receipt.JobID)
+	return stageSpan(ctx, w.system.db, receipt.JobID, "dock")
 }
 
 // await follows a job to its end, which must be a success.

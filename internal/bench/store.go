@@ -32,12 +32,12 @@ func giveCredit(ctx context.Context, db *sqlx.DB, email string, pence int64) (st
 	return account, err
 }
 
-// dockSpan is the time from the start of a job's first docking task to the end of its last, in seconds.
-func dockSpan(ctx context.Context, db *sqlx.DB, jobID string) (float64, error) {
+// stageSpan is the time from the start of the first task of a job's stage to the end of its last, in seconds.
+func stageSpan(ctx context.Context, db *sqlx.DB, jobID, stage string) (float64, error) {
 	var seconds float64
-	err := db.GetContext(ctx, &seconds, `SELECT extract(epoch FROM max(finished_at) - min(started_at))::float8 FROM tasks WHERE job_id = $1 AND stage = 'dock'`, jobID)
+	err := db.GetContext(ctx, &seconds, `SELECT extract(epoch FROM max(finished_at) - min(started_at))::float8 FROM tasks WHERE job_id = $1 AND stage = $2`, jobID, stage)
 	if err != nil {
-		return 0, fmt.Errorf("time the docking of %s: %w", jobID, err)
+		return 0, fmt.Errorf("time the stage %s of %s: %w", stage, jobID, err)
 	}
 	return seconds, nil
 }

@@ -16,19 +16,20 @@ import (
 )
 
 // IDs are the benchmarks that there are; B1 has one of one ligand a task, and one of ten.
-var IDs = []string{"B1/1", "B1/10", "B4"}
+var IDs = []string{"B1/1", "B1/10", "B4", "B9"}
 
 // Options say what to measure, and with what.
 type Options struct {
-	Only    []string // of IDs, or the part before the slash; all when empty
-	Pairs   int      // at least MinPairs
-	Slots   int      // cores of the workers, and processes of the peer
-	Program string   // path of this program
-	Python  string   // the scientific Python
-	Target  Target
-	Output  string // file that the report is written to
-	Out     io.Writer
-	Log     *slog.Logger
+	Only     []string // of IDs, or the part before the slash; all when empty
+	Pairs    int      // at least MinPairs
+	Slots    int      // cores of the workers, and processes of the peer
+	Program  string   // path of this program
+	Python   string   // the scientific Python
+	Target   Target
+	Proteins string // FASTA to search in and for, plain or compressed with gzip; "" makes proteins
+	Output   string // file that the report is written to
+	Out      io.Writer
+	Log      *slog.Logger
 }
 
 // Report is the file that a suite writes.
@@ -70,13 +71,43 @@ func Run(ctx context.Context, o Options) (err error) {
 // covers tells whether an id was asked for by its name or by the part before its slash.
 func covers(asked, id string) bool { return asked == id || strings.HasPrefix(id, asked+"/") }
 
+func (o Options) wants(id string) bool {
+	return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(asked string) bool { return covers(asked, id) })
+}
+
+// told prints what is being measured.
+func (o Options) told(id string) func(string) {
+	return func(what string) { fmt.Fprintf(o.Out, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), id, what) }
+}
+
 func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Result, error) {
-	wanted := func(id string) bool {
-		return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(asked string) bool { return covers(asked, id) })
+	var results []Result
+	if slices.ContainsFunc(IDs, func(id string) bool { return id != "B9" && o.wants(id) }) {
+		docked, err := o.measureDockings(ctx, s, scratch)
+		if err != nil {
+			return nil, err
+		}
+		results = docked
 	}
-	told := func(id string) func(string) {
-		return func(what string) { fmt.Fprintf(o.Out, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), id, what) }
+	if !o.wants("B9") {
+		return results, nil
 	}
+	folder := filepath.Join(scratch, "searching")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return nil, err
+	}
+	w, err := newSearching(ctx, s, o, scratch, folder)
+	if err != nil {
+		return nil, fmt.Errorf("B9: %w", err)
+	}
+	result, err := w.search(ctx, o.Pairs, o.told("B9"))
+	if err != nil {
+		return nil, fmt.Errorf("B9: %w", err)
+	}
+	return append(results, result), nil
+}
+
+func (o Options) measureDockings(ctx context.Context, s *system, scratch string) ([]Result, error) {
 	folder := filepath.Join(scratch, "screening")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, err
@@ -86,12 +117,12 @@ func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Resu
 		return nil, err
 	}
 	var results []Result
-	if wanted("B4") {
+	if o.wants("B4") {
 		l, err := newLibrary(s, screening.scene, o.Target)
 		if err != nil {
 			return nil, err
 		}
-		result, err := l.accept(ctx, o.Pairs, told("B4"))
+		result, err := l.accept(ctx, o.Pairs, o.told("B4"))
 		if err != nil {
 			return nil, fmt.Errorf("B4: %w", err)
 		}
@@ -99,10 +130,10 @@ func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Resu
 	}
 	for _, shardSize := range []int{1, 10} {
 		id := fmt.Sprintf("B1/%d", shardSize)
-		if !wanted(id) {
+		if !o.wants(id) {
 			continue
 		}
-		result, err := screening.screen(ctx, shardSize, o.Pairs, told(id))
+		result, err := screening.screen(ctx, shardSize, o.Pairs, o.told(id))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
