@@ -25,7 +25,7 @@ const (
 // Params are the members of simulationParams that a sequence search reads (specification §2.2). The API embeds the struct, so
 // its tags are the rules of the public contract.
 type Params struct {
-	DatabasePath     *string  `json:"blastDatabasePath,omitempty" minLength:"1" maxLength:"1024" doc:"Path of the database below the deployment's database folder, without extension." example:"swissprot/swissprot"`
+	DatabasePath     *string  `json:"blastDatabasePath,omitempty" minLength:"1" maxLength:"1024" doc:"A database of the deployment as name/version; never a path of a file system." example:"swissprot/2026_01"`
 	DatabaseName     *string  `json:"blastDatabaseName,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$" patternDescription:"1 to 128 letters, digits, '.', '_', '+' or '-', the first a letter or digit" doc:"Name of a database of the deployment." example:"swissprot"`
 	DatabaseVersion  *string  `json:"blastDatabaseVersion,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$" patternDescription:"1 to 128 letters, digits, '.', '_', '+' or '-', the first a letter or digit" doc:"Version of the database that must be searched." example:"2026_01"`
 	DatabaseDate     *string  `json:"blastDatabaseDate,omitempty" format:"date" pattern:"^[0-9]{4}-[0-9]{2}-[0-9]{2}$" patternDescription:"YYYY-MM-DD" doc:"Date of the database, a day of the calendar as YYYY-MM-DD." example:"2026-01-28"`

@@ -99,8 +99,11 @@ func (w *searching) proteins(path string) ([]byte, error) {
 		}
 	}
 	fasta, err := io.ReadAll(io.LimitReader(content, maxProteinBytes+1))
-	if err != nil || len(fasta) > maxProteinBytes || !bytes.HasPrefix(fasta, []byte(">")) {
-		return nil, fmt.Errorf("the proteins (--proteins) %s: no FASTA of at most %d bytes (%w)", path, maxProteinBytes, err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the proteins (--proteins): %w", err)
+	case len(fasta) > maxProteinBytes || !bytes.HasPrefix(fasta, []byte(">")):
+		return nil, fmt.Errorf("the proteins (--proteins) %s: no FASTA of at most %d bytes", path, maxProteinBytes)
 	}
 	return fasta, nil
 }
@@ -119,7 +122,7 @@ const residueLetters = "AAAAAAAACCDDDDDEEEEEEEFFFFGGGGGGGHHIIIIIIKKKKKKLLLLLLLLL
 
 // madeProteins writes the families member by member, so that the first queries are of different families.
 func madeProteins() []byte {
-	random := rand.New(rand.NewPCG(madeSeed, madeSeed))
+	random := rand.New(rand.NewPCG(madeSeed, madeSeed)) //nolint:gosec // every run is to make the same proteins
 	letter := func() byte { return residueLetters[random.IntN(len(residueLetters))] }
 	ancestors := make([][]byte, madeFamilies)
 	for i := range ancestors {
