@@ -269,6 +269,41 @@ func TestAnalysedFrames(t *testing.T) {
 	}
 }
 
+// TestForeignNames draws chains and residues whose names would be formulas, markup or endless.
+func TestForeignNames(t *testing.T) {
+	t.Parallel()
+	const script = `
+import sys
+import numpy as np
+import analysis_trajectory, plots
+from common import one_line
+for name in ("$", "$\\foo$", "$\\sum_{$", "<script>", "--><x>", "\x1b[31m", "\0", "a" * 5000, "", "名" * 20):
+    short = one_line(name, analysis_trajectory.MAX_NAME_CHARS)
+    assert len(short) <= 8
+    places = [plots.Place(short, short, short), plots.Place("B", "2", short)] * 3
+    figure = plots.per_residue(places, np.arange(6.0) + 0.1, "RMSF", "RMSF")
+    assert b"<script>" not in figure.svg and b"\x1b" not in figure.svg and len(figure.svg) < 1_000_000, name
+`
+	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script)
+	command.Env = append(os.Environ(), "PYTHONPATH=programs")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+	dir, _ := layAnalysis(t, 12, 50) // and the whole way, with a chain of that name
+	topology, err := os.ReadFile(filepath.Join(dir, "in", "topology.pdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := bytes.ReplaceAll(topology, []byte("ALA A"), []byte("ALA $"))
+	if bytes.Equal(named, topology) {
+		t.Fatal("the topology has no chain A")
+	}
+	writeAnalysisInput(t, dir, "in/topology.pdb", named)
+	if failure := analyse(t, dir); failure != nil {
+		t.Errorf("got the failure %+v", failure)
+	}
+}
+
 func TestAnalyseWaters(t *testing.T) {
 	t.Parallel()
 	dir, _ := layAnalysis(t, 20, 50, "waters")

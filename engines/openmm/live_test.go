@@ -39,6 +39,7 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		{Name: "trialanine", Request: smallRun(unchanged), Objects: map[string]string{"protein.pdb": trialanine}, Check: checkTrialanine},
 	}
 	cases = append(cases, brokenStructures(t)...)
+	cases = append(cases, farApart(t))
 	if objects := amberObjects(); objects != nil {
 		short := smallRun(func(r *DynamicsRequest) {
 			amberInput(r)
@@ -46,6 +47,7 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		})
 		cases = append(cases, enginestest.LiveCase{Name: "alanine dipeptide", Request: short, Objects: objects, Check: checkAlanineDipeptide})
 		cases = append(cases, brokenAmber(t, objects)...)
+		cases = append(cases, bombs(t, objects)...)
 	}
 	return cases
 }

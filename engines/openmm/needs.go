@@ -18,6 +18,12 @@ const (
 	elongation            = 1.35  // how much further the farthest atom lies
 	paddingNm             = 1.0   // as protein.py has it
 	mostParticles         = 1_000_000.0
+
+	// plannedFactor is how much larger than planned, and priced, a system may be: the guess knows nothing of its shape. A single
+	// helix of 50 residues has 8 times the water that a globule of them would have.
+	plannedFactor = 10
+	// leastMaxAtoms lets small peptides be stretched out: a box of 6.3 nm is prepared in seconds.
+	leastMaxAtoms = 25_000
 )
 
 // Cost model of the CPU platform, measured with OpenMM 8.6.1 (PME, 0.9 nm, HBonds): 1,262 atoms 4.8, 2,269 atoms 4.1 to 7.1 and
@@ -81,6 +87,11 @@ func (q request) likelyAtoms() float64 {
 	return math.Min(math.Max(atoms, 100), mostParticles)
 }
 
+// maxAtoms is the largest system that this plan may turn out to be; prepare.py refuses a larger one before it lays the water.
+func (q request) maxAtoms() int64 {
+	return int64(math.Min(math.Max(plannedFactor*q.likelyAtoms(), leastMaxAtoms), mostParticles))
+}
+
 // steps of dynamics, with what minimising is worth.
 func (q request) steps() float64 {
 	p := q.Protocol
@@ -119,8 +130,9 @@ func limit(expectedSeconds float64) time.Duration {
 	return min(leastTime+time.Duration(work*float64(time.Second)), mostTime).Round(time.Second)
 }
 
+// memory is for so many atoms and some more, and never for more than the largest system has.
 func memory(atoms float64, bytesPerAtom int64) int64 {
-	return gibibyte + int64(math.Ceil(atoms*slack*float64(bytesPerAtom)/mebibyte))*mebibyte
+	return gibibyte + int64(math.Ceil(math.Min(atoms*slack, mostParticles)*float64(bytesPerAtom)/mebibyte))*mebibyte
 }
 
 // slack is for systems that have more atoms than was guessed.

@@ -87,7 +87,7 @@ func planCases() []enginestest.PlanCase {
 			r.Protocol.ProductionSteps, r.Protocol.Minimization.Enabled = 1, false
 			r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 1, StateIntervalSteps: 1, CheckpointIntervalSteps: math.MaxInt64, AnalysisIntervalSteps: 1}
 		})},
-		{Name: "largest-file", Request: smallRun(func(r *DynamicsRequest) { onCUDA(r); r.Input.Protein.Coordinates.ByteSize = 2 << 30 })},
+		{Name: "largest-file", Request: smallRun(func(r *DynamicsRequest) { onCUDA(r); r.Input.Protein.Coordinates.ByteSize = maxStructureBytes })},
 		{Name: "empty-file", Request: smallRun(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = 0 })},
 	}
 }
@@ -134,6 +134,14 @@ func refusedCases() []enginestest.RefusedCase {
 		refused("one device twice", ".execution.platform.deviceIndex", devices("1,1")),
 		refused("five devices", ".execution.platform.deviceIndex", devices("0,1,2,3,4")),
 		refused("a device without end", ".execution.platform.deviceIndex", devices(strings.Repeat("9", 40))),
+		refused("a huge structure", ".input.coordinates.byteSize", func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = maxStructureBytes + 1 }),
+		refused("a huge prmtop", ".input.prmtop.byteSize", func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Prmtop.ByteSize = maxPrmtopBytes + 1 }),
+		refused("a prmtop of another system", ".input.prmtop.byteSize", func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Prmtop.ByteSize = 100 << 20 }),
+		refused("huge Amber coordinates", ".input.coordinates.byteSize", func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Coordinates.ByteSize = maxInpcrdBytes + 1 }),
+		refused("a huge restart", ".execution.restartCheckpoint.byteSize", func(r *DynamicsRequest) {
+			state := file("final-state.xml", FormatStateXML, maxRestartBytes+1)
+			r.Execution.RestartCheckpoint = &state
+		}),
 		refused("a bare checkpoint", ".execution.restartProvenance", func(r *DynamicsRequest) {
 			checkpoint := file("final.chk", FormatCheckpoint, 100)
 			r.Execution.RestartCheckpoint = &checkpoint
@@ -261,6 +269,23 @@ func TestGuessedAtoms(t *testing.T) {
 		}
 		if got := q.likelyAtoms(); got < c.atoms/c.factor || got > c.atoms*c.factor {
 			t.Errorf("%s: guessed %.0f atoms, found %.0f", c.name, got, c.atoms)
+		}
+	}
+}
+
+// TestLargestPlans wants every plan to be bounded, and the largest system of a plan to be its own 10 times over.
+func TestLargestPlans(t *testing.T) {
+	t.Parallel()
+	if got, most := memory(math.Inf(1), prepareBytesPerAtom), int64(17*gibibyte); got > most {
+		t.Errorf("an endless system is given %d bytes, want at most %d", got, most)
+	}
+	for _, c := range []struct{ bytes, maxAtoms int64 }{{1, leastMaxAtoms}, {2747, leastMaxAtoms}, {5_000, 25_000}, {72_469, 141_000}, {maxStructureBytes, mostParticles}} {
+		q, err := resolve(smallRun(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = c.bytes }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := float64(q.maxAtoms()); got < 0.9*float64(c.maxAtoms) || got > 1.1*float64(c.maxAtoms) {
+			t.Errorf("a structure of %d bytes may have %.0f atoms, want about %d", c.bytes, got, c.maxAtoms)
 		}
 	}
 }

@@ -40,7 +40,11 @@ def structure(path):
     fixer.findMissingResidues()
     return protein.cut_chains(fixer)
 
-readers = {"structure": structure, "prmtop": amber.read_prmtop, "inpcrd": amber.read_inpcrd, "state": lambda path: dynamics.read_state(path.read_text(errors="replace"), 1262), "save": saving.unpack}
+def prmtop(path):
+    amber.check_pointers(path, 1_000_000)
+    return amber.read_prmtop(path)
+
+readers = {"structure": structure, "prmtop": prmtop, "inpcrd": amber.read_inpcrd, "state": lambda path: dynamics.read_state(path.read_text(errors="replace"), 1262), "save": saving.unpack}
 counts = {"prmtop": rounds // 10}
 for name in names:
     base, accepted = (folder / name).read_bytes(), 0

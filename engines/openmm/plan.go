@@ -24,6 +24,7 @@ type prepareParams struct {
 	Format             string           `json:"format"` // of the structure, or prmtop
 	Frames             int64            `json:"frames"`
 	MaxTrajectoryBytes int64            `json:"maxTrajectoryBytes"`
+	MaxAtoms           int64            `json:"maxAtoms"`
 	Protocol           DynamicsProtocol `json:"protocol"`
 }
 
@@ -99,7 +100,7 @@ func (OpenMM) Plan(r engines.Request) ([]engines.Shard, error) {
 }
 
 func (q request) prepareShard(engines.Request) (engines.Shard, any) {
-	params := prepareParams{Program: programPrepare, Frames: q.frames, MaxTrajectoryBytes: maxTrajectoryBytes, Protocol: q.Protocol}
+	params := prepareParams{Program: programPrepare, Frames: q.frames, MaxTrajectoryBytes: maxTrajectoryBytes, MaxAtoms: q.maxAtoms(), Protocol: q.Protocol}
 	var inputs []engines.Input
 	if amber := q.Input.Amber; amber != nil {
 		params.Format = FormatPrmtop

@@ -27,6 +27,21 @@ const (
 	defaultCPUThreads = 2
 )
 
+// Bounds on the files that a run starts from, by the largest system.
+const (
+	// maxInputAtoms is protein.py's MAX_INPUT_ATOMS, and a line of an atom is at most some 200 bytes long.
+	maxInputAtoms     = 500_000
+	maxStructureBytes = maxInputAtoms * 200
+	// maxRestartBytes: a state as XML has 200 bytes for an atom's position, velocity and force; a checkpoint has fewer.
+	maxRestartBytes = mostParticles * 400
+	// maxInpcrdBytes: 73 bytes for an atom's position and velocity.
+	maxInpcrdBytes = mostParticles * 100
+	maxPrmtopBytes = 1 << 30
+	// A prmtop has 120 to 500 bytes for each atom, of which its coordinates have 36, and tables of the force field.
+	prmtopBaseBytes          = 16 << 20
+	prmtopBytesPerInpcrdByte = 100
+)
+
 // request is a request that has passed every check which needs no file.
 type request struct {
 	DynamicsRequest
@@ -51,6 +66,9 @@ func resolve(r engines.Request) (request, error) {
 	}
 	q := request{DynamicsRequest: *p.Request, sha256: digest}
 	if q.devices, err = devicesOf(q.Execution.Platform); err != nil {
+		return request{}, err
+	}
+	if err := q.checkFiles(); err != nil {
 		return request{}, err
 	}
 	if err := q.checkSteps(); err != nil {
@@ -101,6 +119,38 @@ func devicesOf(p DynamicsPlatform) (int, error) {
 		seen = append(seen, number)
 	}
 	return len(numbers), nil
+}
+
+// checkFiles refuses files that are larger than any system that is simulated could need: reading them would take memory and time
+// that nobody has planned.
+func (q *request) checkFiles() error {
+	if restart := q.Execution.RestartCheckpoint; restart != nil {
+		if err := atMost("execution.restartCheckpoint", *restart, maxRestartBytes); err != nil {
+			return err
+		}
+	}
+	amber := q.Input.Amber
+	if amber == nil {
+		return atMost("input.coordinates", q.Input.Protein.Coordinates, maxStructureBytes)
+	}
+	if err := atMost("input.coordinates", amber.Coordinates, maxInpcrdBytes); err != nil {
+		return err
+	}
+	if err := atMost("input.prmtop", amber.Prmtop, maxPrmtopBytes); err != nil {
+		return err
+	}
+	if most := prmtopBaseBytes + prmtopBytesPerInpcrdByte*amber.Coordinates.ByteSize; amber.Prmtop.ByteSize > most {
+		return invalid("openmmRequest.input.prmtop.byteSize", "is %d, but coordinates of %d bytes belong to a prmtop of at most %d; give the two files of one system",
+			amber.Prmtop.ByteSize, amber.Coordinates.ByteSize, most)
+	}
+	return nil
+}
+
+func atMost(field string, file DynamicsArtifact, most int64) error {
+	if file.ByteSize <= most {
+		return nil
+	}
+	return invalid("openmmRequest."+field+".byteSize", "is %d; at most %d are taken of a file of this kind", file.ByteSize, most)
 }
 
 // checkSteps wants every interval to come round at least once. Checkpoints may be further apart: then there is none on the way.

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from openmm import app, unit
 
+from amber_pointers import check_pointers
 from common import one_line, user_error
-from systems import CUTOFF_NM, Prepared, check_box, check_particles, hydrogen_mass
+from systems import CUTOFF_NM, MAX_COORDINATE_NM, Prepared, check_box, check_particles, hydrogen_mass, listed
 
 WATERS = frozenset(("WAT", "HOH", "SOL", "TIP3"))
 MOST_ANGLE_DIFFERENCE_DEG = 1.0
@@ -17,6 +18,8 @@ EDGE_NOTE_SHARE = 0.02
 
 
 def prepare_amber(request: dict[str, Any], prmtop_path: Path, inpcrd_path: Path) -> Prepared:
+    read_text(prmtop_path, "PRMTOP_UNREADABLE", "prmtop")
+    check_pointers(prmtop_path, request["maxAtoms"])
     prmtop, inpcrd = read_prmtop(prmtop_path), read_inpcrd(inpcrd_path)
     notes: list[str] = []
     atoms, coordinates = prmtop.topology.getNumAtoms(), len(inpcrd.positions)
@@ -57,7 +60,7 @@ def read_text(path: Path, code: str, what: str) -> None:
 
 
 def read_prmtop(path: Path) -> app.AmberPrmtopFile:
-    read_text(path, "PRMTOP_UNREADABLE", "prmtop")
+    """Reads a prmtop whose pointers have been checked."""
     try:
         return app.AmberPrmtopFile(str(path))
     except Exception as error:  # the reader raises whatever its parsing meets
@@ -68,11 +71,11 @@ def read_inpcrd(path: Path) -> app.AmberInpcrdFile:
     read_text(path, "INPCRD_UNREADABLE", "coordinates")
     try:
         inpcrd = app.AmberInpcrdFile(str(path))
-        finite = bool(np.isfinite(np.array(inpcrd.positions.value_in_unit(unit.nanometer), dtype=float)).all())
+        near = bool((np.abs(np.array(inpcrd.positions.value_in_unit(unit.nanometer), dtype=float)) <= MAX_COORDINATE_NM).all())  # not so of NaN
     except Exception as error:
         raise user_error("INPCRD_UNREADABLE", f"The coordinates cannot be read: {reason(error)}. Give the inpcrd or rst7 file of the prmtop.") from None
-    if not finite:
-        raise user_error("INPCRD_UNREADABLE", "The coordinates hold values that are no numbers. Give the inpcrd or rst7 file of the prmtop.")
+    if not near:
+        raise user_error("INPCRD_UNREADABLE", "The coordinates hold values that are no numbers, or beyond 10,000 Å. Give the inpcrd or rst7 file of the prmtop.")
     return inpcrd
 
 
@@ -99,7 +102,3 @@ def shape(box: Any) -> tuple[np.ndarray, np.ndarray]:
     edges = np.array([np.linalg.norm(v) for v in (a, b, c)])
     cosines = [b @ c / (edges[1] * edges[2]), a @ c / (edges[0] * edges[2]), a @ b / (edges[0] * edges[1])]
     return edges, np.degrees(np.arccos(np.clip(cosines, -1, 1)))
-
-
-def listed(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.2f}" for value in values)

@@ -11,7 +11,7 @@ import numpy as np
 from openmm import app
 
 import analysis_dcd
-from common import Failure, user_error
+from common import Failure, one_line, user_error
 
 # Coordinates of all atoms that are read at once: single precision, three to an atom.
 CHUNK_BYTES = 64 << 20
@@ -24,6 +24,7 @@ LEAST_RESIDUES = 3
 MAX_MOLECULES = 64
 # Atoms of a molecule among which its nearest to the others is looked for.
 MAX_CONTACT_ATOMS = 1000
+MAX_NAME_CHARS = 8  # of a chain or residue: a longer one has no room in a figure
 BACKBONE = ("N", "CA", "C", "O")
 
 
@@ -144,7 +145,7 @@ def describe_solute(topology: Any, atoms: np.ndarray, named: list[Any], protein:
     residues = []
     for index, indices in by_residue.items():
         residue = named[index]
-        name = Residue(residue.chain.id.strip(), str(residue.id).strip(), residue.insertionCode.strip(), residue.name)
+        name = Residue(*(one_line(part, MAX_NAME_CHARS) for part in (residue.chain.id, str(residue.id), residue.insertionCode, residue.name)))
         residues.append((name, np.array(indices)))
     masses = np.array([a.element.mass if a.element is not None else 0.0 for a in part.atoms])
     said = "backbone atoms N, CA, C and O of the protein" if protein else "heavy atoms of the solute"

@@ -15,7 +15,7 @@ from common import digest, sha256, user_error
 
 PACKAGES = ("openmm", "pdbfixer", "numpy")
 # The programs whose text decides what a system is and how it moves.
-SOURCES = ("amber.py", "dynamics.py", "identity.py", "platforms.py", "prepare.py", "protein.py", "systems.py")
+SOURCES = ("amber.py", "amber_pointers.py", "dynamics.py", "identity.py", "platforms.py", "prepare.py", "protein.py", "state_xml.py", "systems.py")
 CHECKPOINT_FIELDS = (
     "systemSha256", "topologySha256", "openmmVersion", "platformName", "platformSha256", "integratorSha256", "workerImageDigest",
 )  # fmt: skip

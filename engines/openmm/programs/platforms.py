@@ -56,7 +56,7 @@ def explained(error: Exception) -> Failure:
     lower = text.lower()
     if "nan" in text.lower().split() or "NaN" in text or "infinite" in lower:
         return unstable(text)
-    if "less than twice the nonbonded cutoff" in lower:
+    if "less than twice the nonbonded cutoff" in lower or "half the periodic box size" in lower:
         return user_error("BOX_TOO_SMALL", "The box shrank to less than twice the cutoff. Start from a larger box, or one of the right density.")
     if "out of memory" in lower or "out_of_memory" in lower:
         return Failure("EXECUTOR", "OUT_OF_MEMORY", "The platform's device ran out of memory; give a smaller system, or single precision.")

@@ -32,7 +32,7 @@ STYLE = {
     "font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7.5, "ytick.labelsize": 7.5,
     "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK,
     "xtick.color": INK, "ytick.color": INK, "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.major.size": 3, "ytick.major.size": 3,
-    "axes.unicode_minus": True, "svg.fonttype": "path", "svg.hashsalt": "molfabric", "path.simplify": False,
+    "axes.unicode_minus": True, "text.parse_math": False, "svg.fonttype": "path", "svg.hashsalt": "molfabric", "path.simplify": False,
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from systems import (
     Prepared,
     add_barostat,
     check_box,
+    check_planned,
     degrees_of_freedom,
     initial_state,
     mass_dalton,
@@ -94,6 +95,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     else:
         prepared = prepare_protein(request, IN / "structure")
     check_box(prepared.box)
+    check_planned(prepared.system.getNumParticles(), request["maxAtoms"], "The system has")
     name_chains(prepared.topology)
     check_trajectory(prepared.system.getNumParticles(), request)
     progress(0.7, f"writing a system of {prepared.system.getNumParticles():,} atoms")

@@ -19,10 +19,12 @@ from openmm import app, unit
 from pdbfixer import PDBFixer
 
 from common import Failure, one_line, user_error
-from systems import CUTOFF_NM, Prepared, check_particles, hydrogen_mass
+from systems import CUTOFF_NM, MAX_COORDINATE_NM, Prepared, check_particles, check_planned, hydrogen_mass
 
 FORCE_FIELDS = {"amber14": "amber14-all.xml", "amber19": "amber19-all.xml"}
 PADDING_NM = 1.0
+ATOMS_PER_NM3 = 100  # of water
+LARGE_BOX = "The box of water around the structure would have about"
 LEAST_EDGE_NM = 2.4  # twice the cutoff, and room for the barostat to shrink a small box
 LONGEST_BOND_NM = 0.25  # a peptide bond has 0.133, a phosphodiester bond 0.16
 MAX_INPUT_ATOMS = 500_000
@@ -51,12 +53,17 @@ def prepare_protein(request: dict[str, Any], path: Path) -> Prepared:
     notes: list[str] = []
     forcefield = app.ForceField(FORCE_FIELDS[protocol["forceField"]], f"{protocol['forceField']}/{protocol['waterModel']}.xml")
     box = fixer.topology.getPeriodicBoxVectors()
-    repair(fixer, seed, report, notes)
-    modeller = app.Modeller(fixer.topology, fixer.positions)
-    refuse_unknown(forcefield, modeller, report)
-    protonate(modeller, forcefield, protocol, platform, report, notes)
-    solvate(modeller, forcefield, protocol, box, report, notes)
-    system = parametrise(forcefield, modeller, protocol, notes)
+    try:
+        repair(fixer, seed, report, notes)
+        modeller = app.Modeller(fixer.topology, fixer.positions)
+        refuse_unknown(forcefield, modeller, report)
+        protonate(modeller, forcefield, protocol, platform, report, notes)
+        solvate(modeller, forcefield, request, box, report, notes)
+        system = parametrise(forcefield, modeller, protocol, notes)
+    except (Failure, MemoryError, OSError):
+        raise
+    except Exception as error:  # PDBFixer and OpenMM raise whatever an odd structure leads them to
+        raise user_error("SYSTEM_UNBUILDABLE", f"No system can be made of the structure: {reason(error)}. Check its atoms, residues and bonds.") from None
     return Prepared(system, modeller.topology, modeller.positions, modeller.topology.getPeriodicBoxVectors(), report, notes)
 
 
@@ -80,8 +87,8 @@ def read_structure(path: Path, form: str, platform: openmm.Platform) -> PDBFixer
         raise user_error("STRUCTURE_UNREADABLE", f"The structure cannot be read as {form}: {reason(error)}. Check the file, or give the other format.") from None
     if fixer.topology.getNumAtoms() == 0 or positions.shape != (fixer.topology.getNumAtoms(), 3) or not np.isfinite(positions).all():
         raise user_error("STRUCTURE_UNREADABLE", "The structure has no atoms, or coordinates that are no numbers.")
-    if np.ptp(positions, axis=0).max() > 1000:
-        raise user_error("STRUCTURE_UNREADABLE", "The structure's atoms lie more than 10,000 Å apart; check its coordinates.")
+    if np.abs(positions).max() > MAX_COORDINATE_NM or np.ptp(positions, axis=0).max() > MAX_COORDINATE_NM:
+        raise user_error("STRUCTURE_UNREADABLE", "The structure's atoms lie more than 10,000 Å apart or from the origin; check its coordinates.")
     return fixer
 
 
@@ -229,7 +236,7 @@ def unmatched(forcefield: app.ForceField, modeller: app.Modeller, error: Excepti
     return user_error("SYSTEM_UNBUILDABLE", f"The force field does not fit the structure: {reason(error)}. Check its atoms and bonds.")
 
 
-def solvate(modeller: app.Modeller, forcefield: app.ForceField, protocol: dict[str, Any], box: Any, report: dict[str, Any], notes: list[str]) -> None:
+def solvate(modeller: app.Modeller, forcefield: app.ForceField, request: dict[str, Any], box: Any, report: dict[str, Any], notes: list[str]) -> None:
     """Fills a cube of water and ions around the solute, unless the structure is in a box that is full already."""
     share = filled_share(modeller.topology, box)
     report["solvated"] = {"alreadySolvated": share >= SOLVATED_SHARE, "filledShareOfInputBox": round(share, 3)}
@@ -241,11 +248,13 @@ def solvate(modeller: app.Modeller, forcefield: app.ForceField, protocol: dict[s
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2
     radius = float(np.linalg.norm(positions - middle, axis=1).max())
     edge = round(max(2 * radius + PADDING_NM, LEAST_EDGE_NM), 3)
-    check_particles(int(edge**3 * 100), "The box of water around the structure would have about")
+    likely = int(edge**3 * ATOMS_PER_NM3)
+    check_particles(likely, LARGE_BOX)
+    check_planned(likely, request["maxAtoms"], LARGE_BOX)  # before the waters are laid, which is what takes long
     before = Counter(r.name for r in modeller.topology.residues())
     try:
         modeller.addSolvent(
-            forcefield, model="tip3p", boxSize=openmm.Vec3(edge, edge, edge) * unit.nanometer, ionicStrength=protocol["ionicStrengthM"] * unit.molar
+            forcefield, model="tip3p", boxSize=openmm.Vec3(edge, edge, edge) * unit.nanometer, ionicStrength=request["protocol"]["ionicStrengthM"] * unit.molar
         )  # fmt: skip
     except (ValueError, openmm.OpenMMException) as error:
         raise unmatched(forcefield, modeller, error) from None

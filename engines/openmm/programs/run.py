@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import openmm
 
 from common import IN, Progress, user_error
@@ -13,7 +14,12 @@ from identity import CHECKPOINT_FIELDS, STATE_FIELDS, check_restart, identity_of
 from outputs import Outputs, structure_text, write_results
 from platforms import Chosen, properties_of
 from saving import Saved, Saver, saves
+from systems import check_box, listed
 
+# A state has some 200 bytes for an atom, a checkpoint fewer; a larger file would take memory that the plan has not.
+RESTART_BASE_BYTES, RESTART_BYTES_PER_ATOM = 16 << 20, 1000
+# Of an edge, between the start of a run and its end: the barostat changes a settled system by some percent.
+MOST_BOX_CHANGE = 2.0
 MINIMISING_SHARE = 0.03  # of the progress bar
 # Steps times atoms between two looks at the clock and the energy: about a second.
 PIECE_STEP_ATOMS = {"CPU": 300_000}
@@ -84,6 +90,9 @@ class Run:
         stated = restart["provenance"]
         if stated:
             check_restart(stated, self.identity(), CHECKPOINT_FIELDS if restart["format"] == "checkpoint" else STATE_FIELDS)
+        most = RESTART_BASE_BYTES + RESTART_BYTES_PER_ATOM * self.atoms
+        if (IN / "restart").stat().st_size > most:
+            raise user_error("RESTART_UNUSABLE", f"restartCheckpoint is larger than the {most:,} bytes that one of this run's {self.atoms:,} atoms can have.")
         content = (IN / "restart").read_bytes()
         if restart["format"] == "checkpoint":
             if not self.dynamics.load_checkpoint(content, None):
@@ -102,10 +111,14 @@ class Run:
         if loaded is None:
             raise user_error("RESTART_UNUSABLE", f"restartCheckpoint is no OpenMM state of this run's {self.atoms:,} atoms; give the earlier run's final-state.xml.")
         state, moving = loaded
-        steps = max(state.getStepCount(), 0)
+        check_restart_box(state, self.dynamics.system)
+        steps = state.getStepCount()
         # The noise of the earlier run is not to be repeated.
         self.dynamics.open(PRODUCTION, f" after {steps}")
-        self.dynamics.place(state, new_velocities=not moving)
+        try:
+            self.dynamics.place(state, new_velocities=not moving)
+        except openmm.OpenMMException as error:
+            raise user_error("RESTART_UNUSABLE", f"OpenMM refuses restartCheckpoint: {error}. Give the earlier run's final-state.xml.") from None
         self.dynamics.context.setStepCount(steps)
         self.dynamics.context.setTime(state.getTime())
 
@@ -120,6 +133,7 @@ class Run:
         mine = self.identity()["platformSha256"] == header["platformSha256"]
         if not mine or not self.dynamics.load_checkpoint(save.parts["checkpoint"].read(), energy):
             how = "state"
+            # A save is of an earlier attempt at this very task, staged by the worker; it is read as a user's state all the same.
             loaded = read_state(save.parts["state"].read().decode("utf-8", errors="replace"), self.atoms)
             if loaded is None or not loaded[1]:
                 return False
@@ -245,6 +259,22 @@ class Run:
     def finish(self) -> dict[str, Any]:
         self.progress(0.99, "writing the outputs")
         return write_results(self)
+
+
+def check_restart_box(state: openmm.State, system: openmm.System) -> None:
+    """Refuses the box of another system: OpenMM would divide a huge one into more cells than there is memory."""
+    check_box(state.getPeriodicBoxVectors())
+    edges, own = (edges_nm(box) for box in (state.getPeriodicBoxVectors(), system.getDefaultPeriodicBoxVectors()))
+    if not ((own / MOST_BOX_CHANGE <= edges) & (edges <= own * MOST_BOX_CHANGE)).all():
+        raise user_error(
+            "RESTART_UNUSABLE",
+            f"restartCheckpoint has a box of {listed(edges)} nm, and this run's system one of {listed(own)} nm; give the final-state.xml of a run of this system.",
+        )
+
+
+def edges_nm(box: Any) -> np.ndarray:
+    """Lengths of the three box vectors, in nm."""
+    return np.array([np.linalg.norm(vector.value_in_unit(openmm.unit.nanometer)) for vector in box])
 
 
 def span(femtoseconds: float) -> str:

@@ -15,6 +15,7 @@ CUTOFF_NM = 0.9
 # The barostat makes a box smaller; one that is hardly wider than twice the cutoff would end the run.
 LEAST_WIDTH_NM = 2 * CUTOFF_NM * 1.05
 MAX_PARTICLES = 1_000_000
+MAX_COORDINATE_NM = 1000.0  # 10,000 Å: what a PDB file and an inpcrd can write
 MAX_PDB_ATOMS = 99_999  # what a PDB file's five columns number
 BAROSTAT_INTERVAL_STEPS = 25
 HEAVY_HYDROGEN_DALTON = 1.5
@@ -35,6 +36,20 @@ class Prepared(NamedTuple):
 def check_particles(count: int, subject: str) -> None:
     if count > MAX_PARTICLES:
         raise user_error("SYSTEM_TOO_LARGE", f"{subject} {count:,} atoms; at most {MAX_PARTICLES:,} are simulated. Give a part of the structure.")
+
+
+def check_planned(count: int, most: int, subject: str) -> None:
+    """Refuses a system that is far larger than what was planned, and priced, from the size of its files."""
+    if count > most:
+        raise user_error(
+            "SYSTEM_LARGER_THAN_PLANNED",
+            f"{subject} {count:,} atoms, but by the size of the input this run was planned for at most {most:,}. Parts that lie far apart need a large "
+            "box: bring them together, or give a system that is solvated already.",
+        )
+
+
+def listed(values: np.ndarray) -> str:
+    return ", ".join(f"{value:.2f}" for value in values)
 
 
 def check_box(box: Any) -> None:
@@ -132,6 +147,8 @@ def initial_state(system: openmm.System, positions: Any, box: Any) -> tuple[str,
 
 
 def read_system(path: Any) -> openmm.System:
+    """Reads what prepare.py has written; a user never gives one. OpenMM's reader could run what a foreign text holds (see state_xml.py):
+    the worker stages this file from the output of a task of ours, by its digest."""
     try:
         return openmm.XmlSerializer.deserialize(path.read_text(encoding="utf-8"))
     except Exception as error:
