@@ -95,15 +95,20 @@ func read(t *testing.T, objects *object.Store, key string) string {
 	return string(content)
 }
 
+// uploads is where the files of an account lie; what lies elsewhere is nobody's fault but the fabric's when it is lost.
+const uploads = "accounts/acct_1/uploads/upl_1/"
+
 // TestFailures runs everything that can go wrong with one attempt on one worker, which outlives all of it.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.hire(4, nil)
-	good := b.put("good", "CCO\n")
+	good := b.put(uploads+"good", "CCO\n")
 	wrong, short, gone := good, good, good
-	wrong.SHA256, short.ByteSize, gone.StorageKey = digest("other"), 3, "gone"
-	from := []engines.Input{{Name: "poses", From: &engines.From{Stage: "dock", Output: "pose"}}}
+	wrong.SHA256, short.ByteSize, gone.StorageKey = digest("other"), 3, uploads+"gone"
+	kept := b.put("databases/blast/ab/proteome.phr", "headers")
+	damaged, lost, pose := kept, kept, kept
+	damaged.SHA256, lost.StorageKey, pose.StorageKey = digest("other"), "databases/blast/ab/proteome.psq", "accounts/acct_1/jobs/job_1/task_1/1/pose"
 
 	for _, c := range []struct {
 		name    string
@@ -137,14 +142,9 @@ func TestFailures(t *testing.T) {
 		{name: "wrong digest", class: engines.UserInput, code: "INPUT_MISMATCH", message: "good", change: input("ligand", wrong)},
 		{name: "wrong size", class: engines.UserInput, code: "INPUT_MISMATCH", message: "3", change: input("ligand", short)},
 		{name: "missing input", class: engines.UserInput, code: "INPUT_NOT_FOUND", message: "gone", change: input("ligand", gone)},
-		{name: "damaged intermediate", class: engines.System, code: "INPUT_LOST", change: func(o *queue.WorkOrder) {
-			o.Shard.Inputs = from
-			input("poses/dock-1/pose", wrong)(o)
-		}},
-		{name: "missing intermediate", class: engines.System, code: "INPUT_LOST", change: func(o *queue.WorkOrder) {
-			o.Shard.Inputs = from
-			input("poses", gone)(o)
-		}},
+		{name: "damaged database", class: engines.System, code: "INPUT_LOST", message: "db/proteome.phr", change: input("db/proteome.phr", damaged)},
+		{name: "missing database", class: engines.System, code: "INPUT_LOST", message: "db/proteome.psq", change: input("db/proteome.psq", lost)},
+		{name: "missing intermediate", class: engines.System, code: "INPUT_LOST", message: "poses/dock-1/pose", change: input("poses/dock-1/pose", pose)},
 		{name: "input outside", class: engines.System, code: "INPUT_NAME_INVALID", change: input("../../lock", good)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -139,10 +139,10 @@ func TestCacheGivesNothingForADigestAlone(t *testing.T) {
 	b.enqueue(first)
 	b.expectCopy(first, "a secret ligand")
 
-	garbage := b.put("theirs", "fifteen letters")
+	garbage := b.put(uploads+"theirs", "fifteen letters")
 	garbage.SHA256 = secret.SHA256
 	absent := secret
-	absent.StorageKey = "never uploaded"
+	absent.StorageKey = uploads + "never uploaded"
 	for want, object := range map[string]engines.Object{"INPUT_MISMATCH": garbage, "INPUT_NOT_FOUND": absent} {
 		o := reading(object)
 		b.enqueue(o)

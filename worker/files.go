@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
@@ -59,7 +57,7 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 	var mismatch *object.MismatchError
 	mismatched, missing := errors.As(err, &mismatch), errors.Is(err, object.ErrNotFound)
 	name := filepath.Base(input.Object.StorageKey)
-	if uploaded := !fromStage(a.order.Shard, input); uploaded && mismatched {
+	if uploaded := object.IsUpload(input.Object.StorageKey); uploaded && mismatched {
 		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_MISMATCH",
 			Message: fmt.Sprintf("the file %s is not what the request says: %v", name, mismatch)}
 	} else if uploaded && missing {
@@ -67,7 +65,7 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 	}
 	a.log.Error("input not staged", "input", input.Name, "error", err)
 	if mismatched || missing {
-		return 0, systemFailure("INPUT_LOST", "the file %s of an earlier stage has been lost or damaged", name)
+		return 0, systemFailure("INPUT_LOST", "the file %s, which an earlier stage or the deployment keeps, has been lost or damaged", input.Name)
 	}
 	return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver an input")
 }
@@ -82,13 +80,6 @@ func (w *Worker) deliver(ctx context.Context, wanted engines.Object, path string
 	return retryStore(ctx, func() error {
 		_, err := w.Objects.GetFile(ctx, wanted.StorageKey, path, wanted.SHA256, wanted.ByteSize)
 		return err
-	})
-}
-
-// fromStage reports whether an input is the output of an earlier stage: its loss is the fabric's fault and not the user's.
-func fromStage(shard engines.Shard, input queue.ResolvedInput) bool {
-	return slices.ContainsFunc(shard.Inputs, func(planned engines.Input) bool {
-		return planned.From != nil && (input.Name == planned.Name || strings.HasPrefix(input.Name, planned.Name+"/"))
 	})
 }
 

@@ -17,6 +17,8 @@ const (
 	queriesAtOnce = 200
 	// maxPageBytes ends a page whose hits are very long: ten thousand columns a hit fit into a hundred of them.
 	maxPageBytes = 8 << 20
+	// maxShownBytes is the longest line of a hit whose alignments a page shows: two transcripts of half a million bases.
+	maxShownBytes = 4 << 20
 	// maxScanBytes ends a page whose filters let little through, so that one request never reads a whole search. The store sends
 	// that much in about a second.
 	maxScanBytes = 64 << 20
@@ -267,25 +269,28 @@ func broken(row queryRow, cause error) error {
 // allQueries stands for the index of a query.
 const allQueries = -1
 
-// Hits reads a page of hits of one query, or of all (allQueries). Errors: fault.NotFound, fault.Validation,
-// fault.InvalidCursor, fault.RateLimited, and those of a walk.
-func (s *Service) Hits(ctx context.Context, accountID, jobID string, index int, query HitsQuery) (BlastHitList, error) {
+// Hits reads a page of hits of one query, or of all (allQueries). The caller calls release once, when it has let go of the page; after
+// an error it is nil. Errors: fault.NotFound, fault.Validation, fault.InvalidCursor, fault.RateLimited, and those of a walk.
+func (s *Service) Hits(ctx context.Context, accountID, jobID string, index int, query HitsQuery) (list BlastHitList, release func(), err error) {
 	l, err := s.hitListOf(ctx, accountID, jobID, index, query)
 	if err != nil {
-		return BlastHitList{}, err
+		return BlastHitList{}, nil, err
 	}
 	limit, err := pageLimit(query.Limit, maxHitRows)
 	if err != nil {
-		return BlastHitList{}, err
+		return BlastHitList{}, nil, err
 	}
-	release, err := s.readers.Take(accountID)
+	release, err = s.readers.Take(accountID)
 	if err != nil {
-		return BlastHitList{}, err
+		return BlastHitList{}, nil, err
 	}
-	defer release()
 	w := s.walkFrom(l.queries, l.filter, l.from)
 	defer w.close()
-	return l.page(ctx, w, limit)
+	if list, err = l.page(ctx, w, limit); err != nil {
+		release()
+		return BlastHitList{}, nil, err
+	}
+	return list, release, nil
 }
 
 // hitList is what a query for hits comes to.

@@ -230,6 +230,57 @@ func TestBrokenHits(t *testing.T) {
 	}
 }
 
+// The lines of very long alignments are left out of pages, not out of tables; what is sent piece by piece arrives whole.
+func TestVeryLongHits(t *testing.T) {
+	t.Parallel()
+	l := open(t)
+	b := l.account()
+	r := l.proteins(b.AccountID, noon)
+	for _, c := range []struct {
+		columns int
+		omitted bool
+	}{{200_000, false}, {1_500_000, true}} {
+		r.exec(`UPDATE search_queries SET hit_count = 1, hits_offset = 0, hits_bytes = $2 WHERE job_id = $1 AND query_index = 0`, r.job, r.longHit(c.columns))
+		list := get[searches.BlastHitList](b, r.at("/queries/0/hits"))
+		if len(list.Hits) != 1 || list.Hits[0].AlignmentsOmitted != c.omitted {
+			t.Fatalf("%d columns: got %d hits", c.columns, len(list.Hits))
+		}
+		hsp, line := list.Hits[0].HSPs[0], strings.Repeat("A", c.columns)
+		if c.omitted {
+			line = ""
+		}
+		if hsp.AlignmentLength != c.columns || hsp.IdentityPercent != 100 || hsp.QueryAlignment != line || hsp.SubjectAlignment != line || hsp.Midline != line {
+			t.Errorf("%d columns: got %d, %d, %d letters", c.columns, len(hsp.QueryAlignment), len(hsp.SubjectAlignment), len(hsp.Midline))
+		}
+		got := b.Send("GET", base+r.at("/queries/0/hits"), "", "Accept", "text/csv")
+		if row := fmt.Sprintf("\nq,s,100.000,%d,0,0,1,%[1]d,", c.columns); got.StatusCode != 200 || !strings.Contains(got.Text, row) {
+			t.Errorf("%d columns: the table is %d %s", c.columns, got.StatusCode, got.Text)
+		}
+	}
+	for range 10 { // more than an account may have at once
+		if got := b.Send("GET", base+r.at("/queries/0/hits"), ""); got.StatusCode != 200 {
+			t.Fatalf("the place of a page that was sent is not free: %d %s", got.StatusCode, got.Text)
+		}
+	}
+}
+
+// longHit stores a hit of so many columns as the first task's only one, and returns its bytes.
+func (r *ran) longHit(columns int) int {
+	r.t.Helper()
+	line := strings.Repeat("A", columns)
+	text, err := json.Marshal(blast.Hit{QueryID: "q", Rank: 1, SubjectID: "s", SubjectLength: int64(columns), HSPs: []blast.HSP{{
+		Rank: 1, BitScore: 9, BitScoreText: "9", EvalueText: "0.0", Identities: columns, Positives: columns, AlignmentLength: columns,
+		QueryFrom: 1, QueryTo: int64(columns), SubjectFrom: 1, SubjectTo: int64(columns), QueryAlignment: line, SubjectAlignment: line, Midline: line,
+	}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := r.objects.Put(r.t.Context(), r.keys[0], strings.NewReader(string(text)+"\n"), "text/plain", ""); err != nil {
+		r.t.Fatal(err)
+	}
+	return len(text) + 1
+}
+
 // While the store is away the answer asks to come back.
 func TestHitsOfAStoreThatIsAway(t *testing.T) {
 	t.Parallel()

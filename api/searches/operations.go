@@ -1,7 +1,9 @@
 package searches
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"reflect"
 
@@ -92,6 +94,38 @@ func inJSON(api huma.API, body any, err error) (*huma.StreamResponse, error) {
 	}}, nil
 }
 
+// heldInJSON is inJSON of a page that may be large: release is called when all of it has been sent, or never will be. A small one is
+// not worth a connection of its own.
+func heldInJSON(api huma.API, body any, release func()) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(out huma.Context) {
+		handedOn := false
+		defer func() {
+			if !handedOn {
+				release()
+			}
+		}()
+		var text bytes.Buffer
+		if err := api.Marshal(&text, typeJSON, body); err != nil {
+			panic(err) // as above
+		}
+		out.SetHeader("Content-Type", typeJSON)
+		out.SetHeader("Vary", "Accept")
+		out.SetStatus(http.StatusOK)
+		streamer, ok := out.(interface{ StreamBody(func(io.Writer)) })
+		if text.Len() <= pieceBytes || !ok || out.Method() == http.MethodHead {
+			_, _ = out.BodyWriter().Write(text.Bytes()) // into memory
+			return
+		}
+		out.SetHeader("Connection", "close") // a write deadline is left on the connection
+		handedOn = true
+		streamer.StreamBody(func(w io.Writer) {
+			defer release()
+			for text.Len() > 0 && send(w, text.Next(pieceBytes)) {
+			}
+		})
+	}}
+}
+
 // OfSearch names a search in an address.
 type OfSearch struct {
 	JobID string `path:"jobId" doc:"Id of the job that searches."`
@@ -158,6 +192,9 @@ func (s *Service) answerHits(ctx context.Context, api huma.API, jobID string, in
 	if mediaType := negotiate(query.Accept, typeCSV, typeTSV); mediaType != typeJSON {
 		return s.exportHits(ctx, accountID, jobID, index, query, mediaType)
 	}
-	list, err := s.Hits(ctx, accountID, jobID, index, query)
-	return inJSON(api, list, err)
+	list, release, err := s.Hits(ctx, accountID, jobID, index, query)
+	if err != nil {
+		return nil, err
+	}
+	return heldInJSON(api, list, release), nil
 }

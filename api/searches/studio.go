@@ -67,6 +67,7 @@ type studioPage struct {
 	Home    *BlastSearchList
 	Search  *studioSearch
 	Query   *studioQuery
+	release func() // lets go of what the page took to be made; nil when that is nothing
 }
 
 type studioLink struct{ Name, URL string }
@@ -94,6 +95,9 @@ type studioQuery struct {
 func (s *Service) studioOf(page func(context.Context, string, *fiber.Ctx) (studioPage, error)) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		view, err := page(c.UserContext(), access.From(c.UserContext()).AccountID, c)
+		if view.release != nil {
+			defer view.release()
+		}
 		status := http.StatusOK
 		switch {
 		case fault.Is(err, fault.NotFound):
@@ -156,7 +160,7 @@ func (s *Service) studioQuery(ctx context.Context, accountID string, c *fiber.Ct
 		return studioPage{}, err
 	}
 	view := studioQuery{Query: query}
-	list, err := s.Hits(ctx, accountID, jobID, query.Index, HitsQuery{Limit: pageHits, Cursor: c.Query("cursor")})
+	list, release, err := s.Hits(ctx, accountID, jobID, query.Index, HitsQuery{Limit: pageHits, Cursor: c.Query("cursor")})
 	switch {
 	case fault.Is(err, fault.ChecksumMismatch):
 		view.Gone = "The stored hits of this query are gone, or are not what the search has written. Submit the search again."
@@ -169,5 +173,5 @@ func (s *Service) studioQuery(ctx context.Context, accountID string, c *fiber.Ct
 	if list.NextCursor != nil {
 		view.More = query.UILinks.Studio + "?" + url.Values{"cursor": {*list.NextCursor}}.Encode()
 	}
-	return studioPage{Title: nameOf(query), Query: &view, Up: []studioLink{{"search", linkTo(jobID)}}}, nil
+	return studioPage{Title: nameOf(query), Query: &view, Up: []studioLink{{"search", linkTo(jobID)}}, release: release}, nil
 }

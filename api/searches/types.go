@@ -112,9 +112,9 @@ type BlastHSP struct {
 	SubjectTo        int64   `json:"subjectTo" doc:"Last position in the database sequence."`
 	QueryStrand      *string `json:"queryStrand" doc:"plus or minus; null for proteins."`
 	SubjectStrand    *string `json:"subjectStrand" doc:"plus or minus; null for proteins."`
-	QueryAlignment   string  `json:"queryAlignment" doc:"The query's line of the alignment, - for a gap."`
-	SubjectAlignment string  `json:"subjectAlignment" doc:"The database sequence's line."`
-	Midline          string  `json:"midline" doc:"The line between: the letter or | of an identity, + of a positive pair, else a blank."`
+	QueryAlignment   string  `json:"queryAlignment" doc:"The query's line of the alignment, - for a gap; empty where the hit's alignmentsOmitted."`
+	SubjectAlignment string  `json:"subjectAlignment" doc:"The database sequence's line; likewise."`
+	Midline          string  `json:"midline" doc:"The line between: the letter or | of an identity, + of a positive pair, else a blank; likewise."`
 }
 
 // BlastHit is a database sequence that a query has found.
@@ -126,11 +126,12 @@ type BlastHit struct {
 	SubjectTitle         string     `json:"subjectTitle" doc:"Its title."`
 	SubjectLength        int64      `json:"subjectLength" doc:"Its residues, or bases."`
 	QueryCoveragePercent float64    `json:"queryCoveragePercent" doc:"How much of the query the listed alignments cover together, in percent."`
+	AlignmentsOmitted    bool       `json:"alignmentsOmitted" doc:"Whether the three lines of each alignment are left out, because the hit has more than 4 MiB as it is stored; hits.jsonl of the job's outputs has them."`
 	HSPs                 []BlastHSP `json:"hsps" doc:"Alignments, best first; with filters those that fit alone."`
 }
 
 // BlastHitList is a page of hits.
 type BlastHitList struct {
-	Hits       []BlastHit `json:"hits" doc:"Hits, in the order of the queries and best first. With filters a page may have fewer than limit, even none, before the last."`
+	Hits       []BlastHit `json:"hits" doc:"Hits, in the order of the queries and best first. A page ends early behind very long hits. With filters it may have fewer than limit, even none, before the last."`
 	NextCursor *string    `json:"nextCursor" doc:"Cursor of the next page; null on the last."`
 }

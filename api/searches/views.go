@@ -43,7 +43,7 @@ func linkTo(jobID string) string { return studioPath + "/" + jobID }
 func (f found) view() BlastHit {
 	view := BlastHit{
 		QueryIndex: f.QueryIndex, QueryID: f.QueryID, Rank: f.Rank, SubjectID: f.SubjectID, SubjectTitle: f.SubjectTitle, SubjectLength: f.SubjectLength,
-		QueryCoveragePercent: coveragePercent(f.HSPs, f.of.Length.V), HSPs: make([]BlastHSP, len(f.HSPs)),
+		QueryCoveragePercent: coveragePercent(f.HSPs, f.of.Length.V), AlignmentsOmitted: f.bytes > maxShownBytes, HSPs: make([]BlastHSP, len(f.HSPs)),
 	}
 	for i, h := range f.HSPs {
 		view.HSPs[i] = BlastHSP{
@@ -51,6 +51,9 @@ func (f found) view() BlastHit {
 			Positives: h.Positives, Gaps: h.Gaps, AlignmentLength: h.AlignmentLength, QueryFrom: h.QueryFrom, QueryTo: h.QueryTo, SubjectFrom: h.SubjectFrom,
 			SubjectTo: h.SubjectTo, QueryStrand: h.QueryStrand, SubjectStrand: h.SubjectStrand, QueryAlignment: h.QueryAlignment,
 			SubjectAlignment: h.SubjectAlignment, Midline: h.Midline,
+		}
+		if view.AlignmentsOmitted {
+			view.HSPs[i].QueryAlignment, view.HSPs[i].SubjectAlignment, view.HSPs[i].Midline = "", "", ""
 		}
 	}
 	return view

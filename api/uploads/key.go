@@ -3,6 +3,8 @@ package uploads
 import (
 	"path"
 	"strings"
+
+	"github.com/molfabric/molfabric/internal/object"
 )
 
 // maxNameBytes bounds the file name in a storage key: S3 keys end at 1,024 bytes, and file systems behind the embedded store
@@ -29,7 +31,7 @@ func projectPrefix(accountID, projectID string) string {
 }
 
 // namespace is the prefix of every upload of an account.
-func namespace(accountID string) string { return "accounts/" + accountID + "/uploads/" }
+func namespace(accountID string) string { return object.UploadsOf(accountID) }
 
 // safeName reduces a file name to [A-Za-z0-9._-] and maxNameBytes and keeps its extension, by which people and programs tell
 // formats apart. Path separators of both kinds end a directory part, which is dropped. It never gives "", "." or "..".

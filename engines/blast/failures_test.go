@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
@@ -18,15 +19,15 @@ func TestBrokenQueriesAreNamed(t *testing.T) {
 	good := readFasta(t, "testdata/queries.faa")
 	content := strings.Join([]string{
 		">first\n" + good[0].letters, ">empty", ">digits\nMKV12", ">dna\n" + strings.Repeat("ACGTN", 8), ">unknown\n" + strings.Repeat("X", 40), ">last\n" + good[1].letters,
-		">long\n" + strings.Repeat("M", maxProteinLength+1), ">" + strings.Repeat("h", 10_001) + "\nMKV", "",
+		">long\n" + strings.Repeat("M", maxProteinLength+1), ">" + strings.Repeat("h", 10_001) + "\nMKV", ">" + strings.Repeat("i", 251) + " title\n" + good[0].letters, "",
 	}, "\n")
 	queries := writeFile(t, content)
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
 	r, objects := searchOf(`{}`, 2, queries, found, files)
 	outcome := enginestest.Drive(t, NewProtein(), r, objects)
 	results := resultsOf(t, outcome)
-	if c := results.Counts; c.Total != 8 || c.Completed != 2 || c.Failed != 6 || c.WithHits != 2 {
-		t.Errorf("the results count %+v, want 2 of 8 queries completed, both with hits", c)
+	if c := results.Counts; c.Total != 9 || c.Completed != 2 || c.Failed != 7 || c.WithHits != 2 {
+		t.Errorf("the results count %+v, want 2 of 9 queries completed, both with hits", c)
 	}
 	for _, want := range []struct{ item, label, step, text string }{
 		{"queries[1]", "empty", "parse", "no sequence"},
@@ -35,6 +36,7 @@ func TestBrokenQueriesAreNamed(t *testing.T) {
 		{"queries[4]", "unknown", "search", "Karlin-Altschul"},
 		{"queries[6]", "long", "parse", "at most 100000"},
 		{"queries[7]", strings.Repeat("h", 99) + "…", "parse", "10001 characters"},
+		{"queries[8]", strings.Repeat("i", 99) + "…", "parse", "251 characters"},
 	} {
 		named := func(f engines.ItemFailure) bool {
 			return f.Item == want.item && f.Label == want.label && f.Step == want.step && strings.Contains(f.Message, want.text)
@@ -43,8 +45,43 @@ func TestBrokenQueriesAreNamed(t *testing.T) {
 			t.Errorf("%s %q is not named with step %s and %q: %+v", want.item, want.label, want.step, want.text, results.Failures)
 		}
 	}
-	if split := outcome.Results[shardSplit]; len(split.Failures) != 5 {
-		t.Errorf("the split names %d failures, want 5", len(split.Failures))
+	if split := outcome.Results[shardSplit]; len(split.Failures) != 6 {
+		t.Errorf("the split names %d failures, want 6", len(split.Failures))
+	}
+}
+
+// TestNamesAreHarmless: whatever queries and database sequences are called, what is written of them holds no character that a terminal
+// or a page would obey, and table and hits call them the same. (makeblastdb itself writes "#" for such characters.)
+func TestNamesAreHarmless(t *testing.T) {
+	t.Parallel()
+	letters := readFasta(t, "testdata/proteins.faa")[0].letters
+	const evil = "e\x1b[31m\u202evil\u2028\u00a0\x7f"
+	fasta := writeFile(t, ">"+evil+" title\x1b]0;x\a \u202eover\u2066\n"+letters+"\n>\x1b\x1b\n"+letters[:60]+"\n")
+	folder := t.TempDir()
+	build := exec.CommandContext(t.Context(), "makeblastdb", "-in", fasta, "-dbtype", "prot", "-title", "t", "-out", filepath.Join(folder, "evil"))
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("makeblastdb: %v: %s", err, output)
+	}
+	found, files := databaseOf(t, folder, fasta, TypeProtein, "evil")
+	r, objects := searchOf(`{}`, 1, fasta, found, files)
+	outcome := enginestest.Drive(t, NewProtein(), r, objects)
+	results := resultsOf(t, outcome)
+	const clean = "e_[31m_vil___"
+	if len(results.Queries) != 2 || results.Queries[0].ID != clean || results.Queries[1].ID != "__" || results.Queries[0].Hits != 2 {
+		t.Errorf("the queries are %+v", results.Queries)
+	}
+	for _, name := range []string{tableFile, resultsFile, HitsFile} {
+		content := string(read(t, outcome.Dirs[shardMerge].Out(name)))
+		unsafe := func(r rune) bool { return r != '\t' && r != '\n' && !unicode.IsPrint(r) }
+		if at := strings.IndexFunc(content, unsafe); at >= 0 {
+			t.Errorf("%s holds %q", name, content[max(at-20, 0):at+4])
+		}
+		if !strings.Contains(content, clean) {
+			t.Errorf("%s does not name %s:\n%s", name, clean, content)
+		}
+	}
+	if table := string(read(t, outcome.Dirs[shardMerge].Out(tableFile))); !strings.Contains(table, "\n"+clean+"\te#[31m###vil") {
+		t.Errorf("the table is\n%s", table)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestForeignHeadersAreThoseOfABareRun(t *testing.T) {
 	letters := readFasta(t, "testdata/proteins.faa")[0].letters
 	var fasta strings.Builder
 	for _, header := range []string{
-		"", " spaced  title", "lcl|local t", "#hash", "twice a", "twice b", "gi|7525080|ref|NP_051037.1| ribosomal", "tab\tand more", strings.Repeat("long", 150) + " t",
+		"", " spaced  title", "lcl|local t", "#hash", "twice a", "twice b", "gi|7525080|ref|NP_051037.1| ribosomal", "tab\tand more", strings.Repeat("long", 62) + "id t",
 		"ünïcode tïtle", "two\x01names here", "pdb|1ABC|A x", "sp|P12345|X_Y z", ">double", "12345", "Query_3 mine", `"quoted" "part":1,`, "back\\slash",
 	} {
 		fmt.Fprintf(&fasta, ">%s\r\n;a comment\n%s\n! another\n%s-\n", header, strings.ToLower(letters[:60]), letters[60:])

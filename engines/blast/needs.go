@@ -45,10 +45,10 @@ const (
 	maxLogBytes         = 4 * mebibyte
 	documentBytes       = 8 * mebibyte // what a search writes beside its report
 	threadBytes         = 256 * mebibyte
-	mostDatabaseBytes   = 16 * gibibyte // a larger one is read through the page cache
-	maxMergedBytes      = 2 * gibibyte  // of hits.jsonl; a larger one is left in its parts
-	maxTableBytes       = 4 * gibibyte  // of hits.tsv, which has a tenth of that
-	maxResultsBytes     = 512 * mebibyte
+	mostDatabaseBytes   = 16 * gibibyte  // a larger one is read through the page cache
+	maxMergedBytes      = 2 * gibibyte   // of hits.jsonl; a larger one is left in its parts
+	maxTableBytes       = 4 * gibibyte   // of hits.tsv, which has a tenth of that
+	maxResultsBytes     = 448 * mebibyte // three bytes for each of the queries' file, whose names may be no text, and 2.5 KB for the rest of each query
 	splitScratchBytes   = 4 * maxQueryFileBytes
 	processesPerProgram = 16
 )

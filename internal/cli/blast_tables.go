@@ -115,6 +115,9 @@ func showAlignments(w io.Writer, hits []client.BlastHit) {
 		if title := labelOf(hit.SubjectTitle); title != "" {
 			fmt.Fprintf(w, "%s, %d letters\n", title, hit.SubjectLength)
 		}
+		if hit.AlignmentsOmitted {
+			fmt.Fprintln(w, "its alignments are too long to be shown here; hits.jsonl of the job's outputs has them")
+		}
 		for _, h := range hit.HSPs {
 			fmt.Fprintf(w, "\n%s\n\n%s", figures(h), harmless(alignmentText(h)))
 		}

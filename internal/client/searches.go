@@ -109,7 +109,8 @@ type BlastHit struct {
 	SubjectTitle         string     `json:"subjectTitle"`
 	SubjectLength        int64      `json:"subjectLength"`
 	QueryCoveragePercent float64    `json:"queryCoveragePercent"`
-	HSPs                 []BlastHSP `json:"hsps"` // at least one, best first
+	AlignmentsOmitted    bool       `json:"alignmentsOmitted"` // the three lines of each alignment are empty
+	HSPs                 []BlastHSP `json:"hsps"`              // at least one, best first
 }
 
 // BlastHits is a page of hits, in the order of the queries and best first.

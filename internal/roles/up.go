@@ -255,10 +255,27 @@ func announce(home string, running Running) (forget func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("describe the running system: %w", err)
 	}
-	if err := os.WriteFile(runningFile(home), body, 0o600); err != nil {
+	if err := replaceFile(runningFile(home), body); err != nil {
 		return nil, fmt.Errorf("describe the running system: %w", err)
 	}
 	return func() { _ = os.Remove(runningFile(home)) }, nil
+}
+
+// replaceFile puts a file that is its owner's alone in the place of another one, whoever could read that: to write into the old one
+// would keep its mode and those who have it open.
+func replaceFile(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // the first error tells more
+	}
+	return err
 }
 
 // FindRunning returns the system that runs from a home directory, or nil.

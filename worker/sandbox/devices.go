@@ -176,8 +176,9 @@ func chosenDevices(choice string, listed []Device) ([]Device, error) {
 	return chosen, nil
 }
 
-// nvidiaShared are the nodes that every NVIDIA device needs beside its own, where the machine has them.
-var nvidiaShared = []string{"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidiactl"}
+// nvidiaShared are the nodes that every NVIDIA device needs beside its own, where the machine has them. The one for tools that watch
+// other processes' memory is not among them.
+var nvidiaShared = []string{"/dev/nvidia-uvm", "/dev/nvidiactl"}
 
 func nvidiaNodes(minor int) []string {
 	return append([]string{fmt.Sprintf("/dev/nvidia%d", minor)}, slices.DeleteFunc(slices.Clone(nvidiaShared), func(node string) bool { return !isNode(node) })...)

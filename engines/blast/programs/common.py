@@ -27,6 +27,8 @@ FOUND = "found.json"
 
 MAX_MESSAGE_CHARS = 1000
 MAX_LABEL_CHARS = 100
+# Of a query, and of its best hit where that is named beside it; the hit itself has the whole.
+MAX_TITLE_CHARS = 1000
 PROGRESS_INTERVAL_S = 0.5
 # A line of queries.jsonl holds a header, which split.py bounds.
 MAX_QUERY_LINE_BYTES = 1 << 20
@@ -66,6 +68,12 @@ def one_line(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
     """Text of a user without control characters and line breaks, at most limit characters long."""
     cleaned = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * limit]).split())
     return cleaned if len(cleaned) <= limit else cleaned[: limit - 1] + "…"
+
+
+def one_word(name: bytes) -> str:
+    """An id from a header as it may be shown: whatever does not print, such as control characters and those that turn the writing
+    around, is "_" each, so that ids that differ in their letters still do."""
+    return "".join(c if c.isprintable() else "_" for c in name.decode(errors="replace"))
 
 
 def item_failure(query: dict[str, Any], step: str, message: str) -> dict[str, Any]:

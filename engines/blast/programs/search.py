@@ -13,7 +13,7 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
-from common import FOUND, HITS, IN, REPORT, Output, Failure, Progress, compact, executor_error, item_failure, main, one_line, python_version, read_queries, user_error
+from common import FOUND, HITS, IN, MAX_TITLE_CHARS, REPORT, Output, Failure, Progress, compact, executor_error, item_failure, main, one_line, one_word, python_version, read_queries, user_error
 
 STANDARD_COLUMNS = 12
 COLUMNS = 22  # the title is the last and may hold tabs
@@ -90,7 +90,7 @@ class Report:
         columns = line.rstrip(b"\n").split(b"\t", COLUMNS - 1)
         if not self.found or len(columns) != COLUMNS:
             raise wrong_output(f"a line has {len(columns)} columns")
-        self.write(self.table, b"\t".join(columns[:STANDARD_COLUMNS]) + b"\n")
+        self.write(self.table, b"\t".join([*map(shown, columns[:2]), *columns[2:STANDARD_COLUMNS]]) + b"\n")
         subject, length, title = columns[1], columns[17], columns[21]
         try:
             if self.key != (subject, length, title):
@@ -105,7 +105,7 @@ class Report:
         query["hits"] += 1
         self.key = (subject, length, title)
         self.hit = {
-            "queryIndex": query["index"], "queryId": query["id"], "rank": query["hits"], "subjectId": subject.decode(errors="replace"),
+            "queryIndex": query["index"], "queryId": query["id"], "rank": query["hits"], "subjectId": one_word(subject),
             "subjectTitle": title_of(subject, title), "subjectLength": int(length), "hsps": [],
         }
 
@@ -114,7 +114,8 @@ class Report:
             return
         query, hit, first = self.found[-1], self.hit, self.hit["hsps"][0]
         if hit["rank"] == 1:
-            query.update(bestEvalue=first["evalue"], bestBitScore=first["bitScore"], bestSubjectId=hit["subjectId"], bestSubjectTitle=hit["subjectTitle"])
+            title = one_line(hit["subjectTitle"], MAX_TITLE_CHARS)
+            query.update(bestEvalue=first["evalue"], bestBitScore=first["bitScore"], bestSubjectId=hit["subjectId"], bestSubjectTitle=title)
         self.write(self.hits, compact(hit) + b"\n")
         self.key = None
 
@@ -138,6 +139,11 @@ class Report:
                 f"{len(self.found)} of {len(self.queries)}. Allow more bytes, ask for fewer hits (blastMaxHits, blastEvalue) or for more tasks (taskCount).",
             )
         output.write(content)
+
+
+def shown(name: bytes) -> bytes:
+    """An id as BLAST+ prints it where all of it prints, else as the hits have it."""
+    return name if name.decode(errors="replace").isprintable() else one_word(name).encode()
 
 
 def title_of(subject: bytes, title: bytes) -> str:

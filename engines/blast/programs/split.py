@@ -11,7 +11,7 @@ import re
 import sys
 from typing import Any, Iterator, NamedTuple
 
-from common import IN, MAX_LABEL_CHARS, QUERIES, Output, Progress, compact, item_failure, main, one_line, python_version, user_error
+from common import IN, MAX_LABEL_CHARS, MAX_TITLE_CHARS, QUERIES, Output, Progress, compact, item_failure, main, one_line, one_word, python_version, user_error
 
 # Letters that BLAST+ knows, in upper case. It takes no notice of hyphens, and neither is a hyphen a letter here.
 PROTEIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
@@ -21,7 +21,7 @@ PLAIN_NUCLEOTIDE = b"ACGTUN"
 LONGEST_UNLIKELY_PROTEIN = 30
 
 MAX_HEADER_BYTES = 10_000
-MAX_TITLE_CHARS = 1000
+MAX_ID_BYTES = 250  # as in the databases
 MAX_FAILED = 10_000
 MAX_FAILURE_ITEMS = 100
 LINE_LETTERS = 80
@@ -87,10 +87,17 @@ def wrong_letter(sequence: bytes, letters: bytes) -> str | None:
     return None
 
 
+def words_of(header: bytes) -> list[bytes]:
+    """The id, which is empty where the header begins with a blank, and the title where there is one."""
+    return re.split(rb"[\s\x01]+", header[: MAX_HEADER_BYTES + 1], maxsplit=1)
+
+
 def error_of(header: bytes, sequence: bytes, search: str, longest: int) -> str | None:
     """Tells why a query cannot be searched; None when it can."""
     if len(header) > MAX_HEADER_BYTES:
         return f"its header has {len(header)} characters; it may have {MAX_HEADER_BYTES}"
+    if (size := len(words_of(header)[0])) > MAX_ID_BYTES:
+        return f"its id, the first word of its header, has {size} characters; it may have {MAX_ID_BYTES}"
     if not sequence:
         return "it has no sequence"
     if len(sequence) > longest:
@@ -117,13 +124,16 @@ def is_other_type(sequence: bytes, search: str) -> bool:
 
 
 def query_of(index: int, header: bytes, raw: bytes, search: str, longest: int) -> Query:
-    # Without a name BLAST+ calls a query by its place in the file, which in a part would be another one.
-    if not re.split(rb"[\s\x01]", header, maxsplit=1)[0]:
-        header = f"Query_{index + 1} ".encode() + header
-    words = re.split(rb"[\s\x01]+", header[:MAX_HEADER_BYTES], maxsplit=1)
-    title = one_line(words[1].decode(errors="replace"), MAX_TITLE_CHARS) if len(words) > 1 else ""
     sequence = raw.translate(None, b" \t-")
-    return Query(index, header, words[0].decode(errors="replace"), title, sequence, error_of(header, sequence, search, longest))
+    # Without a name BLAST+ calls a query by its place in the file, which in a part would be another one.
+    if not words_of(header)[0]:
+        header = f"Query_{index + 1} ".encode() + header
+    words, error = words_of(header), error_of(header, sequence, search, longest)
+    name = one_word(words[0][:MAX_ID_BYTES])
+    if not words[0].decode(errors="replace").isprintable():  # BLAST+ would end the id there and then
+        header = name.encode() + header[len(words[0]) :]
+    title = one_line(words[1].decode(errors="replace"), MAX_TITLE_CHARS) if len(words) > 1 else ""
+    return Query(index, header, name, title, sequence, error)
 
 
 def read_all(content: bytes, request: dict[str, Any]) -> list[Query]:
