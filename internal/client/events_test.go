@@ -69,20 +69,21 @@ func TestEventsEnd(t *testing.T) {
 		name    string
 		answers []http.HandlerFunc
 		tries   int
+		silence time.Duration // that the client bears; long wherever the machine may be slow
 		check   func(error) bool
 	}{
-		{"nothing more to come", []http.HandlerFunc{answer(204, "")}, 1, func(err error) bool { return err == nil }},
-		{"unknown job", []http.HandlerFunc{answer(404, `{"error":"no such job","code":"NOT_FOUND"}`)}, 1, func(err error) bool { return CodeOf(err) == fault.NotFound }},
-		{"barren for ever", []http.HandlerFunc{stream("retry: 1\n\n")}, maxBarrenConnections, isNetwork},
-		{"a silent connection is left", []http.HandlerFunc{silent, stream(lastEvent)}, 2, func(err error) bool { return err == nil }},
-		{"an event too large", []http.HandlerFunc{stream("data: " + string(make([]byte, maxEventBytes+1)))}, 1, func(err error) bool { return errors.Is(err, errEventTooLarge) }},
+		{"nothing more to come", []http.HandlerFunc{answer(204, "")}, 1, time.Minute, func(err error) bool { return err == nil }},
+		{"unknown job", []http.HandlerFunc{answer(404, `{"error":"no such job","code":"NOT_FOUND"}`)}, 1, time.Minute, func(err error) bool { return CodeOf(err) == fault.NotFound }},
+		{"barren for ever", []http.HandlerFunc{stream("retry: 1\n\n")}, maxBarrenConnections, time.Minute, isNetwork},
+		{"a silent connection is left", []http.HandlerFunc{silent, stream(lastEvent)}, 2, 50 * time.Millisecond, func(err error) bool { return err == nil }},
+		{"an event too large", []http.HandlerFunc{stream("data: " + string(make([]byte, maxEventBytes+1)))}, 1, time.Minute, func(err error) bool { return errors.Is(err, errEventTooLarge) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBreaker(t, test.answers...)
 			c, _ := newClient(t, b.URL, Options{})
-			c.silence = 50 * time.Millisecond
+			c.silence = test.silence
 			if _, err := collect(t, c, "3"); !test.check(err) {
 				t.Errorf("got %v", err)
 			}
