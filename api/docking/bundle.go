@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -20,7 +21,7 @@ import (
 
 const (
 	typeZIP = "application/zip"
-	// maxBundleBytes bounds the stored files of a bundle: about what a client with 20 Mbit/s takes within maxExportAge, and twice what
+	// maxBundleBytes bounds the stored files of a bundle: about what a client with 20 Mbit/s takes within export.MaxAge, and twice what
 	// the largest library's poses have.
 	maxBundleBytes = 2 << 30
 	// maxBundleFiles bounds the files of a job that a bundle lists: the largest library has two files of poses a ligand, a complex of
@@ -81,12 +82,12 @@ func (s *Service) Bundle(ctx context.Context, accountID, id string, poses bool) 
 	if err != nil {
 		return nil, err
 	}
-	whole, cancel := context.WithTimeout(ctx, maxExportAge)
+	whole, cancel := context.WithTimeout(ctx, export.MaxAge)
 	zipper := newZipper(d.endedAt(), parcels)
-	return s.exports.begin(ctx, accountID, export{
-		mediaType: typeZIP, filename: "docking-" + run.ID + ".zip",
-		next:  func(context.Context) ([]byte, error) { return zipper.next(whole) },
-		close: func() { zipper.close(); cancel() },
+	return s.exports.Begin(ctx, accountID, export.Export{
+		MediaType: typeZIP, Filename: "docking-" + run.ID + ".zip",
+		Next:  func(context.Context) ([]byte, error) { return zipper.next(whole) },
+		Close: func() { zipper.close(); cancel() },
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -105,11 +106,12 @@ func (s *Service) exportPoses(ctx context.Context, accountID, resultID string, o
 	if err != nil {
 		return nil, err
 	}
-	x := export{mediaType: mediaType, limit: query.exportLimit()}
-	if x.total, err = s.store.countPoses(ctx, accountID, l.filter); err != nil {
+	limit := query.exportLimit()
+	total, err := s.store.countPoses(ctx, accountID, l.filter)
+	if err != nil {
 		return nil, err
 	}
-	return s.beginPoses(ctx, accountID, x, l.from, func(ctx context.Context, from *place, n int) ([]poseRow, error) {
+	return s.beginPoses(ctx, accountID, export.Export{MediaType: mediaType, Header: listHeader(total, limit)}, limit, l.from, func(ctx context.Context, from *place, n int) ([]poseRow, error) {
 		return s.store.poses(ctx, accountID, l.filter, o, from, n)
 	})
 }
@@ -124,22 +126,22 @@ func (s *Service) exportPose(ctx context.Context, accountID, id, mediaType strin
 	if mediaType == typeSDF && !row.SDFArtifact.Valid {
 		return nil, fault.New(fault.NotFound, "poseId: this pose has no structure in SDF; read its artifacts")
 	}
-	return s.beginPoses(ctx, accountID, export{mediaType: mediaType, total: 1, limit: 1}, nil, func(context.Context, *place, int) ([]poseRow, error) {
+	return s.beginPoses(ctx, accountID, export.Export{MediaType: mediaType, Header: listHeader(1, 1)}, 1, nil, func(context.Context, *place, int) ([]poseRow, error) {
 		return []poseRow{row}, nil
 	})
 }
 
-func (s *Service) beginPoses(ctx context.Context, accountID string, x export, from *place, read func(context.Context, *place, int) ([]poseRow, error)) (*huma.StreamResponse, error) {
-	x.filename = "docking-poses.csv"
+func (s *Service) beginPoses(ctx context.Context, accountID string, x export.Export, limit int, from *place, read func(context.Context, *place, int) ([]poseRow, error)) (*huma.StreamResponse, error) {
+	x.Filename = "docking-poses.csv"
 	write := func(_ context.Context, poses []posed) ([]byte, error) { return table(poseColumns, poses) }
 	head, err := header(poseColumns)
 	if err != nil {
 		return nil, err
 	}
-	if x.mediaType == typeSDF {
-		x.filename, head, write = "docking-poses.sdf", nil, s.drawPoses
+	if x.MediaType == typeSDF {
+		x.Filename, head, write = "docking-poses.sdf", nil, s.drawPoses
 	}
-	x.next = inPages(head, from, x.limit, read, poseRow.place, func(ctx context.Context, rows []poseRow) ([]byte, error) {
+	x.Next = inPages(head, from, limit, read, poseRow.place, func(ctx context.Context, rows []poseRow) ([]byte, error) {
 		views, err := s.showPoses(ctx, accountID, rows)
 		if err != nil {
 			return nil, err
@@ -153,5 +155,5 @@ func (s *Service) beginPoses(ctx context.Context, accountID string, x export, fr
 		}
 		return write(ctx, poses)
 	})
-	return s.exports.begin(ctx, accountID, x)
+	return s.exports.Begin(ctx, accountID, x)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -88,7 +89,7 @@ func (s *Service) exportResults(ctx context.Context, accountID string, of scope,
 	if err != nil {
 		return nil, err
 	}
-	x := export{mediaType: mediaType, filename: "docking-results.csv", limit: query.exportLimit()}
+	x, limit := export.Export{MediaType: mediaType, Filename: "docking-results.csv"}, query.exportLimit()
 	var head []byte
 	write := func(_ context.Context, rows []resultRow) ([]byte, error) {
 		views, err := viewAll(rows, resultRow.view)
@@ -98,21 +99,23 @@ func (s *Service) exportResults(ctx context.Context, accountID string, of scope,
 		return table(resultColumns, views)
 	}
 	if mediaType == typeSDF {
-		x.filename, l.filter.WithPoses = "docking-results.sdf", true
+		x.Filename, l.filter.WithPoses = "docking-results.sdf", true
 		write = func(ctx context.Context, rows []resultRow) ([]byte, error) {
 			return s.drawResults(ctx, accountID, rows)
 		}
 	} else if head, err = header(resultColumns); err != nil {
 		return nil, err
 	}
-	if x.total, err = s.store.countResults(ctx, accountID, l.filter); err != nil {
+	total, err := s.store.countResults(ctx, accountID, l.filter)
+	if err != nil {
 		return nil, err
 	}
+	x.Header = listHeader(total, limit)
 	read := func(ctx context.Context, from *place, n int) ([]resultRow, error) {
 		return s.store.results(ctx, accountID, l.filter, l.order, from, n)
 	}
-	x.next = inPages(head, l.from, x.limit, read, resultRow.place, write)
-	return s.exports.begin(ctx, accountID, x)
+	x.Next = inPages(head, l.from, limit, read, resultRow.place, write)
+	return s.exports.Begin(ctx, accountID, x)
 }
 
 // pageLimit is the limit of a page. Errors: fault.Validation for one that only an export may have.

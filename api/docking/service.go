@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
@@ -44,12 +45,12 @@ type Deps struct {
 type Service struct {
 	deps    Deps
 	store   store
-	exports *exports
+	exports *export.Exports
 }
 
 // New returns a Service. It starts nothing.
 func New(deps Deps) *Service {
-	return &Service{deps: deps, store: store{db: deps.DB}, exports: newExports(deps.Log)}
+	return &Service{deps: deps, store: store{db: deps.DB}, exports: export.New(deps.Log)}
 }
 
 // Experiments reads a page of the account's experiments, newest first. Errors: fault.InvalidCursor.

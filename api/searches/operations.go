@@ -10,6 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+
+	"github.com/molfabric/molfabric/api/export"
 )
 
 // base is where the operations lie.
@@ -120,7 +122,7 @@ func heldInJSON(api huma.API, body any, release func()) *huma.StreamResponse {
 		handedOn = true
 		streamer.StreamBody(func(w io.Writer) {
 			defer release()
-			for text.Len() > 0 && send(w, text.Next(pieceBytes)) {
+			for text.Len() > 0 && export.Send(w, text.Next(pieceBytes)) {
 			}
 		})
 	}}
@@ -157,7 +159,7 @@ type queriesInput struct {
 func (s *Service) listQueries(api huma.API) func(context.Context, *queriesInput) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *queriesInput) (*huma.StreamResponse, error) {
 		accountID := access.From(ctx).AccountID
-		if negotiate(in.Accept, typeCSV) == typeCSV {
+		if export.Negotiate(in.Accept, typeCSV) == typeCSV {
 			return s.exportQueries(ctx, accountID, in.JobID, in.QueriesQuery)
 		}
 		list, err := s.Queries(ctx, accountID, in.JobID, in.QueriesQuery)
@@ -189,7 +191,7 @@ func (s *Service) listHits(api huma.API) func(context.Context, *hitsInput) (*hum
 
 func (s *Service) answerHits(ctx context.Context, api huma.API, jobID string, index int, query HitsQuery) (*huma.StreamResponse, error) {
 	accountID := access.From(ctx).AccountID
-	if mediaType := negotiate(query.Accept, typeCSV, typeTSV); mediaType != typeJSON {
+	if mediaType := export.Negotiate(query.Accept, typeCSV, typeTSV); mediaType != typeJSON {
 		return s.exportHits(ctx, accountID, jobID, index, query, mediaType)
 	}
 	list, release, err := s.Hits(ctx, accountID, jobID, index, query)

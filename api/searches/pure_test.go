@@ -103,15 +103,3 @@ func TestLinesAreBounded(t *testing.T) {
 		t.Errorf("without an end: got %v", err)
 	}
 }
-
-func TestNegotiate(t *testing.T) {
-	t.Parallel()
-	for accept, want := range map[string]string{
-		"": typeJSON, "*/*": typeJSON, "text/*": typeCSV, "text/csv": typeCSV, "text/tab-separated-values": typeTSV, "text/csv;q=0.5, text/tab-separated-values": typeTSV,
-		"application/json, text/csv": typeJSON, "image/png": typeJSON, ";;;": typeJSON, "text/csv;q=0": typeJSON,
-	} {
-		if got := negotiate(accept, typeCSV, typeTSV); got != want {
-			t.Errorf("%q: got %s, want %s", accept, got, want)
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/engines"
@@ -49,13 +50,13 @@ type Service struct {
 	deps    Deps
 	store   store
 	readers *throttle.Slots
-	exports *exports
+	exports *export.Exports
 }
 
 // New returns a Service. It starts nothing.
 func New(deps Deps) *Service {
 	return &Service{
-		deps: deps, store: store{db: deps.DB}, readers: throttle.NewSlots("pages of hits", maxReaders, maxAccountReaders), exports: newExports(deps.Log),
+		deps: deps, store: store{db: deps.DB}, readers: throttle.NewSlots("pages of hits", maxReaders, maxAccountReaders), exports: export.New(deps.Log),
 	}
 }
 

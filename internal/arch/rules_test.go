@@ -39,7 +39,7 @@ type strangers struct {
 }
 
 var separate = []strangers{
-	{"api", []string{"api/access", "api/page", "api/strictjson", "api/throttle"}},
+	{"api", []string{"api/access", "api/export", "api/page", "api/strictjson", "api/throttle"}},
 	{"engines", []string{"engines/program"}},
 }
 
