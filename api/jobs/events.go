@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
@@ -22,8 +23,6 @@ const (
 	eventPoll = 250 * time.Millisecond
 	// eventHeartbeat keeps proxies from closing a quiet stream, and finds out that a client has gone.
 	eventHeartbeat = 15 * time.Second
-	// eventWriteTimeout is how long a client may leave what was sent unread.
-	eventWriteTimeout = 30 * time.Second
 	// maxStreamAge ends a stream that lasts longer, so that no credential is honoured for ever; clients come back by themselves.
 	maxStreamAge = time.Hour
 	// eventBatch bounds the events read at once.
@@ -156,7 +155,7 @@ func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
 	defer heartbeat.Stop()
 	age := time.NewTimer(s.maxAge)
 	defer age.Stop()
-	if !send(out, fmt.Appendf(nil, "retry: %d\n\n", eventRetryMs)) {
+	if !export.Send(out, fmt.Appendf(nil, "retry: %d\n\n", eventRetryMs)) {
 		return
 	}
 	for {
@@ -198,7 +197,7 @@ func (s *streams) news(ctx context.Context, out io.Writer, w *Watcher) (more, go
 				return false, false
 			}
 		}
-		if !send(out, e.message()) || last {
+		if !export.Send(out, e.message()) || last {
 			return false, false
 		}
 	}
@@ -218,7 +217,7 @@ func (s *streams) end(ctx context.Context, w Watcher, e event) (event, bool, err
 // beat writes a comment. It reports false when the client has gone, or when the job has ended and all was sent: that is so
 // for a client that comes back after the end.
 func (s *streams) beat(ctx context.Context, out io.Writer, w Watcher) bool {
-	if !send(out, []byte(": heartbeat\n\n")) {
+	if !export.Send(out, []byte(": heartbeat\n\n")) {
 		return false
 	}
 	ended, err := s.ended(ctx, w)
@@ -242,21 +241,4 @@ func (s *streams) logEnd(ctx context.Context, w Watcher, err error) {
 	if ctx.Err() == nil {
 		s.log.Warn("event stream ended early", "job", w.jobID, "account", w.accountID, "error", err)
 	}
-}
-
-// send writes and flushes, and reports whether the client is still there.
-func send(out io.Writer, text []byte) bool {
-	if deadliner, ok := out.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		if deadliner.SetWriteDeadline(time.Now().Add(eventWriteTimeout)) != nil {
-			return false
-		}
-	}
-	if _, err := out.Write(text); err != nil {
-		return false
-	}
-	if flusher, ok := out.(http.Flusher); ok {
-		flusher.Flush()
-	}
-	_, err := out.Write(nil) // the flush tells nobody, but the buffer remembers that it failed
-	return err == nil
 }
