@@ -124,7 +124,7 @@ func (s *LigandSource) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("source: %w", err)
 	}
 	*s = LigandSource{}
-	foreign := false
+	var foreign bool
 	switch all.Kind {
 	case SourceCCD:
 		s.CCD = &CCDSource{Kind: SourceCCD, ComponentID: orZero(all.ComponentID)}
