@@ -126,6 +126,45 @@ type Found struct {
 	Prepared *PreparedReceptor
 	// Database is the sequence database that the request names; nil in an estimate that names none of the deployment's.
 	Database *SequenceDatabase
+	// Scene is what the scene file of a molecular job shows; nil in an estimate, which has none.
+	Scene *Scene
+	// Rendered is what frames of the same scene file have taken before; nil when none have been rendered.
+	Rendered *RenderCost
+}
+
+// Formats of a scene file beside those of plain structures, which are called as MolViewSpec calls them: mmcif, bcif, pdb, pdbqt,
+// sdf, mol2, gro, xyz.
+const (
+	SceneMVSJ = "mvsj" // one JSON document of MolViewSpec
+	SceneMVSX = "mvsx" // a zip archive of index.mvsj and what it refers to
+)
+
+// Scene is what a molecular job draws. Its document has been found to be valid.
+type Scene struct {
+	Format string       // SceneMVSJ, SceneMVSX, or that of a plain structure
+	States []SceneState // in the order of the document; one for a plain structure
+	// References are the files beside the scene that it refers to, each once. Those within an archive are not among them.
+	References []SceneReference
+}
+
+// SceneState is one state ("snapshot") of a scene.
+type SceneState struct {
+	Key, Title string
+	// Duration is how long it is shown, its own animation included; 0 where the scene does not say.
+	Duration time.Duration
+	Animated bool // it changes while it is shown
+}
+
+// SceneReference is a reference in a scene, letter by letter as it stands there, and the job's own file that it means.
+type SceneReference struct {
+	URL    string
+	Object Object
+}
+
+// RenderCost is what frames of a scene were measured to take on one core.
+type RenderCost struct {
+	LoadCPUSeconds  float64 // to open the scene, once a process
+	FrameCPUSeconds float64 // a frame, after that
 }
 
 // SequenceDatabase is a BLAST database of the deployment. Checksum is the lower-case hex SHA-256 of the database as a whole.
@@ -277,6 +316,7 @@ type Artifact struct {
 	Role      Role   `json:"role"`
 	MediaType string `json:"mediaType"`
 	Format    string `json:"format"`
+	Frame     *int64 `json:"frame,omitempty"` // number of the frame that the file shows; nil for what is none
 }
 
 // Role says what an artifact is to its user.
