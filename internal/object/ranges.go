@@ -41,3 +41,37 @@ func (s *Store) GetRange(ctx context.Context, key string, offset, byteSize int64
 	}
 	return nil, errors.Join(err, object.Body.Close())
 }
+
+// ReaderAt reads pieces of an object, each with a request of its own: for formats whose directory lies at their end. It is safe for
+// concurrent use.
+func (s *Store) ReaderAt(ctx context.Context, key string, byteSize int64) io.ReaderAt {
+	return &readerAt{store: s, ctx: ctx, key: key, byteSize: byteSize}
+}
+
+type readerAt struct {
+	store    *Store
+	ctx      context.Context
+	key      string
+	byteSize int64
+}
+
+// ReadAt reads as io.ReaderAt says. Errors: io.EOF; those of GetRange.
+func (r *readerAt) ReadAt(p []byte, offset int64) (int, error) {
+	wanted := min(int64(len(p)), r.byteSize-offset)
+	if offset < 0 {
+		return 0, fmt.Errorf("read %s at byte %d", r.key, offset)
+	}
+	if wanted <= 0 {
+		return 0, io.EOF
+	}
+	body, err := r.store.GetRange(r.ctx, r.key, offset, wanted)
+	if err != nil {
+		return 0, err
+	}
+	read, err := io.ReadFull(body, p[:wanted])
+	err = errors.Join(err, body.Close())
+	if err == nil && read < len(p) {
+		err = io.EOF
+	}
+	return read, err
+}
