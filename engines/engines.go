@@ -208,6 +208,8 @@ type Shard struct {
 	StageIndex int             `json:"stageIndex"` // 0, 1, 2 …; shards of a plan are ordered by it
 	Name       string          `json:"name"`       // unique in the plan, e.g. "dock-00012"; a file-name-safe word
 	Params     json.RawMessage `json:"params"`     // the engine's own; at most MaxShardParamsBytes
+	// Engine is the id of the engine that runs the shard, where it is not the one that the job was submitted to.
+	Engine string `json:"engine,omitempty"`
 	// Written is the value that Params were written from, for those who read a fresh plan; nil in a shard that was stored.
 	Written any       `json:"-"`
 	Inputs  []Input   `json:"inputs"`
