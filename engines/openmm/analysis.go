@@ -24,6 +24,7 @@ var analysisKinds = map[string]engines.Artifact{
 	".csv":  {Role: engines.RoleResult, MediaType: "text/csv", Format: "csv"},
 	".html": {Role: engines.RoleResult, MediaType: "text/html", Format: "html"},
 	".svg":  {Role: engines.RoleResult, MediaType: "image/svg+xml", Format: "svg"},
+	".pdb":  {Role: engines.RoleResult, MediaType: mediaPDB, Format: FormatPDB},
 	".png":  {Role: engines.RolePreview, MediaType: "image/png", Format: "png"},
 }
 

@@ -72,6 +72,8 @@ type analyseParams struct {
 	ProductionSteps         int64   `json:"productionSteps"`
 	TrajectoryIntervalSteps int64   `json:"trajectoryIntervalSteps"`
 	AnalysisIntervalSteps   int64   `json:"analysisIntervalSteps"`
+	// Snapshots are the frames that a pipeline's film has; 0 for none.
+	Snapshots int64 `json:"snapshots,omitempty"`
 	// Citations are for the report.
 	Citations []engines.Citation `json:"citations"`
 }
@@ -143,6 +145,9 @@ func (q request) analyseShard(r engines.Request) (engines.Shard, any) {
 		Program: programAnalyse, Title: r.JobName, TimestepFs: q.Protocol.TimestepFs, TemperatureK: q.Protocol.TemperatureK,
 		ProductionSteps: q.Protocol.ProductionSteps, TrajectoryIntervalSteps: q.Outputs.TrajectoryIntervalSteps, AnalysisIntervalSteps: q.Outputs.AnalysisIntervalSteps,
 		Citations: citations(),
+	}
+	if r.JobType == engines.JobTypePipeline {
+		params.Snapshots = q.snapshots()
 	}
 	inputs := append(topologyInputs(), fromSystem(preparationFile),
 		fromTrajectory(trajectoryFile, trajectoryFile), fromTrajectory(stateFile, stateFile), fromTrajectory(inputSimulation, resultsFile))

@@ -317,7 +317,7 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 		{Name: "provenance.json", Role: engines.RoleProvenance, MediaType: mediaTypes["json"], Format: "json"},
 		{Name: "timings.json", Role: engines.RoleLog, MediaType: mediaTypes["json"], Format: "json"},
 	}
-	completed := 0
+	completed, undepicted := 0, len(artifacts)
 	for _, ligand := range document.Ligands {
 		if ligand.Status != statusCompleted {
 			continue
@@ -331,6 +331,9 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 			return docking.BadOutput("results.json names another complex for ligand %d", ligand.Index+1)
 		}
 		artifacts = append(artifacts, model)
+		if params.Depicted && len(artifacts) == undepicted+1 {
+			artifacts = append(artifacts, engines.Artifact{Name: outputBest, Role: engines.RoleResult, MediaType: mediaTypes["pdb"], Format: "pdb"})
+		}
 	}
 	if completed != c.Completed {
 		return docking.BadOutput("results.json holds %d of %d docked ligands", completed, c.Completed)

@@ -32,6 +32,7 @@ const (
 
 	outputReceptor       = "receptor.pdbqt"
 	outputReceptorPDB    = "receptor.pdb"
+	outputBest           = "best.pdb"
 	outputReceptorReport = "receptor.json"
 	outputSerials        = "serials.json"
 	outputBox            = "box.json"
@@ -135,6 +136,7 @@ type (
 		ReceptorPreparation mol.ReceptorPreparation `json:"receptorPreparation"`
 		Search              searchParams            `json:"search"`
 		GateRMSDAngstrom    *float64                `json:"gateRmsdAngstrom,omitempty"`
+		Depicted            bool                    `json:"depicted,omitempty"` // a pipeline draws the best complex, outputBest
 		Citations           []engines.Citation      `json:"citations"`
 	}
 )
@@ -481,7 +483,7 @@ func (p *planner) rankShard() {
 		ExpectedCPUSeconds: roundCPUSeconds(pythonStartCPUSeconds + float64(count)*rankCPUSeconds),
 	}, rankParams{
 		Program: programRank, Title: p.title, Library: p.library, LigandCount: count, ShardSize: p.shardSize, CPUThreadsAsked: p.threadsAsked,
-		ReceptorPreparation: p.preparation, Search: p.search(), GateRMSDAngstrom: p.gateRMSDAngstrom, Citations: citations(),
+		ReceptorPreparation: p.preparation, Search: p.search(), GateRMSDAngstrom: p.gateRMSDAngstrom, Depicted: p.depicted, Citations: citations(),
 	})
 }
 

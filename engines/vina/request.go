@@ -50,6 +50,7 @@ type request struct {
 	threadsAsked       int
 	threads            int
 	title              string
+	depicted           bool // the best complex is drawn afterwards
 }
 
 // selection is which part of which kind of file the receptor is; a zero member is not stated.
@@ -82,6 +83,7 @@ func resolve(r engines.Request) (request, error) {
 		prepared:           r.Found.Prepared,
 		preparedRequired:   p.DockingExecution != nil && p.DockingExecution.PreparedReceptor != nil,
 		title:              cmp.Or(r.JobName, r.JobID),
+		depicted:           r.JobType == engines.JobTypePipeline,
 	}
 	resolved.threads = min(resolved.threadsAsked, resolved.exhaustiveness, maxThreads)
 	for _, take := range []func() error{

@@ -1,7 +1,7 @@
 """Analyses a run of molecular dynamics: what it measured, how well it is known, whether it has settled, and figures of it.
 
 Reads in/topology.pdb or in/topology.cif, in/trajectory.dcd, in/state.csv, in/preparation.json and in/simulation.json, and writes
-out/analysis.json, out/analysis.csv, out/plots and out/report.html.
+out/analysis.json, out/analysis.csv, out/plots and out/report.html; for a pipeline also out/snapshots.pdb, what its film shows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import analysis_report
 import analysis_state
 import analysis_trajectory
 import plots
+from analysis_snapshots import Snapshots
 from analysis_statistics import KINDS, describe, judgement, rounded
 from common import IN, OUT, Failure, Progress, main, program_versions, read_json, write_bytes, write_json, write_text
 
@@ -54,7 +55,10 @@ def measure(request: dict[str, Any], progress: Progress) -> Run:
     motion = None
     if system.solute:
         told = lambda part: progress(0.02 + 0.8 * part, f"analysed {round(part * len(plan.frames)):,} of {len(plan.frames):,} frames")  # noqa: E731
-        motion = analysis_trajectory.follow(trajectory, system, plan, told)
+        snapshots = Snapshots(request["snapshots"], len(plan.frames)) if request.get("snapshots") else None
+        motion = analysis_trajectory.follow(trajectory, system, plan, told, snapshots and snapshots.take)
+        if snapshots and (note := snapshots.write(system.solute.topology)):
+            plan.notes.append(note)
         times = steps * request["timestepFs"] / 1000
         series = {"rmsd": (times, motion.rmsd), "radius-of-gyration": (times, motion.gyration), **series}
     return Run(system, found.frames, plan, motion, state, steps, series)

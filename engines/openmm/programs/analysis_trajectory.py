@@ -161,11 +161,15 @@ class Motion(NamedTuple):
     rmsf: np.ndarray
 
 
+# Is shown each frame that is followed: its place among them, and the superposed positions of the solute in nm.
+Seen = Callable[[int, np.ndarray], None]
+
+
 class Follower:
     """Takes frames in their order; a frame's figures do not depend on how the frames are cut into chunks."""
 
-    def __init__(self, solute: Solute, reference: Any, cell: bool) -> None:
-        self.solute, self.cell = solute, cell
+    def __init__(self, solute: Solute, reference: Any, cell: bool, seen: Seen | None = None) -> None:
+        self.solute, self.cell, self.seen = solute, cell, seen
         self.pairs: list[tuple[int, int]] = []
         self.reference = self.whole(reference, first=True)
         self.origin = self.reference.xyz[0].astype(float)
@@ -192,6 +196,8 @@ class Follower:
         self.gyration.extend(gyration(frame, self.solute.masses) for frame in chunk.xyz)
         chunk.superpose(self.reference, atom_indices=self.solute.fit, parallel=False)
         for frame in chunk.xyz:
+            if self.seen:
+                self.seen(self.count, frame)
             moved = frame.astype(float) - self.origin
             self.rmsd.append(float(np.sqrt((moved[self.solute.fit] ** 2).sum(axis=1).mean())))
             self.sum += moved
@@ -262,12 +268,12 @@ def step(reader: Iterator[Any]) -> Any:
     return chunk
 
 
-def follow(path: Path, system: System, plan: Plan, told: Callable[[float], None]) -> Motion:
+def follow(path: Path, system: System, plan: Plan, told: Callable[[float], None], seen: Seen | None = None) -> Motion:
     """Follows the solute of a system, which must have one. told learns the part that is done, 0 to 1."""
     assert system.solute is not None
     found = analysis_dcd.look(path, system.atoms)
     first = step(mdtraj.iterload(str(path), chunk=1, top=system.topology, atom_indices=system.solute.atoms))
-    follower = Follower(system.solute, first, found.cell)
+    follower = Follower(system.solute, first, found.cell, seen)
     for chunk in chunks(path, system, plan):
         follower.take(chunk)
         told(follower.count / len(plan.frames))

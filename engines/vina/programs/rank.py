@@ -3,8 +3,8 @@
 Reads request.json, in/receptor.json, in/receptor.pdb, in/box.json, in/ligands/*/ligands.json, in/analysed/*/analysis.json and,
 where the native ligand was docked again, in/redock/redock/redock.json. Writes out/results.json (one line a ligand),
 out/results.csv, out/best.sdf (each ligand's best pose, best first), out/complexes/NNNNN.pdb (the receptor with the best pose of
-each of the best ligands), out/report.html, out/provenance.json and out/timings.json. NNNNN is the ligand's place in the
-request. For one set of inputs every file but timings.json is the same to the byte.
+each of the best ligands), out/report.html, out/provenance.json and out/timings.json; for a pipeline, which draws it, also
+out/best.pdb, the first of the complexes. NNNNN is the ligand's place in the request. For one set of inputs every file but timings.json is the same to the byte.
 """
 
 from __future__ import annotations
@@ -297,6 +297,9 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     methods = methods_text(request, document, results, programs)
     write_text(OUT / "report.html", report_html(request, document, results, programs, methods))
     names = ["results.json", "results.csv", "best.sdf", "report.html", *complexes]
+    if request.get("depicted") and complexes:
+        write_text(OUT / "best.pdb", (OUT / complexes[0]).read_text(encoding="utf-8"))
+        names.append("best.pdb")
     write_provenance(request, document, results, programs, methods, names)
     top = [{key: result[key] for key in ("rank", "ligandId", "label", "bestScoreKcalMol", "ligandEfficiency", "files")} for result in completed[:MAX_TOP]]
     failures = [
