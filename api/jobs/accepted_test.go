@@ -72,8 +72,8 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	if got := submit(`"metadata":{"own" : {"id":12345678901234567890, "x":null}}`); string(got.Metadata) != `{"own" : {"id":12345678901234567890, "x":null}}` {
 		t.Errorf("got %s, want the metadata byte for byte", got.Metadata)
 	}
-	if submit(`"jobType":"pipeline","simulator":"vina","frameStart":1,"frameEnd":2`); frames.Format(all["chain"].request().Frames) != "1-2" {
-		t.Errorf("got %+v", all["chain"].request())
+	if submit(`"jobType":"pipeline","simulator":"vina","frameStart":1,"frameEnd":2`); all["autodock-vina"].request().JobType != engines.JobTypePipeline || frames.Format(all["molstar"].request().Frames) != "1-2" {
+		t.Errorf("got %+v, %+v", all["autodock-vina"].request(), all["molstar"].request())
 	}
 }
 

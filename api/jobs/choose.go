@@ -11,36 +11,53 @@ const (
 	defaultFrameRenderer     = "cycles"
 )
 
-// engineFor finds the engine of a request: a simulation's by its simulator, a rendering's by its metadata. Errors:
-// fault.UnsupportedSimulator; fault.Validation for a simulation without simulator.
+// engineFor finds the engine of a request: a simulation's by its simulator, a rendering's by its metadata, and of a pipeline both,
+// as one. Errors: fault.UnsupportedSimulator; fault.Validation for a simulation without simulator.
 func (s *Service) engineFor(jobType string, r SubmitRequest, p picture) (engines.Engine, error) {
 	switch jobType {
 	case engines.JobTypeSimulation:
-		return s.simulator(r.Simulator)
+		return s.simulator(jobType, r.Simulator)
+	case engines.JobTypePipeline:
+		return s.pipeline(r, p)
 	case engines.JobTypeMolecular:
-		if p.RenderEngine == "" {
-			return s.renderer(jobType, defaultMolecularRenderer, "jobType")
-		}
-		return s.renderer(jobType, p.RenderEngine, "metadata.renderEngine")
-	case engines.JobTypeRender:
-		name, member := p.software()
-		if name == "" {
-			return s.renderer(jobType, defaultFrameRenderer, "jobType")
-		}
-		return s.renderer(jobType, name, member)
+		return s.molecularRenderer(p)
 	}
-	// A pipeline names its simulator and its renderer; one engine runs the chain.
-	if ids := s.deps.Engines.Serving(jobType); len(ids) > 0 {
-		engine, _ := s.deps.Engines.Lookup(ids[0])
-		return engine, nil
+	name, member := p.software()
+	if name == "" {
+		name, member = defaultFrameRenderer, "jobType"
 	}
-	return nil, fault.New(fault.UnsupportedSimulator, "jobType: no engine of this deployment serves %s jobs", jobType)
+	return s.renderer(jobType, name, member)
 }
 
-func (s *Service) simulator(name string) (engines.Engine, error) {
+// molecularRenderer finds what draws molecules.
+func (s *Service) molecularRenderer(p picture) (engines.Engine, error) {
+	if p.RenderEngine == "" {
+		return s.renderer(engines.JobTypeMolecular, defaultMolecularRenderer, "jobType")
+	}
+	return s.renderer(engines.JobTypeMolecular, p.RenderEngine, "metadata.renderEngine")
+}
+
+// pipeline joins the simulator and the renderer that a request names.
+func (s *Service) pipeline(r SubmitRequest, p picture) (engines.Engine, error) {
+	simulation, err := s.simulator(engines.JobTypePipeline, r.Simulator)
+	if err != nil {
+		return nil, err
+	}
+	renderer, err := s.molecularRenderer(p)
+	if err != nil {
+		return nil, err
+	}
+	chain, ok := engines.NewPipeline(simulation, renderer)
+	if !ok {
+		return nil, fault.New(fault.UnsupportedSimulator, "simulator: the results of %s cannot be drawn by a pipeline; submit it as a simulation job", simulation.Spec().Title)
+	}
+	return chain, nil
+}
+
+func (s *Service) simulator(jobType, name string) (engines.Engine, error) {
 	available := list(s.deps.Engines.Serving(engines.JobTypeSimulation))
 	if name == "" {
-		return nil, fault.New(fault.Validation, "simulator: is required for simulation jobs; one of: %s", available)
+		return nil, fault.New(fault.Validation, "simulator: is required for %s jobs; one of: %s", jobType, available)
 	}
 	if engine, ok := s.deps.Engines.Lookup(name); ok && engine.Spec().Serves(engines.JobTypeSimulation) {
 		return engine, nil

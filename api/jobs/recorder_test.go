@@ -38,6 +38,12 @@ func (r *recorder) Plan(request engines.Request) ([]engines.Shard, error) {
 	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1, ExpectedCPUSeconds: 1}}, nil
 }
 
+// Depict draws what the last shard leaves.
+func (r *recorder) Depict(_ engines.Request, plan []engines.Shard) (engines.Depiction, error) {
+	last := plan[len(plan)-1]
+	return engines.Depiction{Scene: engines.Scene{Format: "pdb", States: make([]engines.SceneState, 1)}, File: engines.From{Stage: last.Stage, Shard: last.Name, Output: "made.pdb"}}, nil
+}
+
 func (r *recorder) request() engines.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +58,6 @@ func recorders() map[string]*recorder {
 	}
 	all["molstar"] = &recorder{spec: engines.Spec{ID: "molstar", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular}}}
 	all["cycles"] = &recorder{spec: engines.Spec{ID: "cycles", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular, engines.JobTypeRender}}}
-	all["chain"] = &recorder{spec: engines.Spec{ID: "chain", Hardware: "cpu", JobTypes: []string{engines.JobTypePipeline}}}
 	return all
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
 )
@@ -103,6 +104,9 @@ func TestPicture(t *testing.T) {
 	}
 }
 
+// plain is an engine with nothing beside what every engine has.
+type plain struct{ engines.Engine }
+
 func TestChooseAnEngine(t *testing.T) {
 	t.Parallel()
 	all := recorders()
@@ -132,8 +136,11 @@ func TestChooseAnEngine(t *testing.T) {
 		{"renderer", whole, `{"jobType":"render","metadata":{"renderer":"CYCLES"}}`, "cycles", "", ""},
 		{"host before renderer", whole, `{"jobType":"render","metadata":{"software":"Maya","renderer":"cycles"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.software: there is no such renderer"},
 		{"raster frames", whole, `{"jobType":"render","metadata":{"renderer":"molstar"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.renderer: this deployment does not run render jobs with Mol*"},
-		{"pipeline", whole, `{"jobType":"pipeline"}`, "chain", "", ""},
-		{"pipeline, not here", few, `{"jobType":"pipeline"}`, "", "UNSUPPORTED_SIMULATOR", "pipeline"},
+		{"pipeline", whole, `{"jobType":"pipeline","simulator":"vina"}`, "autodock-vina", "", ""},
+		{"pipeline of nothing", whole, `{"jobType":"pipeline"}`, "", "VALIDATION_ERROR", "simulator: is required for pipeline jobs"},
+		{"pipeline, renderer not here", few, `{"jobType":"pipeline","simulator":"vina","metadata":{"renderEngine":"cycles"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.renderEngine"},
+		{"pipeline of what cannot be drawn", &Service{deps: Deps{Engines: registryOf(plain{all["fpocket"]}, all["molstar"])}},
+			`{"jobType":"pipeline","simulator":"fpocket"}`, "", "UNSUPPORTED_SIMULATOR", "cannot be drawn"},
 	} {
 		engine, work, err := c.s.understand(request(t, c.body))
 		if c.code != "" {

@@ -31,7 +31,7 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
-	if work.JobType == engines.JobTypeSimulation {
+	if work.JobType == engines.JobTypeSimulation || work.JobType == engines.JobTypePipeline {
 		request.Simulator = engine.Spec().ID
 	}
 	kept, err := canonical(request, work.Params)
@@ -123,11 +123,11 @@ func (s *Service) understand(request SubmitRequest) (engines.Engine, engines.Req
 	if work.Frames, err = framesOfType(work.JobType, request); err != nil {
 		return nil, work, err
 	}
-	switch work.JobType {
-	case engines.JobTypeMolecular:
+	if work.JobType == engines.JobTypeMolecular || work.JobType == engines.JobTypePipeline {
 		err = looks.check()
-	case engines.JobTypeSimulation, engines.JobTypePipeline:
-		err = checkTaskCount(request.TaskCount)
+	}
+	if work.JobType == engines.JobTypeSimulation || work.JobType == engines.JobTypePipeline {
+		err = errors.Join(err, checkTaskCount(request.TaskCount))
 	}
 	if err != nil {
 		return nil, work, err
