@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
@@ -20,7 +21,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	d := openWith(t, true, listOf(all)...)
 	d.registry("swissprot 2026_01 2026-01-28 prot a", "refseq 230 2026-02-01 nucl b")
 	caller := d.account()
-	d.file(caller, "scene", 10, "")
+	d.scene(caller)
 	d.file(caller, "texture", 20, "")
 	for _, c := range []struct {
 		name, engine, body string
@@ -77,6 +78,15 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	}
 }
 
+// scene gives an account a structure of 10 bytes, which every job type takes as its scene.
+func (d *desk) scene(caller access.Principal) {
+	d.t.Helper()
+	if _, err := d.deps.Objects.Put(d.t.Context(), "scene", strings.NewReader("HEADER    "), "chemical/x-pdb", ""); err != nil {
+		d.t.Fatal(err)
+	}
+	d.file(caller, "scene", 10, "")
+}
+
 // TestDynamicsFiles submits the OpenMM request of dynamics.json, whose files must be the account's own.
 func TestDynamicsFiles(t *testing.T) {
 	t.Parallel()
@@ -111,7 +121,7 @@ func TestIdempotencyOfEveryType(t *testing.T) {
 	t.Parallel()
 	d := openWith(t, false, listOf(recorders())...)
 	caller := d.account()
-	d.file(caller, "scene", 10, "")
+	d.scene(caller)
 	for i, c := range []struct{ first, same, other string }{
 		{`{"sceneFile":"scene"}`, `{"sceneFile":"scene","jobType":"render","frameStep":1,"recovery":{"mode":"standard"},"priority":1}`, `{"sceneFile":"scene","outputFormat":"PNG"}`},
 		{`{"sceneFile":"scene","frameStart":1,"frameEnd":9}`, `{"sceneFile":"scene","frameStart":1,"frameEnd":9,"frameStep":1.0}`, `{"sceneFile":"scene","frameStart":1,"frameEnd":9,"frameStep":2}`},
@@ -144,7 +154,7 @@ func TestRefusedAtTheDoor(t *testing.T) {
 	t.Parallel()
 	d := openWith(t, false, listOf(recorders())...)
 	caller := d.account()
-	d.file(caller, "scene", 10, "")
+	d.scene(caller)
 	for _, c := range []struct {
 		body  string
 		code  fault.Code

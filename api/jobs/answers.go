@@ -79,7 +79,7 @@ func cancelAnswer(jobID string, c scheduler.Cancellation) *cancelOutput {
 func (f artifact) view(url string, expiresAt time.Time) Output {
 	return Output{
 		ArtifactID: f.ID, Name: f.Name, Role: f.Role, TaskIndex: f.TaskIndex, StorageKey: f.StorageKey, SHA256: f.SHA256,
-		ByteSize: f.ByteSize, MediaType: f.MediaType, Format: f.Format, URL: url, URLExpiresAt: expiresAt,
+		ByteSize: f.ByteSize, MediaType: f.MediaType, Format: f.Format, Frame: f.Frame, URL: url, URLExpiresAt: expiresAt,
 	}
 }
 

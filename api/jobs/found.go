@@ -47,15 +47,19 @@ func (ignorance) Verify(string, confirmation.Candidate) error {
 	return &confirmation.Error{Part: confirmation.Token}
 }
 
-// lookUp finds what the names in a request stand for. Simulators beside docking and sequence search name nothing.
+// lookUp finds what the names in a request stand for, and what the scene of a molecular job shows. Simulators beside docking and
+// sequence search name nothing.
 //
-// Errors: fault.Validation, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable.
+// Errors: fault.Validation, fault.SceneNotFound, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable.
 func (s *Service) lookUp(ctx context.Context, accountID string, request SubmitRequest, work engines.Request, engine engines.Engine) (engines.Found, error) {
 	switch id := engine.Spec().ID; {
 	case id == blast.IDProtein, id == blast.IDNucleotide:
 		return s.lookUpDatabase(ctx, request.SimulationParams, id)
 	case id == vina.ID && request.SimulationParams != nil:
 		return s.lookUpDocking(ctx, accountID, request.SimulationParams.DockingParams, work)
+	case work.JobType == engines.JobTypeMolecular:
+		scene, err := s.lookUpScene(ctx, work)
+		return engines.Found{Scene: scene}, err
 	}
 	return engines.Found{}, nil
 }

@@ -71,6 +71,8 @@ type record struct {
 
 	PreviewName sql.NullString `db:"preview_name"`
 	PreviewKey  sql.NullString `db:"preview_key"`
+	FramesAll   sql.NullInt64  `db:"frames_all"` // of a job that renders
+	FramesDone  sql.NullInt64  `db:"frames_done"`
 }
 
 // jobColumns are the job's own columns of a record. The request is left out: it may be a hundred megabytes.
@@ -79,12 +81,13 @@ const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, st
     updated_at, started_at, finished_at, account_id, software, license_key`
 
 // recordSelect reads records for the jobs that a sub-select named "chosen" picks. A job without weights counts its tasks
-// alike. The place in the queue looks across accounts, at a number and nothing else. Pictures are looked for where they are
-// made: a simulation has tens of thousands of files, and none of them is one.
+// alike. The place in the queue looks across accounts, at a number and nothing else. Pictures and frames are looked for where they
+// are made: a simulation has tens of thousands of files, and none of them is one. The picture of a job is the newest of those that its
+// tasks have finished and those that they show while they run.
 const recordSelect = `
 SELECT j.*, t.pending, t.queued, t.running, t.succeeded, t.failed, t.cancelled, t.weight_all, t.weight_done,
        r.stage AS stage_running, r.message AS message_running, n.stage AS stage_next, a.tasks_ahead, h.history,
-       p.name AS preview_name, p.storage_key AS preview_key,
+       p.name AS preview_name, p.storage_key AS preview_key, f.frames_all, f.frames_done,
        l.seats AS license_seats, l.in_use AS licenses_in_use, coalesce(l.free IS NULL, false) AS license_is_free
 FROM chosen j
 LEFT JOIN LATERAL license_use(j.account_id, j.license_key) l ON j.license_key IS NOT NULL AND j.finished_at IS NULL
@@ -128,10 +131,19 @@ CROSS JOIN LATERAL (
     WHERE priority > my_priority OR (priority = my_priority AND id < my_id)
 ) a
 LEFT JOIN LATERAL (
-    SELECT name, storage_key FROM artifacts
-    WHERE job_id = j.id AND role = 'preview' AND j.job_type IN ('render', 'molecular')
-    ORDER BY created_at DESC, id DESC LIMIT 1
-) p ON true
+    (SELECT name, storage_key, created_at AS at FROM artifacts WHERE job_id = j.id AND role = 'preview' ORDER BY created_at DESC, id DESC LIMIT 1)
+    UNION ALL
+    (SELECT c.name, c.storage_key, c.at FROM tasks JOIN task_checkpoints c ON c.task_id = tasks.id
+     WHERE tasks.job_id = j.id AND tasks.status = 'RUNNING' AND c.name = 'checkpoint/preview.jpg' ORDER BY c.at DESC LIMIT 1)
+    ORDER BY at DESC LIMIT 1
+) p ON j.job_type IN ('render', 'molecular', 'pipeline')
+LEFT JOIN LATERAL (
+    SELECT sum(t.items) AS frames_all, sum(CASE t.status
+        WHEN 'SUCCEEDED' THEN t.items - coalesce(jsonb_array_length(d.item_failures), 0)
+        WHEN 'RUNNING' THEN floor(t.progress * t.items + 0.001)::int ELSE 0 END) AS frames_done
+    FROM tasks t JOIN task_details d ON d.task_id = t.id
+    WHERE t.job_id = j.id AND t.stage = 'render'
+) f ON j.job_type IN ('render', 'molecular', 'pipeline')
 ORDER BY j.created_at DESC, j.id DESC`
 
 // job reads one job. Errors: fault.NotFound, also for another account's.
@@ -222,6 +234,7 @@ type artifact struct {
 	MediaType  string    `db:"media_type"`
 	Format     string    `db:"format"`
 	CreatedAt  time.Time `db:"created_at"`
+	Frame      *int64    `db:"frame"`
 }
 
 // outputFilter chooses files of a job.
@@ -239,7 +252,7 @@ func (s store) outputs(ctx context.Context, accountID, jobID string, f outputFil
 	}
 	var files []artifact
 	err := s.db.SelectContext(ctx, &files, `
-SELECT a.id, a.name, a.role, t.ordinal, a.storage_key, a.sha256, a.byte_size, a.media_type, a.format, a.created_at
+SELECT a.id, a.name, a.role, t.ordinal, a.storage_key, a.sha256, a.byte_size, a.media_type, a.format, a.created_at, a.frame
 FROM artifacts a JOIN tasks t ON t.id = a.task_id
 WHERE a.account_id = $1 AND a.job_id = $2 AND a.role <> $3 AND ($5::text[] IS NULL OR a.role = ANY($5)) AND ($6 < 0 OR t.ordinal = $6)`+where+`
 ORDER BY a.created_at DESC, a.id DESC LIMIT $4`, args...)

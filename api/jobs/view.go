@@ -39,7 +39,11 @@ func (r record) progress() Progress {
 		Pending: r.Pending, Queued: r.Queued, Running: r.Running, Succeeded: r.Succeeded, Failed: r.Failed, Cancelled: r.Cancelled,
 	}
 	stage, message := r.doing(counts)
-	return Progress{Percent: percent(r.WeightDone, r.WeightAll, job.Status(r.Status)), Stage: stage, Message: message, Tasks: counts}
+	progress := Progress{Percent: percent(r.WeightDone, r.WeightAll, job.Status(r.Status)), Stage: stage, Message: message, Tasks: counts}
+	if r.FramesAll.Valid {
+		progress.FramesDone, progress.FramesTotal = &r.FramesDone.Int64, &r.FramesAll.Int64
+	}
+	return progress
 }
 
 // percent is the finished share of a job in [0, 100] with one decimal, rounded down: 100 means that the job is done, not that

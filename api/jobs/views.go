@@ -41,6 +41,9 @@ type Progress struct {
 	Stage   string     `json:"stage" doc:"The stage that is being worked on, \"queued\" before the first and \"finished\" after the last."`
 	Message string     `json:"message" doc:"What is being done, for people."`
 	Tasks   TaskCounts `json:"tasks" doc:"Tasks by state."`
+	// FramesDone and FramesTotal are of a job that renders.
+	FramesDone  *int64 `json:"framesDone,omitempty" minimum:"0" doc:"Frames that are finished, of a job that renders."`
+	FramesTotal *int64 `json:"framesTotal,omitempty" minimum:"0" doc:"Frames that the job has, of a job that renders."`
 }
 
 // TaskCounts are the tasks of a job by state.
@@ -105,6 +108,7 @@ type Output struct {
 	Name         string    `json:"name" doc:"File name, unique within its task."`
 	Role         string    `json:"role" enum:"result,frame,log,preview,provenance,checkpoint" doc:"What the file is."`
 	TaskIndex    int       `json:"taskIndex" doc:"Position of the task that made it."`
+	Frame        *int64    `json:"frame,omitempty" doc:"Number of the frame that the file shows; left out when it is none."`
 	StorageKey   string    `json:"storageKey" doc:"May be the sceneFile or an artifact of another job."`
 	SHA256       string    `json:"sha256" doc:"64 lower-case hexadecimal digits."`
 	ByteSize     int64     `json:"byteSize" doc:"Size in bytes."`
