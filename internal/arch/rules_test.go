@@ -24,7 +24,7 @@ var rooms = []room{
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
 	{"internal/bench", []string{"engines", "billing", "internal"}},                               // plans like the fabric, and pays its jobs
-	{"internal/cli", []string{"internal/client", "internal/fault", "internal/job", "internal/mol"}},
+	{"internal/cli", []string{"internal/client", "internal/fault", "internal/frames", "internal/job", "internal/mol"}},
 	{"internal/client", []string{"internal/fault", "internal/job", "internal/mol"}},
 	{"internal/job", []string{}},
 	{"internal/fault", []string{}},
@@ -96,6 +96,7 @@ var pure = []purity{
 	{"internal/fault", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/frames", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/mol", []string{"os", "net", "io/fs", "syscall"}},
+	{"internal/molviewspec", []string{"os", "net", "syscall"}},
 	{"internal/id", []string{"os", "net", "io/fs", "syscall"}},
 	{"engines", []string{"net", "syscall"}}, // Collect reads files
 }

@@ -64,7 +64,7 @@ func openArchive(r io.ReaderAt, size int64) (map[string]bool, *zip.File, error) 
 	if err := checkEnd(r, size); err != nil {
 		return nil, nil, err
 	}
-	metered := &meteredReader{r: r, left: maxDirectoryBytes}
+	metered := &meteredReader{r: r, size: size, left: maxDirectoryBytes}
 	archive, err := zip.NewReader(metered, size)
 	metered.left = int64(MaxDocumentBytes) * 2 // the index, packed, and its header
 	if err != nil {
@@ -195,13 +195,19 @@ func tooManyEntries() error {
 // errMeter is the error of a meteredReader that has read as much as it may.
 var errMeter = errors.New("the list of its files is longer than allowed")
 
-// meteredReader reads so many bytes and no more.
+// errOutside is the error of an archive that points to what lies before or behind it.
+var errOutside = errors.New("it points to what lies outside of it")
+
+// meteredReader reads so many bytes of the size that there are and no more.
 type meteredReader struct {
-	r    io.ReaderAt
-	left int64
+	r          io.ReaderAt
+	size, left int64
 }
 
 func (m *meteredReader) ReadAt(buffer []byte, offset int64) (int, error) {
+	if offset < 0 || offset > m.size {
+		return 0, errOutside
+	}
 	if int64(len(buffer)) > m.left {
 		return 0, errMeter
 	}

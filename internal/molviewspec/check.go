@@ -125,15 +125,26 @@ func (c *checker) object(s *shape, value any, at *place) {
 
 // members checks those members that are known and that none is missing.
 func (c *checker) members(known fields, members map[string]any, at *place) {
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		field := known[name]
-		value, ok := members[name]
-		if ok {
-			c.value(&field.shape, value, member(at, name))
-		} else if field.required {
-			c.refuse(member(at, name), "is missing; expected %s", field.shape.describe())
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if field, ok := known[name]; ok {
+			c.value(&field.shape, members[name], member(at, name))
 		}
 	}
+	for _, name := range known.missing(members) {
+		c.refuse(member(at, name), "is missing; expected %s", known[name].shape.describe())
+	}
+}
+
+// missing are the required fields that members lack.
+func (f fields) missing(members map[string]any) []string {
+	var missing []string
+	for name := range f {
+		if _, ok := members[name]; !ok && f[name].required {
+			missing = append(missing, name)
+		}
+	}
+	slices.Sort(missing)
+	return missing
 }
 
 func (c *checker) dict(s *shape, value any, at *place) {

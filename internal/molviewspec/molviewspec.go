@@ -9,10 +9,7 @@
 // else in "custom", links and sounds of descriptions and of Markdown commands among them, are ignored by the renderer.
 package molviewspec
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Bounds on a scene, so that a document of a stranger costs little to read and to draw.
 const (
@@ -147,7 +144,9 @@ func (c *checker) snapshot(snapshot map[string]any, at *place) {
 	if animation, ok := snapshot["animation"]; ok {
 		c.tree(&animationTree, animation, member(at, "animation"))
 	}
-	c.resolveLinks()
+	if len(c.issues) == 0 { // else what they refer to may stand in what could not be read
+		c.resolveLinks()
+	}
 }
 
 // text is an optional member that is text or null.
@@ -162,6 +161,3 @@ func (c *checker) text(members map[string]any, name string, at *place) string {
 	}
 	return text
 }
-
-// String tells a reference with its place, for messages.
-func (r Reference) String() string { return fmt.Sprintf("%s (%s)", clip(r.URL), r.Path) }

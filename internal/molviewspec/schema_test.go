@@ -157,15 +157,15 @@ func (s shape) schema() any {
 	case colorForm:
 		return schema{"anyOf": colorSchemas()}
 	case unionForm:
-		var any []any
+		var choices []any
 		for _, of := range s.of {
 			if of.form == colorForm {
-				any = append(any, colorSchemas()...)
+				choices = append(choices, colorSchemas()...)
 			} else {
-				any = append(any, of.schema())
+				choices = append(choices, of.schema())
 			}
 		}
-		return schema{"anyOf": any}
+		return schema{"anyOf": choices}
 	default:
 		return schema{"type": "string"}
 	}
