@@ -96,7 +96,7 @@ var pure = []purity{
 	{"internal/fault", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/frames", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/mol", []string{"os", "net", "io/fs", "syscall"}},
-	{"internal/molviewspec", []string{"os", "net", "syscall"}},
+	{"internal/molviewspec", []string{"os", "net/http", "syscall"}}, // reads addresses
 	{"internal/id", []string{"os", "net", "io/fs", "syscall"}},
 	{"engines", []string{"net", "syscall"}}, // Collect reads files
 }

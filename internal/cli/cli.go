@@ -41,6 +41,7 @@ func AddCommands(root *cobra.Command, version string) {
 			reproduceCommand(), bundleCommand(),
 		}},
 		{"dynamics", "Molecular dynamics:", []*cobra.Command{mdCommand()}},
+		{"rendering", "Pictures and films:", []*cobra.Command{imageCommand(), renderCommand()}},
 		{"search", "Sequence search:", []*cobra.Command{blastCommand(), hitsCommand(), databasesCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{
 			submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),

@@ -170,6 +170,8 @@ func (inv *invocation) conclude(ctx context.Context, j client.Job, top int) erro
 		show = inv.showSearch
 	case isDynamics(j):
 		show = inv.showDynamics
+	case j.JobType == jobTypeRender, j.JobType == jobTypeMolecular:
+		show = inv.showRendering
 	}
 	detail, err := show(ctx, j, top)
 	if err != nil {

@@ -32,6 +32,9 @@ type Uploaded struct {
 
 // UploadOptions say how a file is uploaded. The zero value is for callers that only want it done.
 type UploadOptions struct {
+	// ProjectID and LogicalPath, both or neither, make the file part of a project package: a UUID that all of its files share, and
+	// the file's path in it, with slashes. Relative paths between files of a package hold.
+	ProjectID, LogicalPath string
 	// Resume is the id of an upload in parts of the same file that has been interrupted, or "".
 	Resume string
 	// Begun, when it is not nil, learns the id of an upload in parts before the first part is sent. An upload that fails after
@@ -40,6 +43,14 @@ type UploadOptions struct {
 	// Progress, when it is not nil, learns how many bytes have gone out, and how many were there already. Calls come one after
 	// the other, and sent falls when a try fails.
 	Progress func(sent, there int64)
+}
+
+// place adds the file's place in a project package, where it has one, to the request for an upload.
+func (o UploadOptions) place(request map[string]any) map[string]any {
+	if o.ProjectID != "" {
+		request["projectId"], request["logicalPath"] = o.ProjectID, o.LogicalPath
+	}
+	return request
 }
 
 // uploadTicket is the API's answer to a request for an upload.
@@ -101,7 +112,7 @@ func (c *Client) upload(ctx context.Context, filename string, content io.ReaderA
 	var ticket uploadTicket
 	if err := c.do(ctx, call{
 		method: http.MethodPost, path: "/v1/jobs/upload-url", idempotent: true, into: &ticket,
-		body: map[string]any{"filename": filename, "contentType": file.ContentType, "size": size, "sha256": digest},
+		body: options.place(map[string]any{"filename": filename, "contentType": file.ContentType, "size": size, "sha256": digest}),
 	}); err != nil {
 		return Uploaded{}, err
 	}

@@ -75,6 +75,7 @@ type Job struct {
 	UpdatedAt     time.Time      `json:"updatedAt"`
 	StartedAt     *time.Time     `json:"startedAt"`
 	FinishedAt    *time.Time     `json:"finishedAt"`
+	Preview       *Preview       `json:"preview"`
 }
 
 // Progress is how far a job is.
@@ -91,6 +92,8 @@ type Progress struct {
 		Failed    int `json:"failed"`
 		Cancelled int `json:"cancelled"`
 	} `json:"tasks"`
+	FramesDone  *int `json:"framesDone"`  // of a rendering; nil where nobody counts frames
+	FramesTotal *int `json:"framesTotal"` // the same
 }
 
 // Cost is a job's money, in Currency's main unit. Final is nil until the job has ended.
@@ -143,7 +146,8 @@ type Output struct {
 	ByteSize   int64  `json:"byteSize"`
 	MediaType  string `json:"mediaType"`
 	Format     string `json:"format"`
-	URL        string `json:"url"` // short-lived
+	Frame      *int64 `json:"frame"` // number of the frame that the file shows; nil for what is none
+	URL        string `json:"url"`   // short-lived
 }
 
 // Outputs are files of a job, newest first.

@@ -82,7 +82,7 @@ type sentPart struct {
 // uploadParts sends a file in parts, several at once, and returns its storage key.
 func (c *Client) uploadParts(ctx context.Context, filename string, content io.ReaderAt, file Uploaded, o UploadOptions, sent *meter) (string, error) {
 	u := &partUpload{client: c, content: content, file: file, sent: sent}
-	open := func() error { return u.begin(ctx, filename) }
+	open := func() error { return u.begin(ctx, filename, o) }
 	if o.Resume != "" {
 		open = func() error { return u.resume(ctx, o.Resume) }
 	}
@@ -121,12 +121,12 @@ func uploadPath(uploadID, rest string) string {
 }
 
 // begin opens an upload whose parts the store checks, where it can.
-func (u *partUpload) begin(ctx context.Context, filename string) error {
+func (u *partUpload) begin(ctx context.Context, filename string, o UploadOptions) error {
 	err := u.client.do(ctx, call{
 		method: http.MethodPost, path: "/v1/uploads", idempotent: true, into: u,
-		body: map[string]any{
+		body: o.place(map[string]any{
 			"filename": filename, "contentType": u.file.ContentType, "size": u.file.ByteSize, "sha256": u.file.SHA256, "checksumAlgorithm": "sha256",
-		},
+		}),
 	})
 	u.checksummed = u.ChecksumAlgorithm != nil
 	return err

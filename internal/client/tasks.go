@@ -44,12 +44,21 @@ type Task struct {
 	Progress         float64        `json:"progress"` // percent
 	Message          string         `json:"message"`
 	Error            *JobError      `json:"error"`
+	ItemFailures     []ItemFailure  `json:"itemFailures"`     // the first of them
 	ItemFailureCount int            `json:"itemFailureCount"` // ligands, queries or frames without a result
 	Usage            struct {
 		CPUSeconds      float64 `json:"cpuSeconds"`
 		WallSeconds     float64 `json:"wallSeconds"`
 		PeakMemoryBytes int64   `json:"peakMemoryBytes"`
 	} `json:"usage"` // of all ended attempts together
+}
+
+// ItemFailure is one thing that a task worked on (a ligand, a query, a frame) and that has no result.
+type ItemFailure struct {
+	Item    string `json:"item"`
+	Label   string `json:"label"`
+	Step    string `json:"step"`
+	Message string `json:"message"`
 }
 
 // Tasks is a page of a job's tasks in the order of the plan.
