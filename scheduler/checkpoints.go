@@ -27,7 +27,7 @@ const (
 
 // applyCheckpoints keeps what a task's current attempt has saved. Checkpoints are a convenience: one that cannot be kept costs
 // the next attempt some work, and not this one its life.
-func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, task taskRow, event queue.Event) error {
+func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
 	files := map[string]queue.StoredArtifact{} // by name: of two with one name the later counts
 	for _, file := range event.Checkpoints {
 		if err := checkCheckpoint(task, file); err != nil {
@@ -41,6 +41,11 @@ func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, task taskRo
 	kept, err := upsertCheckpoints(ctx, c, task, files)
 	if err != nil {
 		return err
+	}
+	if kept == len(event.Checkpoints) {
+		if err := s.keepUsage(ctx, c, owner, task, event); err != nil {
+			return err
+		}
 	}
 	c.then(func(context.Context) {
 		s.Metrics.checkpoints.WithLabelValues(event.Engine, checkpointStored).Add(float64(kept))

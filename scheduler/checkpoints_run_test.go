@@ -32,6 +32,7 @@ func saving(order queue.WorkOrder, version int, names ...string) queue.Event {
 type bureau struct {
 	*fabric
 	leader  *scheduler.Leader
+	worker  *hand
 	claimed chan queue.WorkOrder
 }
 
@@ -40,8 +41,8 @@ func newBureau(t *testing.T) *bureau {
 	rdb, _, prefix := redistest.New(t)
 	b := &bureau{fabric: newFabric(t, rdb, prefix), claimed: make(chan queue.WorkOrder, 100)}
 	b.leader = scheduler.NewLeader(b.Scheduler, "alone")
-	worker := b.hire(4, func(order queue.WorkOrder) *queue.Event { b.claimed <- order; return nil })
-	t.Cleanup(worker.kill)
+	b.worker = b.hire(4, func(order queue.WorkOrder) *queue.Event { b.claimed <- order; return nil })
+	t.Cleanup(b.worker.kill)
 	return b
 }
 

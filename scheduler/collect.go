@@ -148,7 +148,10 @@ func (s *Scheduler) applyEvent(ctx context.Context, c *change, event queue.Event
 	if err := s.applyCurrent(ctx, c, owner, *task, event); err != nil {
 		return unusableIfRefused(err)
 	}
-	c.then(func(context.Context) { s.Metrics.observe(event) })
+	c.then(func(context.Context) {
+		s.Metrics.observe(event)
+		s.fleet.ended(event)
+	})
 	return nil
 }
 
@@ -158,11 +161,16 @@ func nameable(event queue.Event) bool { return !strings.Contains(event.JobID+eve
 
 // applyCurrent applies an event of a task's current attempt.
 func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+	if event.Redone {
+		if err := forgetWorkBefore(ctx, c, task); err != nil {
+			return err
+		}
+	}
 	switch event.Kind {
 	case queue.Started:
 		return startTask(ctx, c, task, event.WorkerID)
 	case queue.Checkpointed:
-		return s.applyCheckpoints(ctx, c, task, event)
+		return s.applyCheckpoints(ctx, c, owner, task, event)
 	case queue.Succeeded:
 		return s.applySuccess(ctx, c, owner, task, event)
 	case queue.Failed:
@@ -213,8 +221,16 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *jobRow, 
 	if failure == nil {
 		failure = &engines.Failure{Class: engines.System, Code: "NO_REASON", Message: "the worker gave no reason"}
 	}
+	if event.GivenBack && task.Status == job.TaskQueued && !owner.Stopping && task.GivenBack < maxGivenBack {
+		return s.applyGivenBack(ctx, c, task, event, failure)
+	}
 	if err := s.settleAttempt(ctx, c, owner, task, event, "FAILED", billable(failure.Class)); err != nil {
 		return err
+	}
+	if failure.Class == engines.Executor {
+		if err := s.blame(ctx, c, task, event.WorkerID, failure.Code); err != nil {
+			return err
+		}
 	}
 	log := s.Log.With("job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
 	switch next := afterFailure(failure.Class, task.Retries, task.Interruptions, owner.Stopping); next {
@@ -248,23 +264,33 @@ func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *jobRow
 	return endTask(ctx, c, task, job.TaskCancelled, nil)
 }
 
-// settleAttempt records what an attempt used and adds its price to the job's bill when the attempt is billable.
+// settleAttempt records what an attempt used and adds its price to the job's bill when the attempt is billable, with that of the
+// work of earlier ones that it went on from.
 func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event, outcome string, bill bool) error {
 	price := billing.Micropence(0)
 	if bill {
 		var err error
-		price, err = s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: queue.Hardware(task.Queue),
-			CPUMicros: event.Usage.CPUMicroseconds, GPUMicros: event.Usage.GPUMicroseconds, OutputBytes: event.Usage.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
-		if err != nil {
+		if price, err = s.meter(owner, task, event.Usage); err != nil {
 			err = fmt.Errorf("meter attempt %s: %w", event.Ref, err)
 			if !fault.Is(err, fault.UnsupportedSimulator) { // the price book is to blame for that one
 				err = &unusableError{err}
 			}
 			return err
 		}
+		if price > 0 { // else it never ran, and went on from nothing
+			if err := s.billKeptWork(ctx, c, owner, task); err != nil {
+				return err
+			}
+		}
 	}
 	owner.AccruedMicropence += int64(price)
 	return insertAttempt(ctx, c, task, event, outcome, price)
+}
+
+// meter prices what an attempt of a task has used.
+func (s *Scheduler) meter(owner *jobRow, task taskRow, used queue.Usage) (billing.Micropence, error) {
+	return s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: queue.Hardware(task.Queue), CPUMicros: used.CPUMicroseconds,
+		GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
 }
 
 // keepFiles records the files that an attempt has stored. Their keys become readable by the job's owner, so a worker cannot

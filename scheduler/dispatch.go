@@ -55,25 +55,30 @@ func (s *Scheduler) fill(ctx context.Context, queueName string) error {
 		if batch <= 0 {
 			return nil
 		}
-		sent, err := s.dispatch(ctx, queueName, batch)
-		if err != nil || sent < batch {
+		_, more, err := s.dispatch(ctx, queueName, batch)
+		if err != nil || !more {
 			return err
 		}
 	}
 }
 
 // dispatch starts the next attempt of up to limit ready tasks of a queue: committed as QUEUED first, then handed to Redis. A
-// crash between the two is repaired by the watch. Returns how many tasks it moved.
-func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (int, error) {
+// crash between the two is repaired by the watch. Returns how many tasks it moved, and whether there may be more of them.
+func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (moved int, more bool, err error) {
 	// What is picked here is looked at again under the jobs' locks: until then another leader may have taken it.
-	picked, err := nextReady(ctx, s.DB, queueName, limit, s.Now().UTC())
+	picked, err := nextReady(ctx, s.DB, queueName, limit, s.Now().UTC(), s.fleet.waitingFor(queueName))
 	if err != nil || len(picked) == 0 {
-		return 0, err
+		return 0, false, err
 	}
 	var orders []queue.WorkOrder
-	moved := 0
+	passedOver := false
 	err = s.change(ctx, picked.jobIDs(), func(c *change) error {
-		granted, err := s.withinSeats(ctx, c, picked)
+		reachable, avoid, err := s.withinReach(ctx, c, queueName, picked)
+		if err != nil {
+			return err
+		}
+		passedOver = len(reachable) < len(picked)
+		granted, err := s.withinSeats(ctx, c, reachable)
 		if err != nil {
 			return err
 		}
@@ -82,26 +87,26 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 			return err
 		}
 		moved = len(tasks)
-		orders, err = s.workOrders(ctx, c, tasks)
+		orders, err = s.workOrders(ctx, c, tasks, avoid)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("dispatch to %s: %w", queueName, err)
+		return 0, false, fmt.Errorf("dispatch to %s: %w", queueName, err)
 	}
 	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverGrace)
 	defer cancel()
 	for _, order := range orders {
 		if err := s.Queue.Enqueue(handOver, order); err != nil {
-			return moved, err
+			return moved, false, err
 		}
 		s.Metrics.dispatched.WithLabelValues(queueName).Inc()
 	}
-	return moved, nil
+	return moved, moved == limit || passedOver, nil
 }
 
-// workOrders describes the attempts that have just been queued. A task that can never be run fails instead: it must not hold
+// workOrders describes the attempts that have just been queued, with the workers that must not have them. A task that can never be run fails instead: it must not hold
 // up the others.
-func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow) ([]queue.WorkOrder, error) {
+func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow, avoid avoidance) ([]queue.WorkOrder, error) {
 	outputs := outputCache{}
 	resumed, err := s.resumeInputs(ctx, c, tasks)
 	if err != nil {
@@ -129,7 +134,7 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow) 
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
 			Engine: owner.Simulator.String, Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
-			OutputPrefix: outputPrefix(task), CommittedAt: c.now,
+			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task),
 		})
 	}
 	return orders, nil

@@ -37,7 +37,7 @@ func (l *Leader) RollUp(ctx context.Context, jobIDs ...string) error {
 
 // NextReady picks tasks as a dispatch does and returns how many.
 func (l *Leader) NextReady(ctx context.Context, queueName string, limit int) (int, error) {
-	picked, err := nextReady(ctx, l.s.DB, queueName, limit, l.s.Now())
+	picked, err := nextReady(ctx, l.s.DB, queueName, limit, l.s.Now(), nil)
 	return len(picked), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -273,6 +274,12 @@ func (f *fabric) hireFor(queues []string, slots int, behave func(queue.WorkOrder
 }
 
 func (h *hand) claim(order queue.WorkOrder) {
+	if slices.Contains(order.Avoid, h.id) {
+		event := failure(engines.System)
+		event.GivenBack, event.Failure.Code = true, "WORKER_KEPT_OFF"
+		h.report(order, *event)
+		return
+	}
 	h.mu.Lock()
 	h.held[order.Ref()] = order
 	h.mu.Unlock()

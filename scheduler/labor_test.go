@@ -28,6 +28,10 @@ type run struct {
 	worker *laborer
 	end    *queue.Event
 	broken bool // end cannot be stored
+	begun  bool // it has said something
+	redone bool // it could not have all the work of those before
+	used   int64
+	kept   []queue.Usage // what it said that finished work had used
 }
 
 func (w *world) hire() {
@@ -55,7 +59,7 @@ func (w *world) claimBy(l *laborer, r *run) {
 	if !waiting {
 		return
 	}
-	r.worker = l
+	r.worker, r.redone = l, r.Attempt > 1 && rapid.IntRange(0, 5).Draw(w.t, "loss") == 0
 	l.held = append(l.held, r)
 	if stopped, err := w.f.queue.Stopped(w.ctx, r.Ref()); err == nil && stopped {
 		w.endAs(r, &queue.Event{Kind: queue.Cancelled})
@@ -78,11 +82,28 @@ func (w *world) start() {
 	}
 }
 
+// giveBack lets a worker return an attempt that it has not begun.
+func (w *world) giveBack() {
+	unbegun := slices.DeleteFunc(w.busy(), func(r *run) bool { return r.begun })
+	if len(unbegun) > 0 {
+		event := failure(engines.System)
+		event.GivenBack, event.Usage = true, queue.Usage{}
+		w.endAs(pick(w, "attempt", unbegun), event)
+	}
+}
+
 // save lets the program of an attempt save something, now and then again under the same name.
 func (w *world) save() {
 	if busy := w.busy(); len(busy) > 0 {
 		r := pick(w, "attempt", busy)
-		w.report(r, saving(r.WorkOrder, rapid.IntRange(1, 9).Draw(w.t, "version"), rapid.SampledFrom([]string{"a", "b", "deep/c"}).Draw(w.t, "name")))
+		name := rapid.SampledFrom([]string{"a", "b", "deep/c", "preview.jpg"}).Draw(w.t, "name")
+		event := saving(r.WorkOrder, rapid.IntRange(1, 9).Draw(w.t, "version"), name)
+		r.used += int64(rapid.IntRange(0, 90).Draw(w.t, "cpu seconds")) * 1_000_000
+		event.Usage.CPUMicroseconds = r.used
+		if name != "preview.jpg" {
+			r.kept = append(r.kept, event.Usage)
+		}
+		w.report(r, event)
 	}
 }
 
@@ -124,6 +145,7 @@ func (w *world) endAs(r *run, event *queue.Event) {
 // report puts an event into the outbox of the attempt's worker.
 func (w *world) report(r *run, event queue.Event) {
 	event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = id.New("evt_"), r.Ref(), r.JobID, r.worker.id, r.Engine
+	event.Redone, r.begun = r.redone, true
 	r.worker.outbox = append(r.worker.outbox, event)
 }
 
@@ -179,7 +201,7 @@ func (w *world) beat(l *laborer) {
 	}
 	for _, e := range l.outbox {
 		acked := slices.Contains(orders.Acked, e.ID)
-		if acked && e.Kind != queue.Started && e.Kind != queue.Checkpointed && w.f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND attempt = $2`, e.Ref.TaskID, e.Ref.Attempt) != 1 {
+		if acked && e.Kind != queue.Started && e.Kind != queue.Checkpointed && !e.GivenBack && w.f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND attempt = $2`, e.Ref.TaskID, e.Ref.Attempt) != 1 {
 			w.t.Errorf("the end of %s was acknowledged and is not stored", e.Ref)
 		}
 	}

@@ -35,6 +35,9 @@ type Metrics struct {
 	overSeats   prometheus.Counter
 	spread      *prometheus.GaugeVec
 	checkpoints *prometheus.CounterVec
+	keptWork    *prometheus.CounterVec
+	givenBack   *prometheus.CounterVec
+	keptOff     *prometheus.CounterVec
 }
 
 // NewMetrics registers the scheduler's metrics; reg may be nil.
@@ -70,7 +73,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		spread:     gauge("expected_cpu_ratio", "Processor time used, and device time where devices were, as a multiple of what the engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine", "hardware", "quantile"),
 		checkpoints: counter("checkpoints_total", "Files of finished work that running attempts saved (stored or refused), and that later attempts were given (resumed).",
 			"engine", "outcome"),
-		pence: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
+		keptWork:  counter("kept_work_pence_total", "Price of the work of failed and lost attempts that later ones went on from, by engine.", "engine"),
+		givenBack: counter("tasks_given_back_total", "Attempts that workers gave back unstarted, by the reason.", "queue", "code"),
+		keptOff:   counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.", "queue"),
+		pence:     f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
 	}
 }
 
@@ -98,6 +104,9 @@ func (m *Metrics) observe(event queue.Event) {
 		return
 	case queue.Checkpointed: // counted by its files
 		return
+	}
+	if event.GivenBack {
+		return // it has done nothing
 	}
 	outcome := string(event.Kind)
 	m.finished.WithLabelValues(event.Engine, outcome).Inc()

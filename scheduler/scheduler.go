@@ -48,14 +48,15 @@ type Deps struct {
 type Scheduler struct {
 	Deps
 	wake    chan struct{}
-	slots   fleet
+	slots   capacity
+	fleet   fleet
 	history history
 }
 
-// fleet is how many attempts the living workers of each queue can run at once, as the watch last saw it.
-type fleet struct{ atomic.Pointer[map[string]int] }
+// capacity is how many attempts the living workers of each queue can run at once, as the watch last saw it.
+type capacity struct{ atomic.Pointer[map[string]int] }
 
-func (f *fleet) of(queueName string) int {
+func (f *capacity) of(queueName string) int {
 	if slots := f.Load(); slots != nil {
 		return (*slots)[queueName]
 	}

@@ -63,11 +63,12 @@ type taskRow struct {
 	Attempt       int            `db:"attempt"`
 	Retries       int            `db:"retries"`
 	Interruptions int            `db:"interruptions"`
+	GivenBack     int            `db:"given_back"`
 	WorkerID      sql.NullString `db:"worker_id"`
 	Shard         []byte         `db:"shard"`
 }
 
-const taskFields = `id, job_id, account_id, ordinal, stage, name, queue, status, attempt, retries, interruptions, worker_id`
+const taskFields = `id, job_id, account_id, ordinal, stage, name, queue, status, attempt, retries, interruptions, given_back, worker_id`
 
 // lockJobs locks the jobs in the order of their ids. Unknown ids are left out.
 func lockJobs(ctx context.Context, tx *sqlx.Tx, ids []string) (map[string]*jobRow, error) {

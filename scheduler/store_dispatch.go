@@ -29,6 +29,7 @@ type candidate struct {
 	JobID     string         `db:"job_id"`
 	AccountID string         `db:"account_id"`
 	Key       sql.NullString `db:"license_key"` // of the account's own licence that the task needs a seat of
+	GivenBack int            `db:"given_back"`
 }
 
 func (c candidate) license() licenseRef { return licenseRef{AccountID: c.AccountID, Key: c.Key.String} }
@@ -52,7 +53,7 @@ func (c candidates) jobIDs() []string {
 	return slices.Compact(out)
 }
 
-// nextReadyQuery takes a queue, a moment and a limit. Tasks that need a seat of a licence wait apart from all others, and of
+// nextReadyQuery takes a queue, a moment, a limit and the jobs that are left out. Tasks that need a seat of a licence wait apart from all others, and of
 // each licence no more of them are looked at than there are free seats: those that wait for one cost nothing and stand in
 // nobody's way.
 const nextReadyQuery = `
@@ -76,31 +77,31 @@ WITH RECURSIVE waiting AS (
 	SELECT account_id, count(*) AS n FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING') GROUP BY account_id
 ), startable AS (
 	SELECT c.* FROM waiting w CROSS JOIN LATERAL (
-		SELECT t.id, t.job_id, t.account_id, t.license_key, t.priority FROM tasks t
+		SELECT t.id, t.job_id, t.account_id, t.license_key, t.priority, t.given_back FROM tasks t
 		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NULL AND t.account_id = w.account_id
-			AND (t.not_before IS NULL OR t.not_before <= $2)
+			AND (t.not_before IS NULL OR t.not_before <= $2) AND t.job_id <> ALL($4)
 		ORDER BY t.priority DESC, t.id LIMIT $3
 	) c
 	WHERE w.account_id IS NOT NULL
 	UNION ALL
 	SELECT c.* FROM licensed l CROSS JOIN LATERAL license_use(l.account_id, l.license_key) u CROSS JOIN LATERAL (
-		SELECT t.id, t.job_id, t.account_id, t.license_key, t.priority FROM tasks t
+		SELECT t.id, t.job_id, t.account_id, t.license_key, t.priority, t.given_back FROM tasks t
 		WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key = l.license_key AND t.account_id = l.account_id
-			AND (t.not_before IS NULL OR t.not_before <= $2)
+			AND (t.not_before IS NULL OR t.not_before <= $2) AND t.job_id <> ALL($4)
 		ORDER BY t.priority DESC, t.id LIMIT least($3, u.free)
 	) c
 ), offered AS (
 	SELECT s.*, coalesce(f.n, 0) + row_number() OVER (PARTITION BY s.account_id ORDER BY s.priority DESC, s.id) AS turn
 	FROM startable s LEFT JOIN in_flight f ON f.account_id = s.account_id
 )
-SELECT id, job_id, account_id, license_key FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
+SELECT id, job_id, account_id, license_key, given_back FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
 
 // nextReady picks the tasks to dispatch next: the higher plan priority first, then accounts in turn, where what an account
-// already has in flight counts as turns it has had. It reads at most limit tasks of each account that waits, whatever the
+// already has in flight counts as turns it has had. The tasks of the jobs except are left out. It reads at most limit tasks of each account that waits, whatever the
 // backlog.
-func nextReady(ctx context.Context, db *sqlx.DB, queueName string, limit int, now time.Time) (candidates, error) {
+func nextReady(ctx context.Context, db *sqlx.DB, queueName string, limit int, now time.Time, except []string) (candidates, error) {
 	var out candidates
-	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit)
+	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit, pq.Array(append([]string{}, except...)))
 	if err != nil {
 		return nil, fmt.Errorf("pick tasks for %s: %w", queueName, err)
 	}
@@ -115,7 +116,7 @@ func queueTasks(ctx context.Context, c *change, ids []string) ([]taskRow, error)
 		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL
 		FROM task_details d
 		WHERE t.id = ANY($1) AND t.status = 'PENDING' AND t.ready AND d.task_id = t.id
-		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.worker_id, d.shard`,
+		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id, d.shard`,
 		pq.Array(ids), c.now)
 	if err != nil {
 		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)

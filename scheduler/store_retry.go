@@ -58,11 +58,14 @@ func restartTasks(ctx context.Context, c *change, owner *jobRow, tasks []endedTa
 		}
 		ids[i] = task.ID
 	}
-	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', run = $2, ready = stage_index = $3, retries = 0, interruptions = 0,
+	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', run = $2, ready = stage_index = $3, retries = 0, interruptions = 0, given_back = 0,
 			not_before = NULL, worker_id = NULL, progress = 0, queued_at = NULL, started_at = NULL, finished_at = NULL
 		WHERE id = ANY($1)`, pq.Array(ids), owner.Run, owner.StageIndex)
 	if err != nil {
 		return fmt.Errorf("restart %d tasks: %w", len(ids), err)
+	}
+	if err := forgetKeptWork(ctx, c, ids...); err != nil {
+		return err
 	}
 	_, err = c.tx.ExecContext(ctx, `UPDATE task_details SET summary = NULL, item_failures = NULL, programs = NULL,
 			failure_class = NULL, error_code = NULL, error_message = NULL, message = ''

@@ -18,6 +18,7 @@ type taskColumns struct {
 	ID, Stage, Name     []string
 	Queue               []string
 	Ordinal, StageIndex []int64
+	Items               []int64
 	Essential, Ready    []bool
 	Weight, GPUWeight   []float64
 	JobID, AccountID    string
@@ -54,7 +55,7 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 
 func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
 	columns := []string{
-		"id", "ordinal", "stage", "stage_index", "name", "essential", "weight", "gpu_weight", "ready", "job_id", "account_id", "queue", "status", "priority", "license_key",
+		"id", "ordinal", "stage", "stage_index", "name", "essential", "items", "weight", "gpu_weight", "ready", "job_id", "account_id", "queue", "status", "priority", "license_key",
 	}
 	var licenseKey any
 	if r.LicenseKey != "" {
@@ -63,7 +64,7 @@ func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
 	err := postgres.Copy(ctx, tx, "tasks", columns, func(yield func([]any) bool) {
 		for i, taskID := range r.ID {
 			if !yield([]any{
-				taskID, r.Ordinal[i], r.Stage[i], r.StageIndex[i], r.Name[i], r.Essential[i], r.Weight[i], r.GPUWeight[i], r.Ready[i],
+				taskID, r.Ordinal[i], r.Stage[i], r.StageIndex[i], r.Name[i], r.Essential[i], r.Items[i], r.Weight[i], r.GPUWeight[i], r.Ready[i],
 				r.JobID, r.AccountID, r.Queue[i], string(r.Status), int64(r.Priority), licenseKey,
 			}) {
 				return

@@ -42,7 +42,7 @@ func startTask(ctx context.Context, c *change, task taskRow, workerID string) er
 		return err
 	}
 	c.jobs[task.JobID].begin(c.now)
-	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'RUNNING', worker_id = $2, started_at = $3 WHERE id = $1`, task.ID, workerID, c.now)
+	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'RUNNING', worker_id = $2, started_at = $3, given_back = 0 WHERE id = $1`, task.ID, workerID, c.now)
 	if err != nil {
 		return fmt.Errorf("start task %s: %w", task.ID, err)
 	}
@@ -96,6 +96,19 @@ func returnTask(ctx context.Context, c *change, task taskRow, counts bool, notBe
 		WHERE id = $1`, task.ID, notBefore, counts)
 	if err != nil {
 		return fmt.Errorf("give task %s back: %w", task.ID, err)
+	}
+	return c.recordMove(ctx, task, job.TaskPending, nil, nil)
+}
+
+// giveBackTask lets a task wait for another worker, no earlier than notBefore. It counts as no attempt.
+func giveBackTask(ctx context.Context, c *change, task taskRow, notBefore time.Time) error {
+	if err := checkMove(task, job.TaskPending); err != nil {
+		return err
+	}
+	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', worker_id = NULL, progress = 0, not_before = $2, given_back = given_back + 1
+		WHERE id = $1`, task.ID, notBefore)
+	if err != nil {
+		return fmt.Errorf("give task %s to another worker: %w", task.ID, err)
 	}
 	return c.recordMove(ctx, task, job.TaskPending, nil, nil)
 }
@@ -157,15 +170,18 @@ func insertArtifacts(ctx context.Context, c *change, task taskRow, artifacts []q
 	}
 	n := len(artifacts)
 	ids, names, roles, keys := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	digests, types, formats, sizes := make([]string, n), make([]string, n), make([]string, n), make([]int64, n)
+	digests, types, formats, sizes, shown := make([]string, n), make([]string, n), make([]string, n), make([]int64, n), make([]sql.NullInt64, n)
 	for i, a := range artifacts {
 		ids[i], names[i], roles[i], keys[i] = id.New("art_"), a.Name, string(a.Role), a.StorageKey
 		digests[i], types[i], formats[i], sizes[i] = a.SHA256, a.MediaType, a.Format, a.ByteSize
+		if a.Frame != nil {
+			shown[i] = sql.NullInt64{Int64: *a.Frame, Valid: true}
+		}
 	}
-	_, err := c.tx.ExecContext(ctx, `INSERT INTO artifacts (id, name, role, storage_key, sha256, media_type, format, byte_size, job_id, task_id, account_id, created_at)
-		SELECT *, $9, $10, $11, $12::timestamptz
-		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[])`,
-		pq.Array(ids), pq.Array(names), pq.Array(roles), pq.Array(keys), pq.Array(digests), pq.Array(types), pq.Array(formats), pq.Array(sizes),
+	_, err := c.tx.ExecContext(ctx, `INSERT INTO artifacts (id, name, role, storage_key, sha256, media_type, format, byte_size, frame, job_id, task_id, account_id, created_at)
+		SELECT *, $10, $11, $12, $13::timestamptz
+		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[])`,
+		pq.Array(ids), pq.Array(names), pq.Array(roles), pq.Array(keys), pq.Array(digests), pq.Array(types), pq.Array(formats), pq.Array(sizes), pq.Array(shown),
 		task.JobID, task.ID, task.AccountID, c.now)
 	if err != nil {
 		return fmt.Errorf("record %d artifacts of %s: %w", n, task.ID, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -223,6 +224,7 @@ func taskRows(sub Submission, plan []engines.Shard, named software, jobID string
 		rows.StageIndex = append(rows.StageIndex, int64(shard.StageIndex))
 		rows.Name = append(rows.Name, shard.Name)
 		rows.Essential = append(rows.Essential, shard.Essential)
+		rows.Items = append(rows.Items, int64(min(max(shard.Items, 0), math.MaxInt32)))
 		rows.Queue = append(rows.Queue, queue.Name(shard.Hardware(spec), spec.ID))
 		rows.Weight = append(rows.Weight, shard.ExpectedCPUSeconds)
 		rows.GPUWeight = append(rows.GPUWeight, shard.ExpectedGPUSeconds)

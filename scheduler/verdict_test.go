@@ -53,8 +53,11 @@ func (w *world) verdictOn(j *submitted) int64 {
 		WHERE t.job_id = $1 ORDER BY a.task_id, a.attempt`, j.id))
 	used := map[int]billing.Micropence{} // by run
 	byTask := map[string][]attemptRow{}
-	for _, a := range settled {
-		want := w.price(j, a)
+	for i, a := range settled {
+		want, billed := w.price(j, a)
+		if !billed {
+			want = w.keptPrice(j, a, w.nextBilled(j, settled[i+1:], a))
+		}
 		if billing.Micropence(a.Price) != want {
 			w.t.Errorf("attempt %s.%d, %s: priced at %d micropence, want %d", a.TaskID, a.Attempt, a.Outcome, a.Price, want)
 		}
@@ -124,13 +127,13 @@ func (w *world) verdictOnStatus(j *submitted, status job.Status, settled map[str
 	}
 }
 
-// verdictOnTask checks that every attempt was settled but the last of each run, which may never have started, and that exactly
-// the current attempt of a task that succeeded is its success.
+// verdictOnTask checks that every attempt was settled but those given back and the last of each run, which may never have started,
+// and that exactly the current attempt of a task that succeeded is its success.
 func (w *world) verdictOnTask(task taskOutcome, settled []attemptRow) {
 	counted, before := 0, attemptRow{Run: 1}
 	for _, a := range settled {
 		unsettled := a.Attempt - before.Attempt - 1
-		if unsettled < 0 || unsettled > a.Run-before.Run || a.Attempt > task.Attempt || a.Run > task.Run {
+		if unsettled < 0 || unsettled > a.Run-before.Run+w.givenBack(task.ID, before.Attempt, a.Attempt) || a.Attempt > task.Attempt || a.Run > task.Run {
 			w.t.Errorf("task %s in attempt %d, run %d has settled attempts %+v", task.ID, task.Attempt, task.Run, settled)
 		}
 		if before.Outcome == "SUCCEEDED" && before.Run == a.Run {
@@ -143,28 +146,28 @@ func (w *world) verdictOnTask(task taskOutcome, settled []attemptRow) {
 			}
 		}
 	}
-	if task.Attempt-before.Attempt > 1+task.Run-before.Run {
+	if task.Attempt-before.Attempt > 1+task.Run-before.Run+w.givenBack(task.ID, before.Attempt, task.Attempt) {
 		w.t.Errorf("task %s in attempt %d has only the settled attempts %+v", task.ID, task.Attempt, settled)
 	}
 	succeeded := task.Status == job.TaskSucceeded
 	if succeeded != (counted == 1) || succeeded != (task.Files == 1) || task.Others != 0 {
 		w.t.Errorf("task %s is %s with %d successes, %d files and %d foreign ones", task.ID, task.Status, counted, task.Files, task.Others)
 	}
-	if task.Attempt > task.Run*(1+job.MaxRetries+job.MaxInterruptions) {
+	if task.Attempt > task.Run*(1+job.MaxRetries+job.MaxInterruptions)+w.givenBack(task.ID, 0, task.Attempt) {
 		w.t.Errorf("task %s was started %d times", task.ID, task.Attempt)
 	}
 }
 
-// price is what an attempt may cost, from what its worker said and the rules of billing, and checks that the worker said what
-// was settled.
-func (w *world) price(j *submitted, a attemptRow) billing.Micropence {
+// price is what an attempt costs that is charged as a whole, from what its worker said and the rules of billing. It checks that the
+// worker said what was settled.
+func (w *world) price(j *submitted, a attemptRow) (price billing.Micropence, billed bool) {
 	r := w.runs[queue.Ref{TaskID: a.TaskID, Attempt: a.Attempt}]
 	if a.Outcome == "LOST" {
-		return 0
+		return 0, false
 	}
 	if r == nil || r.end == nil {
 		w.t.Errorf("attempt %s.%d was settled as %s, and nobody has said so", a.TaskID, a.Attempt, a.Outcome)
-		return 0
+		return 0, false
 	}
 	bill := false
 	switch said := r.end; {
@@ -179,10 +182,7 @@ func (w *world) price(j *submitted, a attemptRow) billing.Micropence {
 		w.t.Errorf("attempt %s.%d was settled as %s, its worker said %s", a.TaskID, a.Attempt, a.Outcome, said.Kind)
 	}
 	if !bill {
-		return 0
+		return 0, false
 	}
-	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: queue.Hardware(r.Queue), CPUMicros: r.end.Usage.CPUMicroseconds,
-		GPUMicros: r.end.Usage.GPUMicroseconds, OutputBytes: r.end.Usage.BytesOut, SoftwarePencePerCoreHour: j.fee})
-	w.must(err)
-	return price
+	return w.meter(j, r, r.end.Usage), true
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/idempotency"
@@ -86,6 +85,7 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]taskRow, error) {
 	buried := w.bury(s.Now())
 	s.Metrics.fleet(w.living())
 	s.slots.Store(w.slots())
+	s.fleet.see(w.living())
 	for _, dead := range buried {
 		if dead.Draining && len(dead.Held) == 0 {
 			s.Log.Info("worker left", "worker", dead.WorkerID, "host", dead.Host)
@@ -142,8 +142,7 @@ func (s *Scheduler) account(ctx context.Context, w *watch, task taskRow) error {
 // takeBack ends a lost attempt: the task waits for its next one, or ends when its job is being stopped or it has been
 // interrupted too often.
 func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *jobRow, task taskRow) error {
-	event := queue.Event{WorkerID: task.WorkerID.String, Ref: queue.Ref{TaskID: task.ID, Attempt: task.Attempt}}
-	if err := insertAttempt(ctx, c, task, event, "LOST", billing.Micropence(0)); err != nil {
+	if err := s.settleLost(ctx, c, task); err != nil {
 		return err
 	}
 	c.then(func(context.Context) {
@@ -156,7 +155,7 @@ func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *jobRow, task
 	case drop:
 		return endTask(ctx, c, task, job.TaskCancelled, nil)
 	}
-	return endTask(ctx, c, task, job.TaskFailed, &engines.Failure{Class: engines.System, Code: "WORKER_LOST",
+	return endTask(ctx, c, task, job.TaskFailed, &engines.Failure{Class: engines.System, Code: lostCode,
 		Message: fmt.Sprintf("the task was interrupted %d times, the last time by the loss of its worker", task.Interruptions+1)})
 }
 

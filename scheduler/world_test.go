@@ -40,11 +40,12 @@ type world struct {
 	accounts []*client
 	jobs     []*submitted
 	workers  []*laborer
-	runs     map[queue.Ref]*run // every attempt that was ever handed to a queue
-	order    []*run             // the same, in the order in which the world learnt of them
-	said     []queue.Event      // every report that reached Redis
-	seats    seating            // of the first account's licence server
-	seated   int                // tasks that held one of its licences when it was last looked at
+	runs     map[queue.Ref]*run  // every attempt that was ever handed to a queue
+	kept     map[queue.Ref]int64 // processor time of work that was seen to be kept
+	order    []*run              // the same, in the order in which the world learnt of them
+	said     []queue.Event       // every report that reached Redis
+	seats    seating             // of the first account's licence server
+	seated   int                 // tasks that held one of its licences when it was last looked at
 }
 
 // client is an account and what it owned at first.
@@ -69,6 +70,12 @@ type lastRun struct {
 }
 
 func (w *world) now() time.Time { return w.clock }
+
+// look checks what must hold at any moment, and notes what only a moment shows.
+func (w *world) look() {
+	w.checkSeats()
+	w.noteKept()
+}
 
 // open signs up two accounts with credit for everything and one that can pay for a job or two.
 func (w *world) open() {
@@ -116,7 +123,7 @@ func (w *world) actions() []action {
 		{"dispatch", 6, func() { w.must(w.leader().Dispatch(w.ctx)); w.learn() }},
 		{"collect", 6, func() { w.must(w.leader().Collect(w.ctx)) }},
 		{"watch", 4, func() { w.must(w.leader().Watch(w.ctx)) }},
-		{"claim", 12, w.claim}, {"start", 4, w.start}, {"save", 4, w.save}, {"end", 12, w.end}, {"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice},
+		{"claim", 12, w.claim}, {"start", 4, w.start}, {"give back", 1, w.giveBack}, {"save", 4, w.save}, {"end", 12, w.end}, {"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice},
 		{"beat", 3, w.beatAll}, {"tick", 4, w.tick}, {"hire", 2, w.hire}, {"kill", 1, w.kill}, {"silence", 2, w.silence},
 		{"flush", 1, w.flush}, {"lose an entry", 1, w.loseEntry}, {"stray stop", 1, w.strayStop}, {"together", 2, w.together},
 		{"stall", 1, w.stall}, {"reseat", 2, w.reseat},
@@ -135,14 +142,14 @@ func (w *world) run() {
 	w.submit()
 	for range rapid.IntRange(minSteps, maxSteps).Draw(w.t, "steps") {
 		do[rapid.SampledFrom(names).Draw(w.t, "action")]()
-		w.checkSeats()
+		w.look()
 	}
 	w.heal()
 	for range rapid.IntRange(0, 2).Draw(w.t, "last retries") {
 		for range rapid.IntRange(1, 30).Draw(w.t, "more steps") {
 			w.retry()
 			do[rapid.SampledFrom(names).Draw(w.t, "action")]()
-			w.checkSeats()
+			w.look()
 		}
 		w.heal()
 	}
@@ -306,7 +313,7 @@ func (w *world) heal() {
 		w.clock = w.clock.Add(time.Second)
 		w.beatAll()
 		w.must(w.leaders[0].Dispatch(w.ctx))
-		w.checkSeats()
+		w.look()
 		w.learn()
 		for _, r := range w.order {
 			if r.worker == nil {

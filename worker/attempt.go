@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,8 @@ type attempt struct {
 	life   context.Context // of the worker's work as a whole: outputs are stored under it, also after a stop order
 	ctx    context.Context // of this attempt, until it is stopped
 	cancel context.CancelCauseFunc
+
+	redone bool // some finished work of earlier attempts could not be had; settled before the engine starts
 
 	mu       sync.Mutex
 	phase    queue.Phase
@@ -54,7 +57,7 @@ func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 }
 
 // hold takes an order on. It returns nil when this worker has it already, running or reported, or gives it back at once because
-// it is leaving.
+// it is leaving or is kept off the job.
 func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
 	a := &attempt{order: order, life: ctx, phase: queue.Waiting,
 		log: w.Log.With("job", order.JobID, "task", order.TaskID, "attempt", order.Attempt, "request", order.RequestID)}
@@ -68,7 +71,13 @@ func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
 	}
 	if w.draining {
 		a.cancel(errDrained)
-		w.outbox.add(a.event(w.id, a.interrupted()))
+		w.outbox.add(a.event(w.id, a.unstarted()))
+		return nil
+	}
+	if slices.Contains(order.Avoid, w.id) {
+		a.log.Info("gave an attempt back: kept off its job")
+		a.cancel(nil)
+		w.outbox.add(a.event(w.id, ending{givenBack: true, failure: systemFailure("WORKER_KEPT_OFF", "the worker has failed tasks of this job too often")}))
 		return nil
 	}
 	w.held[order.Ref()] = a
@@ -117,9 +126,13 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	if failure != nil {
 		return a.unlessInterrupted(ending{failure: failure, usage: queue.Usage{BytesIn: bytesIn}})
 	}
-	checkpoints := w.saveCheckpoints(a, engine, dir)
+	meter := new(sandbox.Meter)
+	checkpoints := w.saveCheckpoints(a, engine, dir, func() (queue.Usage, bool) {
+		used, ok := meter.Usage()
+		return metered(used, granted), ok
+	})
 	defer checkpoints.finish(&end)
-	outcome, end := w.execute(a, engine, dir, granted, checkpoints)
+	outcome, end := w.execute(a, engine, dir, granted, meter, checkpoints)
 	free()
 	reaped()
 	end.usage.BytesIn = bytesIn
@@ -133,17 +146,17 @@ func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, free func(), refused
 	needs := a.order.Shard.Needs
 	granted, err := w.devices.acquire(a.ctx, needs)
 	if errors.Is(err, errNoDevice) {
-		return granted, nil, &ending{failure: systemFailure("DEVICE_MISSING", "the task needs %d GPUs with %d MiB of memory each, which this worker does not have",
+		return granted, nil, &ending{givenBack: true, failure: systemFailure("DEVICE_MISSING", "the task needs %d GPUs with %d MiB of memory each, which this worker does not have",
 			needs.GPUs, needs.GPUMemoryBytes>>20)}
 	}
 	if err != nil {
-		interrupted := a.interrupted()
+		interrupted := a.unstarted()
 		return granted, nil, &interrupted
 	}
 	slots := min(int64(max(needs.CPUs, 1)), int64(w.Slots))
 	if err := w.slots.Acquire(a.ctx, slots); err != nil {
 		w.devices.release(granted)
-		interrupted := a.interrupted()
+		interrupted := a.unstarted()
 		return granted, nil, &interrupted
 	}
 	return granted, sync.OnceFunc(func() {
@@ -153,7 +166,7 @@ func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, free func(), refused
 }
 
 // execute runs the engine's command and judges how it ended. The files of a successful end are not stored yet.
-func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, granted deviceGrant, checkpoints *saver) (sandbox.Outcome, ending) {
+func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, granted deviceGrant, meter *sandbox.Meter, checkpoints *saver) (sandbox.Outcome, ending) {
 	command, err := engine.Command(a.order.Shard, dir)
 	if err != nil {
 		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID", "the engine could not describe its command")}.logged(a.log, err)
@@ -163,11 +176,11 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, gra
 	event := a.event(w.id, ending{})
 	event.Kind, event.Pickup = queue.Started, started.Sub(a.order.CommittedAt)
 	w.outbox.add(event)
-	spec := sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs, Devices: w.devices.ids(granted)}
+	spec := sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs, Devices: w.devices.ids(granted), Meter: meter}
 	a.log.Info("engine starts", "engine", a.order.Engine, "shard", a.order.Shard.Name, "devices", spec.Devices)
 	outcome, err := w.Runner.Run(a.ctx, spec, a.follow(engine, checkpoints))
-	usage := queue.Usage{CPUMicroseconds: outcome.Usage.CPUMicroseconds, GPUMicroseconds: granted.micros(outcome.Usage.Wall), WallMs: outcome.Usage.Wall.Milliseconds(),
-		PeakMemoryBytes: outcome.Usage.PeakMemoryBytes, StartedAt: started, FinishedAt: time.Now().UTC()}
+	usage := metered(outcome.Usage, granted)
+	usage.StartedAt, usage.FinishedAt = started, time.Now().UTC()
 	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms", usage.WallMs)
 	if err != nil {
 		return outcome, ending{failure: systemFailure("SANDBOX_FAILED", "the engine could not be run on this worker"), usage: usage}.logged(a.log, err)
@@ -178,6 +191,12 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, gra
 	}
 	end.usage = usage
 	return outcome, end
+}
+
+// metered is what a command has used, with the time of the devices that it was granted.
+func metered(used sandbox.Usage, granted deviceGrant) queue.Usage {
+	return queue.Usage{CPUMicroseconds: used.CPUMicroseconds, GPUMicroseconds: granted.micros(used.Wall), WallMs: used.Wall.Milliseconds(),
+		PeakMemoryBytes: used.PeakMemoryBytes}
 }
 
 // follow reads progress and checkpoints from the engine's lines. It returns nil when the engine reads neither.
@@ -250,6 +269,13 @@ func (a *attempt) interrupted() ending {
 	return ending{failure: systemFailure("WORKER_DRAINED", "the worker was shut down before the task had ended")}
 }
 
+// unstarted is interrupted for an attempt whose engine has not been started.
+func (a *attempt) unstarted() ending {
+	end := a.interrupted()
+	end.givenBack = end.failure != nil
+	return end
+}
+
 // unlessInterrupted returns the ending, or that of an interruption when the context was the reason for it.
 func (a *attempt) unlessInterrupted(e ending) ending {
 	if a.ctx.Err() == nil {
@@ -276,7 +302,7 @@ func (a *attempt) held() queue.Held {
 // event reports an ending.
 func (a *attempt) event(workerID string, end ending) queue.Event {
 	event := queue.Event{ID: id.New("evt_"), Ref: a.order.Ref(), JobID: a.order.JobID, WorkerID: workerID, Engine: a.order.Engine,
-		At: time.Now().UTC(), Usage: end.usage, Logs: end.logs}
+		At: time.Now().UTC(), Usage: end.usage, Logs: end.logs, GivenBack: end.givenBack, Redone: a.redone}
 	switch {
 	case end.cancelled:
 		event.Kind = queue.Cancelled

@@ -27,6 +27,9 @@ const (
 	// flushTimeout bounds the storing of the last checkpoints after the program has ended. With the grace that a stopped program
 	// has it must fit into storeGrace: a draining worker is where they are needed most.
 	flushTimeout = 15 * time.Second
+	// meterPause is how long what a program has used is not read again, so that one which names files all the time does not keep the
+	// worker busy. Until then what it had used at the last reading counts, which is less.
+	meterPause = 100 * time.Millisecond
 	// tidyTimeout bounds the removal of checkpoints that nobody needs any more; what is left goes with the store's retention.
 	tidyTimeout = 10 * time.Second
 )
@@ -39,15 +42,18 @@ type saver struct {
 	a      *attempt
 	engine engines.Checkpointer
 	dir    engines.Dir
-	ctx    context.Context // of the worker's work as a whole: what is stored outlives the attempt
+	used   func() (queue.Usage, bool) // what the program has used until now
+	ctx    context.Context            // of the worker's work as a whole: what is stored outlives the attempt
 	cancel context.CancelFunc
 	wake   chan struct{}
 	ended  chan struct{} // closed when the program has ended and its last checkpoints are wanted
 	done   chan struct{} // closed when nothing more is stored
 
-	mu    sync.Mutex
-	told  map[string]bool // names to be stored
-	known map[string]bool // every name that was told or resumed from; at most queue.MaxCheckpoints
+	mu      sync.Mutex
+	told    map[string]bool // names to be stored
+	known   map[string]bool // every name that was told or resumed from; at most queue.MaxCheckpoints
+	usage   queue.Usage     // when finished work was last told
+	metered time.Time       // when usage was read
 
 	refusing sync.Once
 	// The rest is run's alone, and of others only after done.
@@ -56,6 +62,7 @@ type saver struct {
 	stored     int      // versions of files, for their keys
 	last       string   // the key that was last written to, perhaps in vain
 	superseded []string // keys of versions that a later one replaces
+	kept       queue.Usage
 }
 
 // savedFile is the newest version of a checkpoint. One that was resumed from has no key: it is an earlier attempt's.
@@ -64,14 +71,14 @@ type savedFile struct {
 	byteSize int64
 }
 
-// saveCheckpoints begins to store what the program of an attempt will save. It returns nil when its engine saves nothing. The
-// caller calls finish.
-func (w *Worker) saveCheckpoints(a *attempt, engine engines.Engine, dir engines.Dir) *saver {
+// saveCheckpoints begins to store what the program of an attempt will save; used tells what that has used. It returns nil when its
+// engine saves nothing. The caller calls finish.
+func (w *Worker) saveCheckpoints(a *attempt, engine engines.Engine, dir engines.Dir, used func() (queue.Usage, bool)) *saver {
 	checkpointer, ok := engine.(engines.Checkpointer)
 	if !ok {
 		return nil
 	}
-	s := &saver{worker: w, a: a, engine: checkpointer, dir: dir, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{}),
+	s := &saver{worker: w, a: a, engine: checkpointer, dir: dir, used: used, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{}),
 		told: map[string]bool{}, known: map[string]bool{}, saved: map[string]savedFile{}}
 	for _, input := range a.order.Inputs {
 		if input.Resume {
@@ -97,6 +104,7 @@ func (s *saver) heard(line string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	finished := false
 	for _, name := range names {
 		switch {
 		case !queue.ValidCheckpointName(name):
@@ -105,11 +113,25 @@ func (s *saver) heard(line string) {
 			s.refuse(name, fmt.Errorf("the shard has %d checkpoints already", len(s.known)))
 		default:
 			s.known[name], s.told[name] = true, true
+			finished = finished || queue.KeepsWork(name)
 		}
+	}
+	if finished {
+		s.readMeter()
 	}
 	select {
 	case s.wake <- struct{}{}:
 	default:
+	}
+}
+
+// readMeter notes what the program has used for the work that it tells of, before it goes on with the next. The caller holds mu.
+func (s *saver) readMeter() {
+	if time.Since(s.metered) < meterPause {
+		return
+	}
+	if usage, ok := s.used(); ok {
+		s.usage, s.metered = usage, time.Now()
 	}
 }
 
@@ -139,8 +161,11 @@ func (s *saver) run() {
 // save stores and reports what has been told until nothing is left to store. While the store is away it tries again.
 func (s *saver) save() {
 	failing := false
-	for names := s.take(); len(names) > 0 && s.ctx.Err() == nil; names = s.take() {
+	for names, usage := s.take(); len(names) > 0 && s.ctx.Err() == nil; names, usage = s.take() {
 		files, err := s.storeAll(names)
+		if keptAll(names, files) {
+			s.kept = usage
+		}
 		if len(files) > 0 {
 			s.reportAndWait(files)
 		}
@@ -153,13 +178,31 @@ func (s *saver) save() {
 	}
 }
 
-// take returns the names that have been told since it was last called, in their order.
-func (s *saver) take() []string {
+// keptAll reports whether names tell of finished work and all of that is among the files that were stored: only then is what was
+// used for it kept too.
+func keptAll(names []string, files []queue.StoredArtifact) bool {
+	told, stored := 0, 0
+	for _, name := range names {
+		if queue.KeepsWork(name) {
+			told++
+		}
+	}
+	for _, file := range files {
+		if queue.KeepsWork(file.Name) {
+			stored++
+		}
+	}
+	return told > 0 && stored == told
+}
+
+// take returns the names that have been told since it was last called, in their order, and what had been used for them and for all
+// that was told before.
+func (s *saver) take() ([]string, queue.Usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := slices.Sorted(maps.Keys(s.told))
 	clear(s.told)
-	return names
+	return names, s.usage
 }
 
 // putBack has names taken again.
@@ -229,7 +272,7 @@ func (s *saver) storeOne(name string) (queue.StoredArtifact, error) {
 // committed as well, but changes nothing.
 func (s *saver) reportAndWait(files []queue.StoredArtifact) {
 	event := s.a.event(s.worker.id, ending{})
-	event.Kind, event.Checkpoints = queue.Checkpointed, files
+	event.Kind, event.Checkpoints, event.Usage = queue.Checkpointed, files, s.kept
 	committed := make(chan bool, 1)
 	s.worker.outbox.addThen(event, func(stopped bool) { committed <- !stopped })
 	select {
@@ -260,7 +303,7 @@ func (s *saver) finish(end *ending) {
 	giveUp := time.AfterFunc(flushTimeout, s.cancel)
 	defer giveUp.Stop()
 	<-s.done
-	if left := s.take(); len(left) > 0 {
+	if left, _ := s.take(); len(left) > 0 {
 		s.a.log.Warn("last checkpoints not stored", "files", len(left))
 	}
 }
@@ -314,12 +357,12 @@ func (w *Worker) remove(ctx context.Context, log *slog.Logger, keys []string) {
 }
 
 // stageResumed fetches a checkpoint of an earlier attempt. One that is missing, is not what it was or has no room is left out:
-// the program then does that work again. It returns the bytes fetched. A store that is away fails the attempt as with any
+// the program then does that work again, and the attempt's reports say so. It returns the bytes fetched. A store that is away fails the attempt as with any
 // other input, so that the next one finds the checkpoint.
 func (w *Worker) stageResumed(a *attempt, dir engines.Dir, input queue.ResolvedInput) (int64, *engines.Failure) {
 	name := queue.ResumedCheckpoint(input.Name)
 	if !queue.ValidCheckpointName(name) || queue.ResumeName(name) != input.Name {
-		a.log.Warn("checkpoint not resumed from", "input", input.Name, "error", "unusable name")
+		a.leaveOut(input, errors.New("unusable name"))
 		return 0, nil
 	}
 	path := dir.In(input.Name)
@@ -337,6 +380,12 @@ func (w *Worker) stageResumed(a *attempt, dir engines.Dir, input queue.ResolvedI
 		a.log.Error("checkpoint not staged", "input", input.Name, "error", err)
 		return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver a checkpoint")
 	}
-	a.log.Warn("checkpoint not resumed from", "input", input.Name, "error", err)
+	a.leaveOut(input, err)
 	return 0, nil
+}
+
+// leaveOut notes that the attempt goes on without a checkpoint that it was to have.
+func (a *attempt) leaveOut(input queue.ResolvedInput, reason error) {
+	a.redone = a.redone || queue.KeepsWork(input.Name)
+	a.log.Warn("checkpoint not resumed from", "input", input.Name, "error", reason)
 }

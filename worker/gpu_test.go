@@ -159,7 +159,7 @@ func TestATaskTooLargeForAWorkerIsGivenBack(t *testing.T) {
 	o := onGPUs("true", 2, 0)
 	b.enqueue(o)
 	end := b.ending(o)
-	if end.Kind != queue.Failed || end.Failure.Class != engines.System || end.Failure.Code != "DEVICE_MISSING" {
+	if end.Kind != queue.Failed || end.Failure.Class != engines.System || end.Failure.Code != "DEVICE_MISSING" || !end.GivenBack {
 		t.Errorf("got %s %v, want a fault of the system: another worker may have two", end.Kind, end.Failure)
 	}
 }

@@ -15,6 +15,7 @@ type ending struct {
 	result    *queue.Result
 	failure   *engines.Failure
 	cancelled bool
+	givenBack bool // a failure: the engine was never started, and another worker is to have the attempt
 	usage     queue.Usage
 	logs      []queue.StoredArtifact
 	spent     []string // keys of checkpoints that a success makes useless

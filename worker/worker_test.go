@@ -262,6 +262,9 @@ func TestDrainLetsARunningAttemptFinish(t *testing.T) {
 	w.leave()
 	// What has not started is given back at once.
 	expectFailure(t, b.ending(waiting), engines.System, "WORKER_DRAINED")
+	if !b.ending(waiting).GivenBack {
+		t.Error("what has not started counts as an attempt")
+	}
 	b.eventually("the worker says that it drains", func() bool { return b.heartbeat(w).Draining })
 	b.enqueue(late)
 	b.tell(running)
@@ -288,8 +291,8 @@ func TestDrainGivesBackWhatTakesTooLong(t *testing.T) {
 	w.leave()
 	event := b.ending(o)
 	expectFailure(t, event, engines.System, "WORKER_DRAINED")
-	if event.Usage.WallMs <= 0 {
-		t.Errorf("used %+v, want its time", event.Usage)
+	if event.Usage.WallMs <= 0 || event.GivenBack {
+		t.Errorf("used %+v, given back: %v; want its time, as an attempt", event.Usage, event.GivenBack)
 	}
 	b.awaitLeft(w)
 }

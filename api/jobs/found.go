@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/mol"
 	"github.com/molfabric/molfabric/internal/structures"
+	"github.com/molfabric/molfabric/scheduler/renders"
 )
 
 // Knowledge is what a deployment knows of public data, and what it has shown its callers of it. Ids are in either case; answers
@@ -57,11 +58,24 @@ func (s *Service) lookUp(ctx context.Context, accountID string, request SubmitRe
 		return s.lookUpDatabase(ctx, request.SimulationParams, id)
 	case id == vina.ID && request.SimulationParams != nil:
 		return s.lookUpDocking(ctx, accountID, request.SimulationParams.DockingParams, work)
-	case work.JobType == engines.JobTypeMolecular:
-		scene, err := s.lookUpScene(ctx, work)
-		return engines.Found{Scene: scene}, err
+	case work.JobType == engines.JobTypeMolecular, work.JobType == engines.JobTypeRender:
+		return s.lookUpRendering(ctx, accountID, work, id)
 	}
 	return engines.Found{}, nil
+}
+
+// lookUpRendering reads what is to be drawn, and what frames of the same scene have taken before. Errors: those of lookUpScene.
+func (s *Service) lookUpRendering(ctx context.Context, accountID string, work engines.Request, engineID string) (found engines.Found, err error) {
+	if work.JobType == engines.JobTypeMolecular {
+		if found.Scene, err = s.lookUpScene(ctx, work); err != nil {
+			return engines.Found{}, err
+		}
+	}
+	cost, known, err := renders.Cost(ctx, s.deps.DB, accountID, work.SceneFile, engineID)
+	if known {
+		found.Rendered = &cost
+	}
+	return found, err
 }
 
 // lookUpDocking finds the receptor's entry, the components, and an earlier preparation of the same receptor. A repetition gets

@@ -4,7 +4,9 @@ package all
 import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/engines/cycles"
 	"github.com/molfabric/molfabric/engines/fpocket"
+	"github.com/molfabric/molfabric/engines/molstar"
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/vina"
 )
@@ -17,5 +19,7 @@ func Registry() *engines.Registry {
 		blast.NewProtein(),
 		blast.NewNucleotide(),
 		openmm.New(),
+		molstar.New(),
+		cycles.New(),
 	)
 }

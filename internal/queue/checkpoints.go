@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"path"
 	"regexp"
 	"strings"
 )
@@ -24,6 +25,12 @@ var checkpointName = regexp.MustCompile(`^checkpoint(/[A-Za-z0-9_][A-Za-z0-9._-]
 func ValidCheckpointName(name string) bool {
 	return len(name) <= maxCheckpointNameBytes && checkpointName.MatchString(name)
 }
+
+// previewName is the file in which a program shows how far it is: it replaces itself and is no finished work.
+const previewName = "preview.jpg"
+
+// KeepsWork reports whether a checkpoint of this name is finished work that a later attempt can go on from.
+func KeepsWork(name string) bool { return path.Base(name) != previewName }
 
 // BareCheckpointName is a checkpoint's name without the directory that all of them share.
 func BareCheckpointName(name string) string { return strings.TrimPrefix(name, checkpointDir) }

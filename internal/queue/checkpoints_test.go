@@ -42,3 +42,19 @@ func TestCheckpointNames(t *testing.T) {
 		t.Errorf("ResumeName gives %q, which stands for %q", got, queue.ResumedCheckpoint(got))
 	}
 }
+
+func TestAPreviewIsNoFinishedWork(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"checkpoint/preview.jpg":       false,
+		"resume/preview.jpg":           false,
+		"checkpoint/deep/preview.jpg":  false,
+		"checkpoint/frame_0001.png":    true,
+		"checkpoint/preview.jpg.state": true,
+		"checkpoint/state":             true,
+	} {
+		if got := queue.KeepsWork(name); got != want {
+			t.Errorf("KeepsWork(%q) = %v, want %v", name, got, want)
+		}
+	}
+}

@@ -23,6 +23,8 @@ type WorkOrder struct {
 	Inputs       []ResolvedInput `json:"inputs"`
 	OutputPrefix string          `json:"outputPrefix"` // storage key prefix of this attempt's outputs, ends with "/"
 	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
+	// Avoid are the workers that must give the attempt back, because they have failed its job too often.
+	Avoid []string `json:"avoid,omitempty"`
 }
 
 // Ref names the attempt.
@@ -70,8 +72,16 @@ type Event struct {
 	Pickup   time.Duration    `json:"pickup,omitempty"`  // of Started: from the dispatch's commit to the engine's start
 	Result   *Result          `json:"result,omitempty"`  // of Succeeded
 	Failure  *engines.Failure `json:"failure,omitempty"` // of Failed
-	Usage    Usage            `json:"usage"`             // of every kind of end
-	Logs     []StoredArtifact `json:"logs,omitempty"`    // of every kind of end
+	// Usage, of every kind of end, is that of the whole attempt; of Checkpointed, what it had used when it last saved finished work,
+	// as far as all of that work has been stored. It is zero when no work is kept yet.
+	Usage Usage            `json:"usage"`
+	Logs  []StoredArtifact `json:"logs,omitempty"` // of every kind of end
+	// GivenBack, of Failed, says that the engine was never started here: the attempt counts for nothing, and another worker is to
+	// have it.
+	GivenBack bool `json:"givenBack,omitempty"`
+	// Redone, of every kind, says that the attempt could not have all the finished work that its order named: work that was kept is
+	// done again.
+	Redone bool `json:"redone,omitempty"`
 	// Checkpoints, of Checkpointed, are files of finished work, each of which replaces the one of its name. At most
 	// MaxCheckpoints.
 	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`

@@ -46,6 +46,7 @@ import (
 	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
 	records "github.com/molfabric/molfabric/scheduler/docking"
+	"github.com/molfabric/molfabric/scheduler/renders"
 	searchrecords "github.com/molfabric/molfabric/scheduler/searches"
 )
 
@@ -98,7 +99,8 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
 		Recorders: map[string]scheduler.Recorder{records.EngineID: records.Recorder{},
-			searchrecords.EngineProtein: searchrecords.Recorder{}, searchrecords.EngineNucleotide: searchrecords.Recorder{}}})
+			searchrecords.EngineProtein: searchrecords.Recorder{}, searchrecords.EngineNucleotide: searchrecords.Recorder{},
+			renders.EngineRaster: renders.Recorder{}, renders.EngineTraced: renders.Recorder{}}})
 	c.metrics.MustRegister(c.scheduler)
 	return c, nil
 }

@@ -284,6 +284,7 @@ func groupDirs(mountText, ownText string) map[string]string {
 type processStat struct {
 	parent     int
 	startTicks int64 // since boot, in clock ticks: with the pid it names a process for good
+	cpuTicks   int64 // processor time of it and of the children that it has waited for
 }
 
 func readStat(pid int) (processStat, error) {
@@ -301,6 +302,14 @@ func readStat(pid int) (processStat, error) {
 	if err != nil {
 		return processStat{}, err
 	}
-	start, err := strconv.ParseInt(fields[19], 10, 64)
-	return processStat{parent: parent, startTicks: start}, err
+	stat := processStat{parent: parent}
+	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
+		ticks, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return processStat{}, err
+		}
+		stat.cpuTicks += ticks
+	}
+	stat.startTicks, err = strconv.ParseInt(fields[19], 10, 64)
+	return stat, err
 }

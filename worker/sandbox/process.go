@@ -52,8 +52,9 @@ type process struct {
 	finished bool // bwrap reported the program's exit code
 }
 
-// start starts a staged command inside g, which may be nil. Its output goes to capture.
-func start(s *stage, g *group, capture *capture) (*process, error) {
+// start starts a staged command inside g, which may be nil. Its output goes to capture; meter, which may be nil, reads it from its
+// first line on.
+func start(s *stage, g *group, capture *capture, meter *Meter) (*process, error) {
 	p := &process{isolated: s.isolated, group: g, capture: capture, exited: make(chan struct{}), childFD: -1}
 	var ours, theirs []*os.File
 	closeAll := func(files []*os.File) {
@@ -86,6 +87,7 @@ func start(s *stage, g *group, capture *capture) (*process, error) {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
 	p.streams = ours[:2]
+	meter.watch(p)
 	p.readers.Go(func() { capture.readOutput(ours[0]) })
 	p.readers.Go(func() { capture.readErrors(ours[1]) })
 	go p.reap(ours[2])

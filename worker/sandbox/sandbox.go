@@ -86,6 +86,8 @@ type Spec struct {
 	// Devices are the IDs of the accelerators that the command may use. Bubblewrap shows it no others; Direct tells it by the
 	// environment alone. It may not be given any by other means: Command.Env cannot name them.
 	Devices []string
+	// Meter, when not nil, reads what the command uses while it runs.
+	Meter *Meter
 }
 
 // Reason says why a command ended.
@@ -240,12 +242,13 @@ func (r *Runner) Run(ctx context.Context, spec Spec, onLine func(line string)) (
 	if err != nil {
 		return Outcome{}, err
 	}
-	return r.supervise(ctx, stage, g, capture)
+	defer spec.Meter.watch(nil)
+	return r.supervise(ctx, stage, g, capture, spec.Meter)
 }
 
 // supervise starts the staged command, waits for its end and reads what it used while its group still exists.
-func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture *capture) (Outcome, error) {
-	p, err := start(stage, g, capture)
+func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture *capture, meter *Meter) (Outcome, error) {
+	p, err := start(stage, g, capture, meter)
 	if err != nil {
 		return Outcome{}, errors.Join(err, capture.close())
 	}

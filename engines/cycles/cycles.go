@@ -1,0 +1,109 @@
+// Package cycles is the engine cycles: Blender's path tracer, for artists' frame ranges (job type render) and as the ray-traced tier of
+// molecular jobs. It plans shards, writes their command lines and reads their outputs; the rendering is done by the Python
+// programs beside it, which it embeds, with Blender as a Python module. It runs nothing itself.
+//
+// The stages of a render job: "check" opens the .blend and refuses what cannot be rendered, "render" renders chunks of frames, and
+// "finish" joins them where there are several. A molecular job begins with "scene" instead, in which the viewer of the raster tier
+// hands the scene over.
+package cycles
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/molfabric/molfabric/engines"
+)
+
+// ID is the engine's name in metadata.renderEngine, metadata.software and metadata.renderer.
+const ID = "cycles"
+
+// blenderRelease is the release whose interface the programs are written for: the next one has another compositor.
+const blenderRelease = "4.5"
+
+// Cycles implements engines.Engine and every optional interface beside it. Its zero value is ready; it has no state.
+type Cycles struct{}
+
+var (
+	_ engines.Engine       = Cycles{}
+	_ engines.Progresser   = Cycles{}
+	_ engines.Checkpointer = Cycles{}
+	_ engines.Explainer    = Cycles{}
+)
+
+// New returns the engine.
+func New() Cycles { return Cycles{} }
+
+// Spec describes the engine. A job that asks for a device needs a GPU, and with it a worker of that class; see Shard.Hardware.
+func (Cycles) Spec() engines.Spec {
+	return engines.Spec{
+		ID:       ID,
+		Aliases:  []string{"blender", "blendercycles"},
+		Title:    "Blender Cycles",
+		JobTypes: []string{engines.JobTypeRender, engines.JobTypeMolecular},
+		Hardware: engines.HardwareCPU,
+		GPU:      true,
+		Citations: []engines.Citation{
+			{Text: "Blender Online Community. Blender – a 3D modelling and rendering package. Blender Foundation, Amsterdam."},
+			{Text: "Molecular scenes: Sehnal D, et al. Mol* Viewer: modern web app for 3D visualization and analysis of large biomolecular structures. Nucleic Acids Res 2021, 49, W431.", DOI: "10.1093/nar/gkab314"},
+			{Text: "Molecular scenes: Bittrich S, et al. Describing and sharing molecular visualizations using the MolViewSpec toolkit. Curr Protoc 2024, 4, e1099.", DOI: "10.1002/cpz1.1099"},
+		},
+		Probe: engines.Probe{Argv: []string{"python", "-c", probeProgram}, Check: checkProbe},
+	}
+}
+
+// probeProgram prints the versions of what both job types need; what is missing is left out. Blender's own end is skipped: it has
+// been seen to hang.
+const probeProgram = `import importlib.metadata as m, json, os, pathlib, re, shutil, subprocess, sys
+found = {}
+def version(name, flag, *places):
+    program = next((p for p in map(shutil.which, places) if p), None)
+    if program:
+        said = subprocess.run([program, flag], capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": "/tmp"}).stdout
+        number = re.search(r"\d+(\.\d+)+", said)
+        if number:
+            found[name] = number.group()
+version("chromium", "--version", "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
+version("ffmpeg", "-version", "ffmpeg")
+if pathlib.Path(sys.prefix, "share", "molfabric", "viewer", "viewer.js").is_file():
+    found["viewer"] = "installed"
+try:
+    found["pillow"] = m.version("pillow")
+except m.PackageNotFoundError:
+    pass
+try:
+    import bpy
+    found["blender"] = bpy.app.version_string.split(" ")[0] if bpy.app.build_options.cycles else ""
+except ImportError:
+    pass
+print(json.dumps(found), flush=True)
+os._exit(0)`
+
+// wayOut says for each program what to do when it is missing.
+var wayOut = []struct{ program, what string }{
+	{"blender", "Blender with Cycles is missing; install engines/cycles/requirements.lock with pip into the scientific Python"},
+	{"pillow", "the Python package pillow is missing; install it with pip into the scientific Python"},
+	{"ffmpeg", "ffmpeg is missing; install the system's package ffmpeg"},
+	{"chromium", "Chromium, which molecular scenes are read with, is missing; install the system's package chromium"},
+	{"viewer", "the page that reads molecular scenes is missing; run the set-up, which builds it into share/molfabric/viewer of the scientific Python"},
+}
+
+// checkProbe reads what the probe has found and refuses an installation that lacks a part.
+func checkProbe(stdout []byte) (map[string]string, error) {
+	lines := strings.Split(strings.TrimSpace(string(stdout)), "\n")
+	var found map[string]string
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &found); err != nil {
+		return nil, fmt.Errorf("the probe printed no versions: %.200q", stdout)
+	}
+	for _, part := range wayOut {
+		if found[part.program] == "" {
+			return nil, errors.New(part.what)
+		}
+	}
+	if version := found["blender"]; !strings.HasPrefix(version, blenderRelease+".") {
+		return nil, fmt.Errorf("found Blender %s; the programs are written for %s: install engines/cycles/requirements.lock", strconv.Quote(version), blenderRelease)
+	}
+	return found, nil
+}

@@ -1,0 +1,40 @@
+"""A molecular scene, exported by the viewer, as frames.py renders it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import bpy
+import molecule
+from molecule_stage import StageError
+
+from devices import choose
+from drawing import draw
+from task import executor_error
+
+
+class StageScene:
+    """request["scene"]["file"] is stage.tar. The models stay in Blender from frame to frame as far as they are the same."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        picture = request["picture"]
+        names = ("widthPixels", "heightPixels", "samples", "denoise", "format", "transparent", "background")
+        try:
+            molecule.build(Path(request["scene"]["file"]), {**{name: picture[name] for name in names}, "threads": request["threads"]})
+        except StageError as error:
+            raise executor_error("STAGE_UNREADABLE", f"What the viewer exported cannot be used: {error}") from None
+        self.device = choose(bpy.context.scene, picture["device"])
+        self.frame = 0
+
+    @property
+    def warnings(self) -> list[str]:
+        return molecule.summary()["warnings"]
+
+    def render(self, frame: int, path: Path, display: Path | None) -> None:
+        try:
+            molecule.show(frame)
+            draw(bpy.context.scene, path, display)
+            molecule.compose(frame, path)
+        except StageError as error:
+            raise executor_error("STAGE_UNREADABLE", f"What the viewer exported of this frame cannot be used: {error}") from None

@@ -1,0 +1,54 @@
+package renders
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/scheduler"
+)
+
+// Cost returns what frames of a scene took when the account last rendered it with an engine; found is false when it never did.
+func Cost(ctx context.Context, db sqlx.QueryerContext, accountID string, scene engines.Object, engine string) (cost engines.RenderCost, found bool, err error) {
+	var row struct {
+		Load  float64 `db:"load_cpu_seconds"`
+		Frame float64 `db:"frame_cpu_seconds"`
+	}
+	err = sqlx.GetContext(ctx, db, &row, `SELECT load_cpu_seconds, frame_cpu_seconds FROM render_costs WHERE account_id = $1 AND scene = $2 AND engine = $3`,
+		accountID, sceneName(scene), engine)
+	if errors.Is(err, sql.ErrNoRows) {
+		return engines.RenderCost{}, false, nil
+	}
+	if err != nil {
+		return engines.RenderCost{}, false, fmt.Errorf("read what frames of a scene took: %w", err)
+	}
+	return engines.RenderCost{LoadCPUSeconds: row.Load, FrameCPUSeconds: row.Frame}, true, nil
+}
+
+func insertRender(ctx context.Context, tx *sqlx.Tx, accepted scheduler.Accepted) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO renders (job_id, account_id, engine, scene, created_at) VALUES ($1, $2, $3, $4, $5)`,
+		accepted.JobID, accepted.AccountID, accepted.Engine.Spec().ID, sceneName(accepted.SceneFile), accepted.At)
+	if err != nil {
+		return fmt.Errorf("record which scene %s draws: %w", accepted.JobID, err)
+	}
+	return nil
+}
+
+// upsertCost keeps a measurement of the scene that a job draws, unless there is a newer one. A job that was accepted before scenes
+// were recorded has none.
+func upsertCost(ctx context.Context, tx *sqlx.Tx, jobID string, found measured, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO render_costs AS c (account_id, scene, engine, load_cpu_seconds, frame_cpu_seconds, pixels, samples, at)
+		SELECT account_id, scene, engine, $2, $3, $4, $5, $6 FROM renders WHERE job_id = $1
+		ON CONFLICT (account_id, scene, engine) DO UPDATE SET load_cpu_seconds = excluded.load_cpu_seconds, frame_cpu_seconds = excluded.frame_cpu_seconds,
+			pixels = excluded.pixels, samples = excluded.samples, at = excluded.at
+		WHERE c.at <= excluded.at`, jobID, *found.LoadCPUSeconds, *found.FrameCPUSeconds, found.Pixels, found.Samples, at)
+	if err != nil {
+		return fmt.Errorf("record what frames of %s took: %w", jobID, err)
+	}
+	return nil
+}
