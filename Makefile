@@ -7,6 +7,8 @@ SHELL := /bin/bash
 # Where data, scratch and the scientific Python lie.
 MOLFABRIC_HOME ?= $(CURDIR)/.molfabric
 export MOLFABRIC_HOME
+# The Node that set-up has installed on a machine without a usable one.
+export PATH := $(PATH):$(MOLFABRIC_HOME)/node/bin
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 

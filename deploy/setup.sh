@@ -225,7 +225,7 @@ install_python() {
     fail "$environment is in the way: it is not a Python environment"
   fi
   rm -rf "$environment"
-  say "installing the scientific Python into $environment (700 MB to download, 1.8 GB on disk, two or three minutes)"
+  say "installing the scientific Python into $environment (600 MB to download, 1.8 GB on disk, a minute or two)"
   logged python make_python "$python"
   echo "$python_digest" >"$environment/stamp"
 }
@@ -270,7 +270,7 @@ make_viewer() { rm -rf "$viewer" && mkdir -p "$viewer" && "$viewer_sources/build
 install_viewer() {
   stamped "$viewer/stamp" "$viewer_digest" && return
   install_node
-  say "building the page that draws molecules in $viewer (50 MB to download, 4 MB on disk, half a minute)"
+  say "building the page that draws molecules in $viewer (50 MB to download, 3 MB on disk, half a minute)"
   logged viewer make_viewer
   echo "$viewer_digest" >"$viewer/stamp"
 }

@@ -122,6 +122,7 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		words      []string
 	}{
 		{"untextured.blend", "MISSING_ASSETS", []string{"wood", "//textures/wood.png"}},
+		{"lacking.blend", "MISSING_ASSETS", []string{"7 files", "wood.1001.png", "wood.1002.png", "step_0001.png", "step_0002.png", "fog.vdb", "lamp.ies", "clip.png"}},
 		{"without-camera.blend", "SCENE_WITHOUT_CAMERA", []string{"camera"}},
 		{"eevee.blend", "RENDER_ENGINE_UNSUPPORTED", []string{"Eevee", "Cycles"}},
 	} {

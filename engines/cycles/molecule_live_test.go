@@ -249,7 +249,7 @@ assert differences.max() < 50, differences`
 func TestTiersOverlap(t *testing.T) {
 	t.Parallel()
 	python := enginestest.Python(t)
-	page := filepath.Join(filepath.Dir(filepath.Dir(python)), viewer.PageFolder)
+	page := filepath.Join(prefix(python), viewer.PageFolder)
 	if _, err := os.Stat(page); err != nil {
 		enginestest.Skip(t, "build the viewer's page (engines/program/viewer/build.sh)")
 	}
@@ -266,7 +266,7 @@ func TestTiersOverlap(t *testing.T) {
 		runRaster(t, python, folder, program)
 	}
 	command := exec.CommandContext(t.Context(), python, "-B", "-c", holdTiers, folder)
-	command.Env = append(os.Environ(), "PYTHONPATH=programs")
+	command.Env = blenderEnvironment(python)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, tail(string(output)))
@@ -301,6 +301,14 @@ func runRaster(t *testing.T, python, folder, program string) {
 	t.Fatalf("there is no program %s", program)
 }
 
+// blenderEnvironment lets a script find the programs, and Blender's module where it lies in a folder of its own.
+func blenderEnvironment(python string) []string {
+	return append(os.Environ(), "PYTHONPATH=programs:"+filepath.Join(prefix(python), "share/molfabric/blender"))
+}
+
+// prefix is the folder that a Python is installed in.
+func prefix(python string) string { return filepath.Dir(filepath.Dir(python)) }
+
 func writeInto(t *testing.T, path string, content []byte) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -313,8 +321,9 @@ func writeInto(t *testing.T, path string, content []byte) {
 
 func runScript(t *testing.T, script, want string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script, t.TempDir())
-	command.Env = append(os.Environ(), "PYTHONPATH=programs")
+	python := enginestest.Python(t)
+	command := exec.CommandContext(t.Context(), python, "-B", "-c", script, t.TempDir())
+	command.Env = blenderEnvironment(python)
 	output, err := command.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), want) {
 		t.Errorf("%v: %s", err, tail(string(output)))

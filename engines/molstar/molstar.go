@@ -45,13 +45,13 @@ func (Molstar) Spec() engines.Spec {
 }
 
 // probeProgram looks for Chromium, ffmpeg and the page, and prints their versions. What is missing is left out.
-const probeProgram = `import importlib.metadata as m, json, os, pathlib, re, shutil, subprocess, sys
+const probeProgram = `import importlib.metadata as m, json, os, pathlib, re, shutil, subprocess, sys, tempfile
 found = {}
 def version(name, *places):
     program = next((p for p in map(shutil.which, places) if p), None)
     if program:
         flag = "-version" if name == "ffmpeg" else "--version"
-        said = subprocess.run([program, flag], capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": "/tmp"}).stdout
+        said = subprocess.run([program, flag], capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": tempfile.gettempdir()}).stdout
         number = re.search(r"\d+(\.\d+)+", said)
         if number:
             found[name] = number.group()

@@ -27,7 +27,7 @@ var chromiumArgs = []string{"--headless", "--no-sandbox", "--no-zygote", "--use-
 	"--log-level=3", "--dump-dom"}
 
 // fontsFile says where fonts are: the sandbox shows no /etc/fonts.
-const fontsFile = `<fontconfig><dir>/usr/share/fonts</dir><cachedir>/tmp/fontconfig</cachedir>
+const fontsFile = `<fontconfig><dir>/usr/share/fonts</dir>
 <alias binding="same"><family>sans-serif</family><prefer><family>Liberation Sans</family></prefer></alias>
 <alias binding="same"><family>monospace</family><prefer><family>Liberation Mono</family></prefer></alias></fontconfig>`
 

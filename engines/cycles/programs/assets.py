@@ -6,6 +6,7 @@ the same name when there is exactly one.
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -50,17 +51,18 @@ def owners() -> Iterator[Any]:
     yield from data.cache_files
     yield from (volume for volume in data.volumes if not volume.packed_file)
     yield from data.movieclips
-    yield from (node for tree in trees() for node in tree.nodes if external(node))
+    yield from (node for _, tree in trees() for node in tree.nodes if external(node))
 
 
 def packed(image: Any) -> bool:
     return image.packed_file is not None or len(image.packed_files) > 0
 
 
-def trees() -> Iterator[Any]:
+def trees() -> Iterator[tuple[Any, Any]]:
+    """Every node tree with the data-block that carries it; a group is its own."""
     for name in ("materials", "worlds", "lights", "scenes", "textures", "linestyles"):
-        yield from (owner.node_tree for owner in getattr(bpy.data, name) if getattr(owner, "node_tree", None))
-    yield from bpy.data.node_groups
+        yield from ((owner, owner.node_tree) for owner in getattr(bpy.data, name) if getattr(owner, "node_tree", None))
+    yield from ((tree, tree) for tree in bpy.data.node_groups)
 
 
 def external(node: Any) -> bool:
@@ -99,8 +101,6 @@ def there(project: Project, owner: Any, path: str) -> bool:
 
 def normal(path: Path) -> Path:
     """Without "..", which Blender takes as text too."""
-    import os.path
-
     return Path(os.path.normpath(path))
 
 
@@ -113,8 +113,10 @@ def missing(project: Project, scene: Any, frames: Iterable[int]) -> tuple[list[M
             needed.append(Missing("library", library.name, library.filepath))
     silent: list[Missing] = []
     users = image_users(used)
+    # The tree within a material is no data-block of its own; its nodes belong to the material.
+    holders = {tree: holder for holder, tree in trees()}
     for owner in owners():
-        holder = owner.id_data or owner
+        holder = holders.get(owner.id_data, owner.id_data)
         if holder not in used or not owner.filepath and not isinstance(owner, bpy.types.Image):
             continue
         lacking = [Missing(kind_of(owner), owner.name, path) for path in lacking_files(project, owner, users.get(owner, []), frames)]
@@ -151,8 +153,8 @@ def used_by(scene: Any) -> set[Any]:
 def image_users(used: set[Any]) -> dict[Any, list[Any]]:
     """By image, how nodes step through it."""
     found: dict[Any, list[Any]] = defaultdict(list)
-    for tree in trees():
-        for node in tree.nodes if tree.id_data in used else []:
+    for holder, tree in trees():
+        for node in tree.nodes if holder in used else []:
             image, user = getattr(node, "image", None), getattr(node, "image_user", None)
             if image and (user or node.bl_idname == "CompositorNodeImage"):
                 found[image].append(user or node)

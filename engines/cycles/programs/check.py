@@ -15,6 +15,8 @@ from render import request_path
 from task import OUT, Progress, main, user_error, write_json
 
 SCHEMA = "molfabric.blend/v1"
+# How a .blend begins: plain, or compressed by Blender with Zstandard or, before Blender 3, with gzip.
+BEGINNINGS = (b"BLENDER", b"\x28\xb5\x2f\xfd", b"\x1f\x8b")
 
 
 def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
@@ -37,17 +39,13 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     return {"summary": {**{name: found[name] for name in brief}, **load}, "programs": programs(answer)}
 
 
-# How a .blend begins, plain or compressed by Blender.
-BEGINNINGS = {b"BLENDER": "plain", b"\x28\xb5\x2f\xfd": "zstd", b"\x1f\x8b": "gzip"}
-
-
 def refuse_foreign(path: Path) -> None:
     """Refuses what is no .blend without asking Blender, which would say it less clearly."""
     with open(path, "rb") as file:
         beginning = file.read(8)
     if not beginning:
         raise user_error("SCENE_UNREADABLE", "The scene file is empty.")
-    if not any(beginning.startswith(known) for known in BEGINNINGS):
+    if not beginning.startswith(BEGINNINGS):
         raise user_error("SCENE_UNREADABLE", "The scene file is no .blend. A render job takes the file that Blender saves; pack a project as attachments beside it, not as an archive.")
 
 

@@ -34,8 +34,7 @@ class Project:
 
     def holds(self, path: Path) -> bool:
         """Whether a path lies in the project and there is a file or folder."""
-        normal = Path(*path.parts)
-        return ".." not in normal.parts and normal.is_relative_to(self.root) and normal.exists()
+        return ".." not in path.parts and path.is_relative_to(self.root) and path.exists()
 
     def named(self, name: str) -> Path | None:
         """The only file of a name, in whatever folder it lies; None when there is none, or more than one."""

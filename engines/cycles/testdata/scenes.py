@@ -36,15 +36,18 @@ def save(folder: Path, name: str, **how: Any) -> None:
     bpy.ops.wm.save_as_mainfile(filepath=str(path), compress=True, **how)
 
 
-def textured(path: str) -> None:
-    """Paints the cube with an image that is not part of the scene's file."""
-    image = bpy.data.images.new("wood", 8, 8)
-    image.source, image.filepath = "FILE", path
+def textured(path: str, source: str = "FILE") -> Any:
+    """Paints the cube with an image that is not part of the scene's file, and returns the node that does."""
+    image = bpy.data.images.new("wood", 8, 8, tiled=source == "TILED")
+    if source == "TILED":
+        image.tiles.new(1002)
+    image.source, image.filepath = source, path
     material = bpy.data.objects["Cube"].active_material
     material.use_nodes = True
     node = material.node_tree.nodes.new("ShaderNodeTexImage")
     node.image = image
     material.node_tree.links.new(node.outputs[0], material.node_tree.nodes["Principled BSDF"].inputs[0])
+    return node
 
 
 def picture(path: Path) -> None:
@@ -75,6 +78,25 @@ def evil(folder: Path, ran: Path) -> None:
     output.base_path = str(ran) + ".output"
     scene.node_tree.links.new(scene.node_tree.nodes["Render Layers"].outputs[0], output.inputs[0])
     save(folder, "evil")
+
+
+def lacking(folder: Path) -> None:
+    """A scene whose files of every other kind are missing: tiles, a sequence, a volume, a light's distribution, a strip."""
+    scene = fresh()
+    textured("//tiles/wood.<UDIM>.png", "TILED")
+    textured("//steps/step_0001.png", "SEQUENCE").image_user.frame_duration = 2
+    fog = bpy.data.volumes.new("fog")
+    fog.filepath = "//fog.vdb"
+    scene.collection.objects.link(bpy.data.objects.new("fog", fog))
+    lamp = bpy.data.objects["Light"].data
+    lamp.use_nodes = True
+    node = lamp.node_tree.nodes.new("ShaderNodeTexIES")
+    node.mode, node.filepath = "EXTERNAL", "//lamp.ies"
+    lamp.node_tree.links.new(node.outputs[0], lamp.node_tree.nodes["Emission"].inputs["Strength"])
+    scene.sequence_editor_create().strips.new_image("clip", "//clip.png", 1, 1)
+    unused = bpy.data.images.new("unused", 8, 8)
+    unused.source, unused.filepath, unused.use_fake_user = "FILE", "//unused.png", True
+    save(folder, "lacking")
 
 
 def project(folder: Path) -> None:
@@ -113,6 +135,7 @@ def main() -> None:
     fresh().render.engine = "BLENDER_EEVEE_NEXT"
     save(folder, "eevee")
     evil(folder, arguments.ran.resolve())
+    lacking(folder)
     project(folder)
     os._exit(0)  # Blender's own end has been seen to hang
 

@@ -93,7 +93,7 @@ class Film:
 
     def add(self, frame: int, path: Path, picture: Path | None = None, *, seconds: float, cpu_seconds: float, tries: int = 1) -> None:
         """Takes a rendered frame: moves its file to its place and tells of it. picture shows the same as PNG or JPEG where path
-        is EXR; it is moved too."""
+        is EXR, and is needed then; it is moved too."""
         with Image.open(picture or path) as shown:
             self.pixels = shown.width * shown.height
         final = self._final(frame)
