@@ -8,7 +8,7 @@ SHELL := /bin/bash
 MOLFABRIC_HOME ?= $(CURDIR)/.molfabric
 export MOLFABRIC_HOME
 # The Node that set-up has installed on a machine without a usable one.
-export PATH := $(PATH):$(MOLFABRIC_HOME)/node/bin
+export PATH := $(MOLFABRIC_HOME)/node/bin:$(PATH)
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
