@@ -41,6 +41,7 @@ const (
 	maxDenoiseBytes      = 3 * gibibyte // larger pictures are denoised in tiles
 	// bytesPerSceneByte is what compressed scenes and pictures become in memory.
 	bytesPerSceneByte = 12
+	leastFileBytes    = 64 * mebibyte // of reports, and of what libraries keep beside a small frame
 	maxSceneBytes     = 64 * gibibyte
 	checkBytes        = 2 * gibibyte
 	viewerBytes       = 3 * gibibyte
@@ -146,7 +147,7 @@ func (q request) renderNeeds(count int) engines.Resources {
 	// Two frames may hang, and the rest still has its time.
 	work := slowdown*(q.loadCPUSeconds()+float64(count)*(q.frameSeconds()+q.MakingCPUSeconds())) + 2*q.frameLimit().Seconds()
 	needs := engines.Resources{
-		CPUs: threads, MemoryBytes: memory, Processes: processes, FileBytes: max(q.FrameBytes(), q.ShardBytes(count)/2), ScratchBytes: q.ShardBytes(count),
+		CPUs: threads, MemoryBytes: memory, Processes: processes, FileBytes: max(q.FrameBytes(), q.ShardBytes(count)/2, leastFileBytes), ScratchBytes: q.ShardBytes(count),
 		MaxLogBytes: maxLogBytes, TimeLimit: limited(leastTime.Seconds()+work, leastTime, mostTime),
 	}
 	if q.GPU() {
@@ -157,7 +158,7 @@ func (q request) renderNeeds(count int) engines.Resources {
 
 func (q request) checkNeeds() engines.Resources {
 	return engines.Resources{
-		CPUs: 1, MemoryBytes: checkBytes + min(bytesPerSceneByte*q.sceneBytes(), maxSceneBytes), FileBytes: 64 * mebibyte, Processes: processes,
+		CPUs: 1, MemoryBytes: checkBytes + min(bytesPerSceneByte*q.sceneBytes(), maxSceneBytes), FileBytes: leastFileBytes, Processes: processes,
 		TimeLimit: 2*openLimit + leastTime, MaxLogBytes: maxLogBytes, ScratchBytes: 64 * mebibyte,
 	}
 }

@@ -33,11 +33,13 @@ const (
 	// bytesPerSceneByte is what structures take once they are parsed and meshed.
 	bytesPerSceneByte = 40
 	maxSceneBytes     = 8 * gibibyte
-	processes         = 600 // Chromium has 125 threads here, and more on machines of more cores
-	maxLogBytes       = 4 * mebibyte
-	slowdown          = 20 // of a busy or old machine, and of a scene that is much larger than most
-	leastTime         = 30 * time.Minute
-	mostTime          = 7 * 24 * time.Hour
+	// sharedFileBytes bounds a file of Chromium's shared memory, through which pictures go; they lie in /tmp, which has no more.
+	sharedFileBytes = gibibyte
+	processes       = 600 // Chromium has 125 threads here, and more on machines of more cores
+	maxLogBytes     = 4 * mebibyte
+	slowdown        = 20 // of a busy or old machine, and of a scene that is much larger than most
+	leastTime       = 30 * time.Minute
+	mostTime        = 7 * 24 * time.Hour
 )
 
 // loadCPUSeconds is what it takes to start and to open the scene.
@@ -85,7 +87,7 @@ func (q request) renderNeeds(frames int, expected float64) engines.Resources {
 	drawing := baseBytes + bytesPerPixel*q.Job.Pixels + scene
 	return engines.Resources{
 		CPUs: threads, MemoryBytes: max(drawing, makingBaseBytes+q.MakingMemoryBytes()), Processes: processes,
-		FileBytes: max(q.FrameBytes(), q.ShardBytes(frames)/2), ScratchBytes: q.ShardBytes(frames), MaxLogBytes: maxLogBytes,
+		FileBytes: max(q.FrameBytes(), q.ShardBytes(frames)/2, sharedFileBytes), ScratchBytes: q.ShardBytes(frames), MaxLogBytes: maxLogBytes,
 		TimeLimit: min(leastTime+time.Duration(math.Min(slowdown*patient, mostTime.Seconds()))*time.Second, mostTime),
 	}
 }

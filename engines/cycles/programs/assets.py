@@ -177,9 +177,8 @@ def lacking_files(project: Project, owner: Any, users: list[Any], frames: Iterab
 
 
 def number_at(user: Any, frame: int) -> int:
-    """The number of the file that an image sequence shows at a frame, as Blender counts (BKE_image_user_frame_get)."""
-    if not getattr(user, "use_auto_refresh", True):
-        return user.frame_current
+    """The number of the file that an image sequence shows at a frame, as Blender counts (BKE_image_user_frame_get). Cycles counts
+    so whether or not the user is set to refresh by itself."""
     place, length = frame - user.frame_start + 1, user.frame_duration
     if length and user.use_cyclic:
         place = place % length or length
@@ -193,7 +192,7 @@ def lacking_strips(project: Project, scene: Any) -> list[Missing]:
     for strip in editor.strips_all if editor and scene.render.use_sequencer else []:
         if strip.mute or strip.type not in ("IMAGE", "MOVIE"):
             continue
-        paths = [strip.filepath] if strip.type == "MOVIE" else [f"{strip.directory.rstrip('/')}/{element.filename}" for element in strip.elements[:MAX_SEQUENCE_FILES]]
+        paths = [strip.filepath] if strip.type == "MOVIE" else [f"{strip.directory.removesuffix('/')}/{element.filename}" for element in strip.elements[:MAX_SEQUENCE_FILES]]
         found += [Missing("strip", strip.name, path) for path in paths if not project.holds(normal(resolved(scene, path)))]
     return found
 

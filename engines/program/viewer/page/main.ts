@@ -9,8 +9,12 @@ import { showFrame } from './timeline';
 
 let stage: Stage | undefined;
 let lost = false;
-// Addresses beyond the driver's that the content policy has kept the page from.
-const blocked = new Set<string>();
+// A part that the content policy has kept from the page must never become a picture without it; nothing else tells of some of them.
+const refusal = new Promise<never>((_, reject) => {
+    document.addEventListener('securitypolicyviolation', event =>
+        reject(new Failure('REFERENCE_MISSING', `The scene refers to "${event.blockedURI}", which is no file of the job.`)));
+});
+refusal.catch(() => undefined);
 
 const commands: Record<string, (stage: Stage, command: Command) => Promise<Answer>> = {
     load: async (stage, command) => ({ document: await loadScene(stage, command as any) }),
@@ -28,16 +32,9 @@ async function perform(command: Command): Promise<Answer> {
     stage ??= await openStage(() => { lost = true; });
     const work = commands[command.name];
     if (!work) throw new Error(`there is no command ${command.name}`);
-    const given = await work(stage, command);
+    const given = await Promise.race([work(stage, command), refusal]);
     if (lost) throw new Failure('CONTEXT_LOST', 'The drawing context was lost.', false);
-    checkBlocked();
     return given;
-}
-
-/** A part that could not be fetched must never become a picture without it. */
-function checkBlocked(): void {
-    if (blocked.size === 0) return;
-    throw new Failure('REFERENCE_MISSING', `The scene refers to "${[...blocked][0]}", which is no file of the job.`);
 }
 
 function described(error: unknown): Record<string, unknown> {
@@ -48,7 +45,6 @@ function described(error: unknown): Record<string, unknown> {
 
 async function main(): Promise<void> {
     holdConnection();
-    document.addEventListener('securitypolicyviolation', event => blocked.add(event.blockedURI));
     for (;;) {
         const command = await nextCommand();
         if (!command) continue;

@@ -26,6 +26,8 @@ const OCCLUSION_SAMPLES = 32;
 // Outlines are whole pixels wide; they keep their look when the picture grows.
 const PIXELS_PER_OUTLINE = 1200;
 const MAX_OUTLINE = 5;
+// The image of a background lies on the same machine, if anywhere.
+const BACKGROUND_DEADLINE_MS = 30_000;
 const OCCLUSION = ParamDefinition.getDefaultValues(SsaoParams);
 const OUTLINE = ParamDefinition.getDefaultValues(OutlineParams);
 
@@ -83,9 +85,14 @@ async function draw(stage: Stage, picture: Picture, plain: boolean): Promise<Ima
     };
     stage.pass ??= canvas3d.getImagePass(settings);
     stage.pass.setProps(settings);
-    await stage.pass.updateBackground();
     const { pass } = stage;
+    await Promise.race([pass.updateBackground(), backgroundMissing()]);
     return stage.plugin.runTask(Task.create('Draw', context => pass.getImageData(context, width, height)));
+}
+
+/** The engine never tells that the image of a background could not be had. */
+function backgroundMissing(): Promise<never> {
+    return new Promise((_, reject) => setTimeout(reject, BACKGROUND_DEADLINE_MS, new Failure('BACKGROUND_MISSING', 'The background image of the scene could not be loaded.')));
 }
 
 function checkSize(stage: Stage, width: number, height: number): void {
