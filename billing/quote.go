@@ -3,6 +3,7 @@ package billing
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Units in which use is metered, as parts of the unit that has a price.
@@ -32,12 +33,21 @@ type QuoteRequest struct {
 	Hardware           string // worker class of the engine
 	ExpectedCPUSeconds float64
 	OnGPU              *GPUWork // what its tasks on the class "gpu" are expected to use beside that; nil without any
+	Others             []Work   // what its tasks of other engines are expected to use beside that
 	OutputBytes        int64
 	StartFeePaid       bool // an earlier run of the job has been charged
 	// Software is the licensed software that the job names and pays for; nil when it names none or brings its own licence.
 	Software *SoftwarePrice
 	// Spread tells what jobs of the engine have used of what was expected of them; nil when that is not known yet.
 	Spread *Spread
+}
+
+// Work is what the tasks of a job that one engine runs on one worker class are expected to use.
+type Work struct {
+	Engine             string
+	Hardware           string
+	ExpectedCPUSeconds float64
+	ExpectedGPUSeconds float64 // seconds × devices
 }
 
 // GPUWork is what the tasks of a job that compute on devices are expected to use. Its Spread is that of their device time.
@@ -114,6 +124,15 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
+	for _, work := range r.Others {
+		other, name, err := b.expectedOf(work, fee)
+		if err != nil {
+			return Quote{}, err
+		}
+		if parts = parts.plus(other); name != "" && !slices.Contains(licenses, name) {
+			licenses = append(licenses, name)
+		}
+	}
 	if !r.StartFeePaid {
 		parts.StartFee = engine.StartFeePence
 	}
@@ -142,6 +161,19 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	}
 	quote.setRange(b, r, parts, onGPU)
 	return quote, nil
+}
+
+// expectedOf prices work of another engine; license is the one that its fee pays for, or "".
+func (b *Book) expectedOf(work Work, fee Micropence) (parts Breakdown, license string, err error) {
+	engine, class, err := b.prices(work.Engine, work.Hardware)
+	if err != nil {
+		return Breakdown{}, "", err
+	}
+	if engine.SoftwarePencePerCoreHour > 0 {
+		license = engine.LicenseName
+	}
+	parts, err = b.expected(engine, class, fee, work.ExpectedCPUSeconds, work.ExpectedGPUSeconds, 0)
+	return parts, license, err
 }
 
 // expected prices what is expected of the tasks of one worker class, without the start fee.

@@ -90,7 +90,7 @@ func (s *Scheduler) resumeInputs(ctx context.Context, c *change, tasks []taskRow
 	}
 	for _, task := range tasks {
 		if n := len(inputs[task.ID]); n > 0 {
-			engine := c.jobs[task.JobID].Simulator.String
+			engine := queue.Engine(task.Queue)
 			c.then(func(context.Context) {
 				s.Metrics.checkpoints.WithLabelValues(engine, checkpointResumed).Add(float64(n))
 			})

@@ -289,7 +289,7 @@ func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow,
 
 // meter prices what an attempt of a task has used.
 func (s *Scheduler) meter(owner *jobRow, task taskRow, used queue.Usage) (billing.Micropence, error) {
-	return s.Prices.Meter(billing.Usage{Engine: owner.Simulator.String, Hardware: queue.Hardware(task.Queue), CPUMicros: used.CPUMicroseconds,
+	return s.Prices.Meter(billing.Usage{Engine: queue.Engine(task.Queue), Hardware: queue.Hardware(task.Queue), CPUMicros: used.CPUMicroseconds,
 		GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
 }
 

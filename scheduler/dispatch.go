@@ -133,7 +133,7 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow, 
 		owner := c.jobs[task.JobID]
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
-			Engine: owner.Simulator.String, Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
+			Engine: queue.Engine(task.Queue), Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
 			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task),
 		})
 	}

@@ -58,7 +58,7 @@ func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *jobRow, 
 		}
 		owner.AccruedMicropence += int64(price)
 		c.then(func(context.Context) {
-			s.Metrics.keptWork.WithLabelValues(owner.Simulator.String).Add(float64(price) / float64(billing.FromPence(1)))
+			s.Metrics.keptWork.WithLabelValues(queue.Engine(task.Queue)).Add(float64(price) / float64(billing.FromPence(1)))
 			s.Log.Info("kept work charged", "job", task.JobID, "task", task.ID, "attempt", work.Attempt, "resumed_by", task.Attempt, "micropence", price)
 		})
 	}

@@ -56,10 +56,10 @@ func (s *Scheduler) recorderOf(engineID string) Recorder {
 	return noRecorder{}
 }
 
-// recordMove tells the job's recorder of a task's new state.
+// recordMove tells the recorder of the engine that runs a task of its new state: in a pipeline that is not always the job's.
 func (c *change) recordMove(ctx context.Context, task taskRow, to job.TaskStatus, result *queue.Result, failure *engines.Failure) error {
 	owner := c.jobs[task.JobID]
-	return c.recorderOf(owner.Simulator.String).Moved(ctx, c.tx, TaskMove{
+	return c.recorderOf(queue.Engine(task.Queue)).Moved(ctx, c.tx, TaskMove{
 		JobID: owner.ID, AccountID: owner.AccountID, TaskID: task.ID, Stage: task.Stage, Name: task.Name,
 		To: to, Result: result, Failure: failure, At: c.now,
 	})

@@ -10,7 +10,6 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
-	"github.com/molfabric/molfabric/internal/queue"
 )
 
 // RetryScope says which tasks of a job a retry runs again.
@@ -113,7 +112,7 @@ func (s *Scheduler) quoteRetry(owner *jobRow, tasks []endedTask) (billing.Quote,
 	}
 	expected := make([]expectation, len(tasks))
 	for i, task := range tasks {
-		expected[i] = expectation{queue.Hardware(task.Queue), task.ExpectedCPUSeconds, task.ExpectedGPUSeconds}
+		expected[i] = expectation{task.Queue, task.ExpectedCPUSeconds, task.ExpectedGPUSeconds}
 	}
 	return s.price(request, expected, nil)
 }

@@ -27,13 +27,13 @@ type taskColumns struct {
 	Priority            int
 }
 
-func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.Shard, named software, receipt Receipt, priority int) error {
+func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.Shard, rows taskColumns, named software, receipt Receipt) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, recovery_mode, priority,
 			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
 			software, software_micropence_per_core_hour, license_key)
 		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$16,nullif($17, ''),$18,nullif($19, ''))`,
 		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey, []byte(sub.Request),
-		sub.RecoveryMode, priority, job.Submitted, plan[len(plan)-1].StageIndex+1, len(plan),
+		sub.RecoveryMode, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1, len(plan),
 		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt,
 		named.Name, int64(named.pencePerCoreHour()), named.LicenseKey)
 	if err != nil {
@@ -46,7 +46,6 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 	if err := recordStatus(ctx, tx, receipt.JobID, job.Submitted, "", body, receipt.CreatedAt); err != nil {
 		return err
 	}
-	rows := taskRows(sub, plan, named, receipt.JobID, priority)
 	if err := insertTasks(ctx, tx, rows); err != nil {
 		return err
 	}

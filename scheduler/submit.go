@@ -35,7 +35,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 	if err != nil {
 		return Receipt{}, err
 	}
-	if err := checkPlan(sub.Engine.Spec(), plan); err != nil {
+	if err := s.checkPlan(sub.Engine.Spec(), plan); err != nil {
 		return Receipt{}, fmt.Errorf("plan of %s: %w", sub.Engine.Spec().ID, err)
 	}
 	named, err := s.softwareOf(ctx, sub.AccountID, sub.Metadata)
@@ -66,7 +66,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 		if err := s.Ledger.Hold(ctx, tx, sub.AccountID, jobID, 1, quote.HoldPence, now); err != nil {
 			return err
 		}
-		if err := insertJob(ctx, tx, sub, plan, named, receipt, terms.QueuePriority); err != nil {
+		if err := insertJob(ctx, tx, sub, plan, s.taskRows(sub, plan, named, jobID, terms.QueuePriority), named, receipt); err != nil {
 			return err
 		}
 		return s.recorderOf(sub.Engine.Spec().ID).Submitted(ctx, tx, Accepted{Submission: sub, JobID: jobID, Shards: plan, At: now})
@@ -127,40 +127,61 @@ func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named sof
 	spec := engine.Spec()
 	expected := make([]expectation, len(plan))
 	for i, shard := range plan {
-		expected[i] = expectation{shard.Hardware(spec), shard.ExpectedCPUSeconds, shard.ExpectedGPUSeconds}
+		expected[i] = expectation{s.queueOf(spec, shard), shard.ExpectedCPUSeconds, shard.ExpectedGPUSeconds}
 	}
 	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
 	return s.price(request, expected, spreads[engines.HardwareGPU])
 }
 
-// expectation is what is expected of a task, and the worker class that it needs.
+// queueOf is the queue of a shard of a plan by the engine that spec describes: that engine's own, or that of the engine it names.
+func (s *Scheduler) queueOf(spec engines.Spec, shard engines.Shard) string {
+	if other, ok := s.Engines.Lookup(shard.Engine); ok {
+		spec = other.Spec()
+	}
+	return queue.Name(shard.Hardware(spec), spec.ID)
+}
+
+// expectation is what is expected of a task, and the queue that serves it.
 type expectation struct {
-	Hardware               string
+	Queue                  string
 	CPUSeconds, GPUSeconds float64
 }
 
 // price completes a request with what is expected of its tasks and prices it. Errors: those of billing.Book.Quote, and
 // fault.UnsupportedSimulator when a task needs a device and the deployment sells none.
 func (s *Scheduler) price(request billing.QuoteRequest, tasks []expectation, spreadOnGPU *billing.Spread) (billing.Quote, error) {
+	others, devices := map[string]*billing.Work{}, false
 	for _, task := range tasks {
-		if task.Hardware != engines.HardwareGPU {
+		onGPU := queue.Hardware(task.Queue) == engines.HardwareGPU
+		devices = devices || onGPU
+		switch {
+		case queue.Engine(task.Queue) != request.Engine:
+			if others[task.Queue] == nil {
+				others[task.Queue] = &billing.Work{Engine: queue.Engine(task.Queue), Hardware: queue.Hardware(task.Queue)}
+			}
+			others[task.Queue].ExpectedCPUSeconds += task.CPUSeconds
+			others[task.Queue].ExpectedGPUSeconds += task.GPUSeconds
+		case !onGPU:
 			request.ExpectedCPUSeconds += task.CPUSeconds
-			continue
+		default:
+			if request.OnGPU == nil {
+				request.OnGPU = &billing.GPUWork{Spread: spreadOnGPU}
+			}
+			request.OnGPU.ExpectedCPUSeconds += task.CPUSeconds
+			request.OnGPU.ExpectedGPUSeconds += task.GPUSeconds
 		}
-		if request.OnGPU == nil {
-			request.OnGPU = &billing.GPUWork{Spread: spreadOnGPU}
-		}
-		request.OnGPU.ExpectedCPUSeconds += task.CPUSeconds
-		request.OnGPU.ExpectedGPUSeconds += task.GPUSeconds
 	}
-	if _, sold := s.Prices.Hardware[engines.HardwareGPU]; !sold && request.OnGPU != nil {
+	for _, name := range sortedKeys(others) {
+		request.Others = append(request.Others, *others[name])
+	}
+	if _, sold := s.Prices.Hardware[engines.HardwareGPU]; !sold && devices {
 		return billing.Quote{}, fault.New(fault.UnsupportedSimulator, "simulator: this deployment has no GPU workers in its price book; choose the CPU platform")
 	}
 	return s.Prices.Quote(request)
 }
 
 // checkPlan holds an engine to the bounds of its contract.
-func checkPlan(spec engines.Spec, plan []engines.Shard) error {
+func (s *Scheduler) checkPlan(spec engines.Spec, plan []engines.Shard) error {
 	if len(plan) == 0 || len(plan) > engines.MaxShards {
 		return fmt.Errorf("%d shards, want 1 to %d", len(plan), engines.MaxShards)
 	}
@@ -172,7 +193,15 @@ func checkPlan(spec engines.Spec, plan []engines.Shard) error {
 		}
 		last = shard.StageIndex
 		stages[shard.Stage] = last
-		if class := shard.Hardware(spec); !slices.Contains(spec.Classes(), class) {
+		runs := spec
+		if shard.Engine != "" {
+			other, known := s.Engines.Lookup(shard.Engine)
+			if !known || other.Spec().ID != shard.Engine {
+				return fmt.Errorf("shard %s is of %q, which is no engine", shard.Name, shard.Engine)
+			}
+			runs = other.Spec()
+		}
+		if class := shard.Hardware(runs); !slices.Contains(runs.Classes(), class) {
 			return fmt.Errorf("shard %s needs the worker class %s, which the engine does not name", shard.Name, class)
 		}
 		if shard.Needs.GPUs < 0 || shard.Needs.GPUMemoryBytes < 0 || shard.Needs.GPUs == 0 && shard.ExpectedGPUSeconds != 0 {
@@ -214,7 +243,7 @@ func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, no
 }
 
 // taskRows lays a plan out as columns for one bulk insert.
-func taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) taskColumns {
+func (s *Scheduler) taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) taskColumns {
 	spec := sub.Engine.Spec()
 	rows := taskColumns{}
 	for i, shard := range plan {
@@ -225,7 +254,7 @@ func taskRows(sub Submission, plan []engines.Shard, named software, jobID string
 		rows.Name = append(rows.Name, shard.Name)
 		rows.Essential = append(rows.Essential, shard.Essential)
 		rows.Items = append(rows.Items, int64(min(max(shard.Items, 0), math.MaxInt32)))
-		rows.Queue = append(rows.Queue, queue.Name(shard.Hardware(spec), spec.ID))
+		rows.Queue = append(rows.Queue, s.queueOf(spec, shard))
 		rows.Weight = append(rows.Weight, shard.ExpectedCPUSeconds)
 		rows.GPUWeight = append(rows.GPUWeight, shard.ExpectedGPUSeconds)
 		rows.Ready = append(rows.Ready, shard.StageIndex == 0)

@@ -82,6 +82,7 @@ func TestWatch(t *testing.T) {
 
 func TestCheckPlan(t *testing.T) {
 	t.Parallel()
+	s := &Scheduler{Deps: Deps{Engines: engines.NewRegistry()}}
 	object := &engines.Object{StorageKey: "scene"}
 	from := func(stage string) *engines.From { return &engines.From{Stage: stage, Output: "out"} }
 	tests := []struct {
@@ -98,10 +99,11 @@ func TestCheckPlan(t *testing.T) {
 		{"input with two sources", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{Object: object, From: from("a")}}}}, false},
 		{"input from its own stage", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{From: from("a")}}}}, false},
 		{"input from an unknown stage", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{From: from("z")}}}}, false},
+		{"of no engine", []engines.Shard{{Stage: "a", Engine: "nobody"}}, false},
 		{"parameters too large", []engines.Shard{{Stage: "a", Params: make([]byte, engines.MaxShardParamsBytes+1)}}, false},
 	}
 	for _, test := range tests {
-		if err := checkPlan(engines.Spec{Hardware: engines.HardwareCPU}, test.plan); (err == nil) != test.ok {
+		if err := s.checkPlan(engines.Spec{Hardware: engines.HardwareCPU}, test.plan); (err == nil) != test.ok {
 			t.Errorf("%s: got %v, want ok: %v", test.name, err, test.ok)
 		}
 	}

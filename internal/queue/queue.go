@@ -47,6 +47,12 @@ func Hardware(name string) string {
 	return hardware
 }
 
+// Engine is the id of the engine in a name that Name has made.
+func Engine(name string) string {
+	_, engine, _ := strings.Cut(name, ".")
+	return engine
+}
+
 func (q *Queue) asynqName(queue string) string { return strings.ReplaceAll(q.prefix, ":", ".") + queue }
 func (q *Queue) key(parts ...string) string {
 	return q.prefix + "molfabric:" + strings.Join(parts, ":")

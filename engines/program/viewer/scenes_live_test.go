@@ -94,7 +94,7 @@ func TestStructuresAreDrawn(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			picture := job{scene: path, format: format}.rendered(t, 1)
-			if share := covered(picture); share < 0.05 || picture.At(0, 0) != picture.At(width-1, height-1) {
+			if share := covered(picture); share < 0.03 || picture.At(0, 0) != picture.At(width-1, height-1) {
 				t.Errorf("the structure covers %.3f of the picture", share)
 			}
 		})

@@ -9,7 +9,7 @@ import { settle, type Stage } from './plugin';
 // Part of the picture's width and height that stays free on each side.
 const MARGIN = 0.05;
 // What is drawn is wider than the centres of its atoms: half a ribbon, or a ball.
-const ATOM_RADIUS_ANGSTROM = 2;
+const CARTOON_RADIUS_ANGSTROM = 2, BALL_RADIUS_ANGSTROM = 0.6;
 
 /** Looks at a structure along its shortest axis, its longest one across the longer side of the picture, and fills the picture with it. */
 export function frameWhole(stage: Stage, structure: Structure, cartoon: boolean): void {
@@ -18,7 +18,7 @@ export function frameWhole(stage: Stage, structure: Structure, cartoon: boolean)
     const { camera } = stage.canvas3d;
     const wide = camera.viewport.width >= camera.viewport.height;
     const basis = laid(atoms, wide);
-    const { center, distance, radius } = fit(atoms, basis, camera);
+    const { center, distance, radius } = fit(atoms, cartoon ? CARTOON_RADIUS_ANGSTROM : BALL_RADIUS_ANGSTROM, basis, camera);
     const position = Vec3.scaleAndAdd(Vec3(), center, basis[2], distance);
     setCamera(stage, { position, target: center, up: basis[1], radius });
 }
@@ -40,7 +40,7 @@ function normalized(vector: Vec3, otherwise: Vec3): Vec3 {
 }
 
 /** The nearest camera, straight before the middle of the box, that sees every atom. */
-function fit(atoms: number[], basis: readonly [Vec3, Vec3, Vec3], camera: Camera) {
+function fit(atoms: number[], atomRadius: number, basis: readonly [Vec3, Vec3, Vec3], camera: Camera) {
     const tall = Math.tan(camera.state.fov / 2) * (1 - 2 * MARGIN);
     const wide = tall * camera.viewport.width / camera.viewport.height;
     const least = [Infinity, Infinity, Infinity], most = [-Infinity, -Infinity, -Infinity];
@@ -59,9 +59,9 @@ function fit(atoms: number[], basis: readonly [Vec3, Vec3, Vec3], camera: Camera
     for (let i = 0; i < atoms.length; i += 3) {
         Vec3.sub(atom, Vec3.fromArray(atom, atoms, i), center);
         const [x, y, z] = basis.map(axis => Vec3.dot(atom, axis));
-        const side = Math.max((Math.abs(x) + ATOM_RADIUS_ANGSTROM) / wide, (Math.abs(y) + ATOM_RADIUS_ANGSTROM) / tall);
-        distance = Math.max(distance, z + ATOM_RADIUS_ANGSTROM + side);
-        radius = Math.max(radius, Vec3.magnitude(atom) + 2 * ATOM_RADIUS_ANGSTROM);
+        const side = Math.max((Math.abs(x) + atomRadius) / wide, (Math.abs(y) + atomRadius) / tall);
+        distance = Math.max(distance, z + atomRadius + side);
+        radius = Math.max(radius, Vec3.magnitude(atom) + 2 * atomRadius);
     }
     return { center, distance, radius };
 }
