@@ -165,6 +165,20 @@ type SceneReference struct {
 type RenderCost struct {
 	LoadCPUSeconds  float64 // to open the scene, once a process
 	FrameCPUSeconds float64 // a frame, after that
+	Pixels, Samples int64   // of such a frame; 0 where nobody said
+	Stated          bool    // size or samples were the request's, and not the scene's own
+}
+
+// FrameAt is what a frame of so many pixels and samples is expected to take. What is 0, or was not measured, changes nothing.
+func (c RenderCost) FrameAt(pixels, samples int64) float64 {
+	seconds := c.FrameCPUSeconds
+	if pixels > 0 && c.Pixels > 0 {
+		seconds *= float64(pixels) / float64(c.Pixels)
+	}
+	if samples > 0 && c.Samples > 0 {
+		seconds *= float64(samples) / float64(c.Samples)
+	}
+	return seconds
 }
 
 // SequenceDatabase is a BLAST database of the deployment. Checksum is the lower-case hex SHA-256 of the database as a whole.

@@ -2,12 +2,14 @@ package cycles
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/program/picture"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -157,6 +159,35 @@ func TestLimitsHold(t *testing.T) {
 	for _, seconds := range []float64{0, 1e3, 1e300} {
 		if got := limited(seconds, time.Minute, time.Hour); got < time.Minute || got > time.Hour {
 			t.Errorf("limited(%g) is %v", seconds, got)
+		}
+	}
+}
+
+// TestMeasuredFrames holds what a frame is expected to take against what frames of the scene took before: a small preview must not
+// make a large picture cheap.
+func TestMeasuredFrames(t *testing.T) {
+	t.Parallel()
+	own := engines.RenderCost{FrameCPUSeconds: 10, Pixels: 1000, Samples: 100}
+	stated := own
+	stated.Stated = true
+	for _, c := range []struct {
+		name                   string
+		width, height, samples int
+		measured               engines.RenderCost
+		want                   float64
+	}{
+		{"the scene's own, twice", 0, 0, 0, own, 10},
+		{"a larger picture", 100, 40, 0, own, 40},
+		{"more samples", 0, 0, 300, own, 30},
+		{"smaller and finer", 50, 10, 200, own, 10},
+		{"the scene's own after a preview", 0, 0, 0, stated, 10.0 * picture.DefaultWidthPixels * picture.DefaultHeightPixels / 1000 * assumedSamples / 100},
+		{"the same as stated before", 100, 10, 100, stated, 10},
+		{"measured by an older program", 100, 10, 100, engines.RenderCost{FrameCPUSeconds: 10}, 10},
+	} {
+		q := request{Options: picture.Options{WidthPixels: c.width, HeightPixels: c.height, Samples: c.samples}, rendered: &c.measured}
+		q.Job.Pixels = q.Options.Pixels()
+		if got := q.frameCPUSeconds(); math.Abs(got-c.want) > 1e-6*c.want {
+			t.Errorf("%s: got %g s, want %g", c.name, got, c.want)
 		}
 	}
 }

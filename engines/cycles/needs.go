@@ -82,11 +82,24 @@ func (q request) loadCPUSeconds() float64 {
 	return loadCPUSeconds + loadCPUSecondsPerMB*float64(q.sceneBytes())/1e6
 }
 
+// size is a frame's, to be held against one that was measured. What the request leaves to its scene is as it was measured then, unless
+// that request had stated something else: then it is guessed, as if nothing had been measured.
+func (q request) size(measured engines.RenderCost) (pixels, samples int64) {
+	pixels, samples = q.Job.Pixels, int64(q.Samples)
+	if q.WidthPixels == 0 && !measured.Stated {
+		pixels = 0
+	}
+	if q.Samples == 0 && measured.Stated {
+		samples = assumedSamples
+	}
+	return pixels, samples
+}
+
 // frameCPUSeconds is what a frame takes on processors: measured before, stated by the caller, or by its pixels and samples.
 func (q request) frameCPUSeconds() float64 {
 	switch {
 	case q.rendered != nil:
-		return q.rendered.FrameCPUSeconds
+		return q.rendered.FrameAt(q.size(*q.rendered))
 	case q.FrameSeconds > 0:
 		return q.FrameSeconds * threads
 	}

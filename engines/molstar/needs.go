@@ -54,7 +54,7 @@ func (q request) loadCPUSeconds() float64 {
 func (q request) frameCPUSeconds() float64 {
 	switch {
 	case q.rendered != nil:
-		return q.rendered.FrameCPUSeconds
+		return q.rendered.FrameAt(q.Job.Pixels, 0)
 	case q.FrameSeconds > 0:
 		return q.FrameSeconds * threads
 	}

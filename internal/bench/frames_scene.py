@@ -13,7 +13,7 @@ import bpy
 SEED = 42
 OBJECTS = 300
 FLOOR_METRES, ORBIT_METRES = 24.0, 13.0
-WIDTH_PIXELS, HEIGHT_PIXELS, SAMPLES = 640, 360, 32
+WIDTH_PIXELS, HEIGHT_PIXELS, SAMPLES, BOUNCES = 640, 360, 8, 3
 
 
 def material(name: str, shade: random.Random) -> bpy.types.Material:
@@ -84,7 +84,7 @@ def main(path: str, frames: int) -> None:
     render.engine, render.use_persistent_data = "CYCLES", True
     render.resolution_x, render.resolution_y, render.resolution_percentage = WIDTH_PIXELS, HEIGHT_PIXELS, 100
     render.image_settings.file_format, render.image_settings.color_mode, render.image_settings.color_depth = "PNG", "RGB", "8"
-    scene.cycles.samples, scene.cycles.seed = SAMPLES, SEED
+    scene.cycles.samples, scene.cycles.seed, scene.cycles.max_bounces = SAMPLES, SEED, BOUNCES
     # Every pixel takes all its samples, so that the work does not depend on how they are shared out.
     scene.cycles.use_adaptive_sampling = scene.cycles.use_denoising = False
     bpy.ops.wm.save_as_mainfile(filepath=path, compress=True)

@@ -70,6 +70,7 @@ type measured struct {
 	Frames          int      `json:"frames"`          // that the shard leaves; of those taken over from an earlier attempt no time is told
 	Pixels          *int64   `json:"pixels"`          // of a frame
 	Samples         *int64   `json:"samples"`         // of a pixel
+	Stated          bool     `json:"stated"`          // size or samples were the request's, and not the scene's own
 }
 
 func readMeasured(summary json.RawMessage) (found measured, err error) {

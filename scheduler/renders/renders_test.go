@@ -84,9 +84,9 @@ func TestTheNewestMeasurementOfASceneIsKept(t *testing.T) {
 	g.rendered("job_1", "check", `{"loadCpuSeconds":99,"frameCpuSeconds":99,"frames":1}`, moment)
 	g.want("acct_1", scene, EngineTraced, nil)
 	g.rendered("job_1", "render", `{"loadCpuSeconds":1.5,"frameCpuSeconds":40,"frames":3,"pixels":57600,"samples":64}`, moment.Add(time.Minute))
-	g.rendered("job_1", "render", `{"loadCpuSeconds":2,"frameCpuSeconds":50,"frames":2}`, moment.Add(2*time.Minute))
+	g.rendered("job_1", "render", `{"loadCpuSeconds":2,"frameCpuSeconds":50,"frames":2,"pixels":1000,"samples":32,"stated":true}`, moment.Add(2*time.Minute))
 	g.rendered("job_1", "render", `{"loadCpuSeconds":7,"frameCpuSeconds":70,"frames":2}`, moment) // told late
-	newest := &engines.RenderCost{LoadCPUSeconds: 2, FrameCPUSeconds: 50}
+	newest := &engines.RenderCost{LoadCPUSeconds: 2, FrameCPUSeconds: 50, Pixels: 1000, Samples: 32, Stated: true}
 	g.want("acct_1", scene, EngineTraced, newest)
 	g.want("acct_1", again, EngineTraced, newest)
 	g.want("acct_1", scene, EngineRaster, nil)

@@ -36,6 +36,7 @@ class Rendering:
         self.tries: dict[int, int] = {}
         self.openings_failed = 0
         self.memory_bytes, self.samples = 0, 0
+        self.stated = any(request["picture"][name] is not None for name in ("widthPixels", "samples"))  # not the scene's own
         self.blank: list[int] = []
 
     def run(self) -> None:
@@ -119,7 +120,7 @@ class Rendering:
         warnings = list(self.first.get("warnings", []))
         if self.blank:
             warnings.append(f"all pixels of these frames are alike: {one_line(', '.join(map(str, self.blank)), 200)}")
-        return {"device": self.first.get("device"), "memoryPeakBytes": self.memory_bytes, "samples": self.samples, "warnings": warnings[:MAX_WARNINGS]}
+        return {"device": self.first.get("device"), "memoryPeakBytes": self.memory_bytes, "samples": self.samples, "stated": self.stated, "warnings": warnings[:MAX_WARNINGS]}
 
 
 def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:

@@ -51,6 +51,7 @@ CREATE TABLE render_costs (
     frame_cpu_seconds double precision NOT NULL CHECK (frame_cpu_seconds >= 0),
     pixels            bigint,                        -- of a frame; null when the program did not say
     samples           int,                           -- of a pixel; null when the program did not say
+    stated            boolean NOT NULL DEFAULT false, -- size or samples were the request's, and not the scene's own
     at                timestamptz NOT NULL,
     PRIMARY KEY (account_id, scene, engine)
 );
