@@ -102,7 +102,7 @@ func packed(t *testing.T, without string) (engines.Request, map[string]string) {
 func liveCases(t *testing.T) []enginestest.LiveCase {
 	t.Helper()
 	if os.Getenv("MOLFABRIC_PYTHON") == "" {
-		return []enginestest.LiveCase{{Name: "plain", Request: blend(unchanged)}} // which says why it is skipped
+		return []enginestest.LiveCase{{Name: "plain", Request: blend(unchanged), Objects: map[string]string{shotKey: "cycles.go"}}} // which says why it is skipped
 	}
 	whole, objects := packed(t, "")
 	lacking, lackingObjects := packed(t, "textures/wood.png")
