@@ -13,7 +13,7 @@ import bpy
 SEED = 42
 OBJECTS = 300
 FLOOR_METRES, ORBIT_METRES = 24.0, 13.0
-WIDTH_PIXELS, HEIGHT_PIXELS, SAMPLES, BOUNCES = 640, 360, 8, 3
+WIDTH_PIXELS, HEIGHT_PIXELS, SAMPLES, BOUNCES = 640, 360, 6, 3
 
 
 def material(name: str, shade: random.Random) -> bpy.types.Material:

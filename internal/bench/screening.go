@@ -116,13 +116,7 @@ func (w *screening) prepareChunk(ctx context.Context, engine vina.Vina, shard en
 	if err != nil {
 		return err
 	}
-	for name, content := range command.Files {
-		path := filepath.Join(string(dir), name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600)); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(dir.Out(""), 0o700); err != nil {
+	if err := errors.Join(place(string(dir), command.Files), os.MkdirAll(dir.Out(""), 0o700)); err != nil {
 		return err
 	}
 	process := exec.CommandContext(ctx, w.python, command.Argv[1:]...)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// IDs are the benchmarks that there are; B1 has one of one ligand a task, and one of ten.
-var IDs = []string{"B1/1", "B1/10", "B4", "B9"}
+// IDs are the benchmarks that there are; B1 has one of one ligand a task, and one of ten, B11 one for each renderer.
+var IDs = []string{"B1/1", "B1/10", "B4", "B9", "B11/molstar", "B11/cycles"}
 
 // Options say what to measure, and with what.
 type Options struct {
@@ -26,6 +26,7 @@ type Options struct {
 	Program  string   // path of this program
 	Python   string   // the scientific Python
 	Target   Target
+	Frames   int    // of B11, 2 to 480; 0 means 48
 	Proteins string // FASTA to search in and for, plain or compressed with gzip; "" makes proteins
 	Output   string // file that the report is written to
 	Out      io.Writer
@@ -82,16 +83,25 @@ func (o Options) told(id string) func(string) {
 
 func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Result, error) {
 	var results []Result
-	if slices.ContainsFunc(IDs, func(id string) bool { return id != "B9" && o.wants(id) }) {
-		docked, err := o.measureDockings(ctx, s, scratch)
+	for _, part := range []struct {
+		ids     []string
+		measure func(context.Context, *system, string) ([]Result, error)
+	}{
+		{[]string{"B1/1", "B1/10", "B4"}, o.measureDockings}, {[]string{"B9"}, o.measureSearch}, {[]string{"B11/molstar", "B11/cycles"}, o.measureFrames},
+	} {
+		if !slices.ContainsFunc(part.ids, o.wants) {
+			continue
+		}
+		measured, err := part.measure(ctx, s, scratch)
 		if err != nil {
 			return nil, err
 		}
-		results = docked
+		results = append(results, measured...)
 	}
-	if !o.wants("B9") {
-		return results, nil
-	}
+	return results, nil
+}
+
+func (o Options) measureSearch(ctx context.Context, s *system, scratch string) ([]Result, error) {
 	folder := filepath.Join(scratch, "searching")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return nil, err
@@ -104,7 +114,7 @@ func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Resu
 	if err != nil {
 		return nil, fmt.Errorf("B9: %w", err)
 	}
-	return append(results, result), nil
+	return []Result{result}, nil
 }
 
 func (o Options) measureDockings(ctx context.Context, s *system, scratch string) ([]Result, error) {
@@ -144,7 +154,7 @@ func (o Options) measureDockings(ctx context.Context, s *system, scratch string)
 
 // table prints the report for people.
 func table(w io.Writer, report Report) {
-	fmt.Fprintf(w, "\n%d cores, %s\nratios are peer ÷ molfabric: above 1, molfabric needs less\n\n%-6s  %-7s  %-13s  %-8s  %-8s  %s\n", report.Cores, report.Machine, "id", "ratio", "range", "control", "goal", "workload")
+	fmt.Fprintf(w, "\n%d cores, %s\nratios are peer ÷ molfabric: above 1, molfabric needs less\n\n%-11s  %-7s  %-14s  %-8s  %-8s  %s\n", report.Cores, report.Machine, "id", "ratio", "range", "control", "goal", "workload")
 	for _, r := range report.Results {
 		verdict := "missed"
 		switch {
@@ -154,7 +164,7 @@ func table(w io.Writer, report Report) {
 			verdict = "met"
 		}
 		c := r.Comparison
-		fmt.Fprintf(w, "%-6s  %-7.3f  %.3f to %.3f  %-8.3f  %-8s  %s\n        against %s; goal %s\n", r.ID, c.Median, c.Lowest, c.Highest, c.Control, verdict, r.Workload, r.Peer, r.Goal)
+		fmt.Fprintf(w, "%-11s  %-7.3f  %.3f to %.3f  %-8.3f  %-8s  %s\n        against %s; goal %s\n", r.ID, c.Median, c.Lowest, c.Highest, c.Control, verdict, r.Workload, r.Peer, r.Goal)
 		for _, name := range sortedNames(r.Figures) {
 			fmt.Fprintf(w, "        %s %.4g\n", name, r.Figures[name])
 		}

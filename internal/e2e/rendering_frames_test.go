@@ -171,7 +171,7 @@ func testRenderingCommands(sh *shell, folder string) {
 		}
 	}
 	pictures := []string{scene}
-	if shared, err := filepath.Abs("../../../shared/data/scenes/show.mvsj"); err == nil {
+	if shared, err := filepath.Abs("../../../shared/data/scenes/cartoon.mvsj"); err == nil {
 		if _, err := os.Stat(shared); err == nil {
 			pictures = append(pictures, shared)
 		}

@@ -114,6 +114,9 @@ func (c *chemist) upload(name, content string) string {
 
 // shown is a request for a small picture of a scene that needs one structure, by an engine.
 func shown(scene, structure, engine string, parameters map[string]string) map[string]any {
+	if parameters == nil {
+		parameters = map[string]string{}
+	}
 	return map[string]any{
 		"jobType": "molecular", "jobName": "pocket", "sceneFile": scene, "attachments": []string{structure}, "parameters": parameters,
 		"metadata": map[string]any{"resolution": small, "renderEngine": engine, "samples": 8, "fps": 8},
