@@ -86,7 +86,8 @@ func node(kind string, params map[string]any, children ...map[string]any) map[st
 	return map[string]any{"kind": kind, "params": params, "children": children}
 }
 
-// pocketScene shows the pocket of HSP90 as blue balls and its ligand as orange balls and sticks. It refers to the structure as url.
+// pocketScene shows the pocket of HSP90 as blue balls and its ligand as orange balls and sticks, from where the pocket is open. It
+// refers to the structure as url.
 func pocketScene(t *testing.T, url string) string {
 	t.Helper()
 	part := func(selector, representation, colour string) map[string]any {
@@ -94,7 +95,8 @@ func pocketScene(t *testing.T, url string) string {
 			node("representation", map[string]any{"type": representation}, node("color", map[string]any{"color": colour})))
 	}
 	structure := node("structure", map[string]any{"type": "model"}, part("polymer", "spacefill", "#4477cc"), part("ligand", "ball_and_stick", "#ee7711"))
-	root := node("root", map[string]any{}, node("download", map[string]any{"url": url}, node("parse", map[string]any{"format": "pdb"}, structure)))
+	camera := node("camera", map[string]any{"target": []float64{2.6, 12.7, 24.8}, "position": []float64{0.3, -27.2, 21.9}, "up": []float64{0, 0, 1}})
+	root := node("root", map[string]any{}, node("download", map[string]any{"url": url}, node("parse", map[string]any{"format": "pdb"}, structure)), camera)
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"version": "1", "timestamp": "2026-01-01T00:00:00Z"}, "root": root})
 	if err != nil {
 		t.Fatal(err)
@@ -278,8 +280,8 @@ func testTiers(c *chemist) {
 func (c *chemist) checkStill(ended client.Job) {
 	c.t.Helper()
 	files := c.files(ended.JobID)
-	if len(files["frame"]) != 1 || len(files["preview"]) != 1 || len(files["provenance"]) != 1 || files["frame"][0].Frame == nil || *files["frame"][0].Frame != 1 {
-		c.t.Errorf("the outputs are %+v", files)
+	if len(files["frame"]) != 1 || len(files["preview"]) != 1 || len(files["result"]) != 1 || files["frame"][0].Frame == nil || *files["frame"][0].Frame != 1 {
+		c.t.Errorf("the outputs are %+v, want a frame, its preview and its statistics", files)
 	}
 	if ended.Preview == nil {
 		c.t.Fatal("the status has no preview")
