@@ -92,7 +92,8 @@ async function draw(stage: Stage, picture: Picture, plain: boolean): Promise<Ima
 
 /** The engine never tells that the image of a background could not be had. */
 function backgroundMissing(): Promise<never> {
-    return new Promise((_, reject) => setTimeout(reject, BACKGROUND_DEADLINE_MS, new Failure('BACKGROUND_MISSING', 'The background image of the scene could not be loaded.')));
+    const failure = new Failure('BACKGROUND_MISSING', 'The background image of the scene could not be loaded.');
+    return new Promise((_, reject) => setTimeout(reject, BACKGROUND_DEADLINE_MS, failure));
 }
 
 function checkSize(stage: Stage, width: number, height: number): void {
