@@ -89,7 +89,7 @@ func TestWithoutAPriceThereAreNoDevices(t *testing.T) {
 	_, submitErr := f.Submit(t.Context(), sub)
 	_, estimateErr := f.Estimate(t.Context(), account, sub.Engine, engines.Request{Params: sub.Params})
 	for _, err := range []error{submitErr, estimateErr} {
-		if !fault.Is(err, fault.UnsupportedSimulator) || !strings.Contains(err.Error(), "this deployment has no GPU workers in its price book; choose the CPU platform") {
+		if !fault.Is(err, fault.UnsupportedSimulator) || !strings.Contains(err.Error(), "this deployment has no GPU workers in its price book; choose the CPU") {
 			t.Errorf("got %v, want UNSUPPORTED_SIMULATOR with the way out", err)
 		}
 	}

@@ -175,7 +175,7 @@ func (s *Scheduler) price(request billing.QuoteRequest, tasks []expectation, spr
 		request.Others = append(request.Others, *others[name])
 	}
 	if _, sold := s.Prices.Hardware[engines.HardwareGPU]; !sold && devices {
-		return billing.Quote{}, fault.New(fault.UnsupportedSimulator, "simulator: this deployment has no GPU workers in its price book; choose the CPU platform")
+		return billing.Quote{}, fault.New(fault.UnsupportedSimulator, "the job asks for a GPU, and this deployment has no GPU workers in its price book; choose the CPU (OpenMM's execution.platform, or parameters.Device)")
 	}
 	return s.Prices.Quote(request)
 }

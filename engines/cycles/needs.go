@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/program/film"
 )
 
 // threads are those of Cycles and of the film's encoder: half a small worker.
@@ -23,6 +24,7 @@ const (
 	denoiseCPUSecondsPerPix  = 1.2e-5
 	gpuSpeed                 = 25 // times one core
 	assumedSamples           = 256
+	unknownChunks            = 8
 	viewerCPUSeconds         = 12.0 // to start Chromium and open a scene
 	viewerCPUSecondsPerState = 1.0
 	checkCPUSeconds          = 2.0
@@ -134,6 +136,15 @@ func (q request) frameSeconds() float64 {
 		return q.frameGPUSeconds()
 	}
 	return q.frameCPUSeconds() / threads
+}
+
+// chunkFrameSeconds is what frames are cut into chunks by. Nobody knows what an artist's scene takes that was never rendered: then it is
+// cut into few chunks, because a guess that is too high would open the scene for each frame.
+func (q request) chunkFrameSeconds() float64 {
+	if q.molecular || q.rendered != nil || q.FrameSeconds > 0 {
+		return q.frameSeconds()
+	}
+	return math.Min(q.frameSeconds(), unknownChunks*film.ChunkSeconds/float64(len(q.Frames)))
 }
 
 // shardSeconds are the expected processor and device seconds of a shard. What feeds a device keeps a core busy.

@@ -127,7 +127,7 @@ func (Cycles) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, err
 	}
 	shards := []engines.Shard{first}
-	chunks := film.Chunks(q.Frames, q.frameSeconds(), q.loadCPUSeconds())
+	chunks := film.Chunks(q.Frames, q.chunkFrameSeconds(), q.loadCPUSeconds())
 	for i, chunk := range chunks {
 		shard, params := q.renderShard(chunk, inputs, scene)
 		shard.Name, shard.Essential = film.ShardName(i), len(chunks) == 1

@@ -119,11 +119,11 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(shards) != 10 || shards[0].Essential || !shards[9].Essential || shards[9].Stage != film.StageFinish {
-		t.Fatalf("got %d shards, want 9 that render 49 frames of 10 s, and one that joins them", len(shards))
+	if len(shards) != 11 || shards[0].Essential || !shards[10].Essential || shards[10].Stage != film.StageFinish {
+		t.Fatalf("got %d shards, want 10 that render 49 frames of 10 s, and one that joins them", len(shards))
 	}
 	var all []int64
-	for _, shard := range shards[:9] {
+	for _, shard := range shards[:10] {
 		params, err := paramsOf(shard)
 		if err != nil || !params.Resumable || shard.Items != len(params.Frames) || shard.Needs.CPUs != params.Threads {
 			t.Errorf("shard %s: got %+v, %v", shard.Name, params, err)

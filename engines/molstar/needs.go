@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/program/picture"
 )
 
 // threads are those of Mesa's software rasteriser and of the film's encoder: half a small worker.
@@ -17,6 +18,8 @@ const (
 	startCPUSeconds     = 12.0
 	stillCPUSeconds     = 0.4
 	cpuSecondsPerMPixel = 2.0
+	// stateCPUSeconds is to make the geometry of another moment: 5 were measured of a protein with a surface, 1 is usual of a cartoon.
+	stateCPUSeconds = 3.0
 )
 
 // Caps of a render shard.
@@ -63,7 +66,11 @@ func (q request) frameCPUSeconds() float64 {
 
 // modelCPUSeconds is what a frame takes by its pixels.
 func (q request) modelCPUSeconds() float64 {
-	return stillCPUSeconds + cpuSecondsPerMPixel*float64(q.Job.Pixels)/1e6
+	seconds := stillCPUSeconds + cpuSecondsPerMPixel*float64(q.Job.Pixels)/1e6
+	if q.line.Kind == picture.Timeline || q.line.Kind == picture.States {
+		seconds += stateCPUSeconds
+	}
+	return seconds
 }
 
 func (q request) shardCPUSeconds(frames int) float64 {

@@ -47,7 +47,10 @@ func TestSnapshots(t *testing.T) {
 	if failure := analyse(t, dir); failure != nil {
 		t.Fatalf("got the failure %+v", failure)
 	}
-	film := analysisText(t, dir, snapshotsFile)
+	film, result := analysisText(t, dir, snapshotsFile), analysisText(t, dir, resultFile)
+	if !strings.Contains(result, snapshotsFile) {
+		t.Errorf("%s does not name %s: %s", resultFile, snapshotsFile, result)
+	}
 	if got := strings.Count(film, "MODEL "); got != 5 {
 		t.Errorf("%s has %d models, want 5", snapshotsFile, got)
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	Program  string   // path of this program
 	Python   string   // the scientific Python
 	Target   Target
-	Frames   int    // of B11, 2 to 480; 0 means 48
+	Frames   int    // of B11, 2 to 3600; 0 means 48
 	Proteins string // FASTA to search in and for, plain or compressed with gzip; "" makes proteins
 	Output   string // file that the report is written to
 	Out      io.Writer
@@ -43,10 +43,8 @@ type Report struct {
 
 // Run measures, prints a table and writes the report. It starts a system of its own in a temporary directory and removes it.
 func Run(ctx context.Context, o Options) (err error) {
-	for _, asked := range o.Only {
-		if !slices.ContainsFunc(IDs, func(id string) bool { return covers(asked, id) }) {
-			return fmt.Errorf("there is no benchmark %s; there are %s", asked, strings.Join(IDs, ", "))
-		}
+	if err := o.check(); err != nil {
+		return err
 	}
 	scratch, err := os.MkdirTemp("", "molfabric-bench-")
 	if err != nil {
@@ -67,6 +65,22 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	table(o.Out, report)
 	return report.write(o.Output)
+}
+
+// check refuses what cannot be measured before anything is started, and fills in how many frames there are.
+func (o *Options) check() error {
+	for _, asked := range o.Only {
+		if !slices.ContainsFunc(IDs, func(id string) bool { return covers(asked, id) }) {
+			return fmt.Errorf("there is no benchmark %s; there are %s", asked, strings.Join(IDs, ", "))
+		}
+	}
+	if o.Frames == 0 {
+		o.Frames = filmFrames
+	}
+	if o.Frames < leastFrames || o.Frames > mostFrames {
+		return fmt.Errorf("the frames (--frames) of B11 are %d; give %d to %d", o.Frames, leastFrames, mostFrames)
+	}
+	return nil
 }
 
 // covers tells whether an id was asked for by its name or by the part before its slash.

@@ -33,6 +33,7 @@ const (
 var rendered = []struct{ name, meaning string }{
 	{"film.mp4", "the film"}, {"film.webm", "the film"}, {"contact-sheet.jpg", "all frames at a glance"},
 	{framesTable, "time, size and checksum of each frame"}, {framesDocument, "time, size and checksum of the frame"},
+	{"scene.json", "what the scene holds, and what of it was turned off"},
 	{previewFile, "the newest frame, while they were rendered"}, {provenanceFile, "programs, parameters and checksums"},
 }
 

@@ -31,7 +31,10 @@ func asPipeline(c *chemist, request any, resolution string, parameters map[strin
 		c.t.Fatal(err)
 	}
 	members := decoded[map[string]any](c.t, text)
-	members["jobType"], members["metadata"], members["parameters"] = "pipeline", map[string]any{"resolution": resolution}, parameters
+	members["jobType"], members["metadata"] = "pipeline", map[string]any{"resolution": resolution}
+	if parameters != nil {
+		members["parameters"] = parameters
+	}
 	return members
 }
 
@@ -111,7 +114,7 @@ func testCancelledPipeline(c *chemist) {
 		c.t.Fatal(err)
 	}
 	c.until("the simulation runs", receipt.JobID, func(e client.Event) bool {
-		return e.Kind == client.EventProgress && bytes.Contains(e.Data, []byte("step"))
+		return e.Kind == client.EventTask && bytes.Contains(e.Data, []byte(`"simulate"`)) && bytes.Contains(e.Data, []byte(`"RUNNING"`))
 	})
 	if _, err := c.api.Cancel(c.t.Context(), receipt.JobID, "enough"); err != nil {
 		c.t.Fatal(err)

@@ -53,19 +53,19 @@ func solid(c color.NRGBA) bool { return c.A > math.MaxUint8/2 }
 
 // overlap is how much two silhouettes of the same size have in common: their intersection over their union.
 func overlap(one, other image.Image) float64 {
-	both, any, size := 0, 0, one.Bounds().Size()
+	both, either, size := 0, 0, one.Bounds().Size()
 	for y := range size.Y {
 		for x := range size.X {
 			first, second := solid(pixelAt(one, x, y)), solid(pixelAt(other, x, y))
 			if first || second {
-				any++
+				either++
 			}
 			if first && second {
 				both++
 			}
 		}
 	}
-	return float64(both) / float64(max(any, 1))
+	return float64(both) / float64(max(either, 1))
 }
 
 // cellPixels is the edge of the cells that pictures are compared by: edges and noise of single pixels are nothing that a reader sees.

@@ -48,9 +48,9 @@ func needRenderers(t *testing.T) {
 func blends(t *testing.T) string {
 	t.Helper()
 	python, folder := enginestest.Python(t), t.TempDir()
-	make := exec.CommandContext(t.Context(), python, "-B", "testdata/scenes.py", folder)
-	make.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "molfabric", "blender"))
-	if output, err := make.CombinedOutput(); err != nil {
+	script := exec.CommandContext(t.Context(), python, "-B", "testdata/scenes.py", folder)
+	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "molfabric", "blender"))
+	if output, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	return folder
@@ -61,7 +61,7 @@ func TestRendering(t *testing.T) {
 	t.Parallel()
 	needRenderers(t)
 	folder := blends(t)
-	s := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=100000", "MOLFABRIC_SLOTS=8", "MOLFABRIC_PRICES="+licensedBlender(t))
+	s := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=100000", "MOLFABRIC_SLOTS=4", "MOLFABRIC_PRICES="+licensedBlender(t))
 	for name, test := range map[string]func(*chemist){
 		"tiers": testTiers, "refused scenes": testRefusedScenes, "turntable": testTurntable,
 		"ranges":  func(c *chemist) { testRanges(c, folder) },
@@ -254,8 +254,8 @@ func testTiers(c *chemist) {
 	for _, name := range []string{goldenRaster, goldenTraced} {
 		opaque := c.picture(pictures[name], frame)
 		c.sized(opaque, widthPixels, heightPixels)
-		if clear := share(opaque, func(p color.NRGBA) bool { return p.A < 255 }); clear > 0 {
-			c.t.Errorf("%s: %.1f %% of the picture are transparent", name, 100*clear)
+		if through := share(opaque, func(p color.NRGBA) bool { return p.A < 255 }); through > 0 {
+			c.t.Errorf("%s: %.1f %% of the picture are transparent", name, 100*through)
 		}
 		for colour, is := range map[string]func(color.NRGBA) bool{
 			"blue":   func(p color.NRGBA) bool { return int(p.B) > int(p.R)+40 },

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Callable
@@ -17,6 +18,8 @@ from task import Failure, executor_error
 # An answer of Blender's side: the description of a scene is the longest.
 MAX_ANSWER_BYTES = 8 << 20
 READ_BYTES = 64 << 10
+# Where set-up puts Blender and the numpy that it was built with, before the scientific Python's own.
+BLENDER_FOLDER = os.path.join(sys.prefix, "share", "molfabric", "blender")
 Heard = Callable[[dict[str, Any]], None]
 
 
@@ -30,13 +33,23 @@ class Blender:
     def __init__(self, request: Path) -> None:
         answers, written = os.pipe()
         script = Path(__file__).with_name("frames.py")
-        # What Blender prints goes to the log; answers have a pipe of their own, which nothing else writes to.
+        # Answers have a pipe of their own, which nothing else writes to.
         self.process = subprocess.Popen(
             [sys.executable, "-B", str(script), "--request", str(request), "--answers", str(written)],
-            stdin=subprocess.PIPE, stdout=sys.stderr.fileno(), pass_fds=[written],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[written], env={**os.environ, "PYTHONPATH": BLENDER_FOLDER},
         )  # fmt: skip
         os.close(written)
         self.answers, self.heard = answers, b""
+        self.printed = threading.Thread(target=self._log, name="blender-log", daemon=True)
+        self.printed.start()
+
+    def _log(self) -> None:
+        """What Blender prints goes to the log, but for its forty lines a frame on what it is doing."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if not line.startswith(b"Fra:"):
+                sys.stderr.buffer.write(line)
+                sys.stderr.buffer.flush()
 
     def ask(self, command: dict[str, Any], limit_s: float, hear: Heard = lambda _: None) -> dict[str, Any]:
         """Sends a command and returns its answer. What Blender tells on the way goes to hear. Raises Died, or a Failure that
@@ -60,6 +73,7 @@ class Blender:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        self.printed.join()
         if self.answers >= 0:
             os.close(self.answers)
             self.answers = -1

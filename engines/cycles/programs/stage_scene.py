@@ -24,6 +24,10 @@ class StageScene:
             molecule.build(Path(request["scene"]["file"]), {**{name: picture[name] for name in names}, "threads": request["threads"]})
         except StageError as error:
             raise executor_error("STAGE_UNREADABLE", f"What the viewer exported cannot be used: {error}") from None
+        # A picture tells nothing of the machine that made it, and the same picture is the same file.
+        render = bpy.context.scene.render
+        for stamp in [name for name in dir(render) if name.startswith("use_stamp_")]:
+            setattr(render, stamp, False)
         self.device = choose(bpy.context.scene, picture["device"])
         self.frame = 0
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import mdtraj
 import numpy as np
 
-from common import OUT
+from common import OUT, write_bytes
 
 NAME = "snapshots.pdb"
 PDB_LINE_BYTES = 81
@@ -32,8 +34,8 @@ class Snapshots:
         heavy = np.array([a.index for a in topology.atoms if a.element is None or a.element.atomic_number != 1])
         if len(heavy) * len(self.taken) * PDB_LINE_BYTES > MAX_BYTES:
             return f"The solute is too large for a film of {len(self.taken)} frames: {NAME} was left out."
-        OUT.mkdir(exist_ok=True)
-        part = OUT / f"{NAME}.part"
-        mdtraj.Trajectory(np.stack(self.taken)[:, heavy], topology.subset(heavy)).save_pdb(str(part), force_overwrite=True)
-        part.rename(OUT / NAME)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / NAME
+            mdtraj.Trajectory(np.stack(self.taken)[:, heavy], topology.subset(heavy)).save_pdb(str(path))
+            write_bytes(OUT / NAME, path.read_bytes())
         return None

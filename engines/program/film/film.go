@@ -31,10 +31,15 @@ const (
 
 // Bounds of a shard's frames.
 const (
-	// chunkSeconds of rendering make a shard: long against its start, short against what a lost worker costs.
-	chunkSeconds = 60.0
+	// ChunkSeconds of rendering make a shard: long against its start, short against what a lost worker costs.
+	ChunkSeconds = 60.0
 	// maxLoadShare of a shard's work may go into opening the scene, where enough frames can stand against it.
 	maxLoadShare = 0.1
+	// leastChunkSeconds and leastChunkLoads are what half of a job must take to be worth a shard of its own.
+	leastChunkSeconds = 15
+	leastChunkLoads   = 4
+	// evenChunks is the number from which one more or less makes no difference to the end of a job.
+	evenChunks = 16
 	// maxChunkFrames keeps progress and previews of cheap frames coming, and a shard's outputs few.
 	maxChunkFrames = 50
 	// maxChunks bounds what the last shard joins: three files of each. The longest animation fits in full chunks.
@@ -44,16 +49,23 @@ const (
 )
 
 // Chunks cuts frames into shards of about a minute of rendering, and of more where opening the scene would take a large part of it;
-// none has more than 50 frames, and their lengths differ by one at most. frameSeconds is what a frame takes, loadSeconds what
-// opening the scene takes; where they are not known they are 0.
+// none has more than 50 frames, and their lengths differ by one at most. What is worth it is cut in two at least, and few shards are an
+// even number of them, so that a small machine has work for all of its cores to the end. frameSeconds is what a frame takes, loadSeconds
+// what opening the scene takes; where they are not known they are 0.
 func Chunks(frames []int64, frameSeconds, loadSeconds float64) [][]int64 {
-	enough := math.Max(chunkSeconds, loadSeconds*(1/maxLoadShare-1))
+	enough := math.Max(ChunkSeconds, loadSeconds*(1/maxLoadShare-1))
 	size := maxChunkFrames
 	if most := math.Ceil(enough / frameSeconds); most < maxChunkFrames { // false of NaN and infinity
 		size = max(int(most), 1)
 	}
 	size = max(size, (len(frames)+maxChunks-1)/maxChunks)
 	count := (len(frames) + size - 1) / size
+	if whole := frameSeconds * float64(len(frames)); count == 1 && len(frames) > 1 && whole >= 2*math.Max(leastChunkSeconds, leastChunkLoads*loadSeconds) {
+		count = 2
+	}
+	if count > 1 && count%2 == 1 && count < len(frames) && count < evenChunks {
+		count++
+	}
 	chunks := make([][]int64, count)
 	for i := range chunks {
 		chunks[i] = frames[i*len(frames)/count : (i+1)*len(frames)/count]

@@ -32,10 +32,11 @@ func TestChunks(t *testing.T) {
 		chunks, first, end int     // how many, and the lengths of the first and the last
 	}{
 		{"cheap frames", 48, 0.5, 5, 1, 48, 48},
-		{"many cheap frames", 120, 0.5, 5, 3, 40, 40},
-		{"a second each", 101, 1, 0, 3, 33, 34},
+		{"worth two", 48, 0.97, 5, 2, 24, 24},
+		{"many cheap frames", 120, 0.5, 5, 4, 30, 30},
+		{"a second each", 101, 1, 0, 4, 25, 26},
 		{"a minute in six", 48, 10, 2, 8, 6, 6},
-		{"the last is not tiny", 13, 10, 2, 3, 4, 5},
+		{"the last is not tiny", 13, 10, 2, 4, 3, 4},
 		{"a minute each", 5, 60, 2, 5, 1, 1},
 		{"an hour each", 3, 3600, 2, 3, 1, 1},
 		{"a long load", 100, 10, 60, 2, 50, 50},
@@ -120,7 +121,7 @@ func TestFinishShard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"frames-00000": "-2-0", "frames-00001": "1-3", "frames-00002": "4-5,9,11"}
+	want := map[string]string{"frames-00000": "-2--1", "frames-00001": "0-2", "frames-00002": "3-4", "frames-00003": "5,9,11"}
 	var params finishParams
 	if err := json.Unmarshal(shard.Params, &params); err != nil || !reflect.DeepEqual(params, shard.Written) || params.Program != programFinish {
 		t.Errorf("got %s, %v", shard.Params, err)

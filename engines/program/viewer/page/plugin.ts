@@ -23,6 +23,7 @@ export interface Stage {
     durationsMs: number[]; // how long each of them is shown in a timeline
     animation: Animation;
     cameras: (Camera.Snapshot | undefined)[]; // of each state at its beginning, where it has been shown
+    models: { ref: string; count: number }; // of a plain structure, its first on the stage: each is a state
     shown?: string; // which moment is on the stage
     pass?: ImagePass;
 }
@@ -41,7 +42,8 @@ export async function openStage(lost: () => void): Promise<Stage> {
         throw new Failure('NO_WEBGL', 'The browser offers no WebGL 2 here; the worker lacks the Mesa drivers.', false);
     }
     plugin.animationLoop.stop({ noDraw: true });
-    return { plugin, canvas3d: plugin.canvas3d, snapshots: [], durationsMs: [], animation: { kind: 'none', frames: 1, fps: 24 }, cameras: [] };
+    const models = { ref: '', count: 0 };
+    return { plugin, canvas3d: plugin.canvas3d, models, snapshots: [], durationsMs: [], animation: { kind: 'none', frames: 1, fps: 24 }, cameras: [] };
 }
 
 function shape(widthPixels: number, heightPixels: number): void {

@@ -3,6 +3,7 @@
 import { Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure';
 import { Color } from 'molstar/lib/mol-util/color';
 import { Download } from 'molstar/lib/mol-plugin-state/transforms/data';
+import { ModelFromTrajectory } from 'molstar/lib/mol-plugin-state/transforms/model';
 import { ModelSymmetry } from 'molstar/lib/mol-model-formats/structure/property/symmetry';
 import { SecondaryStructureColors } from 'molstar/lib/mol-theme/color/secondary-structure';
 import { frameWhole } from './camera';
@@ -55,6 +56,13 @@ export async function showStructure(stage: Stage, file: string, format: string):
     frameWhole(stage, structure.data, structure.data.polymerResidueCount >= LEAST_CARTOON_RESIDUES);
 }
 
+/** Puts another of a structure's models, counted from 0, into the place of the one on the stage. The camera stays. */
+export async function showModel(stage: Stage, modelIndex: number): Promise<void> {
+    const { data } = stage.plugin.state;
+    await data.build().to(stage.models.ref).update(ModelFromTrajectory, old => ({ ...old, modelIndex })).commit();
+    settle(stage);
+}
+
 async function parseStructure(stage: Stage, url: string, format: { name: string; isBinary: boolean }) {
     try {
         return await firstModel(stage, url, format);
@@ -70,6 +78,7 @@ async function firstModel(stage: Stage, url: string, format: { name: string; isB
     const data = await state.data.build().toRoot().apply(Download, { url, isBinary: format.isBinary }).commit();
     const trajectory = await builders.structure.parseTrajectory(data, format.name as any);
     const model = await builders.structure.createModel(trajectory, { modelIndex: 0 });
+    stage.models = { ref: model.ref, count: trajectory.data?.frameCount ?? 1 };
     const symmetry = model.data && ModelSymmetry.Provider.get(model.data);
     const deposited = { name: 'model' as const, params: {} };
     let structure = await builders.structure.createStructure(model, symmetry?.assemblies.length ? undefined : deposited);

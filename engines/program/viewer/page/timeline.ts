@@ -12,6 +12,7 @@ import { Failure } from './channel';
 import { withLabels } from './labels';
 import { settle, type Stage } from './plugin';
 import { check } from './scene';
+import { showModel } from './structure';
 
 /** A moment of a scene: a state, the time since that state began, and how far a turntable has turned. */
 interface Moment {
@@ -26,17 +27,21 @@ export async function showFrame(stage: Stage, frame: number): Promise<void> {
     if (stage.shown !== key) {
         stage.shown = undefined;
         if (stage.snapshots.length > 0) await showMoment(stage, moment);
-        else stage.cameras[0] ??= stage.canvas3d.camera.getSnapshot();
+        else {
+            stage.cameras[0] ??= stage.canvas3d.camera.getSnapshot();
+            if (stage.models.count > 1) await showModel(stage, moment.state);
+            check(stage);
+        }
         stage.shown = key;
     }
     if (stage.animation.kind === 'turntable') turn(stage, moment.turnRad);
 }
 
-function momentOf({ animation, snapshots, durationsMs }: Stage, frame: number): Moment {
+function momentOf({ animation, snapshots, durationsMs, models }: Stage, frame: number): Moment {
     const first = { state: 0, timeMs: 0, turnRad: 0 };
     if (animation.kind === 'none') return first;
     if (animation.kind === 'turntable') return { ...first, turnRad: 2 * Math.PI * (frame - 1) / animation.frames };
-    if (animation.kind === 'states') return { ...first, state: within(frame - 1, snapshots.length, frame) };
+    if (animation.kind === 'states' || snapshots.length === 0) return { ...first, state: within(frame - 1, snapshots.length || models.count, frame) };
     const lengths = durationsMs.map(duration => Math.max(1, Math.round(duration / 1000 * animation.fps)));
     let before = 0, state = 0;
     while (state < lengths.length && frame > before + lengths[state]) before += lengths[state++];
