@@ -123,9 +123,14 @@ def set_format(scene: Any, wanted: str) -> None:
 
 def silence(scene: Any, warnings: list[str]) -> list[str]:
     """Turns off what would run or write beside the frame, and returns what of the file could have run, in words."""
-    muted = [one_line(node.name, 60) for node in nodes_of(scene.node_tree, 0) if node.bl_idname == "CompositorNodeOutputFile" and mute(node)]
-    if muted:
-        warnings.append(f"the compositor's file outputs are off, a job's files are its frames: {', '.join(muted[:MAX_NAMED])}")
+    # In every scene of the file, for a render layer or a strip may bring another one in. What runs or writes is taken out rather than
+    # switched off: an animation could switch it on again with a frame.
+    outputs = [node for each in bpy.data.scenes for node in nodes_of(each.node_tree, 0) if node.bl_idname == "CompositorNodeOutputFile"]
+    removed = sorted({one_line(node.name, 60) for node in outputs})
+    for tree, name in {(node.id_data, node.name) for node in outputs}:
+        tree.nodes.remove(tree.nodes[name])
+    if removed:
+        warnings.append(f"the compositor's file outputs are off, a job's files are its frames: {', '.join(removed[:MAX_NAMED])}")
     render = scene.render
     if render.use_multiview:
         render.use_multiview = False
@@ -135,11 +140,11 @@ def silence(scene: Any, warnings: list[str]) -> list[str]:
     for stamp in WORKER_STAMPS + (() if render.use_stamp else CHANGING_STAMPS):
         setattr(render, stamp, False)
     scripts = [f"text {one_line(text.name, 80)} (registered to run at opening)" for text in bpy.data.texts if text.use_module]
-    for layer in scene.view_layers:
-        for module in layer.freestyle_settings.modules if render.use_freestyle and layer.freestyle_settings.mode == "SCRIPT" else []:
-            if module.use:
-                module.use = False
-                scripts.append(f"Freestyle style {one_line(module.script.name if module.script else '', 80)}")
+    for layer in [layer for each in bpy.data.scenes for layer in each.view_layers]:
+        for module in layer.freestyle_settings.modules:
+            if module.script:
+                scripts.append(f"Freestyle style {one_line(module.script.name, 80)}")
+                module.script = None
     scripts += python_drivers()
     if scripts:
         warnings.append(f"scripts in the scene were not run: {'; '.join(scripts[:MAX_NAMED])}")
@@ -151,11 +156,6 @@ def nodes_of(tree: Any, depth: int) -> Iterator[Any]:
     for node in tree.nodes if tree and depth < MAX_DEPTH else []:
         yield node
         yield from nodes_of(getattr(node, "node_tree", None), depth + 1)
-
-
-def mute(node: Any) -> bool:
-    was, node.mute = node.mute, True
-    return not was
 
 
 def python_drivers() -> list[str]:

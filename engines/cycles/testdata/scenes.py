@@ -60,7 +60,8 @@ def picture(path: Path) -> None:
 
 
 def evil(folder: Path, ran: Path) -> None:
-    """Everything that could run or write: a registered text, a Python driver, a Freestyle style, a file output."""
+    """Everything that could run or write: a registered text, a Python driver, a Freestyle style, which an
+    animation switches on with each frame, and a file output."""
     scene = fresh()
     text = bpy.data.texts.new("evil.py")
     text.from_string(f"open({str(ran)!r} + '.text', 'w')")
@@ -73,6 +74,9 @@ def evil(folder: Path, ran: Path) -> None:
     settings = scene.view_layers[0].freestyle_settings
     settings.mode = "SCRIPT"
     settings.modules.new().script = style
+    layer = f'view_layers["{scene.view_layers[0].name}"].freestyle_settings'
+    scene.keyframe_insert(f"{layer}.mode", frame=1)
+    scene.keyframe_insert(f"{layer}.modules[0].use", frame=1)
     scene.use_nodes = True
     output = scene.node_tree.nodes.new("CompositorNodeOutputFile")
     output.base_path = str(ran) + ".output"
