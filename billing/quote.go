@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // Units in which use is metered, as parts of the unit that has a price.
@@ -179,6 +181,9 @@ func (b *Book) expectedOf(work Work, fee Micropence) (parts Breakdown, license s
 // expected prices what is expected of the tasks of one worker class, without the start fee.
 func (b *Book) expected(engine EnginePrice, class HardwarePrice, fee Micropence, cpuSeconds, gpuSeconds float64, outputBytes int64) (Breakdown, error) {
 	for _, seconds := range []float64{cpuSeconds, gpuSeconds} {
+		if seconds > maxQuoteSeconds && !math.IsInf(seconds, 1) {
+			return Breakdown{}, fault.New(fault.Validation, "the job is expected to take %.2g core-hours, more than can be quoted; ask for less of it, as several jobs", seconds/3600)
+		}
 		if !(seconds >= 0 && seconds <= maxQuoteSeconds) { // also refuses NaN
 			return Breakdown{}, fmt.Errorf("quote: expected time of %g s: between 0 and %g", seconds, float64(maxQuoteSeconds))
 		}

@@ -26,6 +26,12 @@ func (c *checker) url(value any, at *place) {
 func (c *checker) extras(n *node) {
 	at := member(n.at, "custom")
 	switch n.kind {
+	case "root":
+		// A command may bring the state back whose beginning runs it.
+		const name = "molstar_on_load_markdown_commands"
+		if n.custom[name] != nil {
+			c.refuse(member(at, name), "is for people who look on: a renderer runs no commands; leave it out")
+		}
 	case "canvas":
 		const name = "molstar_postprocessing"
 		if effects, ok := n.custom[name].(map[string]any); ok {

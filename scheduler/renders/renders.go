@@ -27,7 +27,7 @@ const (
 const (
 	maxCPUSeconds = 365 * 24 * 3600
 	maxPixels     = 1 << 32
-	maxSamples    = 1 << 20
+	maxSamples    = 1 << 24
 )
 
 // Recorder implements scheduler.Recorder. Its zero value is ready; it has no state.
