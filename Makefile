@@ -53,7 +53,7 @@ test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tool
 	@go vet $(PACKAGES)
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/tools/gotestsum --format pkgname-and-test-fails \
 		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
-		-- -race -vet=off -count=1 -shuffle=on -timeout 20m $(TESTFLAGS) $(PACKAGES)
+		-- -race -vet=off -count=1 -shuffle=on -timeout 45m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: bench
 bench: setup build ## Measure against peers on this machine, half an hour; BENCH='--only B4' narrows it
