@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds every wait; a docking of small molecules needs seconds.
-const patience = 3 * time.Minute
+const patience = 6 * time.Minute
 
 // binary builds the program once a test process.
 var binary = sync.OnceValues(func() (string, error) {
