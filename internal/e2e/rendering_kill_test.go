@@ -32,7 +32,8 @@ func TestKilledRenderingBillsEachFrameOnce(t *testing.T) {
 	scene, db := c.blend(folder, "plain"), c.database()
 	slow := func(last int) map[string]any {
 		return artist(scene, map[string]any{"frameStart": 1, "frameEnd": last, "recovery": map[string]any{"mode": "resumable"},
-			"metadata": map[string]any{"resolution": small, "samples": slowSamples}})
+			// By this guess all frames are one task's.
+			"metadata": map[string]any{"resolution": small, "samples": slowSamples, "renderTimeMinutes": 0.002}})
 	}
 	jobID := c.simulate(slow(framesToLose))
 	first := c.killRenderer(db, jobID, 1, 2)
