@@ -8,12 +8,24 @@ import (
 	"github.com/molfabric/molfabric/engines/fpocket"
 	"github.com/molfabric/molfabric/engines/molstar"
 	"github.com/molfabric/molfabric/engines/openmm"
+	"github.com/molfabric/molfabric/engines/probe"
 	"github.com/molfabric/molfabric/engines/vina"
 )
 
-// Registry returns the engines of this build.
-func Registry() *engines.Registry {
-	return engines.NewRegistry(
+// Registry returns the scientific engines of this build.
+func Registry() *engines.Registry { return engines.NewRegistry(scientific()...) }
+
+// Offered returns the engines of a deployment that lists these ids or aliases; every scientific one when it lists none. The probe
+// is offered only where it is listed. A name that no engine has is an error.
+func Offered(names []string) (*engines.Registry, error) {
+	if len(names) == 0 {
+		return Registry(), nil
+	}
+	return engines.NewRegistry(append(scientific(), probe.New())...).Only(names)
+}
+
+func scientific() []engines.Engine {
+	return []engines.Engine{
 		vina.New(),
 		fpocket.New(),
 		blast.NewProtein(),
@@ -21,5 +33,5 @@ func Registry() *engines.Registry {
 		openmm.New(),
 		molstar.New(),
 		cycles.New(),
-	)
+	}
 }

@@ -21,3 +21,21 @@ func TestRegistryFindsAliases(t *testing.T) {
 		}
 	}
 }
+
+func TestProbeIsOfferedByNameAlone(t *testing.T) {
+	t.Parallel()
+	usual, err := Offered(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := usual.Lookup("probe"); ok {
+		t.Error("a deployment that lists no engine offers the probe")
+	}
+	listed, err := Offered([]string{"probe", "vina"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := listed.IDs(); len(got) != 2 || got[0] != "autodock-vina" || got[1] != "probe" {
+		t.Errorf("a deployment that lists two engines offers %q", got)
+	}
+}

@@ -19,6 +19,10 @@ const (
 	highestControl = 1.05
 )
 
+// controlRuns of the peer give three ratios of neighbours, whose median is judged as the median of the pairs is: a single ratio
+// would void a run for one hiccup, or pass it by luck.
+const controlRuns = 4
+
 // Arm is one way of doing a workload. It returns what is compared, in its unit; less is better.
 type Arm func(ctx context.Context) (float64, error)
 
@@ -31,7 +35,7 @@ type Comparison struct {
 	Median  float64   `json:"median"`
 	Lowest  float64   `json:"lowest"`
 	Highest float64   `json:"highest"`
-	Control float64   `json:"control"` // peer ÷ peer
+	Control float64   `json:"control"` // peer ÷ peer, median of three
 	Void    bool      `json:"void"`    // the control is outside 0.95 to 1.05
 }
 
@@ -49,7 +53,7 @@ type Result struct {
 	MeasuredAt time.Time          `json:"measuredAt"`
 }
 
-// compare lets the arms begin by turns, so that a drift of the machine hits both alike, and runs the peer twice more for the
+// compare lets the arms begin by turns, so that a drift of the machine hits both alike, and runs the peer some times more for the
 // control. told is called before each run.
 func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told func(what string)) (Comparison, error) {
 	c := Comparison{Unit: unit}
@@ -71,16 +75,29 @@ func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told f
 			*into = append(*into, figure)
 		}
 	}
-	var control [2]float64
-	for i := range control {
+	var control []float64
+	for range controlRuns {
 		told("control: peer")
 		figure, err := peer(ctx)
 		if err != nil {
 			return c, fmt.Errorf("control: %w", err)
 		}
-		control[i] = figure
+		control = append(control, figure)
 	}
-	return c.judged(control[0] / control[1]), nil
+	return c.judged(equalArms(control)), nil
+}
+
+// equalArms is the median ratio of neighbouring runs of one arm, which take the two sides by turns so that a drift cancels out.
+func equalArms(runs []float64) float64 {
+	var ratios []float64
+	for i := range len(runs) - 1 {
+		ratio := runs[i] / runs[i+1]
+		if i%2 == 1 {
+			ratio = 1 / ratio
+		}
+		ratios = append(ratios, ratio)
+	}
+	return median(ratios)
 }
 
 // repeated makes an arm of n runs of another, whose median it returns: for workloads that are short beside what disturbs them.

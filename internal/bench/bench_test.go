@@ -17,7 +17,7 @@ func TestArmsTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"ours", "peer", "peer", "ours", "ours", "peer", "peer", "ours", "ours", "peer", "peer", "peer"}
+	want := []string{"ours", "peer", "peer", "ours", "ours", "peer", "peer", "ours", "ours", "peer", "peer", "peer", "peer", "peer"}
 	if !slices.Equal(order, want) {
 		t.Errorf("got %v, want %v", order, want)
 	}
@@ -31,6 +31,9 @@ func TestAnUnquietMachineVoids(t *testing.T) {
 	c := Comparison{Ours: []float64{1, 2, 4}, Peer: []float64{1, 4, 2}}.judged(1.06)
 	if !c.Void || c.Median != 1 || c.Lowest != 0.5 || c.Highest != 2 {
 		t.Errorf("got %+v, want a void comparison with median 1", c)
+	}
+	if drift := equalArms([]float64{1, 1.1, 1.2, 1.3}); drift < 0.9 || drift > 1 {
+		t.Errorf("a steady drift gives the control %v, want one near 1", drift)
 	}
 	if even := median([]float64{4, 1, 3, 2}); even != 2.5 {
 		t.Errorf("got the median %v of four, want 2.5", even)

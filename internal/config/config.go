@@ -37,7 +37,7 @@ type Config struct {
 	// TrustedProxies are networks (CIDR) whose X-Forwarded-For is believed.
 	TrustedProxies []string `yaml:"trustedProxies" env:"MOLFABRIC_TRUSTED_PROXIES"`
 	// Simulators are the ids that this deployment lists: their jobs are accepted and queued even while no worker offers them,
-	// all others are refused. Default: every engine of this build.
+	// all others are refused, and workers offer no other. Default: every scientific engine of this build.
 	Simulators []string `yaml:"simulators" env:"MOLFABRIC_SIMULATORS"`
 	// Hardware are the worker classes that this deployment has: jobs for others are refused. Default: every class of the price book;
 	// of `molfabric up`, those that its own machine has.

@@ -75,7 +75,7 @@ type control struct {
 
 // openControl connects to the stores and wires the rooms.
 func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*control, error) {
-	registry, err := all.Registry().Only(cfg.Simulators)
+	registry, err := all.Offered(cfg.Simulators)
 	if err != nil {
 		return nil, fmt.Errorf("simulators: %w", err)
 	}

@@ -93,7 +93,11 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 	}
 	box.Note = description.String()
 	findings := []Finding{box}
-	offers, refusals := worker.Inspect(ctx, runner, all.Registry())
+	registry, err := all.Offered(cfg.Simulators)
+	if err != nil {
+		return append(findings, finding("simulators", "", err))
+	}
+	offers, refusals := worker.Inspect(ctx, runner, registry)
 	for _, offer := range offers {
 		findings = append(findings, Finding{Part: "engine " + offer.Engine, Healthy: true, Version: versions(offer.Programs)})
 	}

@@ -32,7 +32,10 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 	if removed, err := runner.SweepStale(); err != nil || removed > 0 {
 		log.Info("swept what dead workers left", "control_groups", removed, "error", err)
 	}
-	registry := all.Registry()
+	registry, err := all.Offered(cfg.Simulators)
+	if err != nil {
+		return fmt.Errorf("simulators: %w", err)
+	}
 	offers, refusals := worker.Inspect(ctx, runner, registry)
 	for _, r := range refusals {
 		log.Warn("engine not offered", "engine", r.Engine, "reason", r.Reason)
