@@ -48,7 +48,7 @@ meters and bills.
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
-	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), doctorCommand(), demoCommand(), benchCommand()} {
+	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), auditCommand(), doctorCommand(), demoCommand(), benchCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
@@ -140,6 +140,32 @@ A control of the peer against itself voids what a busy machine has spoilt. The r
 	cmd.Flags().StringVar(&options.Proteins, "proteins", "", "FASTA of proteins for B9, plain or gzip (default: proteins that are made)")
 	cmd.Flags().IntVar(&options.Pairs, "pairs", bench.MinPairs, "pairs of runs to compare, at least 5")
 	cmd.Flags().StringVarP(&options.Output, "output", "o", "bench/results.json", "file that the report is written to")
+	return cmd
+}
+
+func auditCommand() *cobra.Command {
+	var sweep, asJSON bool
+	cmd := &cobra.Command{
+		Use: "audit", Short: "Compare the books with themselves and the records of files with the object store", Args: cobra.NoArgs,
+		Long: `Reads everything that jobs, the ledger and files have left, and prints what should not be: after a restore from a
+backup, or when something looks wrong. It changes nothing, but with --sweep it deletes files of the object store that
+nothing names and that are older than a week.`,
+		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			report, err := roles.Audit(ctx, cfg, sweep, log)
+			if err != nil {
+				return err
+			}
+			if err := report.Write(cmd.OutOrStdout(), asJSON); err != nil {
+				return err
+			}
+			if !report.Clean() {
+				return errors.New("the audit has found what should not be; doc/runbook/BooksDisagree.md and restore.md say what to do")
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&sweep, "sweep", false, "delete files that nothing names and that are older than a week")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -287,6 +287,7 @@ func TestProbesOfOperators(t *testing.T) {
 		`http_requests_total{method="GET",route="/api/v1/probe/{id}",status="200"} 1`,
 		`http_requests_total{method="GET",route="unmatched",status="404"} 1`,
 		`http_request_duration_seconds_count{method="GET",route="/api/v1/probe/{id}"} 1`,
+		`molfabric_part_ready{part="redis"} 1`,
 	} {
 		if !strings.Contains(metrics, line) {
 			t.Errorf("metrics lack %s", line)

@@ -77,7 +77,30 @@ func Mount(app *fiber.App, deps Deps) {
 		}
 		return c.JSON(answer)
 	})
+	deps.Metrics.MustRegister(&readiness{&deps, checks})
 	app.Get("/metrics", adaptor.HTTPHandler(promhttp.HandlerFor(deps.Metrics, promhttp.HandlerOpts{Registry: deps.Metrics})))
+}
+
+// readiness shows what /readyz says as a metric. The parts are asked with every scrape.
+type readiness struct {
+	deps   *Deps
+	checks []Check
+}
+
+var readyDesc = prometheus.NewDesc("molfabric_part_ready", "1 while a part that this process needs answers as it should.", []string{"part"}, nil)
+
+// Describe implements prometheus.Collector.
+func (r *readiness) Describe(ch chan<- *prometheus.Desc) { ch <- readyDesc }
+
+// Collect implements prometheus.Collector.
+func (r *readiness) Collect(ch chan<- prometheus.Metric) {
+	for _, part := range r.deps.ask(context.Background(), r.checks).Parts {
+		ready := 0.0
+		if part.Ready {
+			ready = 1
+		}
+		ch <- prometheus.MustNewConstMetric(readyDesc, prometheus.GaugeValue, ready, part.Name)
+	}
 }
 
 // ask asks every part at once.

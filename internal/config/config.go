@@ -30,9 +30,10 @@ type Config struct {
 	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name
 	S3          S3     `yaml:"s3"`
 
-	Listen        string   `yaml:"listen" env:"MOLFABRIC_LISTEN"`        // address of the API
-	PublicURL     string   `yaml:"publicUrl" env:"MOLFABRIC_PUBLIC_URL"` // how clients reach it; default http://<listen>
-	Origins       []string `yaml:"origins" env:"MOLFABRIC_ORIGINS"`      // further web origins that may call with a session
+	Listen        string   `yaml:"listen" env:"MOLFABRIC_LISTEN"`                // address of the API
+	MetricsListen string   `yaml:"metricsListen" env:"MOLFABRIC_METRICS_LISTEN"` // address of a scheduler's metrics; none when empty
+	PublicURL     string   `yaml:"publicUrl" env:"MOLFABRIC_PUBLIC_URL"`         // how clients reach it; default http://<listen>
+	Origins       []string `yaml:"origins" env:"MOLFABRIC_ORIGINS"`              // further web origins that may call with a session
 	SecureCookies bool     `yaml:"secureCookies" env:"MOLFABRIC_SECURE_COOKIES"`
 	// TrustedProxies are networks (CIDR) whose X-Forwarded-For is believed.
 	TrustedProxies []string `yaml:"trustedProxies" env:"MOLFABRIC_TRUSTED_PROXIES"`

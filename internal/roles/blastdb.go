@@ -12,48 +12,18 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/sequences"
 )
 
-// WithDatabases calls use with the registry of sequence databases in the configured stores. What is not configured is that of the
-// system that runs from the home directory, or is started from there just for the call.
+// WithDatabases calls use with the registry of sequence databases in the configured stores; see withStores.
 func WithDatabases(ctx context.Context, cfg config.Config, log *slog.Logger, use func(context.Context, *sequences.Registry) error) error {
-	if running := FindRunning(cfg.Home); running != nil {
-		cfg = running.fill(cfg)
-	}
-	if cfg.DatabaseURL == "" || cfg.S3.Endpoint == "" {
-		started, err := startStores(ctx, &cfg, log)
-		defer func() { stopAll(context.WithoutCancel(ctx), started, log) }()
-		if err == nil {
-			err = Migrate(ctx, cfg, log)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	db, err := openMigrated(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = db.Close() }()
-	objects, err := openObjects(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	return use(ctx, sequences.New(sequences.Deps{DB: db, Objects: objects, Log: log, Now: time.Now}))
-}
-
-// fill gives a configuration the stores that it does not name.
-func (r Running) fill(cfg config.Config) config.Config {
-	if cfg.DatabaseURL == "" {
-		cfg.DatabaseURL = r.Stores.DatabaseURL
-	}
-	if cfg.S3.Endpoint == "" && r.Stores.S3.Endpoint != "" {
-		cfg.S3 = r.Stores.S3
-	}
-	return cfg
+	return withStores(ctx, cfg, log, func(db *sqlx.DB, objects *object.Store) error {
+		return use(ctx, sequences.New(sequences.Deps{DB: db, Objects: objects, Log: log, Now: time.Now}))
+	})
 }
 
 // examineDatabases counts the sequence databases of the configured or the running system; nothing where there is neither.

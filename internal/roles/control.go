@@ -274,7 +274,11 @@ func RunScheduler(ctx context.Context, cfg config.Config, log *slog.Logger) erro
 		return err
 	}
 	defer c.close()
-	return c.scheduler.Run(ctx)
+	wait, err := c.showMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.schedule(ctx), wait())
 }
 
 // listen opens the API's port. When nobody asked for the default port and it is taken, any free one does.

@@ -75,6 +75,45 @@ func openObjects(ctx context.Context, cfg config.Config) (*object.Store, error) 
 	return store, nil
 }
 
+// withStores calls use with the configured database and object store. What is not configured is that of the system that runs from
+// the home directory, or is started from there just for the call.
+func withStores(ctx context.Context, cfg config.Config, log *slog.Logger, use func(*sqlx.DB, *object.Store) error) error {
+	if running := FindRunning(cfg.Home); running != nil {
+		cfg = running.fill(cfg)
+	}
+	if cfg.DatabaseURL == "" || cfg.S3.Endpoint == "" {
+		started, err := startStores(ctx, &cfg, log)
+		defer func() { stopAll(context.WithoutCancel(ctx), started, log) }()
+		if err == nil {
+			err = Migrate(ctx, cfg, log)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	db, err := openMigrated(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	objects, err := openObjects(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return use(db, objects)
+}
+
+// fill gives a configuration the stores that it does not name.
+func (r Running) fill(cfg config.Config) config.Config {
+	if cfg.DatabaseURL == "" {
+		cfg.DatabaseURL = r.Stores.DatabaseURL
+	}
+	if cfg.S3.Endpoint == "" && r.Stores.S3.Endpoint != "" {
+		cfg.S3 = r.Stores.S3
+	}
+	return cfg
+}
+
 // Migrate brings the configured database to the newest schema.
 func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	db, err := openDatabase(ctx, cfg)

@@ -96,7 +96,7 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 	// The scheduler and the API outlive the worker, so that its last reports are committed.
 	background, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	var rooms sync.WaitGroup
-	rooms.Go(func() { _ = c.scheduler.Run(background) })
+	rooms.Go(func() { _ = c.schedule(background) })
 	rooms.Go(func() {
 		if err := c.serve(background, server, ln); err != nil {
 			stop(fmt.Errorf("the API failed: %w", err))

@@ -1,0 +1,74 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// check is one promise that the database keeps at every moment, because each is kept within a transaction. Its query returns what
+// breaks it, as subject and detail; of two queries of one name both belong to the promise.
+type check struct{ name, query string }
+
+var checks = []check{
+	{"the ledger agrees with itself", `SELECT rule || ' ' || subject AS subject, detail FROM ledger_violations`},
+	{"every task of an ended job has ended", `SELECT t.id AS subject, t.status || ' in job ' || j.id || ', which is ' || j.status AS detail FROM tasks t JOIN jobs j ON j.id = t.job_id
+		WHERE j.finished_at IS NOT NULL AND (t.finished_at IS NULL OR t.status NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED'))`},
+	{"one settled result a task", `SELECT t.id AS subject, format('%s in run %s with %s successes', t.status, t.run, s.n) AS detail FROM tasks t
+		CROSS JOIN LATERAL (SELECT count(*) AS n FROM task_attempts a WHERE a.task_id = t.id AND a.run = t.run AND a.outcome = 'SUCCEEDED') s
+		WHERE s.n <> CASE WHEN t.status = 'SUCCEEDED' THEN 1 ELSE 0 END`},
+	{"no attempt is beyond its task's fence", `SELECT t.id AS subject, format('attempt %s of %s', a.attempt, t.attempt) AS detail
+		FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE a.attempt > t.attempt OR a.attempt < 1`},
+	{"a job's charge is in the ledger", `SELECT j.id AS subject, format('charged %s, the ledger says %s', j.charged_pence, e.pence) AS detail FROM jobs j
+		CROSS JOIN LATERAL (SELECT coalesce(-sum(amount_pence), 0) AS pence FROM ledger_entries WHERE job_id = j.id AND type = 'charge') e
+		WHERE j.finished_at IS NOT NULL AND j.charged_pence IS DISTINCT FROM e.pence`},
+	{"a job's charge is in the ledger", `SELECT e.id AS subject, format('a charge for %s, which is no job', e.job_id) AS detail FROM ledger_entries e
+		WHERE e.type = 'charge' AND NOT EXISTS (SELECT FROM jobs j WHERE j.id = e.job_id)`},
+	{"a job's use is that of its attempts", `SELECT j.id AS subject, format('used %s micropence, its attempts %s', j.accrued_micropence, a.sum) AS detail FROM jobs j
+		CROSS JOIN LATERAL (SELECT coalesce(sum(charged_micropence), 0) AS sum FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id) a
+		WHERE j.attempts = 1 AND j.accrued_micropence <> a.sum`}, // a later run begins with what the ones before were charged, in whole pence
+	{"nothing is held for an ended job", `SELECT h.job_id AS subject, format('run %s holds %s pence, the job is %s', h.run, h.wallet_pence + h.monthly_pence, coalesce(j.status, 'unknown')) AS detail
+		FROM holds h LEFT JOIN jobs j ON j.id = h.job_id WHERE h.status = 'open' AND (j.id IS NULL OR j.finished_at IS NOT NULL)`},
+	{"an open job has its hold", `SELECT j.id AS subject, 'it is ' || j.status || ' and holds nothing' AS detail FROM jobs j
+		WHERE j.finished_at IS NULL AND j.held_pence > 0 AND NOT EXISTS (SELECT FROM holds h WHERE h.job_id = j.id AND h.run = j.attempts AND h.status = 'open')`},
+	{"acknowledged means stored", `SELECT k.key AS subject, format('was answered with %s, which is no job', k.response ->> 'jobId') AS detail FROM idempotency_keys k
+		WHERE k.operation = 'jobs.submit' AND NOT EXISTS (SELECT FROM jobs j WHERE j.id = k.response ->> 'jobId')`},
+}
+
+// records are all files of accounts that the database names, in the order of the bytes of their keys, each once.
+func records(ctx context.Context, db *sqlx.DB) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		rows, err := db.QueryxContext(ctx, `SELECT storage_key, max(byte_size) AS byte_size, bool_or(must) AS must FROM (
+				SELECT storage_key COLLATE "C" AS storage_key, byte_size, true AS must FROM artifacts
+				UNION ALL SELECT storage_key COLLATE "C", byte_size, true FROM task_checkpoints
+				UNION ALL SELECT storage_key COLLATE "C", byte_size, used_at IS NOT NULL AND NOT removing FROM uploads
+				UNION ALL SELECT storage_key COLLATE "C", byte_size, false FROM multipart_uploads WHERE state = 'completing') AS files
+			WHERE storage_key LIKE 'accounts/%' GROUP BY storage_key ORDER BY storage_key`)
+		if err != nil {
+			yield(File{}, fmt.Errorf("audit: read the records of files: %w", err))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var file File
+			err := rows.StructScan(&file)
+			if !yield(file, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(File{}, fmt.Errorf("audit: read the records of files: %w", err))
+		}
+	}
+}
+
+// countViolations is the part of the audit that is shown as a metric.
+func countViolations(ctx context.Context, db sqlx.QueryerContext) (int, error) {
+	var n int
+	if err := sqlx.GetContext(ctx, db, &n, `SELECT count(*) FROM ledger_violations`); err != nil {
+		return 0, fmt.Errorf("audit: count the ledger's violations: %w", err)
+	}
+	return n, nil
+}
