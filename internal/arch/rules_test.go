@@ -23,7 +23,7 @@ var rooms = []room{
 	{"internal", []string{"internal"}},
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
-	{"internal/bench", []string{"engines", "billing", "internal"}},                               // plans like the fabric, and pays its jobs
+	{"internal/bench", []string{"worker", "engines", "billing", "internal"}},                     // plans like the fabric, pays its jobs, and is its fleet
 	{"internal/cli", []string{"internal/client", "internal/fault", "internal/frames", "internal/job", "internal/mol"}},
 	{"internal/client", []string{"internal/fault", "internal/job", "internal/mol"}},
 	{"internal/job", []string{}},
@@ -81,7 +81,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/bench", "internal/idempotency", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/idempotency", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 
