@@ -47,7 +47,7 @@ func collectFrames(shard engines.Shard, dir engines.Dir) (engines.Result, error)
 	if err := json.Unmarshal(shard.Params, &params); err != nil {
 		return engines.Result{}, fmt.Errorf("cycles: reading the parameters of shard %s: %w", shard.Name, err)
 	}
-	want := film.Wanted{Frames: params.Frames, Format: params.Picture.Format, Film: params.Film, Only: params.Only}
+	want := film.Wanted{Frames: params.Frames, Format: params.Picture.Format, Film: params.Film, Only: params.Only, Provenance: params.Provenance != nil}
 	if size := params.Picture; params.Scene.Kind == kindStage && size.WidthPixels != nil && size.HeightPixels != nil {
 		want.WidthPixels, want.HeightPixels = *size.WidthPixels, *size.HeightPixels
 	}

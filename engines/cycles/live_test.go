@@ -116,6 +116,9 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		{Name: "library missing", Request: unlinked, Objects: unlinkedObjects, Check: wantRefused("MISSING_ASSETS", "library", "prop.blend")},
 		{Name: "other camera", Request: blend(func(r *engines.Request) { r.Parameters = map[string]string{"Camera": "Crane"} }), Objects: map[string]string{shotKey: scene(t, "plain.blend")}, Check: wantRefused("SCENE_WITHOUT_CAMERA", "Crane", "Camera")},
 		remapped(t),
+		imported(t),
+		{Name: "animated samples", Request: blend(sampled), Objects: map[string]string{shotKey: scene(t, "animated.blend")}, Check: checkSampled},
+		{Name: "smaller", Request: blend(smaller), Objects: map[string]string{shotKey: scene(t, "too-wide.blend")}, Check: wantCompleted},
 	}
 	for _, bad := range []struct {
 		name, code string
@@ -123,6 +126,16 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 	}{
 		{"untextured.blend", "MISSING_ASSETS", []string{"wood", "//textures/wood.png"}},
 		{"lacking.blend", "MISSING_ASSETS", []string{"7 files", "wood.1001.png", "wood.1002.png", "step_0001.png", "step_0002.png", "fog.vdb", "lamp.ies", "clip.png"}},
+		{"importing.blend", "MISSING_ASSETS", []string{"4 files", "/etc/hostname", "//../../shape.obj", "//gone.ply", "Import VDB", "other nodes compute"}},
+		{"caches.blend", "MISSING_ASSETS", []string{
+			"13 files", "mesh cache “Cube” (/etc/passwd)", "sculpt.btx", "//blendcache_shot", "//sparks", "smoke_0011.vdb", "smoke_0012.vdb", "//walk_0001.abc", "//layer.abc",
+			"//baked", "//pool", "//frames/shot_0001.png",
+		}},
+		{"other-engine.blend", "RENDER_ENGINE_UNSUPPORTED", []string{"Backdrop", "Workbench", "Cycles"}},
+		{"strip-engine.blend", "RENDER_ENGINE_UNSUPPORTED", []string{"Backdrop", "Workbench", "Cycles"}},
+		{"too-wide.blend", "PICTURE_TOO_LARGE", []string{"8,194 x 180", "8,192", "metadata.resolution"}},
+		{"too-many-samples.blend", "TOO_MANY_SAMPLES", []string{"33,554,432", "16,777,216", "metadata.samples"}},
+		{"too-many-in-a-layer.blend", "TOO_MANY_SAMPLES", []string{"16,777,217", "metadata.samples"}},
 		{"without-camera.blend", "SCENE_WITHOUT_CAMERA", []string{"camera"}},
 		{"eevee.blend", "RENDER_ENGINE_UNSUPPORTED", []string{"Eevee", "Cycles"}},
 	} {
@@ -189,6 +202,49 @@ func remapped(t *testing.T) enginestest.LiveCase {
 	})
 	objects := map[string]string{shotKey: scene(t, "elsewhere.blend"), "accounts/a/uploads/w/wood.png": scene(t, "project/textures/wood.png")}
 	return enginestest.LiveCase{Name: "texture from elsewhere", Request: request, Objects: objects, Check: wantCompleted}
+}
+
+// imported is a scene whose Geometry Nodes import two files of the project, one of them by its name alone; a group that nothing shows
+// would import one of the worker's.
+func imported(t *testing.T) enginestest.LiveCase {
+	t.Helper()
+	const folder = "accounts/a/uploads/projects/p/"
+	request := blend(func(r *engines.Request) {
+		one(r)
+		r.SceneFile.StorageKey = folder + "shot.blend"
+		r.Attachments = []engines.Object{{StorageKey: folder + "meshes/tetra.obj", ByteSize: 100}, {StorageKey: folder + "scans/tetra.stl", ByteSize: 100}}
+	})
+	objects := map[string]string{folder + "shot.blend": scene(t, "imported.blend"), folder + "meshes/tetra.obj": scene(t, "tetra.obj"), folder + "scans/tetra.stl": scene(t, "tetra.stl")}
+	return enginestest.LiveCase{Name: "imported geometry", Request: request, Objects: objects, Check: wantCompleted}
+}
+
+// sampled states the samples of a scene that would set them anew with each frame.
+func sampled(r *engines.Request) {
+	r.Frames = []frames.Range{{First: 2, Last: 2, Step: 1}}
+	r.Metadata = json.RawMessage(`{"resolution":"64x36","samples":2}`)
+}
+
+func checkSampled(t *testing.T, outcome *enginestest.Outcome) {
+	wantCompleted(t, outcome)
+	var summary struct{ Samples int }
+	if err := json.Unmarshal(outcome.Results[film.ShardName(0)].Summary, &summary); err != nil || summary.Samples != 2 {
+		t.Errorf("%d samples were taken (%v), want the 2 that were stated", summary.Samples, err)
+	}
+	if log := outcome.Logs[film.ShardName(0)]; strings.Contains(log, "Sample 3/") {
+		t.Errorf("a scene took more samples than were stated:\n%s", log)
+	}
+	checked := string(outcome.Results[shardCheck].Summary)
+	for _, word := range []string{"Scene, cycles.samples", "Backdrop, cycles.samples"} {
+		if !strings.Contains(checked, word) {
+			t.Errorf("the check does not say that the animation %q was left out: %s", word, checked)
+		}
+	}
+}
+
+// smaller states the size of a scene whose own is too large.
+func smaller(r *engines.Request) {
+	one(r)
+	r.Metadata = json.RawMessage(`{"resolution":"64x36","samples":1}`)
 }
 
 func unreadable(t *testing.T) []enginestest.LiveCase {

@@ -50,6 +50,8 @@ type renderParams struct {
 	OpenLimitSeconds  float64       `json:"openLimitSeconds"`
 	FrameLimitSeconds float64       `json:"frameLimitSeconds"`
 	Only              bool          `json:"only"` // no shard comes after it
+	// Provenance asks for provenance.json.
+	Provenance *film.Origin `json:"provenance,omitempty"`
 }
 
 // sceneParams say what is opened. Path and Project are those of a blend: where the scene and the files beside it lie in their project.
@@ -118,6 +120,9 @@ func (Cycles) Plan(r engines.Request) ([]engines.Shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.setOrigin(); err != nil {
+		return nil, err
+	}
 	open, inputs, scene := q.checkShard, q.blendInputs(), q.blendScene()
 	if q.molecular {
 		open, inputs, scene = q.sceneShard, stageInputs(), sceneParams{Kind: kindStage, File: "in/" + inputStage}
@@ -184,7 +189,7 @@ func (q request) sceneShard() (engines.Shard, any) {
 	}
 	params := exportParams{
 		Program: programExport, Scene: exportScene{File: "in/" + name, Format: q.shown.Format, References: references}, Frames: q.Frames, Threads: threads,
-		Animation: animationParams{Kind: q.line.Kind, Frames: q.line.Frames, FPS: q.line.FPS},
+		Animation: q.animationParams(),
 		Picture: exportPicture{
 			WidthPixels: q.WidthPixels, HeightPixels: q.HeightPixels, Format: q.Job.Format, Transparent: q.Transparent, Background: optional(q.Background),
 			Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion,
@@ -199,11 +204,35 @@ func (q request) renderShard(chunk []int64, inputs []engines.Input, scene sceneP
 	params := renderParams{
 		Program: programRender, Scene: scene, Frames: chunk, Picture: q.pictureParams(), Film: q.Making(chunk), Resumable: q.resumable, Threads: threads,
 		OpenLimitSeconds: openLimit.Seconds(), FrameLimitSeconds: q.frameLimit().Seconds(), Only: len(q.Frames) == 1,
+		Provenance: q.OnlyOrigin(),
 	}
 	cpu, gpu := q.shardSeconds(len(chunk))
 	return engines.Shard{
 		Stage: film.StageRender, StageIndex: 1, Inputs: inputs, Needs: q.renderNeeds(len(chunk)), Items: len(chunk), ExpectedCPUSeconds: cpu, ExpectedGPUSeconds: gpu,
 	}, params
+}
+
+// setOrigin tells the job's last shard what its provenance.json is to say. The programs that read molecules are cited for molecules.
+func (q *request) setOrigin() error {
+	origin := film.Origin{Engine: ID, Parameters: film.Parameters{Picture: q.pictureParams()}, Citations: New().Spec().Citations[:1]}
+	files := make([]engines.Object, 0, len(q.project)+len(q.shown.References))
+	for _, file := range q.project {
+		files = append(files, file.object)
+	}
+	if q.molecular {
+		origin.Parameters.Animation, origin.Citations = q.animationParams(), New().Spec().Citations
+		for _, reference := range q.shown.References {
+			files = append(files, reference.Object)
+		}
+	}
+	if err := q.SetOrigin(origin, q.scene, files); err != nil {
+		return fmt.Errorf("cycles: %w", err)
+	}
+	return nil
+}
+
+func (q request) animationParams() animationParams {
+	return animationParams{Kind: q.line.Kind, Frames: q.line.Frames, FPS: q.line.FPS}
 }
 
 func (q request) pictureParams() pictureParams {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,10 +21,13 @@ import (
 
 // attempt is one process of a render shard in a directory of its own.
 type attempt struct {
-	dir     engines.Dir
-	process *exec.Cmd
-	lines   *bufio.Reader
-	log     *os.File
+	dir         engines.Dir
+	temp        string
+	argv        []string // after the interpreter
+	environment []string
+	process     *exec.Cmd
+	lines       *bufio.Reader
+	log         *os.File
 }
 
 // renderShard is the shard that renders frames 1 to 6 of the plain scene, which a resumable job goes on with.
@@ -40,10 +44,10 @@ func renderShard(t *testing.T, change func(*engines.Request)) engines.Shard {
 	return shards[1]
 }
 
-// start runs a shard of the plain scene with what earlier attempts have left.
-func start(t *testing.T, shard engines.Shard, resume map[string][]byte) *attempt {
+// prepared lays out a shard of the plain scene with what earlier attempts have left.
+func prepared(t *testing.T, shard engines.Shard, resume map[string][]byte) *attempt {
 	t.Helper()
-	a := &attempt{dir: engines.Dir(t.TempDir())}
+	a := &attempt{dir: engines.Dir(t.TempDir()), temp: t.TempDir()}
 	command, err := New().Command(shard, a.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -68,12 +72,22 @@ func start(t *testing.T, shard engines.Shard, resume map[string][]byte) *attempt
 			t.Fatal(err)
 		}
 	}
-	a.process = exec.CommandContext(t.Context(), enginestest.Python(t), command.Argv[1:]...)
-	a.process.Dir = string(a.dir)
-	a.process.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
+	a.argv = command.Argv[1:]
+	a.environment = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + t.TempDir(), "TMPDIR=" + a.temp}
 	for name, value := range command.Env {
-		a.process.Env = append(a.process.Env, name+"="+value)
+		a.environment = append(a.environment, name+"="+value)
 	}
+	return a
+}
+
+// start runs a shard of the plain scene with what earlier attempts have left. The program is started by the wrapper, if there is one.
+func start(t *testing.T, shard engines.Shard, resume map[string][]byte, wrapper ...string) *attempt {
+	t.Helper()
+	a := prepared(t, shard, resume)
+	argv := slices.Concat(wrapper, []string{enginestest.Python(t)}, a.argv)
+	a.process = exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	a.process.Dir, a.process.Env = string(a.dir), a.environment
+	var err error
 	if a.log, err = os.Create(filepath.Join(t.TempDir(), "log")); err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +152,15 @@ func (a *attempt) blender(t *testing.T) int {
 	return child
 }
 
+// wantTidy wants nothing to be left where programs keep what is for themselves.
+func (a *attempt) wantTidy(t *testing.T) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(a.temp, "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the temporary folder still has %v (%v)", left, err)
+	}
+}
+
 // rendered are what frames.json says of the frames.
 func rendered(t *testing.T, dir engines.Dir) (found []struct {
 	Frame   int
@@ -181,6 +204,7 @@ func TestKilledBlender(t *testing.T) {
 	if again != 1 || len(result.Failures) > 0 || len(rendered(t, a.dir)) != 6 {
 		t.Errorf("got %+v and the failures %v, want 6 frames of which one was tried again", rendered(t, a.dir), result.Failures)
 	}
+	a.wantTidy(t)
 }
 
 // TestResume kills the whole attempt, and goes on from what it has told.
@@ -232,6 +256,7 @@ func TestTerminated(t *testing.T) {
 	if _, err := os.Stat(a.dir.Out("drawing")); err == nil {
 		t.Error("a half frame was left")
 	}
+	a.wantTidy(t)
 }
 
 // TestNoDevice asks for a device where there is none.

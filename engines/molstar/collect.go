@@ -24,7 +24,7 @@ func (Molstar) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, er
 	}
 	return film.CollectFrames(drawing, dir, film.Wanted{
 		Frames: params.Frames, Format: params.Picture.Format, WidthPixels: params.Picture.WidthPixels, HeightPixels: params.Picture.HeightPixels,
-		Film: params.Film, Only: params.only(),
+		Film: params.Film, Only: params.only(), Provenance: params.Provenance != nil,
 	})
 }
 

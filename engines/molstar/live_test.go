@@ -82,7 +82,7 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 			Objects: map[string]string{"scene": scene(t, reference, nil, "#ff0000", "#0000ff"), "structure": structure},
 		},
 		{
-			Name: "away", Request: requestFor(showing(1, reference)), Check: wantFailure(engines.Executor, "IMAGE_BLANK"),
+			Name: "away", Request: requestFor(showing(1, reference)), Check: wantFailure(engines.UserInput, "IMAGE_BLANK"),
 			Objects: map[string]string{"scene": scene(t, reference, away, "#ff0000"), "structure": structure},
 		},
 		{
@@ -134,7 +134,7 @@ func checkStill(t *testing.T, outcome *enginestest.Outcome) {
 			t.Errorf("the programs %v do not name %s", result.Programs, name)
 		}
 	}
-	if len(outcome.Shards) != 1 || len(result.Artifacts) != 3 {
+	if len(outcome.Shards) != 1 || len(result.Artifacts) != 4 || result.Artifacts[3].Role != engines.RoleProvenance {
 		t.Errorf("got %d shards and %+v", len(outcome.Shards), result.Artifacts)
 	}
 }

@@ -18,6 +18,8 @@ type renderParams struct {
 	Film      film.Making     `json:"film"`
 	Resumable bool            `json:"resumable"`
 	Threads   int             `json:"threads"`
+	// Provenance asks for provenance.json.
+	Provenance *film.Origin `json:"provenance,omitempty"`
 }
 
 type sceneParams struct {
@@ -50,6 +52,9 @@ func (Molstar) Plan(r engines.Request) ([]engines.Shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.setOrigin(); err != nil {
+		return nil, err
+	}
 	chunks := film.Chunks(q.Frames, q.frameCPUSeconds()/threads, q.loadCPUSeconds()/threads)
 	shards := make([]engines.Shard, 0, len(chunks)+1)
 	inputs, references := q.inputs()
@@ -71,6 +76,34 @@ func (Molstar) Plan(r engines.Request) ([]engines.Shard, error) {
 	return append(shards, last), nil
 }
 
+// setOrigin tells the job's last shard what its provenance.json is to say.
+func (q *request) setOrigin() error {
+	files := make([]engines.Object, 0, len(q.shown.References))
+	for _, reference := range q.shown.References {
+		files = append(files, reference.Object)
+	}
+	origin := film.Origin{Engine: ID, Parameters: film.Parameters{Picture: q.pictureParams(), Animation: q.animationParams()}, Citations: New().Spec().Citations}
+	if err := q.SetOrigin(origin, q.scene, files); err != nil {
+		return fmt.Errorf("molstar: %w", err)
+	}
+	return nil
+}
+
+func (q request) animationParams() animationParams {
+	return animationParams{Kind: q.line.Kind, Frames: q.line.Frames, FPS: q.line.FPS}
+}
+
+func (q request) pictureParams() pictureParams {
+	params := pictureParams{
+		WidthPixels: q.WidthPixels, HeightPixels: q.HeightPixels, Format: q.Job.Format, Transparent: q.Transparent,
+		Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion,
+	}
+	if q.Background != "" {
+		params.Background = &q.Background
+	}
+	return params
+}
+
 // inputs are the scene and the files that it refers to. What nobody refers to is left where it is.
 func (q request) inputs() (inputs []engines.Input, references map[string]string) {
 	inputs = []engines.Input{{Name: q.sceneInput(), Object: &q.scene}}
@@ -89,14 +122,7 @@ func (q request) renderShard(chunk []int64, inputs []engines.Input, references m
 	params := renderParams{
 		Program: programRender, Frames: chunk, Film: q.Making(chunk), Resumable: q.resumable, Threads: threads,
 		Scene:     sceneParams{File: "in/" + q.sceneInput(), Format: q.shown.Format, References: references},
-		Animation: animationParams{Kind: q.line.Kind, Frames: q.line.Frames, FPS: q.line.FPS},
-		Picture: pictureParams{
-			WidthPixels: q.WidthPixels, HeightPixels: q.HeightPixels, Format: q.Job.Format, Transparent: q.Transparent,
-			Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion,
-		},
-	}
-	if q.Background != "" {
-		params.Picture.Background = &q.Background
+		Animation: q.animationParams(), Picture: q.pictureParams(), Provenance: q.OnlyOrigin(),
 	}
 	text, err := json.Marshal(params)
 	if err != nil {

@@ -1,37 +1,26 @@
-"""The files that a .blend refers to: where they lie in the project, and which of those that the scene uses are missing.
-
-A file counts as there only when it lies in the project. Paths that lead out of it, as every absolute one does, are led to the project's file of
-the same name when there is exactly one.
-"""
+"""The files that a .blend refers to: where they lie in the project, and which of those that the scene uses are missing."""
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections import defaultdict
-from pathlib import Path
-from typing import Any, Iterable, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator
 
 import bpy
 
+import caches
+import imports
+from places import Missing, lead, normal, resolved, there, tiled
 from project import Project
 
-TILE = re.compile(r"<(UDIM|UVTILE)>")
 DIGITS = re.compile(r"^(.*?)(\d+)(\.[^./\\]*)?$")
-# Frames of an image sequence, or of the job, that are looked for one by one.
+# Frames of a sequence, or of the job, that are looked for one by one.
 MAX_SEQUENCE_FILES = 20_000
 
 
-class Missing(NamedTuple):
-    """kind: image, library, font …; name as the scene calls the data, path as it refers to it."""
-
-    kind: str
-    name: str
-    path: str
-
-
-def remap(project: Project) -> None:
-    """Leads every path that misses the project to the project's file of the same name. Libraries are loaded again, and theirs too."""
+def remap(project: Project) -> list[tuple[Any, Missing]]:
+    """Leads every path that misses the project to the project's file of the same name. Libraries are loaded again, and theirs too.
+    Returns what is lacking of files whose paths are taken out, with the data-blocks that want them."""
     for _ in range(8):  # a library may bring libraries
         moved = [library for library in bpy.data.libraries if lead(project, library, "filepath")]
         for library in moved:
@@ -40,10 +29,13 @@ def remap(project: Project) -> None:
             break
     for owner in owners():
         lead(project, owner, "filepath")
+    drop_muted(project)
+    return imports.restrict(project) + caches.restrict(project)
 
 
 def owners() -> Iterator[Any]:
-    """Everything beside libraries that has a path to a file of its own, and does not carry it with it."""
+    """Everything beside libraries that has a path to a file of its own, and does not carry it with it; what caches.py and imports.py
+    look after is not among it."""
     data = bpy.data
     yield from (image for image in data.images if image.source in ("FILE", "SEQUENCE", "MOVIE", "TILED") and not packed(image))
     yield from (font for font in data.fonts if font.filepath not in ("", "<builtin>") and not font.packed_file)
@@ -70,43 +62,10 @@ def external(node: Any) -> bool:
     return node.bl_idname in ("ShaderNodeScript", "ShaderNodeTexIES") and node.mode == "EXTERNAL" and node.filepath != ""
 
 
-def lead(project: Project, owner: Any, member: str) -> bool:
-    """Changes a path that misses the project, if the project has the one file of its name. Returns whether it did."""
-    path = getattr(owner, member)
-    if not path or there(project, owner, path):
-        return False
-    name = re.split(r"[/\\]", path)[-1]
-    names = [TILE.sub(str(tile.number), name) for tile in owner.tiles] if TILE.search(name) else [name]
-    found = next((f for f in map(project.named, names) if f), None)
-    if found is None:
-        return False
-    setattr(owner, member, str(found if names == [name] else found.parent / name))
-    return True
-
-
-def resolved(owner: Any, path: str) -> Path:
-    """The absolute path that a path of the scene, or of the library that the owner comes from, means."""
-    holder = owner.id_data if hasattr(owner, "id_data") and owner.id_data is not None else owner
-    library = getattr(holder, "library", None)
-    absolute = bpy.path.abspath(path.replace("\\", "/"), library=library)
-    return Path(bpy.path.native_pathsep(absolute))
-
-
-def there(project: Project, owner: Any, path: str) -> bool:
-    absolute = resolved(owner, path)
-    if TILE.search(absolute.name):
-        return any(project.holds(normal(absolute.with_name(TILE.sub(str(tile.number), absolute.name)))) for tile in owner.tiles)
-    return project.holds(normal(absolute))
-
-
-def normal(path: Path) -> Path:
-    """Without "..", which Blender takes as text too."""
-    return Path(os.path.normpath(path))
-
-
-def missing(project: Project, scene: Any, frames: Iterable[int]) -> tuple[list[Missing], list[Missing]]:
-    """What the scene uses and the project lacks: what pictures need, and sounds, which they do not."""
-    used = used_by(scene)
+def missing(project: Project, scenes: list[Any], frames: Iterable[int], lacking: list[tuple[Any, Missing]]) -> tuple[list[Missing], list[Missing]]:
+    """What the scenes use and the project lacks: what pictures need, and sounds, which they do not. The first scene is the one that is
+    rendered, and lacking is what remap has returned."""
+    used = used_by(scenes[0])
     needed: list[Missing] = []
     for library in bpy.data.libraries:
         if library in used and not there(project, library, library.filepath):
@@ -119,9 +78,9 @@ def missing(project: Project, scene: Any, frames: Iterable[int]) -> tuple[list[M
         holder = holders.get(owner.id_data, owner.id_data)
         if holder not in used or not owner.filepath and not isinstance(owner, bpy.types.Image):
             continue
-        lacking = [Missing(kind_of(owner), owner.name, path) for path in lacking_files(project, owner, users.get(owner, []), frames)]
-        (silent if isinstance(owner, bpy.types.Sound) else needed).extend(lacking)
-    needed += lacking_strips(project, scene) + lacking_caches(project, used)
+        gone = [Missing(kind_of(owner), owner.name, path) for path in lacking_files(project, owner, users.get(owner, []), frames)]
+        (silent if isinstance(owner, bpy.types.Sound) else needed).extend(gone)
+    needed += [one for scene in scenes for one in lacking_strips(project, scene)] + [one for block, one in lacking if block in used]
     return needed, silent
 
 
@@ -164,16 +123,26 @@ def image_users(used: set[Any]) -> dict[Any, list[Any]]:
 def lacking_files(project: Project, owner: Any, users: list[Any], frames: Iterable[int]) -> list[str]:
     """The paths, as the scene has them, of an owner's files that the project lacks."""
     path = owner.filepath
-    source = getattr(owner, "source", "FILE")
-    if source == "TILED":
-        paths = [TILE.sub(str(tile.number), path) for tile in owner.tiles]
-    elif source == "SEQUENCE" and users and (match := DIGITS.match(path)):
+    numbers, match = numbers_of(owner, users, frames), DIGITS.match(path)
+    if numbers is not None and match:
         head, digits, tail = match.groups()
-        numbers = sorted({number_at(user, frame) for user in users for frame in frames})[:MAX_SEQUENCE_FILES]
-        paths = [f"{head}{number:0{len(digits)}d}{tail or ''}" for number in numbers]
+        paths = [f"{head}{number:0{len(digits)}d}{tail or ''}" for number in sorted(numbers)[:MAX_SEQUENCE_FILES]]
     else:
-        paths = [path]
+        paths = tiled(owner, path) if getattr(owner, "source", "FILE") == "TILED" else [path]
     return [p for p in paths if not project.holds(normal(resolved(owner, p)))]
+
+
+def numbers_of(owner: Any, users: list[Any], frames: Iterable[int]) -> set[int] | None:
+    """The numbers of the files that a sequence shows at the frames; None of what is one file."""
+    if isinstance(owner, bpy.types.Image):
+        return {number_at(user, frame) for user in users for frame in frames} if owner.source == "SEQUENCE" and users else None
+    if isinstance(owner, bpy.types.MovieClip) and owner.source == "SEQUENCE" and (match := DIGITS.match(owner.filepath)):
+        return {int(match[2]) + frame - owner.frame_start + owner.frame_offset for frame in frames if owner.frame_start <= frame < owner.frame_start + owner.frame_duration}
+    if isinstance(owner, bpy.types.CacheFile) and owner.is_sequence:
+        return {int(owner.frame)} if owner.override_frame else set(frames)
+    if isinstance(owner, bpy.types.Volume) and owner.is_sequence:
+        return {number + owner.frame_offset for frame in frames if (number := volume_number(owner, frame)) is not None}
+    return None
 
 
 def number_at(user: Any, frame: int) -> int:
@@ -185,27 +154,36 @@ def number_at(user: Any, frame: int) -> int:
     return min(max(place, 0), length) + user.frame_offset
 
 
+def volume_number(volume: Any, frame: int) -> int | None:
+    """The same of a volume, before its offset (volume_sequence_frame); None at a frame that shows none."""
+    place, length = frame - volume.frame_start + 1, volume.frame_duration
+    if length < 1 or volume.sequence_mode == "CLIP" and not 1 <= place <= length:
+        return None
+    if volume.sequence_mode == "REPEAT":
+        return place % length or length
+    if volume.sequence_mode == "PING_PONG" and length > 1:
+        there_and_back = 2 * length - 2
+        place = place % there_and_back or there_and_back
+        return 2 * length - place if place > length else place
+    return min(max(place, 1), length)
+
+
 def lacking_strips(project: Project, scene: Any) -> list[Missing]:
     """Pictures and films of the sequencer, where the frames come from there."""
-    editor = scene.sequence_editor
-    found = []
-    for strip in editor.strips_all if editor and scene.render.use_sequencer else []:
-        if strip.mute or strip.type not in ("IMAGE", "MOVIE"):
-            continue
-        paths = [strip.filepath] if strip.type == "MOVIE" else [f"{strip.directory.removesuffix('/')}/{element.filename}" for element in strip.elements[:MAX_SEQUENCE_FILES]]
-        found += [Missing("strip", strip.name, path) for path in paths if not project.holds(normal(resolved(scene, path)))]
-    return found
+    editor = scene.sequence_editor if scene.render.use_sequencer else None
+    return [Missing("strip", strip.name, path) for strip in (editor.strips_all if editor else ()) for path in lacking_of(project, scene, strip)]
 
 
-def lacking_caches(project: Project, used: set[Any]) -> list[Missing]:
-    """Folders of fluids that have been baked, and files of simulations that are kept outside of the scene."""
-    found = []
-    for thing in (block for block in used if isinstance(block, bpy.types.Object)):
-        for modifier in thing.modifiers:
-            domain = getattr(modifier, "domain_settings", None)
-            if domain and domain.has_cache_baked_any and not project.holds(normal(resolved(thing, domain.cache_directory))):
-                found.append(Missing("fluid cache", thing.name, domain.cache_directory))
-            cache = getattr(modifier, "point_cache", None)
-            if cache and cache.use_external and not project.holds(normal(resolved(thing, cache.filepath))):
-                found.append(Missing("simulation cache", thing.name, cache.filepath))
-    return found
+def lacking_of(project: Project, scene: Any, strip: Any) -> list[str]:
+    if strip.type not in ("IMAGE", "MOVIE"):
+        return []
+    paths = [strip.filepath] if strip.type == "MOVIE" else [f"{strip.directory.removesuffix('/')}/{element.filename}" for element in strip.elements[:MAX_SEQUENCE_FILES]]
+    return [path for path in paths if not project.holds(normal(resolved(scene, path)))]
+
+
+def drop_muted(project: Project) -> None:
+    """Removes muted strips whose files are not there: an animation could bring them in."""
+    for scene in bpy.data.scenes:
+        editor = scene.sequence_editor
+        for strip in [strip for strip in (editor.strips_all if editor else ()) if strip.mute and lacking_of(project, scene, strip)]:
+            (strip.parent_meta() or editor).strips.remove(strip)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import bpy
 
@@ -16,13 +16,11 @@ from assets import remap
 from devices import choose
 from drawing import draw
 from project import Project
+from stated import compositors, hold, require_cycles, shown, unbind
 from task import Failure, one_line, user_error
 
-CYCLES = "CYCLES"
-ENGINES = {"BLENDER_EEVEE_NEXT": "Eevee", "BLENDER_EEVEE": "Eevee", "BLENDER_WORKBENCH": "Workbench"}
 JPEG_QUALITY = 95
 MAX_NAMED = 20
-MAX_DEPTH = 64  # of node groups within node groups
 # What Blender writes into a picture about the machine that it ran on, and what differs from run to run.
 WORKER_STAMPS = ("use_stamp_hostname", "use_stamp_filename", "use_stamp_memory")
 CHANGING_STAMPS = ("use_stamp_date", "use_stamp_render_time")
@@ -34,6 +32,7 @@ class BlendScene:
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.warnings: list[str] = []
+        self.programs: dict[str, str] = {}  # that have written the scene
         self.folder = tempfile.TemporaryDirectory(prefix="project-")
         self.project = Project(Path(self.folder.name).resolve(), request["scene"], request["scene"].get("project", []))
         load(self.project.scene)
@@ -41,27 +40,23 @@ class BlendScene:
         if bpy.data.version[:2] > bpy.app.version[:2]:
             saved = ".".join(map(str, bpy.data.version[:2]))
             self.warnings.append(f"the scene was saved by Blender {saved}, which is newer than {bpy.app.version_string} here: what it has new is lost")
-        remap(self.project)
-        require_cycles(self.scene)
+        self.lacking = remap(self.project)
+        self.scenes = shown(self.scene)  # it comes first
+        require_cycles(self.scenes)
         self.scripts = silence(self.scene, self.warnings)
         self.apply(request["picture"])
-        self.device = choose(self.scene, request["picture"]["device"])
+        self.device = choose(self.scenes, request["picture"]["device"])
 
     def apply(self, picture: dict[str, Any]) -> None:
-        render, cycles = self.scene.render, self.scene.cycles
-        if picture["widthPixels"]:
-            render.resolution_x, render.resolution_y, render.resolution_percentage = picture["widthPixels"], picture["heightPixels"], 100
-        if picture["samples"]:
-            cycles.samples = picture["samples"]
-        if picture["denoise"] is not None:
-            cycles.use_denoising = picture["denoise"]
-        cycles.denoiser = "OPENIMAGEDENOISE"  # the one that every worker has
-        render.threads_mode, render.threads = "FIXED", self.request["threads"]
+        if freed := unbind(self.scenes, picture):
+            self.warnings.append(f"animation of what the job decides was left out: {'; '.join(freed[:MAX_NAMED])}")
+        hold(self.scenes, picture, self.request["threads"])
         set_format(self.scene, picture["format"])
         set_camera(self.scene, picture["camera"])
 
     def render(self, frame: int, path: Path, display: Path | None) -> None:
         self.scene.frame_set(frame)
+        hold(self.scenes, self.request["picture"], self.request["threads"])
         draw(self.scene, path, display)
 
 
@@ -76,16 +71,6 @@ def load(path: Path) -> None:
         outcome = set()
     if "FINISHED" not in outcome or bpy.context.scene is None:
         raise user_error("SCENE_UNREADABLE", f"Blender {bpy.app.version_string} cannot read the scene: it is damaged, or from a later Blender. Open and save it with Blender 4.5.")
-
-
-def require_cycles(scene: Any) -> None:
-    engine = scene.render.engine
-    if engine != CYCLES:
-        raise user_error(
-            "RENDER_ENGINE_UNSUPPORTED",
-            f"The scene “{one_line(scene.name, 80)}” renders with {ENGINES.get(engine, one_line(engine, 40))}; this service renders with Cycles. In Blender choose "
-            "Cycles under Render Properties, Render Engine, look at the materials and lights, save and submit again.",
-        )
 
 
 def set_camera(scene: Any, name: str | None) -> None:
@@ -125,10 +110,11 @@ def silence(scene: Any, warnings: list[str]) -> list[str]:
     """Turns off what would run or write beside the frame, and returns what of the file could have run, in words."""
     # In every scene of the file, for a render layer or a strip may bring another one in. What runs or writes is taken out rather than
     # switched off: an animation could switch it on again with a frame.
-    outputs = [node for each in bpy.data.scenes for node in nodes_of(each.node_tree, 0) if node.bl_idname == "CompositorNodeOutputFile"]
-    removed = sorted({one_line(node.name, 60) for node in outputs})
-    for tree, name in {(node.id_data, node.name) for node in outputs}:
-        tree.nodes.remove(tree.nodes[name])
+    trees = dict.fromkeys(tree for each in bpy.data.scenes for tree in compositors(each))
+    outputs = [(tree, node) for tree in trees for node in tree.nodes if node.bl_idname == "CompositorNodeOutputFile"]
+    removed = sorted({one_line(node.name, 60) for _, node in outputs})
+    for tree, node in outputs:
+        tree.nodes.remove(node)
     if removed:
         warnings.append(f"the compositor's file outputs are off, a job's files are its frames: {', '.join(removed[:MAX_NAMED])}")
     render = scene.render
@@ -149,13 +135,6 @@ def silence(scene: Any, warnings: list[str]) -> list[str]:
     if scripts:
         warnings.append(f"scripts in the scene were not run: {'; '.join(scripts[:MAX_NAMED])}")
     return scripts
-
-
-def nodes_of(tree: Any, depth: int) -> Iterator[Any]:
-    """The nodes of a tree and of the groups in it."""
-    for node in tree.nodes if tree and depth < MAX_DEPTH else []:
-        yield node
-        yield from nodes_of(getattr(node, "node_tree", None), depth + 1)
 
 
 def python_drivers() -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,13 +20,19 @@ from task import Failure, executor_error
 # An answer of Blender's side: the description of a scene is the longest.
 MAX_ANSWER_BYTES = 8 << 20
 READ_BYTES = 64 << 10
+# A line of what Blender prints is cut off here: a scene's names and paths are in it.
+MAX_LOG_LINE_BYTES = 8 << 10
 # Where set-up puts Blender and the numpy that it was built with, before the scientific Python's own.
 BLENDER_FOLDER = os.path.join(sys.prefix, "share", "molfabric", "blender")
 Heard = Callable[[dict[str, Any]], None]
 
 
 class Died(Exception):
-    """Blender's process ended or did not answer. The message says so to people, after a subject."""
+    """Blender's process ended or did not answer. The message says so to people, after a subject. slow: it was still at work."""
+
+    def __init__(self, message: str, slow: bool = False) -> None:
+        super().__init__(message)
+        self.slow = slow
 
 
 class Blender:
@@ -33,10 +41,13 @@ class Blender:
     def __init__(self, request: Path) -> None:
         answers, written = os.pipe()
         script = Path(__file__).with_name("frames.py")
+        # What it keeps for itself goes with it, however it ends.
+        self.temp = tempfile.mkdtemp(prefix="blender-")
+        places = {name: self.temp for name in ("TMPDIR", "TMP", "TEMP", "HOME")}
         # Answers have a pipe of their own, which nothing else writes to.
         self.process = subprocess.Popen(
             [sys.executable, "-B", str(script), "--request", str(request), "--answers", str(written)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[written], env={**os.environ, "PYTHONPATH": BLENDER_FOLDER},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[written], env={**os.environ, **places, "PYTHONPATH": BLENDER_FOLDER},
         )  # fmt: skip
         os.close(written)
         self.answers, self.heard = answers, b""
@@ -46,10 +57,12 @@ class Blender:
     def _log(self) -> None:
         """What Blender prints goes to the log, but for its forty lines a frame on what it is doing."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            if not line.startswith(b"Fra:"):
-                sys.stderr.buffer.write(line)
+        ended = True  # the line before; what follows the first piece of a long one is left out
+        while piece := self.process.stdout.readline(MAX_LOG_LINE_BYTES):
+            if ended and not piece.startswith(b"Fra:"):
+                sys.stderr.buffer.write(piece.removesuffix(b"\n") + b"\n")
                 sys.stderr.buffer.flush()
+            ended = piece.endswith(b"\n")
 
     def ask(self, command: dict[str, Any], limit_s: float, hear: Heard = lambda _: None) -> dict[str, Any]:
         """Sends a command and returns its answer. What Blender tells on the way goes to hear. Raises Died, or a Failure that
@@ -74,6 +87,7 @@ class Blender:
             self.process.kill()
         self.process.wait()
         self.printed.join()
+        shutil.rmtree(self.temp, ignore_errors=True)
         if self.answers >= 0:
             os.close(self.answers)
             self.answers = -1
@@ -82,7 +96,7 @@ class Blender:
         while b"\n" not in self.heard:
             left = end - time.monotonic()
             if left <= 0 or not select.select([self.answers], [], [], left)[0]:
-                raise Died(f"took longer than {limit_s:,.0f} s")
+                raise Died(f"took longer than {limit_s:,.0f} s", slow=True)
             piece = os.read(self.answers, READ_BYTES)
             if not piece or len(self.heard) > MAX_ANSWER_BYTES:
                 raise self._died()
@@ -111,4 +125,4 @@ def opened(request: Path, limit_s: float) -> tuple[Blender, dict[str, Any]]:
 def programs(answer: dict[str, Any]) -> dict[str, str]:
     if not answer.get("blender"):
         raise executor_error("PROGRAM_ERROR", "Blender did not tell its version.")
-    return {"blender": answer["blender"], "python": ".".join(map(str, sys.version_info[:3]))}
+    return {**answer["programs"], "blender": answer["blender"], "python": ".".join(map(str, sys.version_info[:3]))}

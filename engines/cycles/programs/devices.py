@@ -12,12 +12,12 @@ from task import executor_error
 TYPES = {"cuda": "CUDA", "optix": "OPTIX", "hip": "HIP"}
 
 
-def choose(scene: Any, asked: str) -> str:
-    """Sets the scene up for the device cpu, cuda, optix or hip, and returns the name of what renders. A run sees only the devices
+def choose(scenes: list[Any], asked: str) -> str:
+    """Sets the scenes up for the device cpu, cuda, optix or hip, and returns the name of what renders. A run sees only the devices
     that it was given, so it takes all that it sees. Raises a Failure when there is none."""
     if asked == "cpu":
-        scene.cycles.device = "CPU"
-        scene.cycles.denoising_use_gpu = False
+        for scene in scenes:
+            scene.cycles.device, scene.cycles.denoising_use_gpu = "CPU", False
         return "CPU"
     kind = TYPES[asked]
     preferences = bpy.context.preferences.addons["cycles"].preferences
@@ -31,8 +31,8 @@ def choose(scene: Any, asked: str) -> str:
         raise missing(asked)
     for device in preferences.devices:
         device.use = device.type == kind
-    scene.cycles.device = "GPU"
-    scene.cycles.denoising_use_gpu = kind in ("CUDA", "OPTIX")
+    for scene in scenes:
+        scene.cycles.device, scene.cycles.denoising_use_gpu = "GPU", kind in ("CUDA", "OPTIX")
     return ", ".join(device.name for device in found)
 
 

@@ -15,12 +15,14 @@ import re
 import resource
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
-from task import Failure, executor_error, one_line, read_json
+from confine import confine
+from task import OUT, Failure, executor_error, one_line, read_json
 
 PR_SET_PDEATHSIG = 1
 SAMPLE = re.compile(r"Sample (\d+)/(\d+)")
@@ -65,7 +67,7 @@ class Side:
         bpy.app.handlers.render_stats.append(self.statistics)
         return {
             "blender": bpy.app.version_string.split(" ")[0], "seconds": round(time.monotonic() - wall, 3), "cpuSeconds": round(cpu_seconds() - cpu, 3),
-            "device": self.scene.device, "warnings": self.scene.warnings[:MAX_ITEMS],
+            "device": self.scene.device, "programs": self.scene.programs, "warnings": self.scene.warnings[:MAX_ITEMS],
         }  # fmt: skip
 
     def inspect(self) -> dict[str, Any]:
@@ -106,6 +108,15 @@ def document_of(failure: Failure) -> dict[str, Any]:
     return {"class": failure.failure_class, "code": failure.code, "message": failure.message, "items": failure.items[:MAX_ITEMS]}
 
 
+def keep_to_files(request: dict[str, Any], path: Path) -> None:
+    """Leaves this process the files of its task and no others. The drivers of devices keep files in places of their own."""
+    if request["picture"]["device"] != "cpu":
+        return
+    scene = request["scene"]
+    staged = [Path(file["file"]) for file in [scene, *scene.get("project", [])]]  # links to where inputs are kept
+    confine([Path(__file__).parent, path, *(file.resolve() for file in staged)], [OUT, Path(tempfile.gettempdir())])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Renders frames with Blender; see blender.py.")
     parser.add_argument("--request", type=Path, required=True, help="request document")
@@ -113,8 +124,10 @@ def main() -> None:
     arguments = parser.parse_args()
     # A Blender whose driver is gone would render for nobody.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    request = read_json(arguments.request)
+    keep_to_files(request, arguments.request)
     with os.fdopen(arguments.answers, "w", encoding="utf-8") as answers:
-        Side(read_json(arguments.request), answers).serve(sys.stdin)
+        Side(request, answers).serve(sys.stdin)
     sys.stdout.flush()
     os._exit(0)  # Blender's own end takes time and has been seen to hang
 

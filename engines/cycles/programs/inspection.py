@@ -7,7 +7,9 @@ from typing import Any
 
 import bpy
 
-from assets import Missing, missing
+from assets import missing
+from places import Missing
+from stated import require_bounds, samples, size
 from task import one_line, user_error
 
 MAX_NAMED = 20
@@ -17,10 +19,11 @@ SIMULATIONS = ("CLOTH", "SOFT_BODY", "DYNAMIC_PAINT", "PARTICLE_SYSTEM")
 
 
 def inspect(opened: Any) -> dict[str, Any]:
-    """scene.json without the load times. Raises a Failure when an asset is missing. opened is a BlendScene."""
+    """scene.json without the load times. Raises a Failure when an asset is missing, or the picture is too large. opened is a BlendScene."""
     scene, warnings = opened.scene, list(opened.warnings)
+    require_bounds(opened.scenes)
     frames = [frame for first, last, step in opened.request["ranges"] for frame in range(first, last + 1, step)]
-    needed, silent = missing(opened.project, scene, frames)
+    needed, silent = missing(opened.project, opened.scenes, frames, opened.lacking)
     if needed:
         raise assets_missing(needed)
     if silent:
@@ -46,11 +49,10 @@ def assets_missing(needed: list[Missing]) -> Exception:
 
 
 def settings(scene: Any) -> dict[str, Any]:
-    render = scene.render
-    scale = render.resolution_percentage / 100
+    render, (width, height) = scene.render, size(scene)
     return {
-        "scene": one_line(scene.name, 100), "engine": "Cycles", "savedBy": ".".join(map(str, bpy.data.version)), "widthPixels": int(render.resolution_x * scale),
-        "heightPixels": int(render.resolution_y * scale), "samples": scene.cycles.samples, "denoise": scene.cycles.use_denoising,
+        "scene": one_line(scene.name, 100), "engine": "Cycles", "savedBy": ".".join(map(str, bpy.data.version)), "widthPixels": width,
+        "heightPixels": height, "samples": samples(scene), "denoise": scene.cycles.use_denoising,
         "camera": one_line(scene.camera.name, 100) if scene.camera else None, "fps": round(render.fps / render.fps_base, 3),
         "frameStart": scene.frame_start, "frameEnd": scene.frame_end, "frameStep": scene.frame_step, "viewTransform": scene.view_settings.view_transform,
         "transparent": render.film_transparent, "motionBlur": render.use_motion_blur, "persistentData": render.use_persistent_data,

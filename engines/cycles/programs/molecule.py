@@ -187,6 +187,7 @@ def set_picture(scene: bpy.types.Scene, stage: Stage, options: dict[str, Any]) -
 def set_sampling(scene: bpy.types.Scene, options: dict[str, Any]) -> None:
     cycles, denoise = scene.cycles, bool(options.get("denoise", True))
     cycles.samples = int(options.get("samples") or DEFAULT_SAMPLES)
+    cycles.use_auto_tile = False  # tiles would go through files of several gigabytes
     cycles.use_adaptive_sampling = True
     cycles.adaptive_min_samples = min(MIN_SAMPLES, cycles.samples)
     cycles.adaptive_threshold = NOISE_THRESHOLD if denoise else NOISE_THRESHOLD_PLAIN

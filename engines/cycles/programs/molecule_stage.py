@@ -28,6 +28,7 @@ MAX_MEMBERS = 30_000
 MAX_FRAMES = 20_000
 MAX_PARTS = 200_000
 MAX_NAME_CHARS = 100
+MAX_PROGRAMS = 20
 MAX_SIDE_PIXELS = 16_384
 # Far beyond any assembly; keeps the camera's arithmetic in single precision sane.
 MAX_COORDINATE_ANGSTROM = 1e6
@@ -79,6 +80,7 @@ class Stage:
         self.width, self.height = (size(document, side) for side in ("widthPixels", "heightPixels"))
         background = document.get("background") or "#ffffff"
         self.transparent = document.get("transparent") is True
+        self.programs = read_programs(document.get("programs"))
         self.frames = {frame.number: frame for frame in (read_frame(one, background) for one in listed(document, "frames", MAX_FRAMES))}
         if not self.frames:
             raise StageError(f"{DOCUMENT} has no frames; give at least one.")
@@ -180,6 +182,12 @@ def read_part(document: Any) -> list[tuple[tuple[str | None, int | str], Part]]:
     model, nodes = document.get("model"), document.get("mesh")
     nodes = nodes if isinstance(nodes, list) else [nodes]
     return [((model if isinstance(model, str) else None, node), part) for node in nodes if isinstance(node, (int, str))]
+
+
+def read_programs(document: Any) -> dict[str, str]:
+    """The programs that have written the stage, by name; what is no such list names none."""
+    told = document.items() if isinstance(document, dict) and len(document) <= MAX_PROGRAMS else ()
+    return {str(name)[:MAX_NAME_CHARS]: version[:MAX_NAME_CHARS] for name, version in told if isinstance(version, str)}
 
 
 def word(text: Any) -> str:

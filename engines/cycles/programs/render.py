@@ -69,7 +69,7 @@ class Rendering:
             self.blender.stop()
             self.blender = None
             DRAWING.mkdir(exist_ok=True)
-            self.failed(frame, tries, executor_error("RENDERER_DIED", f"Blender {died} while it rendered this frame."))
+            self.failed(frame, tries, ended(died, "while it rendered this frame", "make the scene lighter, or state its metadata.renderTimeMinutes"))
         except Failure as failure:
             self.failed(frame, tries, failure)
         else:
@@ -85,9 +85,9 @@ class Rendering:
             self.blender, answer = opened(self.path, self.request["openLimitSeconds"])
         except Died as died:
             self.openings_failed += 1
-            if self.openings_failed < MAX_OPENINGS:
+            if self.openings_failed < MAX_OPENINGS and not died.slow:
                 return False
-            raise executor_error("RENDERER_DIED", f"Blender {died} while it opened the scene.") from None
+            raise ended(died, "while it opened the scene", "make the scene lighter") from None
         self.first = self.first or answer
         return True
 
@@ -123,17 +123,21 @@ class Rendering:
         return {"device": self.first.get("device"), "memoryPeakBytes": self.memory_bytes, "samples": self.samples, "stated": self.stated, "warnings": warnings[:MAX_WARNINGS]}
 
 
+def ended(died: Died, when: str, advice: str) -> Failure:
+    """A renderer that has worked for many times what a scene takes was given too much; one that fell over may be at fault itself."""
+    if died.slow:
+        return user_error("RENDERER_DIED", f"Blender {died} {when}; {advice}.")
+    return executor_error("RENDERER_DIED", f"Blender {died} {when}.")
+
+
 def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     film = Film(request, progress)
     rendering = Rendering(request, request_path(), film, progress)
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rendering.run()
     first = rendering.first
-    closed = film.close(first.get("seconds", 0.0), first.get("cpuSeconds", 0.0))
-    return {
-        "summary": {**closed["summary"], **rendering.summary()}, "failures": closed["failures"],
-        "programs": {**(programs(first) if first else {"python": sys.version.split()[0]}), **film.programs()},
-    }  # fmt: skip
+    closed = film.close(first.get("seconds", 0.0), first.get("cpuSeconds", 0.0), programs(first) if first else {})
+    return {**closed, "summary": {**closed["summary"], **rendering.summary()}}
 
 
 def request_path() -> Path:

@@ -28,8 +28,8 @@ class StageScene:
         render = bpy.context.scene.render
         for stamp in [name for name in dir(render) if name.startswith("use_stamp_")]:
             setattr(render, stamp, False)
-        self.device = choose(bpy.context.scene, picture["device"])
-        self.frame = 0
+        self.device = choose([bpy.context.scene], picture["device"])
+        self.programs = molecule.built().stage.programs
 
     @property
     def warnings(self) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from film import CHECKPOINT, EXTENSIONS, Film, frame_name
 from PIL import Image, PngImagePlugin
-from task import Failure, Progress, executor_error, main
+from task import Failure, Progress, main, user_error
 from viewer import Viewer
 
 DOTS_PER_INCH = (300, 300)
@@ -76,7 +76,7 @@ class Session:
                 self.close()
             raise
         if blank:
-            raise executor_error("IMAGE_BLANK", "All pixels of the picture are alike although the scene shows something: the camera may look past it.")
+            raise user_error("IMAGE_BLANK", "All pixels of the picture are alike although the scene shows something: the camera may look past it.")
         return content, viewer.cpu_seconds() - before
 
 
@@ -123,7 +123,9 @@ def draw_with_retry(frame: int, film: Film, session: Session) -> tuple[memoryvie
             content, cpu_seconds = session.draw(frame)
         except Failure as failure:
             if tries == MOST_TRIES:
-                film.failed(frame, failure.message, code=failure.code, failure_class=failure.failure_class)
+                # A scene that keeps two browsers busy for so long is too much for any.
+                at_fault = "USER_INPUT" if failure.code == "VIEWER_HUNG" else failure.failure_class
+                film.failed(frame, failure.message, code=failure.code, failure_class=at_fault)
             continue
         return content, tries, time.monotonic() - started, cpu_seconds
     return None
@@ -143,7 +145,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         render(request, film, session)
     finally:
         session.close()
-    return {**film.close(session.load_seconds, session.load_cpu_seconds), "programs": {**session.programs, **film.programs()}}
+    return film.close(session.load_seconds, session.load_cpu_seconds, session.programs)
 
 
 if __name__ == "__main__":

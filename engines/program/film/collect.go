@@ -33,6 +33,7 @@ type Wanted struct {
 	WidthPixels, HeightPixels int
 	Film                      Making
 	Only                      bool // no shard comes after it: what it says of its frames is for people
+	Provenance                bool // it writes provenance.json
 }
 
 // resultDocument is what every program writes last, as out/result.json. Files holds the SHA-256 of what it has left, by name.
@@ -76,6 +77,12 @@ func CollectFrames(p program.Program, dir engines.Dir, want Wanted) (engines.Res
 		return engines.Result{}, err
 	}
 	artifacts = append(artifacts, companions(want, artifacts, len(result.Failures) > 0)...)
+	if want.Provenance {
+		if err := checkProvenance(p, dir, artifacts); err != nil {
+			return engines.Result{}, err
+		}
+		artifacts = append(artifacts, provenanceArtifact)
+	}
 	if err := p.CheckStated(dir, result.Files, artifacts); err != nil {
 		return engines.Result{}, err
 	}

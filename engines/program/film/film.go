@@ -96,6 +96,8 @@ type Job struct {
 	Video  string  // picture.MP4, picture.WebM, or "" for no film
 	FPS    float64
 	Pixels int64 // of a frame
+
+	origin *Origin // nil: nobody asks where its pictures come from
 }
 
 // Making is the member "film" of a render shard's request: what film.py makes beside the frames.

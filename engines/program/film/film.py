@@ -4,10 +4,11 @@ left, and the shard's segment of the film.
     film = Film(request, progress)
     for frame in film.missing():
         film.add(frame, rendered_file, seconds=1.2, cpu_seconds=2.3)   # or film.failed(frame, "why")
-    return {**film.close(load_seconds, load_cpu_seconds), "programs": {"molstar": "5.11.0", **film.programs()}}
+    return film.close(load_seconds, load_cpu_seconds, {"molstar": "5.11.0"})
 
 It reads of the request: "frames" (ascending), "picture"."format" (PNG, JPEG or EXR), "film" ({"video": "mp4", "webm" or null,
-"fps", "sheet": which of the frames the contact sheet of the job shows, if any}), "resumable" and "threads". After each frame it tells the
+"fps", "sheet": which of the frames the contact sheet of the job shows, if any}), "resumable", "threads" and, where no shard comes
+after this one, "provenance" as provenance.py has it. After each frame it tells the
 newest picture as checkpoint/preview.jpg and, of a resumable job, the frame itself; both lie below out/.
 """
 
@@ -27,6 +28,7 @@ from typing import Any
 
 import video
 from PIL import Image
+from provenance import write_provenance
 from task import IN, OUT, Failure, Progress, adopt, executor_error, file_sha256, one_line, read_json, write_bytes, write_json
 
 SCHEMA = "molfabric.frames/v1"
@@ -76,6 +78,7 @@ class Film:
         self.transparent: bool = request["picture"]["transparent"]
         self.resumable: bool = request["resumable"]
         self.threads: int = request["threads"]
+        self.origin: dict[str, Any] | None = request.get("provenance")
         self.done: dict[int, Frame] = {}
         self.rendered: list[int] = []  # by this attempt, in its order
         self.pixels: int | None = None  # of a frame that this attempt has rendered
@@ -112,9 +115,9 @@ class Film:
         self.failures[frame] = (Failure(failure_class, code, one_line(message)), step)
         self._tell()
 
-    def close(self, load_seconds: float, load_cpu_seconds: float) -> dict[str, Any]:
-        """Writes what the shard leaves beside its frames, and returns "summary" and "failures" of result.json. load_ is what it
-        took to open the scene. Raises a Failure when there is no frame at all."""
+    def close(self, load_seconds: float, load_cpu_seconds: float, programs: dict[str, str]) -> dict[str, Any]:
+        """Writes what the shard leaves beside its frames, and returns result.json without the files. load_ is what it took to open the
+        scene, and programs have rendered it. Raises a Failure when there is no frame at all."""
         if not self.done:
             first = next(iter(self.failures.values()))[0]
             of = f"None of the {len(self.frames)} frames could be rendered. " if len(self.frames) > 1 else ""
@@ -124,14 +127,17 @@ class Film:
             write_bytes(OUT / "thumbnails.tar", packed({frame_name(f, ".jpg"): self.thumbnails[f] for f in sorted(self.thumbnails)}))
         load = {"loadSeconds": round(load_seconds, 3), "loadCpuSeconds": round(load_cpu_seconds, 3)}
         frames = [self.done[frame] for frame in sorted(self.done)]
-        write_json(OUT / "frames.json", {"schema": SCHEMA, "frames": [asdict(frame) for frame in frames], **load})
+        programs = {**programs, **self.programs()}
+        write_json(OUT / "frames.json", {"schema": SCHEMA, "frames": [asdict(frame) for frame in frames], "programs": programs, **load})
         self._segment()
+        if self.origin:
+            write_provenance(self.origin, programs)
         new = [self.done[frame] for frame in self.rendered]
         summary = {
             "frames": len(frames), "framesFailed": len(self.failures), "framesResumed": len(frames) - len(new), "pixels": self.pixels,
             **costs("", load_seconds, [frame.seconds for frame in new]), **costs("Cpu", load_cpu_seconds, [frame.cpuSeconds for frame in new]),
         }  # fmt: skip
-        return {"summary": summary, "failures": self._items()}
+        return {"summary": summary, "failures": self._items(), "programs": programs}
 
     def programs(self) -> dict[str, str]:
         """The programs that this module has used, by name."""

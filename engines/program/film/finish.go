@@ -34,6 +34,8 @@ type finishParams struct {
 	Format  string            `json:"format"`
 	Video   *string           `json:"video"`
 	FPS     float64           `json:"fps"`
+	// Provenance asks for provenance.json.
+	Provenance *Origin `json:"provenance,omitempty"`
 }
 
 // FinishShard is the shard that ends a job of several frames, whose chunks have been rendered by the shards of their names. It is
@@ -43,7 +45,7 @@ func (j Job) FinishShard(chunks [][]int64, stageIndex int) (engines.Shard, error
 	if err != nil {
 		return engines.Shard{}, err
 	}
-	params := finishParams{Program: programFinish, Title: j.Title, Chunks: texts, Sheet: j.sheet(), Format: j.Format, Video: j.video(), FPS: j.FPS}
+	params := finishParams{Program: programFinish, Title: j.Title, Chunks: texts, Sheet: j.sheet(), Format: j.Format, Video: j.video(), FPS: j.FPS, Provenance: j.origin}
 	text, err := json.Marshal(params)
 	if err != nil {
 		return engines.Shard{}, fmt.Errorf("film: writing the parameters of shard %s: %w", ShardFilm, err)
@@ -115,6 +117,12 @@ func CollectFinish(p program.Program, shard engines.Shard, dir engines.Dir) (eng
 		} else if len(result.Failures) == 0 {
 			return engines.Result{}, p.BadOutput("%s is missing, and nothing says why", name)
 		}
+	}
+	if params.Provenance != nil {
+		if err := checkProvenance(p, dir, artifacts); err != nil {
+			return engines.Result{}, err
+		}
+		artifacts = append(artifacts, provenanceArtifact)
 	}
 	if err := p.CheckStated(dir, result.Files, artifacts); err != nil {
 		return engines.Result{}, err

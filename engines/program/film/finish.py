@@ -2,7 +2,7 @@
 and the preview.
 
 It reads in/frames/<shard>/frames.json, in/segments/<shard>/segment.mp4 or .webm and in/thumbnails/<shard>/thumbnails.tar of the
-shards that have succeeded, and writes contact-sheet.jpg, frames.csv, preview.jpg and film.mp4 or film.webm. Without every frame
+shards that have succeeded, and writes contact-sheet.jpg, frames.csv, preview.jpg, film.mp4 or film.webm and provenance.json. Without every frame
 there is no film: "failures" of result.json says which are missing.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 import video
 from film import EXTENSIONS, JPEG_QUALITY, PREVIEW_EDGE_PIXELS, SCHEMA, frame_name, jpeg, unpacked
 from PIL import Image
+from provenance import together, write_provenance
 from sheet import contact_sheet
 from task import IN, OUT, Progress, adopt, executor_error, main, read_json, write_bytes, write_text
 
@@ -33,7 +34,7 @@ MEMBERS = ["seconds", "cpuSeconds", "byteSize", "sha256", "resumed", "tries"]
 def finish(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     chunks = {shard: ascending(text) for shard, text in request["chunks"].items()}
     wanted = [frame for chunk in chunks.values() for frame in chunk]
-    found = read_frames(chunks)
+    found, told = read_frames(chunks)
     if not found:
         raise executor_error("NO_FRAME", f"None of the {len(wanted)} frames could be rendered.")
     write_text(OUT / "frames.csv", table(found, EXTENSIONS[request["format"]]))
@@ -50,6 +51,8 @@ def finish(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
             join_film(request, list(chunks), len(wanted))
     summary = {"frames": len(found), "framesMissing": len(missing), "film": film_summary(request, len(wanted)) if request["video"] and not failures else None}
     programs = {"python": ".".join(map(str, sys.version_info[:3])), **({"ffmpeg": video.version()} if request["video"] else {})}
+    if request.get("provenance"):
+        write_provenance(request["provenance"], together([*told, programs]))
     return {"summary": summary, "failures": failures, "programs": programs}
 
 
@@ -65,9 +68,10 @@ def ascending(text: str) -> list[int]:
     return frames
 
 
-def read_frames(chunks: dict[str, list[int]]) -> dict[int, dict[str, Any]]:
-    """What the shards say of their frames, by number. A shard that failed says nothing."""
+def read_frames(chunks: dict[str, list[int]]) -> tuple[dict[int, dict[str, Any]], list[dict[str, str]]]:
+    """What the shards say of their frames, by number, and of the programs that have rendered them. A shard that failed says nothing."""
     found: dict[int, dict[str, Any]] = {}
+    told: list[dict[str, str]] = []
     for shard, chunk in chunks.items():
         path = IN / "frames" / shard / "frames.json"
         if not path.is_file():
@@ -76,7 +80,8 @@ def read_frames(chunks: dict[str, list[int]]) -> dict[int, dict[str, Any]]:
         if document["schema"] != SCHEMA:
             raise executor_error("FRAMES_UNREADABLE", f"The frames of {shard} are described in a way that is not known here: {document['schema']}.")
         found.update({frame["frame"]: frame for frame in document["frames"] if frame["frame"] in set(chunk)})
-    return found
+        told.append(document.get("programs", {}))
+    return found, told
 
 
 def table(found: dict[int, dict[str, Any]], extension: str) -> str:

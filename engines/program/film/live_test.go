@@ -1,6 +1,7 @@
 package film
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -190,10 +191,13 @@ func TestFilm(t *testing.T) {
 			t.Parallel()
 			r := rendering{Job: c.job, width: c.width, height: c.height, transparent: c.transparent, folder: t.TempDir()}
 			r.Title, r.Pixels = "Synthetic: "+c.name, int64(c.width*c.height)
+			if err := r.SetOrigin(Origin{Engine: "synthetic"}, engines.Object{StorageKey: "uploads/u/scene.mvsj", SHA256: "ab"}, nil); err != nil {
+				t.Fatal(err)
+			}
 			chunks := Chunks(r.Frames, c.frameSeconds, 0)
 			r.renderAll(t, chunks)
 			result, failure := r.finish(t, chunks)
-			if failure != nil || len(result.Failures) > 0 || len(result.Artifacts) != 4 {
+			if failure != nil || len(result.Failures) > 0 || len(result.Artifacts) != 5 {
 				t.Fatalf("got %+v, %v", result, failure)
 			}
 			film := r.dir(ShardFilm).Out("film." + r.Video)
@@ -207,6 +211,7 @@ func TestFilm(t *testing.T) {
 				checkDiscs(t, film, r)
 			}
 			checkTable(t, r)
+			checkProvenanceOf(t, r, result.Artifacts)
 		})
 	}
 }
@@ -258,6 +263,33 @@ func checkTable(t *testing.T, r rendering) {
 		if cells[0] != strconv.FormatInt(frame, 10) || cells[1] != FrameFile(frame, r.Format) || cells[2] != "0.1" || cells[6] != "false" || cells[7] != "1" {
 			t.Errorf("got %q for frame %d", lines[i+1], frame)
 		}
+	}
+}
+
+// checkProvenanceOf wants the last shard to say which programs have worked on what, and to be held to the digests that it states.
+func checkProvenanceOf(t *testing.T, r rendering, artifacts []engines.Artifact) {
+	t.Helper()
+	var document struct {
+		Schema, Engine string
+		Programs       map[string]string
+		Parameters     Parameters
+		Inputs         struct{ Scene OriginFile }
+		Outputs        []struct{ Name, SHA256 string }
+	}
+	content, err := os.ReadFile(r.dir(ShardFilm).Out(provenanceFile))
+	if err != nil || json.Unmarshal(content, &document) != nil {
+		t.Fatalf("%s: %v", provenanceFile, err)
+	}
+	if document.Engine != "synthetic" || document.Programs["synthetic"] != "1" || document.Programs["ffmpeg"] == "" || document.Inputs.Scene.Name != "scene.mvsj" || *document.Parameters.Video != r.Video {
+		t.Errorf("got %s", content)
+	}
+	if got := artifacts[len(artifacts)-1]; got.Name != provenanceFile || got.Role != engines.RoleProvenance || len(document.Outputs) != len(artifacts)-1 {
+		t.Errorf("got %d digests, and %+v as the last file", len(document.Outputs), got)
+	}
+	writeFile(t, r.dir(ShardFilm).Out(provenanceFile), bytes.Replace(content, []byte(document.Outputs[0].SHA256), []byte(document.Outputs[1].SHA256), 1))
+	var failure *engines.Failure
+	if err := checkProvenance(words, r.dir(ShardFilm), artifacts); !errors.As(err, &failure) {
+		t.Errorf("got %v of another digest, want a failure", err)
 	}
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import html
 import os
 import shutil
 import signal
@@ -40,6 +41,8 @@ FONTS = """<?xml version="1.0"?>
 <alias><family>monospace</family><prefer><family>Liberation Mono</family><family>DejaVu Sans Mono</family></prefer></alias>
 </fontconfig>
 """
+# What Chromium is started with: it leads to the page.
+START = '<!DOCTYPE html><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url={address}">'
 PR_SET_PDEATHSIG = 1
 STOP_WAIT_S = 5.0
 MAX_LOG_TAIL_BYTES = 2000
@@ -52,8 +55,11 @@ class Browser:
 
     def __init__(self, address: str, folder: Path, desk: Desk, threads: int) -> None:
         self.program = find_program()
-        self.desk, self.log = desk, folder / "chromium.log"
-        command = [self.program, *FLAGS, f"--user-data-dir={folder / 'profile'}", address]
+        self.desk, self.log, self.start = desk, folder / "chromium.log", folder / "start.html"
+        # The address has a secret in it, and everybody on a machine can read command lines.
+        with open(self.start, "x", encoding="utf-8", opener=private) as start:
+            start.write(START.format(address=html.escape(address)))
+        command = [self.program, *FLAGS, f"--user-data-dir={folder / 'profile'}", self.start.as_uri()]
         libc = ctypes.CDLL(None)
         with open(self.log, "wb") as log:
             # The main thread starts it: the kernel sends the signal when the thread ends that has started the process.
@@ -75,6 +81,10 @@ class Browser:
             lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if "FATAL" in line or "ERROR" in line]
         return f" ({one_line(lines[-1], 200)})" if lines else ""
 
+    def forget_address(self) -> None:
+        """Removes the file that led to the page. It is called when the page has come."""
+        self.start.unlink(missing_ok=True)
+
     def cpu_seconds(self) -> float:
         """Processor time of Chromium's processes so far. What a process that has ended had used by itself is kept where it was seen."""
         self.used = max(self.used, tree_cpu_seconds(self.process.pid))
@@ -95,6 +105,11 @@ class Browser:
                 break
             self.watcher.join(STOP_WAIT_S)
         self.watcher.join()
+
+
+def private(path: str, flags: int) -> int:
+    """Opens a file that nobody else may read."""
+    return os.open(path, flags, 0o600)
 
 
 def find_program() -> str:

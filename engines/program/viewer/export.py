@@ -74,7 +74,7 @@ def write_stage(request: dict[str, Any], viewer: Viewer, progress: Progress, pat
         stage_json = {
             "schema": STAGE_SCHEMA, "widthPixels": picture["widthPixels"], "heightPixels": picture["heightPixels"],
             "background": picture["background"] or background, "transparent": picture["transparent"], "frames": told,
-            "representations": [{"model": name, **node} for name, nodes in models.items() for node in nodes],
+            "representations": [{"model": name, **node} for name, nodes in models.items() for node in nodes], "programs": viewer.programs(),
         }  # fmt: skip
         stage.add("stage.json", json.dumps(stage_json, indent=1).encode())
     return stage_json

@@ -186,6 +186,8 @@ func TestRefused(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken.cif")
 	put(t, broken, []byte("this is no structure\n"))
 	away := node("camera", map[string]any{"position": []float64{9000, 9000, 9000}, "target": []float64{9001, 9001, 9001}, "up": []float64{0, 0, 1}})
+	garbage := filepath.Join(t.TempDir(), "garbage.pdb")
+	put(t, garbage, append(contentOf(t, peptide), "ATOM   9999  CA  garbage that says nothing of any place in this world\n"...))
 	asCIF := shown(named, "red")
 	asCIF["children"].([]map[string]any)[0]["params"] = map[string]any{"format": "mmcif"}
 	cases := []struct {
@@ -196,8 +198,10 @@ func TestRefused(t *testing.T) {
 		{"file", "REFERENCE_MISSING", "USER_INPUT", "file:///", job{scene: single(t, shown("file:///etc/passwd", "red"))}},
 		{"broken", "SCENE_INCOMPLETE", "USER_INPUT", "loaded", job{scene: single(t, asCIF), references: map[string]string{named: broken}}},
 		{"json", "SCENE_UNREADABLE", "USER_INPUT", "cannot be read", job{scene: "{"}},
+		{"garbage", "STRUCTURE_UNREADABLE", "USER_INPUT", "line 191", job{scene: garbage, format: "pdb"}},
+		{"garbage that is referred to", "STRUCTURE_UNREADABLE", "USER_INPUT", named, job{scene: single(t, shown(named, "red")), references: map[string]string{named: garbage}}},
 		{"format", "STRUCTURE_UNREADABLE", "USER_INPUT", "sdf", job{scene: peptide, format: "sdf"}},
-		{"blank", "IMAGE_BLANK", "EXECUTOR", "alike", job{scene: single(t, shown(named, "red"), away), references: peptideAs}},
+		{"blank", "IMAGE_BLANK", "USER_INPUT", "alike", job{scene: single(t, shown(named, "red"), away), references: peptideAs}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -344,6 +348,64 @@ func TestCrashIsTold(t *testing.T) {
 	output, err := command(t, python, folder, "-c", crashed).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "VIEWER_CRASHED") {
 		t.Errorf("%v: %s", err, output)
+	}
+}
+
+// listed prints the command lines of the browser and of all that it has started, and the secret that none of them may hold.
+const listed = `import json
+from pathlib import Path
+from browser import descends
+from viewer import Viewer
+with Viewer(json.load(open("request.json"))) as viewer:
+    assert viewer.browser.start.stat().st_mode & 0o077 == 0
+    viewer.load()
+    assert not viewer.browser.start.exists()
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            pass
+    ours = [pid for pid in parents if descends(pid, viewer.browser.process.pid, parents)]
+    lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in ours]
+    print("found", len(lines), "secret", sum(viewer.token.encode() in line for line in lines))`
+
+// TestCommandLinesHoldNoSecret wants the way to the page to be hidden from whoever lists the processes of the machine.
+func TestCommandLinesHoldNoSecret(t *testing.T) {
+	t.Parallel()
+	python, folder := interpreter(t), folderOf(t)
+	job{scene: ethanol, format: "sdf"}.request(t, folder)
+	output, err := command(t, python, folder, "-c", listed).CombinedOutput()
+	var found, secrets int
+	if _, scanErr := fmt.Sscanf(string(output), "found %d secret %d", &found, &secrets); err != nil || scanErr != nil || found < 2 || secrets != 0 {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+// hung gives the viewer no time for what is named.
+const hung = `import sys, viewer
+for name in sys.argv.pop(1).split(","):
+    setattr(viewer, name, 0.0)
+import render
+sys.exit(render.main("hung", render.work))`
+
+// TestHungSceneIsItsOwners wants a scene that keeps browsers busy beyond all time to be billed.
+func TestHungSceneIsItsOwners(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]string{"opening": "LOAD_DEADLINE_S", "drawing": "PICTURE_DEADLINE_S,PICTURE_DEADLINE_S_PER_MEGAPIXEL"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			python, folder := interpreter(t), folderOf(t)
+			job{scene: ethanol, format: "sdf"}.request(t, folder)
+			output, err := command(t, python, folder, "-c", hung, limits).CombinedOutput()
+			if err == nil {
+				t.Fatal("the job ended well")
+			}
+			var failure map[string]any
+			if json.Unmarshal(contentOf(t, filepath.Join(folder, "out", "failure.json")), &failure) != nil || failure["class"] != "USER_INPUT" || failure["code"] != "VIEWER_HUNG" {
+				t.Errorf("got %v, want USER_INPUT VIEWER_HUNG; it printed\n%s", failure, output)
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from atoms import require_atoms
 from browser import Browser
 from serving import Desk, Server
 from task import Failure, executor_error, one_line, user_error
@@ -88,12 +89,20 @@ class Viewer:
         return files
 
     def load(self) -> None:
-        """Opens the scene. Raises a Failure that names what could not be loaded."""
+        """Opens the scene. Raises a Failure that names what could not be loaded; a scene that does not open in time is its author's."""
+        assert self.browser, "the viewer has been entered"
+        require_atoms(self.request["scene"])
         picture = self.request["picture"]
-        document, _ = self._ask(
-            "load", LOAD_DEADLINE_S, file=SCENE_ROUTE, format=self.request["scene"]["format"], references=self.references,
-            animation=self.request["animation"], widthPixels=picture["widthPixels"], heightPixels=picture["heightPixels"],
-        )  # fmt: skip
+        try:
+            document, _ = self._ask(
+                "load", LOAD_DEADLINE_S, file=SCENE_ROUTE, format=self.request["scene"]["format"], references=self.references,
+                animation=self.request["animation"], widthPixels=picture["widthPixels"], heightPixels=picture["heightPixels"],
+            )  # fmt: skip
+        except Failure as failure:
+            if failure.code != "VIEWER_HUNG":
+                raise
+            raise user_error(failure.code, f"The scene did not open within {LOAD_DEADLINE_S:.0f} seconds; make it smaller.") from None
+        self.browser.forget_address()
         self.renderer = document["renderer"]
 
     def picture(self, frame: int) -> tuple[memoryview, bool]:

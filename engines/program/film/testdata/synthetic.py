@@ -45,7 +45,7 @@ def render(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
             film.add(frame, folder / "new.exr", shown, seconds=0.1, cpu_seconds=0.2)
         else:
             film.add(frame, shown, seconds=0.1, cpu_seconds=0.2)
-    return {**film.close(1.5, 2.5), "programs": {"synthetic": "1", **film.programs()}}
+    return film.close(1.5, 2.5, {"synthetic": "1"})
 
 
 if __name__ == "__main__":
