@@ -64,9 +64,9 @@ class Blender:
                 sys.stderr.buffer.flush()
             ended = piece.endswith(b"\n")
 
-    def ask(self, command: dict[str, Any], limit_s: float, hear: Heard = lambda _: None) -> dict[str, Any]:
-        """Sends a command and returns its answer. What Blender tells on the way goes to hear. Raises Died, or a Failure that
-        Blender's side has understood."""
+    def ask(self, command: dict[str, Any], limit_s: float, hear: Heard = lambda _: None, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        """Sends a command and returns its answer. What Blender tells on the way goes to hear; meanwhile is done once while it works. Raises
+        Died, or a Failure that Blender's side has understood."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")
@@ -74,6 +74,7 @@ class Blender:
         except OSError:
             raise self._died() from None
         end = time.monotonic() + limit_s
+        meanwhile()
         while True:
             line = self._line(end, limit_s)
             if "failure" in line:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,24 @@ MAX_OPENINGS = 3
 MAX_WARNINGS = 100
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A frame that Blender has rendered. display is the same for a screen, where path is EXR; told is Blender's answer."""
+
+    frame: int
+    tries: int
+    path: Path
+    display: Path | None
+    told: dict[str, Any]
+
+
 class Rendering:
     """Renders what the film misses. run and summary, in this order; end at any time."""
 
     def __init__(self, request: dict[str, Any], request_path: Path, film: Film, progress: Progress) -> None:
         self.request, self.path, self.film, self.progress = request, request_path, film, progress
         self.blender: Blender | None = None
+        self.drawn: Drawn | None = None  # rendered, and not kept yet
         self.first: dict[str, Any] = {}  # what the first opening has told
         self.tries: dict[int, int] = {}
         self.openings_failed = 0
@@ -42,9 +55,12 @@ class Rendering:
     def run(self) -> None:
         DRAWING.mkdir(parents=True, exist_ok=True)
         try:
-            while missing := self.film.missing():
+            while self.drawn or self.film.missing():
                 # A frame that has failed waits until the others are done: they may be all there is to get.
-                self.frame(min(missing, key=lambda frame: (self.tries.get(frame, 0), frame)))
+                if to_draw := [frame for frame in self.film.missing() if not self.drawn or frame != self.drawn.frame]:
+                    self.draw(min(to_draw, key=lambda frame: (self.tries.get(frame, 0), frame)))
+                else:
+                    self.keep()
         finally:
             self.end()
 
@@ -54,7 +70,8 @@ class Rendering:
             self.blender = None
         shutil.rmtree(DRAWING, ignore_errors=True)
 
-    def frame(self, frame: int) -> None:
+    def draw(self, frame: int) -> None:
+        """Renders a frame, and keeps the one before while Blender is at work."""
         if not self.ready():
             return
         assert self.blender is not None
@@ -63,8 +80,7 @@ class Rendering:
         display = DRAWING / frame_name(frame, ".png", "display") if self.film.format == "EXR" else None
         command = {"do": "render", "frame": frame, "path": str(path), "display": display and str(display)}
         try:
-            answer = self.blender.ask(command, self.request["frameLimitSeconds"], lambda told: self.sample(frame, told))
-            self.judge(frame, display or path)
+            answer = self.blender.ask(command, self.request["frameLimitSeconds"], lambda told: self.sample(frame, told), self.keep)
         except Died as died:
             self.blender.stop()
             self.blender = None
@@ -73,8 +89,20 @@ class Rendering:
         except Failure as failure:
             self.failed(frame, tries, failure)
         else:
-            self.memory_bytes, self.samples = max(self.memory_bytes, answer["memoryPeakBytes"]), max(self.samples, answer["samples"])
-            self.film.add(frame, path, display, seconds=answer["seconds"], cpu_seconds=answer["cpuSeconds"], tries=tries)
+            self.drawn = Drawn(frame, tries, path, display, answer)
+
+    def keep(self) -> None:
+        """Looks at the frame that was drawn last and gives it to the film. Without one it does nothing."""
+        if not self.drawn:
+            return
+        drawn, self.drawn = self.drawn, None
+        try:
+            self.judge(drawn.frame, drawn.display or drawn.path)
+        except Failure as failure:
+            self.failed(drawn.frame, drawn.tries, failure)
+            return
+        self.memory_bytes, self.samples = max(self.memory_bytes, drawn.told["memoryPeakBytes"]), max(self.samples, drawn.told["samples"])
+        self.film.add(drawn.frame, drawn.path, drawn.display, seconds=drawn.told["seconds"], cpu_seconds=drawn.told["cpuSeconds"], tries=drawn.tries)
 
     def ready(self) -> bool:
         """Has a Blender with the scene open. A scene that cannot be opened is the failure of the shard."""
