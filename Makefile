@@ -19,6 +19,12 @@ TESTFLAGS ?=
 # What `make bench` measures, e.g. make bench BENCH='--only B4'
 BENCH ?=
 
+# Which rows of the scorecard `make chaos` runs, and with which choices, e.g. make chaos ONLY=R6 SEED=7
+ONLY ?=
+SEED ?=
+# How many histories `make sim` plays, and from which seed on; SEED alone with HISTORIES=1 replays one.
+HISTORIES ?= 100000
+
 # Another vulnerability database for `make lint`, e.g. VULNDB=file:///srv/vulndb
 VULNDB ?=
 
@@ -54,6 +60,14 @@ test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tool
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/tools/gotestsum --format pkgname-and-test-fails \
 		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
 		-- -race -vet=off -count=1 -shuffle=on -timeout 45m $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: chaos
+chaos: setup build ## Break it and see whether it keeps its promises, an hour; ONLY=R6 SEED=7 narrows it
+	@bin/molfabric chaos --home "$$MOLFABRIC_HOME" $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
+
+.PHONY: sim
+sim: build ## Play histories of the scheduler in memory, with faults at every step
+	@bin/molfabric sim --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: bench
 bench: setup build ## Measure against peers on this machine, half an hour; BENCH='--only B4' narrows it

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/bench"
+	"github.com/molfabric/molfabric/internal/chaos"
 	"github.com/molfabric/molfabric/internal/cli"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/roles"
@@ -48,7 +49,7 @@ meters and bills.
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
-	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), auditCommand(), doctorCommand(), demoCommand(), benchCommand()} {
+	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), auditCommand(), doctorCommand(), demoCommand(), benchCommand(), chaosCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
@@ -166,6 +167,29 @@ nothing names and that are older than a week.`,
 	}
 	cmd.Flags().BoolVar(&sweep, "sweep", false, "delete files that nothing names and that are older than a week")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func chaosCommand() *cobra.Command {
+	options := chaos.Options{Out: os.Stdout}
+	cmd := &cobra.Command{
+		Use: "chaos", Short: "Break molfabric on this machine and see whether it keeps its promises", Args: cobra.NoArgs,
+		Long: `Starts stores, APIs, schedulers and workers of its own on loopback, kills, stops, floods and deceives them, and looks
+afterwards whether every job has ended, every result and penny is there once, and nothing is left over. One line a
+test, a table at the end, and a report as JSON. --seed makes the same choices again.`,
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			program, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			options.Program, options.Python, options.Log = program, cfg.Python, log
+			return chaos.Run(ctx, options)
+		}),
+	}
+	cmd.Flags().StringSliceVar(&options.Only, "only", nil, "run only these, e.g. R6 or R1,R3")
+	cmd.Flags().Uint64Var(&options.Seed, "seed", 0, "make the choices of this seed (default: a new one, which is printed)")
+	cmd.Flags().BoolVar(&options.Short, "short", false, "the short form: small jobs, some minutes in all")
+	cmd.Flags().StringVarP(&options.Output, "output", "o", "chaos/report.json", "file that the report is written to")
 	return cmd
 }
 

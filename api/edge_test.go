@@ -344,7 +344,7 @@ func TestRedisAway(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	line := newLine(t, pgtest.URL(t))
-	db, err := postgres.Open(t.Context(), line.url)
+	db, err := postgres.OpenServed(t.Context(), line.url)
 	if err != nil {
 		t.Fatal(err)
 	}

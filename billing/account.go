@@ -47,8 +47,8 @@ var platformAccount = map[EntryType]string{
 	EntryAdjustment:    "adjustment",
 }
 
-// account is a row of credit_accounts with the name of the account's plan.
-type account struct {
+// AccountRow is what an account owns, with the name of its plan.
+type AccountRow struct {
 	ID                 string    `db:"account_id"`
 	Plan               string    `db:"plan"`
 	WalletPence        int64     `db:"wallet_pence"`
@@ -59,27 +59,28 @@ type account struct {
 	MonthlyResetAt     time.Time `db:"monthly_reset_at"`
 }
 
-// hold is a row of holds: what one run of a job has set aside.
-type hold struct {
+// HoldRow is what one run of a job has set aside.
+type HoldRow struct {
 	JobID            string    `db:"job_id"`
 	Run              int       `db:"run"`
 	AccountID        string    `db:"account_id"`
 	WalletPence      int64     `db:"wallet_pence"`
 	MonthlyPence     int64     `db:"monthly_pence"`
 	MonthlyExpiresAt time.Time `db:"monthly_expires_at"`
-	Status           string    `db:"status"`
+	Status           string    `db:"status"` // HoldOpen, HoldSettled or HoldReleased
 	CapturedPence    int64     `db:"captured_pence"`
 }
 
 // The states of a hold.
 const (
-	holdOpen     = "open"
-	holdSettled  = "settled"  // charged, in part or in full
-	holdReleased = "released" // given back in full
+	HoldOpen     = "open"
+	HoldSettled  = "settled"  // charged, in part or in full
+	HoldReleased = "released" // given back in full
 )
 
-// entry is a row of ledger_entries that is about to be written.
-type entry struct {
+// EntryRow is a row of the ledger that is about to be written.
+type EntryRow struct {
+	ID                       string // filled in when the entry is stored
 	Type                     EntryType
 	Bucket                   Bucket
 	AmountPence              int64
@@ -88,33 +89,33 @@ type entry struct {
 	Run                      int    // of the job; 0 where there is none
 }
 
-// posting is one side of an entry in a ledger account.
-type posting struct {
-	account     string
-	amountPence int64
+// Posting is one side of an entry in a ledger account.
+type Posting struct {
+	Account     string
+	AmountPence int64
 }
 
-// postings are the two sides of an entry. What is held lies in an account of its own, so a memo moves money between the two
+// Postings are the two sides of an entry. What is held lies in an account of its own, so a memo moves money between the two
 // accounts of a bucket and a charge takes it from the held one.
-func (e entry) postings(accountID string) [2]posting {
+func (e EntryRow) Postings(accountID string) [2]Posting {
 	available := string(e.Bucket) + ":" + accountID
 	held := string(e.Bucket) + "_held:" + accountID
 	switch e.Type {
 	case EntryHold, EntryHoldRelease:
-		return [2]posting{{available, e.AmountPence}, {held, -e.AmountPence}}
+		return [2]Posting{{available, e.AmountPence}, {held, -e.AmountPence}}
 	case EntryCharge:
-		return [2]posting{{held, e.AmountPence}, {platformAccount[EntryCharge], -e.AmountPence}}
+		return [2]Posting{{held, e.AmountPence}, {platformAccount[EntryCharge], -e.AmountPence}}
 	default:
-		return [2]posting{{available, e.AmountPence}, {platformAccount[e.Type], -e.AmountPence}}
+		return [2]Posting{{available, e.AmountPence}, {platformAccount[e.Type], -e.AmountPence}}
 	}
 }
 
 // draft is an account under change at one moment: its new state and the entries that lead there. It does no I/O; what it
 // decides is stored by the ledger in the transaction that holds the account's lock.
 type draft struct {
-	account
+	AccountRow
 	at      time.Time
-	entries []entry
+	entries []EntryRow
 }
 
 // purse is a bucket's balance and the part of it that is held.
@@ -131,7 +132,7 @@ func (d *draft) available(b Bucket) int64 {
 }
 
 // move enters a signed amount. Amounts of zero leave no entry.
-func (d *draft) move(e entry) {
+func (d *draft) move(e EntryRow) {
 	if e.AmountPence == 0 {
 		return
 	}
@@ -161,7 +162,7 @@ func nextReset(now time.Time) time.Time {
 
 // grant gives the month's allowance, which lasts until the next reset.
 func (d *draft) grant(plan Plan) {
-	d.move(entry{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit"})
+	d.move(EntryRow{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit"})
 	d.MonthlyResetAt = nextReset(d.at)
 }
 
@@ -171,20 +172,20 @@ func (d *draft) bringUpToDate(plan Plan) {
 	if d.at.Before(d.MonthlyResetAt) {
 		return
 	}
-	d.move(entry{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly), Text: "Unspent monthly credit expired"})
+	d.move(EntryRow{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly), Text: "Unspent monthly credit expired"})
 	d.grant(plan)
 }
 
 // hold sets pence aside for a run of a job, monthly credit first. Errors: fault.InsufficientCredits, and nothing has changed.
-func (d *draft) hold(jobID string, run int, pence int64) (hold, error) {
+func (d *draft) hold(jobID string, run int, pence int64) (HoldRow, error) {
 	available := d.available(Monthly) + d.available(Wallet)
 	if pence > available {
-		return hold{}, fault.New(fault.InsufficientCredits,
+		return HoldRow{}, fault.New(fault.InsufficientCredits,
 			"%s of credit is available and the job needs %s set aside: top up, or make the job smaller", Display(available), Display(pence))
 	}
 	fromMonthly := min(pence, d.available(Monthly))
-	h := hold{
-		JobID: jobID, Run: run, AccountID: d.ID, Status: holdOpen,
+	h := HoldRow{
+		JobID: jobID, Run: run, AccountID: d.ID, Status: HoldOpen,
 		MonthlyPence: fromMonthly, WalletPence: pence - fromMonthly, MonthlyExpiresAt: d.MonthlyResetAt,
 	}
 	for _, part := range h.parts() {
@@ -195,11 +196,11 @@ func (d *draft) hold(jobID string, run int, pence int64) (hold, error) {
 
 // settle charges an open hold, at most in full and monthly credit first, and gives the rest back. What comes back of a month
 // that has ended expires at once: otherwise holding and cancelling around a month's end would pile up allowances.
-func (d *draft) settle(h hold, chargePence int64) hold {
+func (d *draft) settle(h HoldRow, chargePence int64) HoldRow {
 	h.CapturedPence = min(chargePence, h.MonthlyPence+h.WalletPence)
-	h.Status = holdSettled
+	h.Status = HoldSettled
 	if h.CapturedPence == 0 {
-		h.Status = holdReleased
+		h.Status = HoldReleased
 	}
 	uncharged := h.CapturedPence
 	for _, part := range h.parts() {
@@ -218,12 +219,12 @@ func (d *draft) settle(h hold, chargePence int64) hold {
 }
 
 // entry is a movement for the hold's run, which the text goes on to name.
-func (h hold) entry(kind EntryType, bucket Bucket, amountPence int64, text string) entry {
+func (h HoldRow) entry(kind EntryType, bucket Bucket, amountPence int64, text string) EntryRow {
 	of := "the job"
 	if h.Run > 1 {
 		of = fmt.Sprintf("run %d of the job", h.Run)
 	}
-	return entry{Type: kind, Bucket: bucket, AmountPence: amountPence, JobID: h.JobID, Run: h.Run, Text: text + of}
+	return EntryRow{Type: kind, Bucket: bucket, AmountPence: amountPence, JobID: h.JobID, Run: h.Run, Text: text + of}
 }
 
 // holdPart is what a hold takes from one bucket.
@@ -233,7 +234,7 @@ type holdPart struct {
 }
 
 // parts lists what a hold takes, in the order in which it is spent.
-func (h hold) parts() [2]holdPart {
+func (h HoldRow) parts() [2]holdPart {
 	return [2]holdPart{{Monthly, h.MonthlyPence}, {Wallet, h.WalletPence}}
 }
 
@@ -248,6 +249,6 @@ func (d *draft) credit(c CreditRequest) error {
 	case c.Pence > MaxPence-*balance:
 		return fmt.Errorf("credit %d pence to the %s of %s: %w", c.Pence, c.Bucket, d.ID, errOverflow)
 	}
-	d.move(entry{Type: c.Type, Bucket: c.Bucket, AmountPence: c.Pence, JobID: c.JobID, Text: c.Description, ExternalKey: c.UniqueKey})
+	d.move(EntryRow{Type: c.Type, Bucket: c.Bucket, AmountPence: c.Pence, JobID: c.JobID, Text: c.Description, ExternalKey: c.UniqueKey})
 	return nil
 }

@@ -34,6 +34,23 @@ type Ledger struct {
 	newID func(prefix string) string
 }
 
+// Books is where a ledger's rows lie, within one transaction: what is written is stored with all else of it or not at all.
+type Books interface {
+	// LockAccount reads an account and keeps every other movement of its money away until the transaction ends. Errors:
+	// ErrNoAccount.
+	LockAccount(ctx context.Context, accountID string) (AccountRow, error)
+	// InsertAccount reports false when the account is already there.
+	InsertAccount(ctx context.Context, a AccountRow) (bool, error)
+	SaveAccount(ctx context.Context, a AccountRow) error
+	// InsertHold reports false when the run already has a hold, or another run of the job an open one.
+	InsertHold(ctx context.Context, h HoldRow, now time.Time) (bool, error)
+	// HoldOf reads the hold of a run of a job as it is now, committed by whomever. Errors: ErrNoHold.
+	HoldOf(ctx context.Context, jobID string, run int) (HoldRow, error)
+	EndHold(ctx context.Context, h HoldRow, now time.Time) error
+	// Append adds entries to an account, in their order, with their postings.
+	Append(ctx context.Context, accountID string, entries []EntryRow, at time.Time) error
+}
+
 // NewLedger makes a ledger that grants the book's monthly allowances. newID makes the ids of entries (id.New).
 func NewLedger(book *Book, newID func(prefix string) string) *Ledger {
 	return &Ledger{book: book, newID: newID}
@@ -59,27 +76,37 @@ func (l *Ledger) LockAccounts(ctx context.Context, tx *sqlx.Tx, accountIDs ...st
 // OpenAccount gives a new account its credit account and the first month's allowance of its plan. The accounts row exists
 // already. Called again for the same account it changes nothing.
 func (l *Ledger) OpenAccount(ctx context.Context, tx *sqlx.Tx, accountID, plan string, now time.Time) error {
+	return l.OpenAccountIn(ctx, InPostgres(tx), accountID, plan, now)
+}
+
+// OpenAccountIn is OpenAccount in books of any kind.
+func (l *Ledger) OpenAccountIn(ctx context.Context, books Books, accountID, plan string, now time.Time) error {
 	granted, err := l.book.Plan(plan)
 	if err != nil {
 		return fmt.Errorf("open credit account of %s: %w", accountID, err)
 	}
-	d := draft{account: account{ID: accountID, Plan: plan, MonthlyResetAt: nextReset(now)}, at: now}
-	created, err := insertAccount(ctx, tx, d.account)
+	d := draft{AccountRow: AccountRow{ID: accountID, Plan: plan, MonthlyResetAt: nextReset(now)}, at: now}
+	created, err := books.InsertAccount(ctx, d.AccountRow)
 	if err != nil || !created {
 		return err
 	}
 	d.grant(granted)
-	return l.save(ctx, tx, &d)
+	return l.save(ctx, books, &d)
 }
 
 // Hold sets pence of an account's credit aside for a run of a job, monthly credit before the wallet, after beginning a new month
 // if one is due. Runs count from 1. It is called once a run, and not before the run before has been settled: else it is
 // ErrAlreadyHeld. Errors: fault.InsufficientCredits, ErrNoAccount.
 func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string, run int, pence int64, now time.Time) error {
+	return l.HoldIn(ctx, InPostgres(tx), accountID, jobID, run, pence, now)
+}
+
+// HoldIn is Hold in books of any kind.
+func (l *Ledger) HoldIn(ctx context.Context, books Books, accountID, jobID string, run int, pence int64, now time.Time) error {
 	if pence < 0 || pence > MaxPence {
 		return fmt.Errorf("hold %d pence for %s: between 0 and %d", pence, jobID, MaxPence)
 	}
-	d, err := l.open(ctx, tx, accountID, now)
+	d, err := l.open(ctx, books, accountID, now)
 	if err != nil {
 		return err
 	}
@@ -87,46 +114,48 @@ func (l *Ledger) Hold(ctx context.Context, tx *sqlx.Tx, accountID, jobID string,
 	if err != nil {
 		return err
 	}
-	inserted, err := insertHold(ctx, tx, h, now)
+	inserted, err := books.InsertHold(ctx, h, now)
 	if err != nil {
 		return err
 	}
 	if !inserted {
 		return fmt.Errorf("hold for run %d of %s: %w", run, jobID, ErrAlreadyHeld)
 	}
-	return l.save(ctx, tx, d)
+	return l.save(ctx, books, d)
 }
 
 // Settle ends the hold of a run of a job: it charges chargePence, at most the hold and monthly credit first, and gives the rest
 // back. It returns what was charged. Only the first call for a run does anything; every later one, concurrent ones too, returns
 // the first one's answer whatever it asks for. A charge of 0 gives the whole hold back. Errors: ErrNoHold.
 func (l *Ledger) Settle(ctx context.Context, tx *sqlx.Tx, jobID string, run int, chargePence int64, now time.Time) (capturedPence int64, err error) {
+	return l.SettleIn(ctx, InPostgres(tx), jobID, run, chargePence, now)
+}
+
+// SettleIn is Settle in books of any kind.
+func (l *Ledger) SettleIn(ctx context.Context, books Books, jobID string, run int, chargePence int64, now time.Time) (capturedPence int64, err error) {
 	if chargePence < 0 {
 		return 0, fmt.Errorf("settle %s with %d pence: a charge is not negative", jobID, chargePence)
 	}
-	h, err := selectHold(ctx, tx, jobID, run)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("settle run %d of %s: %w", run, jobID, ErrNoHold)
-	}
+	h, err := books.HoldOf(ctx, jobID, run)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("settle: %w", err)
 	}
-	d, err := l.lock(ctx, tx, h.AccountID, now)
+	d, err := lock(ctx, books, h.AccountID, now)
 	if err != nil {
 		return 0, err
 	}
 	// The hold is read again: until the lock was ours another transaction may have settled it.
-	if h, err = selectHold(ctx, tx, jobID, run); err != nil {
+	if h, err = books.HoldOf(ctx, jobID, run); err != nil {
 		return 0, err
 	}
-	if h.Status != holdOpen {
+	if h.Status != HoldOpen {
 		return h.CapturedPence, nil
 	}
 	h = d.settle(h, chargePence)
-	if err := updateHold(ctx, tx, h, now); err != nil {
+	if err := books.EndHold(ctx, h, now); err != nil {
 		return 0, err
 	}
-	return h.CapturedPence, l.save(ctx, tx, d)
+	return h.CapturedPence, l.save(ctx, books, d)
 }
 
 // Credit enters a top-up, bonus, refund or adjustment. A repeat with the same unique key and content changes nothing and
@@ -136,7 +165,8 @@ func (l *Ledger) Credit(ctx context.Context, tx *sqlx.Tx, c CreditRequest, now t
 	if err := c.validate(); err != nil {
 		return false, err
 	}
-	d, err := l.open(ctx, tx, c.AccountID, now)
+	books := InPostgres(tx)
+	d, err := l.open(ctx, books, c.AccountID, now)
 	if err != nil {
 		return false, err
 	}
@@ -152,7 +182,7 @@ func (l *Ledger) Credit(ctx context.Context, tx *sqlx.Tx, c CreditRequest, now t
 	if err := d.credit(c); err != nil {
 		return false, err
 	}
-	return true, l.save(ctx, tx, d)
+	return true, l.save(ctx, books, d)
 }
 
 func (c CreditRequest) validate() error {
@@ -193,9 +223,9 @@ func (l *Ledger) Balance(ctx context.Context, db sqlx.QueryerContext, accountID 
 	if err != nil {
 		return Balance{}, fmt.Errorf("balance of %s: %w", accountID, err)
 	}
-	d := draft{account: a, at: now}
+	d := draft{AccountRow: a, at: now}
 	d.bringUpToDate(plan)
-	return balanceOf(d.account), nil
+	return balanceOf(d.AccountRow), nil
 }
 
 // Transactions lists the entries of an account, the latest first. An unknown account has none. Errors: fault.InvalidCursor,
@@ -220,8 +250,8 @@ func (l *Ledger) Audit(ctx context.Context, db sqlx.QueryerContext) ([]Violation
 }
 
 // open locks an account and begins a new month if one is due.
-func (l *Ledger) open(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) (*draft, error) {
-	d, err := l.lock(ctx, tx, accountID, now)
+func (l *Ledger) open(ctx context.Context, books Books, accountID string, now time.Time) (*draft, error) {
+	d, err := lock(ctx, books, accountID, now)
 	if err != nil {
 		return nil, err
 	}
@@ -234,24 +264,24 @@ func (l *Ledger) open(ctx context.Context, tx *sqlx.Tx, accountID string, now ti
 }
 
 // lock locks an account as it is. Settling does no more: it must not fail on an account whose plan has left the book.
-func (l *Ledger) lock(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) (*draft, error) {
-	a, err := lockAccount(ctx, tx, accountID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("account %s: %w", accountID, ErrNoAccount)
-	}
+func lock(ctx context.Context, books Books, accountID string, now time.Time) (*draft, error) {
+	a, err := books.LockAccount(ctx, accountID)
 	if err != nil {
 		return nil, err
 	}
-	return &draft{account: a, at: now}, nil
+	return &draft{AccountRow: a, at: now}, nil
 }
 
 // save stores a draft: the account's new state, the entries and their postings.
-func (l *Ledger) save(ctx context.Context, tx *sqlx.Tx, d *draft) error {
+func (l *Ledger) save(ctx context.Context, books Books, d *draft) error {
 	if len(d.entries) == 0 {
 		return nil
 	}
-	if err := insertEntries(ctx, tx, d, l.newID); err != nil {
+	for i := range d.entries {
+		d.entries[i].ID = l.newID(entryIDPrefix)
+	}
+	if err := books.Append(ctx, d.ID, d.entries, d.at); err != nil {
 		return err
 	}
-	return updateAccount(ctx, tx, d.account)
+	return books.SaveAccount(ctx, d.AccountRow)
 }

@@ -413,7 +413,7 @@ func TestAuditFinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.wantClean(t)
-			if _, err := b.db.ExecContext(t.Context(), tt.damage); err != nil {
+			if _, err := pgtest.Owner(t).ExecContext(t.Context(), tt.damage); err != nil {
 				t.Fatal(err)
 			}
 			violations, err := b.ledger.Audit(t.Context(), b.db)

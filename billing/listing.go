@@ -82,7 +82,7 @@ type Violation struct {
 
 func (v Violation) String() string { return v.Rule + " " + v.Subject + ": " + v.Detail }
 
-func balanceOf(a account) Balance {
+func balanceOf(a AccountRow) Balance {
 	b := Balance{
 		WalletPence: a.WalletPence, WalletHeldPence: a.WalletHeldPence, WalletAvailablePence: a.WalletPence - a.WalletHeldPence,
 		MonthlyPence: a.MonthlyPence, MonthlyHeldPence: a.MonthlyHeldPence, MonthlyAvailablePence: a.MonthlyPence - a.MonthlyHeldPence,

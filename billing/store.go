@@ -3,12 +3,54 @@ package billing
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 )
+
+// InPostgres keeps a ledger's rows in the tables of this package, within the caller's transaction.
+func InPostgres(tx *sqlx.Tx) Books { return postgresBooks{tx} }
+
+type postgresBooks struct{ tx *sqlx.Tx }
+
+func (b postgresBooks) LockAccount(ctx context.Context, accountID string) (AccountRow, error) {
+	a, err := lockAccount(ctx, b.tx, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("account %s: %w", accountID, ErrNoAccount)
+	}
+	return a, err
+}
+
+func (b postgresBooks) InsertAccount(ctx context.Context, a AccountRow) (bool, error) {
+	return insertAccount(ctx, b.tx, a)
+}
+
+func (b postgresBooks) SaveAccount(ctx context.Context, a AccountRow) error {
+	return updateAccount(ctx, b.tx, a)
+}
+
+func (b postgresBooks) InsertHold(ctx context.Context, h HoldRow, now time.Time) (bool, error) {
+	return insertHold(ctx, b.tx, h, now)
+}
+
+func (b postgresBooks) HoldOf(ctx context.Context, jobID string, run int) (HoldRow, error) {
+	h, err := selectHold(ctx, b.tx, jobID, run)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("run %d of %s: %w", run, jobID, ErrNoHold)
+	}
+	return h, err
+}
+
+func (b postgresBooks) EndHold(ctx context.Context, h HoldRow, now time.Time) error {
+	return updateHold(ctx, b.tx, h, now)
+}
+
+func (b postgresBooks) Append(ctx context.Context, accountID string, entries []EntryRow, at time.Time) error {
+	return insertEntries(ctx, b.tx, accountID, entries, at)
+}
 
 // accountColumns reads an account with its plan, which belongs to the accounts table.
 const accountColumns = `SELECT c.account_id, a.plan, c.wallet_pence, c.wallet_held_pence, c.monthly_pence, c.monthly_held_pence,
@@ -17,8 +59,8 @@ const accountColumns = `SELECT c.account_id, a.plan, c.wallet_pence, c.wallet_he
 
 // lockAccount reads an account and keeps every other movement of its money away until the transaction ends. NO KEY leaves
 // rows free to be inserted that reference the account. Errors: sql.ErrNoRows.
-func lockAccount(ctx context.Context, tx *sqlx.Tx, accountID string) (account, error) {
-	var a account
+func lockAccount(ctx context.Context, tx *sqlx.Tx, accountID string) (AccountRow, error) {
+	var a AccountRow
 	err := tx.GetContext(ctx, &a, accountColumns+` FOR NO KEY UPDATE OF c`, accountID)
 	return a, wrap(err, "lock account %s", accountID)
 }
@@ -30,20 +72,20 @@ func lockAccounts(ctx context.Context, tx *sqlx.Tx, accountIDs []string) error {
 }
 
 // selectAccount reads an account without a lock. Errors: sql.ErrNoRows.
-func selectAccount(ctx context.Context, db sqlx.QueryerContext, accountID string) (account, error) {
-	var a account
+func selectAccount(ctx context.Context, db sqlx.QueryerContext, accountID string) (AccountRow, error) {
+	var a AccountRow
 	err := sqlx.GetContext(ctx, db, &a, accountColumns, accountID)
 	return a, wrap(err, "read account %s", accountID)
 }
 
 // insertAccount reports false when the account is already there.
-func insertAccount(ctx context.Context, tx *sqlx.Tx, a account) (bool, error) {
+func insertAccount(ctx context.Context, tx *sqlx.Tx, a AccountRow) (bool, error) {
 	result, err := tx.ExecContext(ctx, `INSERT INTO credit_accounts (account_id, monthly_reset_at) VALUES ($1, $2)
 		ON CONFLICT (account_id) DO NOTHING`, a.ID, a.MonthlyResetAt)
 	return changed(result, wrap(err, "create credit account of %s", a.ID))
 }
 
-func updateAccount(ctx context.Context, tx *sqlx.Tx, a account) error {
+func updateAccount(ctx context.Context, tx *sqlx.Tx, a AccountRow) error {
 	_, err := tx.NamedExecContext(ctx, `UPDATE credit_accounts SET
 		wallet_pence = :wallet_pence, wallet_held_pence = :wallet_held_pence,
 		monthly_pence = :monthly_pence, monthly_held_pence = :monthly_held_pence,
@@ -53,7 +95,7 @@ func updateAccount(ctx context.Context, tx *sqlx.Tx, a account) error {
 }
 
 // insertHold reports false when the run already has a hold, or another run of the job an open one.
-func insertHold(ctx context.Context, tx *sqlx.Tx, h hold, now time.Time) (bool, error) {
+func insertHold(ctx context.Context, tx *sqlx.Tx, h HoldRow, now time.Time) (bool, error) {
 	result, err := tx.ExecContext(ctx, `INSERT INTO holds
 		(job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
@@ -62,15 +104,15 @@ func insertHold(ctx context.Context, tx *sqlx.Tx, h hold, now time.Time) (bool, 
 }
 
 // selectHold reads the hold of a run of a job. Errors: sql.ErrNoRows.
-func selectHold(ctx context.Context, tx *sqlx.Tx, jobID string, run int) (hold, error) {
-	var h hold
+func selectHold(ctx context.Context, tx *sqlx.Tx, jobID string, run int) (HoldRow, error) {
+	var h HoldRow
 	err := tx.GetContext(ctx, &h, `SELECT job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence
 		FROM holds WHERE job_id = $1 AND run = $2`, jobID, run)
 	return h, wrap(err, "read hold of run %d of %s", run, jobID)
 }
 
 // updateHold ends an open hold.
-func updateHold(ctx context.Context, tx *sqlx.Tx, h hold, now time.Time) error {
+func updateHold(ctx context.Context, tx *sqlx.Tx, h HoldRow, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE holds SET status = $3, captured_pence = $4, settled_at = $5 WHERE job_id = $1 AND run = $2`,
 		h.JobID, h.Run, h.Status, h.CapturedPence, now)
 	return wrap(err, "end hold of %s", h.JobID)
@@ -84,18 +126,17 @@ func selectCredit(ctx context.Context, tx *sqlx.Tx, uniqueKey string) (CreditReq
 	return c, wrap(err, "read credit %q", uniqueKey)
 }
 
-// insertEntries appends a draft's entries, in their order, and the postings of each.
-func insertEntries(ctx context.Context, tx *sqlx.Tx, d *draft, newID func(prefix string) string) error {
+// insertEntries appends an account's entries, in their order, and the postings of each.
+func insertEntries(ctx context.Context, tx *sqlx.Tx, accountID string, entries []EntryRow, at time.Time) error {
 	var ids, types, buckets, jobs, keys, texts, postingIDs, accounts []string
 	var runs, amounts, befores, afters, postingAmounts []int64
-	for _, e := range d.entries {
-		id := newID(entryIDPrefix)
-		ids, types, buckets = append(ids, id), append(types, string(e.Type)), append(buckets, string(e.Bucket))
+	for _, e := range entries {
+		ids, types, buckets = append(ids, e.ID), append(types, string(e.Type)), append(buckets, string(e.Bucket))
 		amounts, befores, afters = append(amounts, e.AmountPence), append(befores, e.BeforePence), append(afters, e.AfterPence)
 		jobs, keys, texts = append(jobs, e.JobID), append(keys, e.ExternalKey), append(texts, e.Text)
 		runs = append(runs, int64(max(e.Run, 1)))
-		for _, p := range e.postings(d.ID) {
-			postingIDs, accounts, postingAmounts = append(postingIDs, id), append(accounts, p.account), append(postingAmounts, p.amountPence)
+		for _, p := range e.Postings(accountID) {
+			postingIDs, accounts, postingAmounts = append(postingIDs, e.ID), append(accounts, p.Account), append(postingAmounts, p.AmountPence)
 		}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO ledger_entries
@@ -104,14 +145,14 @@ func insertEntries(ctx context.Context, tx *sqlx.Tx, d *draft, newID func(prefix
 		FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::int[], $11::text[], $12::text[])
 			WITH ORDINALITY AS e(id, type, bucket, amount, before, after, job, run, key, text, place)
 		ORDER BY e.place`,
-		d.ID, d.at, pq.Array(ids), pq.Array(types), pq.Array(buckets), pq.Array(amounts), pq.Array(befores), pq.Array(afters),
+		accountID, at, pq.Array(ids), pq.Array(types), pq.Array(buckets), pq.Array(amounts), pq.Array(befores), pq.Array(afters),
 		pq.Array(jobs), pq.Array(runs), pq.Array(keys), pq.Array(texts))
 	if err != nil {
-		return wrap(err, "append ledger entries of %s", d.ID)
+		return wrap(err, "append ledger entries of %s", accountID)
 	}
 	_, err = tx.ExecContext(ctx, `INSERT INTO ledger_postings (entry_id, account, amount_pence)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])`, pq.Array(postingIDs), pq.Array(accounts), pq.Array(postingAmounts))
-	return wrap(err, "append ledger postings of %s", d.ID)
+	return wrap(err, "append ledger postings of %s", accountID)
 }
 
 // selectEntries reads entries of an account with a sequence number below one, the latest first. A hold's status is that of

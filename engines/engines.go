@@ -68,6 +68,13 @@ type Explainer interface {
 	Explain(shard Shard, dir Dir, exitCode int, logTail string) *Failure
 }
 
+// ImagePinner is an Engine whose requests may name the container image that must run a shard.
+type ImagePinner interface {
+	// Image is the digest that the shard asks for, "sha256:…", or "" for any. A worker whose tasks run in containers refuses a shard
+	// that asks for another image than its own; what a worker without one does is up to the engine's programs.
+	Image(Shard) string
+}
+
 // Spec describes an engine to the rest of the fabric.
 type Spec struct {
 	ID        string     // canonical simulator id of specification §1, e.g. "autodock-vina"

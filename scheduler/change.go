@@ -3,19 +3,13 @@ package scheduler
 import (
 	"context"
 	"time"
-
-	"github.com/jmoiron/sqlx"
-
-	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 // change is one transaction that moves jobs and tasks: the jobs that it has locked, its moment, and what follows its commit.
 type change struct {
-	tx   *sqlx.Tx
+	tx   Tx
 	now  time.Time
-	jobs map[string]*jobRow
-	// recorderOf is the scheduler's: what keeps the findings of an engine's jobs.
-	recorderOf func(engineID string) Recorder
+	jobs map[string]*JobRow
 	// after is done once everything is committed: what is counted, logged and told to Redis must not speak of a transaction
 	// that was rolled back.
 	after []func(context.Context)
@@ -28,12 +22,12 @@ func (c *change) then(do func(context.Context)) { c.after = append(c.after, do) 
 // once, each time with a fresh change. Ids that are unknown are left out of change.jobs.
 func (s *Scheduler) change(ctx context.Context, jobIDs []string, do func(c *change) error) error {
 	var c *change
-	err := postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		jobs, err := lockJobs(ctx, tx, jobIDs)
+	err := s.store.InTx(ctx, func(tx Tx) error {
+		jobs, err := tx.LockJobs(ctx, jobIDs)
 		if err != nil {
 			return err
 		}
-		c = &change{tx: tx, now: s.Now().UTC(), jobs: jobs, recorderOf: s.recorderOf}
+		c = &change{tx: tx, now: s.Now().UTC(), jobs: jobs}
 		if err := do(c); err != nil {
 			return err
 		}
@@ -50,7 +44,7 @@ func (s *Scheduler) change(ctx context.Context, jobIDs []string, do func(c *chan
 
 // changeTask runs do on a task under its job's lock, if the task is still in the attempt and state that the caller saw. It
 // reports whether it was.
-func (s *Scheduler) changeTask(ctx context.Context, seen taskRow, do taskChange) (bool, error) {
+func (s *Scheduler) changeTask(ctx context.Context, seen TaskRow, do taskChange) (bool, error) {
 	changed := false
 	err := s.change(ctx, []string{seen.JobID}, func(c *change) error {
 		changed = false
@@ -58,7 +52,7 @@ func (s *Scheduler) changeTask(ctx context.Context, seen taskRow, do taskChange)
 		if owner == nil {
 			return nil
 		}
-		task, err := readTask(ctx, c.tx, seen.JobID, seen.ID)
+		task, err := c.tx.ReadTask(ctx, seen.JobID, seen.ID)
 		if err != nil || task == nil || task.Attempt != seen.Attempt || task.Status != seen.Status {
 			return err
 		}
@@ -69,4 +63,4 @@ func (s *Scheduler) changeTask(ctx context.Context, seen taskRow, do taskChange)
 }
 
 // taskChange changes one task under its job's lock.
-type taskChange func(ctx context.Context, c *change, owner *jobRow, task taskRow) error
+type taskChange func(ctx context.Context, c *change, owner *JobRow, task TaskRow) error

@@ -27,7 +27,7 @@ const (
 
 // applyCheckpoints keeps what a task's current attempt has saved. Checkpoints are a convenience: one that cannot be kept costs
 // the next attempt some work, and not this one its life.
-func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	files := map[string]queue.StoredArtifact{} // by name: of two with one name the later counts
 	for _, file := range event.Checkpoints {
 		if err := checkCheckpoint(task, file); err != nil {
@@ -38,7 +38,7 @@ func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *jobR
 		}
 		files[file.Name] = file
 	}
-	kept, err := upsertCheckpoints(ctx, c, task, files)
+	kept, err := c.tx.SaveCheckpoints(ctx, task, files, c.now)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *jobR
 
 // checkCheckpoint holds a worker to what it may say of a checkpoint: the name becomes an input's, and the key is read for the
 // task's owner.
-func checkCheckpoint(task taskRow, file queue.StoredArtifact) error {
+func checkCheckpoint(task TaskRow, file queue.StoredArtifact) error {
 	below, isBelow := strings.CutPrefix(file.StorageKey, outputPrefix(task))
 	switch {
 	case !queue.ValidCheckpointName(file.Name):
@@ -72,14 +72,14 @@ func checkCheckpoint(task taskRow, file queue.StoredArtifact) error {
 }
 
 // resumeInputs returns, by task, the checkpoints that attempts which are about to start go on from. A task's first has none.
-func (s *Scheduler) resumeInputs(ctx context.Context, c *change, tasks []taskRow) (map[string][]queue.ResolvedInput, error) {
+func (s *Scheduler) resumeInputs(ctx context.Context, c *change, tasks []TaskRow) (map[string][]queue.ResolvedInput, error) {
 	var ids []string
 	for _, task := range tasks {
 		if task.Attempt > 1 {
 			ids = append(ids, task.ID)
 		}
 	}
-	saved, err := readCheckpoints(ctx, c, ids)
+	saved, err := c.tx.Checkpoints(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (s *Scheduler) resumeInputs(ctx context.Context, c *change, tasks []taskRow
 
 // startOver returns the ids of those tasks of a retry that must not go on from their checkpoints: all of them when everything
 // runs again, otherwise those that read what another one makes anew.
-func startOver(tasks []endedTask, scope RetryScope) []string {
+func startOver(tasks []EndedTask, scope RetryScope) []string {
 	type shard struct{ stage, name string } // the name "" stands for any shard of the stage
 	renewed := map[shard]bool{}
 	for _, task := range tasks {

@@ -10,7 +10,7 @@ import (
 
 func TestCheckCheckpoint(t *testing.T) {
 	t.Parallel()
-	task := taskRow{ID: "task_1", JobID: "job_1", AccountID: "acct_1", Attempt: 2}
+	task := TaskRow{ID: "task_1", JobID: "job_1", AccountID: "acct_1", Attempt: 2}
 	const prefix = "accounts/acct_1/jobs/job_1/task_1/2/"
 	good := queue.StoredArtifact{Artifact: engines.Artifact{Name: "checkpoint/frames/1"},
 		Object: engines.Object{StorageKey: prefix + "checkpoint/000001/frames/1", SHA256: strings.Repeat("0f", 32), ByteSize: 0}}
@@ -43,7 +43,7 @@ func TestStartOver(t *testing.T) {
 	const program, lost = "EXECUTOR", "SYSTEM"
 	tests := []struct {
 		name  string
-		all   []endedTask
+		all   []EndedTask
 		scope RetryScope
 		want  string
 	}{

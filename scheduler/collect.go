@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -29,11 +27,11 @@ const (
 	maxBackoff   = time.Minute
 )
 
-// unusableError says that an event's content can never be stored, however often it is delivered.
-type unusableError struct{ cause error }
+// UnusableError says that an event's content can never be stored, however often it is delivered.
+type UnusableError struct{ Cause error }
 
-func (e *unusableError) Error() string { return "unusable report: " + e.cause.Error() }
-func (e *unusableError) Unwrap() error { return e.cause }
+func (e *UnusableError) Error() string { return "unusable report: " + e.Cause.Error() }
+func (e *UnusableError) Unwrap() error { return e.Cause }
 
 // collectLoop applies what workers report, in batches, and acknowledges after the commit.
 func (s *Scheduler) collectLoop(ctx context.Context) {
@@ -73,7 +71,7 @@ func (s *Scheduler) collect(ctx context.Context, deliveries []queue.Delivery) er
 // collectUnusable replaces an event that can never be stored by the failure of its attempt: otherwise it would lie at the head
 // of the stream, and its job would stay open, for ever.
 func (s *Scheduler) collectUnusable(ctx context.Context, delivery []queue.Delivery, cause error) error {
-	var unusable *unusableError
+	var unusable *UnusableError
 	if !errors.As(cause, &unusable) {
 		return cause
 	}
@@ -130,11 +128,11 @@ func (s *Scheduler) apply(ctx context.Context, events []queue.Event) error {
 // applyEvent applies one event under its job's lock. The attempt is the fence: an event of an unknown task, of any but the
 // current attempt, or of a task that has ended is dropped.
 func (s *Scheduler) applyEvent(ctx context.Context, c *change, event queue.Event) error {
-	var task *taskRow
+	var task *TaskRow
 	owner := c.jobs[event.JobID]
 	if owner != nil && nameable(event) {
 		var err error
-		if task, err = readTask(ctx, c.tx, owner.ID, event.Ref.TaskID); err != nil {
+		if task, err = c.tx.ReadTask(ctx, owner.ID, event.Ref.TaskID); err != nil {
 			return err
 		}
 	}
@@ -160,15 +158,15 @@ func (s *Scheduler) applyEvent(ctx context.Context, c *change, event queue.Event
 func nameable(event queue.Event) bool { return !strings.Contains(event.JobID+event.Ref.TaskID, "\x00") }
 
 // applyCurrent applies an event of a task's current attempt.
-func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if event.Redone {
-		if err := forgetWorkBefore(ctx, c, task); err != nil {
+		if err := c.tx.ForgetWorkBefore(ctx, task); err != nil {
 			return err
 		}
 	}
 	switch event.Kind {
 	case queue.Started:
-		return startTask(ctx, c, task, event.WorkerID)
+		return c.startTask(ctx, task, event.WorkerID)
 	case queue.Checkpointed:
 		return s.applyCheckpoints(ctx, c, owner, task, event)
 	case queue.Succeeded:
@@ -178,24 +176,23 @@ func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *jobRow, 
 	case queue.Cancelled:
 		return s.applyCancelled(ctx, c, owner, task, event)
 	}
-	return &unusableError{fmt.Errorf("unknown kind %q", event.Kind)}
+	return &UnusableError{fmt.Errorf("unknown kind %q", event.Kind)}
 }
 
-// unusableIfRefused marks an error that says that a report can never be kept: Postgres does not take a value (a NUL in a text, a
+// unusableIfRefused marks an error that says that a report can never be kept: the store does not take a value (a NUL in a text, a
 // storage key that is taken), or what should be a document of the engine's is none to the job's recorder.
 func unusableIfRefused(err error) error {
-	var refusal *pq.Error
 	var torn *json.SyntaxError
 	var other *json.UnmarshalTypeError
-	if errors.As(err, &refusal) && (refusal.Code.Class() == "22" || refusal.Code.Class() == "23") || errors.As(err, &torn) || errors.As(err, &other) {
-		return &unusableError{err}
+	if isRefused(err) || errors.As(err, &torn) || errors.As(err, &other) {
+		return &UnusableError{err}
 	}
 	return err
 }
 
-func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if event.Result == nil {
-		return &unusableError{errors.New("a success without a result")}
+		return &UnusableError{errors.New("a success without a result")}
 	}
 	if err := s.settleAttempt(ctx, c, owner, task, event, "SUCCEEDED", true); err != nil {
 		return err
@@ -203,25 +200,29 @@ func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *jobRow, 
 	if err := keepFiles(ctx, c, task, slices.Concat(event.Result.Artifacts, event.Logs)); err != nil {
 		return err
 	}
-	if err := storeResult(ctx, c, task.ID, *event.Result); err != nil {
+	if err := c.tx.StoreResult(ctx, task.ID, *event.Result); err != nil {
 		return err
 	}
-	if err := forgetCheckpoints(ctx, c, task.ID); err != nil {
+	if err := c.tx.ForgetCheckpoints(ctx, task.ID); err != nil {
 		return err
 	}
-	if err := endTask(ctx, c, task, job.TaskSucceeded, nil); err != nil {
+	if err := c.endTask(ctx, task, job.TaskSucceeded, nil); err != nil {
 		return err
 	}
 	return c.recordMove(ctx, task, job.TaskSucceeded, event.Result, nil)
 }
 
 // applyFailure decides between another attempt and the end of the task.
-func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	failure := event.Failure
 	if failure == nil {
 		failure = &engines.Failure{Class: engines.System, Code: "NO_REASON", Message: "the worker gave no reason"}
 	}
-	if event.GivenBack && task.Status == job.TaskQueued && !owner.Stopping && task.GivenBack < maxGivenBack {
+	unbegun, err := c.isGivenBack(ctx, owner, task, event)
+	if err != nil {
+		return err
+	}
+	if unbegun {
 		return s.applyGivenBack(ctx, c, task, event, failure)
 	}
 	if err := s.settleAttempt(ctx, c, owner, task, event, "FAILED", billable(failure.Class)); err != nil {
@@ -239,21 +240,21 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *jobRow, 
 			s.Metrics.retried.WithLabelValues(task.Queue, string(failure.Class)).Inc()
 			log.Warn("attempt failed; trying again")
 		})
-		return returnTask(ctx, c, task, next == again, c.now.Add(backoff(task.Retries+task.Interruptions)))
+		return c.returnTask(ctx, task, next == again, c.now.Add(backoff(task.Retries+task.Interruptions)))
 	case drop:
-		return endTask(ctx, c, task, job.TaskCancelled, nil)
+		return c.endTask(ctx, task, job.TaskCancelled, nil)
 	default:
 		c.then(func(context.Context) { log.Warn("task failed") })
 		if err := keepFiles(ctx, c, task, event.Logs); err != nil {
 			return err
 		}
-		return endTask(ctx, c, task, job.TaskFailed, failure)
+		return c.endTask(ctx, task, job.TaskFailed, failure)
 	}
 }
 
 // applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job, and free when
 // the fabric stopped it because the job could no longer succeed.
-func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if !owner.Stopping { // by a stop order that outlived its cause
 		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED", Message: "the task was stopped although its job goes on"}
 		return s.applyFailure(ctx, c, owner, task, event)
@@ -261,19 +262,19 @@ func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *jobRow
 	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling); err != nil {
 		return err
 	}
-	return endTask(ctx, c, task, job.TaskCancelled, nil)
+	return c.endTask(ctx, task, job.TaskCancelled, nil)
 }
 
 // settleAttempt records what an attempt used and adds its price to the job's bill when the attempt is billable, with that of the
 // work of earlier ones that it went on from.
-func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event, outcome string, bill bool) error {
+func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event, outcome string, bill bool) error {
 	price := billing.Micropence(0)
 	if bill {
 		var err error
 		if price, err = s.meter(owner, task, event.Usage); err != nil {
 			err = fmt.Errorf("meter attempt %s: %w", event.Ref, err)
 			if !fault.Is(err, fault.UnsupportedSimulator) { // the price book is to blame for that one
-				err = &unusableError{err}
+				err = &UnusableError{err}
 			}
 			return err
 		}
@@ -284,25 +285,28 @@ func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *jobRow,
 		}
 	}
 	owner.AccruedMicropence += int64(price)
-	return insertAttempt(ctx, c, task, event, outcome, price)
+	return c.insertAttempt(ctx, task, event, outcome, price)
 }
 
 // meter prices what an attempt of a task has used.
-func (s *Scheduler) meter(owner *jobRow, task taskRow, used queue.Usage) (billing.Micropence, error) {
+func (s *Scheduler) meter(owner *JobRow, task TaskRow, used queue.Usage) (billing.Micropence, error) {
 	return s.Prices.Meter(billing.Usage{Engine: queue.Engine(task.Queue), Hardware: queue.Hardware(task.Queue), CPUMicros: used.CPUMicroseconds,
 		GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
 }
 
 // keepFiles records the files that an attempt has stored. Their keys become readable by the job's owner, so a worker cannot
 // name any but the attempt's own.
-func keepFiles(ctx context.Context, c *change, task taskRow, files []queue.StoredArtifact) error {
+func keepFiles(ctx context.Context, c *change, task TaskRow, files []queue.StoredArtifact) error {
 	prefix := outputPrefix(task)
 	for _, file := range files {
 		if !strings.HasPrefix(file.StorageKey, prefix) {
-			return &unusableError{fmt.Errorf("the file %q is not below %s", file.StorageKey, prefix)}
+			return &UnusableError{fmt.Errorf("the file %q is not below %s", file.StorageKey, prefix)}
 		}
 	}
-	return insertArtifacts(ctx, c, task, files)
+	if len(files) == 0 {
+		return nil
+	}
+	return c.tx.InsertArtifacts(ctx, task, files, c.now)
 }
 
 // next is what happens to a task after a failed attempt.
@@ -342,7 +346,7 @@ func billable(class engines.FailureClass) bool {
 }
 
 // taskEvent is the body of a "task" event for watchers.
-func taskEvent(task taskRow, status job.TaskStatus, failure *engines.Failure) (json.RawMessage, error) {
+func taskEvent(task TaskRow, status job.TaskStatus, failure *engines.Failure) (json.RawMessage, error) {
 	body := map[string]any{"taskIndex": task.Ordinal, "stage": task.Stage, "name": task.Name, "status": status, "attempt": task.Attempt}
 	if failure != nil {
 		body["error"] = failure

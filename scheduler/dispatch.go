@@ -3,11 +3,10 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
@@ -32,9 +31,7 @@ func (s *Scheduler) dispatchLoop(ctx context.Context) {
 	ticker := time.NewTicker(dispatchInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		for _, name := range s.queueNames() {
-			s.logLoopError(ctx, "dispatch", s.fill(ctx, name))
-		}
+		s.logLoopError(ctx, "dispatch", s.fillAll(ctx))
 		select {
 		case <-ctx.Done():
 		case <-s.wake:
@@ -43,11 +40,20 @@ func (s *Scheduler) dispatchLoop(ctx context.Context) {
 	}
 }
 
+// fillAll tops every queue's window up. What goes wrong for one does not keep the others from being filled.
+func (s *Scheduler) fillAll(ctx context.Context) error {
+	var errs []error
+	for _, name := range s.queueNames() {
+		errs = append(errs, s.fill(ctx, name))
+	}
+	return errors.Join(errs...)
+}
+
 // fill tops a queue's window up.
 func (s *Scheduler) fill(ctx context.Context, queueName string) error {
 	window := max(minWindow, windowFactor*s.slots.of(queueName))
 	for {
-		inFlight, err := countInFlight(ctx, s.DB, queueName)
+		inFlight, err := s.store.CountInFlight(ctx, queueName)
 		if err != nil {
 			return err
 		}
@@ -66,7 +72,7 @@ func (s *Scheduler) fill(ctx context.Context, queueName string) error {
 // crash between the two is repaired by the watch. Returns how many tasks it moved, and whether there may be more of them.
 func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (moved int, more bool, err error) {
 	// What is picked here is looked at again under the jobs' locks: until then another leader may have taken it.
-	picked, err := nextReady(ctx, s.DB, queueName, limit, s.Now().UTC(), s.fleet.waitingFor(queueName))
+	picked, err := s.store.NextReady(ctx, queueName, limit, s.Now().UTC(), s.fleet.waitingFor(queueName))
 	if err != nil || len(picked) == 0 {
 		return 0, false, err
 	}
@@ -82,7 +88,7 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 		if err != nil {
 			return err
 		}
-		tasks, err := queueTasks(ctx, c, granted.taskIDs())
+		tasks, err := c.tx.QueueTasks(ctx, granted.taskIDs(), c.now)
 		if err != nil {
 			return err
 		}
@@ -106,7 +112,7 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 
 // workOrders describes the attempts that have just been queued, with the workers that must not have them. A task that can never be run fails instead: it must not hold
 // up the others.
-func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow, avoid avoidance) ([]queue.WorkOrder, error) {
+func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, avoid avoidance) ([]queue.WorkOrder, error) {
 	outputs := outputCache{}
 	resumed, err := s.resumeInputs(ctx, c, tasks)
 	if err != nil {
@@ -125,7 +131,7 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow, 
 			return nil, err
 		}
 		if failure != nil {
-			if err := endTask(ctx, c, task, job.TaskFailed, failure); err != nil {
+			if err := c.endTask(ctx, task, job.TaskFailed, failure); err != nil {
 				return nil, err
 			}
 			continue
@@ -141,15 +147,15 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []taskRow, 
 }
 
 // outputPrefix is where an attempt stores its files, and the only place of which its report may speak.
-func outputPrefix(task taskRow) string {
+func outputPrefix(task TaskRow) string {
 	return fmt.Sprintf("accounts/%s/jobs/%s/%s/%d/", task.AccountID, task.JobID, task.ID, task.Attempt)
 }
 
 // outputCache finds the stored outputs that shards refer to, reading each stage of a job once a dispatch.
-type outputCache map[string]map[string]stageOutput
+type outputCache map[string]map[string]StageOutput
 
 // resolve turns a shard's inputs into stored objects. failure is set when a named producer did not succeed.
-func (c outputCache) resolve(ctx context.Context, tx *sqlx.Tx, jobID string, shard engines.Shard) ([]queue.ResolvedInput, *engines.Failure, error) {
+func (c outputCache) resolve(ctx context.Context, tx Tx, jobID string, shard engines.Shard) ([]queue.ResolvedInput, *engines.Failure, error) {
 	var inputs []queue.ResolvedInput
 	for _, input := range shard.Inputs {
 		if input.Object != nil {
@@ -165,23 +171,23 @@ func (c outputCache) resolve(ctx context.Context, tx *sqlx.Tx, jobID string, sha
 			continue
 		}
 		producer, known := stage[input.From.Shard]
-		if producer.object == nil && input.From.Optional {
+		if producer.Object == nil && input.From.Optional {
 			continue
 		}
-		if !known || producer.object == nil {
+		if !known || producer.Object == nil {
 			return nil, producer.asCause(input.From.Shard), nil
 		}
-		inputs = append(inputs, queue.ResolvedInput{Name: input.Name, Object: *producer.object})
+		inputs = append(inputs, queue.ResolvedInput{Name: input.Name, Object: *producer.Object})
 	}
 	return inputs, nil, nil
 }
 
-func (c outputCache) stage(ctx context.Context, tx *sqlx.Tx, jobID string, from engines.From) (map[string]stageOutput, error) {
+func (c outputCache) stage(ctx context.Context, tx Tx, jobID string, from engines.From) (map[string]StageOutput, error) {
 	key := jobID + "/" + from.Stage + "/" + from.Output
 	if stage, ok := c[key]; ok {
 		return stage, nil
 	}
-	stage, err := readStageOutputs(ctx, tx, jobID, from.Stage, from.Output)
+	stage, err := tx.StageOutputs(ctx, jobID, from.Stage, from.Output)
 	if err == nil {
 		c[key] = stage
 	}
@@ -189,26 +195,20 @@ func (c outputCache) stage(ctx context.Context, tx *sqlx.Tx, jobID string, from 
 }
 
 // everyOutput stages one output of every shard that has it, in the order of their names.
-func everyOutput(input engines.Input, stage map[string]stageOutput) []queue.ResolvedInput {
+func everyOutput(input engines.Input, stage map[string]StageOutput) []queue.ResolvedInput {
 	var inputs []queue.ResolvedInput
 	for _, name := range sortedKeys(stage) {
-		if object := stage[name].object; object != nil {
+		if object := stage[name].Object; object != nil {
 			inputs = append(inputs, queue.ResolvedInput{Name: input.Name + "/" + name + "/" + input.From.Output, Object: *object})
 		}
 	}
 	return inputs
 }
 
-// stageOutput is one shard's output, or why there is none.
-type stageOutput struct {
-	object  *engines.Object
-	failure *engines.Failure
-}
-
 // asCause is the failure of a task whose producer did not succeed.
-func (o stageOutput) asCause(shard string) *engines.Failure {
-	if o.failure != nil {
-		return &engines.Failure{Class: o.failure.Class, Code: o.failure.Code, Message: fmt.Sprintf("its input %s failed: %s", shard, o.failure.Message)}
+func (o StageOutput) asCause(shard string) *engines.Failure {
+	if o.Failure != nil {
+		return &engines.Failure{Class: o.Failure.Class, Code: o.Failure.Code, Message: fmt.Sprintf("its input %s failed: %s", shard, o.Failure.Message)}
 	}
 	return &engines.Failure{Class: engines.Executor, Code: "INPUT_MISSING", Message: fmt.Sprintf("its input %s does not exist", shard)}
 }

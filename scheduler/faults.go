@@ -21,11 +21,11 @@ const (
 )
 
 // blame counts an attempt that a worker failed, or was lost with, against the worker in the task's job.
-func (s *Scheduler) blame(ctx context.Context, c *change, task taskRow, workerID, code string) error {
+func (s *Scheduler) blame(ctx context.Context, c *change, task TaskRow, workerID, code string) error {
 	if workerID == "" {
 		return nil
 	}
-	faults, err := addFault(ctx, c, task.JobID, workerID, code)
+	faults, err := c.tx.AddFault(ctx, task.JobID, workerID, code, c.now)
 	if err != nil || faults != maxFaults {
 		return err
 	}
@@ -41,8 +41,8 @@ type avoidance map[string][]string
 
 // withinReach leaves out the tasks whose jobs keep workers off and which those that may have them have no room for just now: in the
 // queue they would only go round among the others. Everybody else goes first.
-func (s *Scheduler) withinReach(ctx context.Context, c *change, queueName string, picked candidates) (candidates, avoidance, error) {
-	faulty, err := readFaulty(ctx, c, picked.jobIDs())
+func (s *Scheduler) withinReach(ctx context.Context, c *change, queueName string, picked Candidates) (Candidates, avoidance, error) {
+	faulty, err := c.tx.Faulty(ctx, picked.jobIDs(), maxFaults)
 	if err != nil || len(faulty) == 0 {
 		return picked, nil, err
 	}
@@ -50,7 +50,7 @@ func (s *Scheduler) withinReach(ctx context.Context, c *change, queueName string
 	for jobID, workers := range faulty {
 		avoid[jobID] = s.fleet.avoidable(queueName, workers)
 	}
-	var reachable candidates
+	var reachable Candidates
 	for _, task := range picked {
 		avoided := avoid[task.JobID]
 		if len(avoided) == 0 || task.GivenBack >= maxKeptWaiting || s.fleet.takePlace(queueName, task, avoided) {
@@ -61,7 +61,7 @@ func (s *Scheduler) withinReach(ctx context.Context, c *change, queueName string
 }
 
 // of are the workers that must give a task back; none for one that has been given back too often.
-func (a avoidance) of(task taskRow) []string {
+func (a avoidance) of(task TaskRow) []string {
 	if task.GivenBack >= maxKeptWaiting {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (f *fleet) avoidable(queueName string, workers []string) []string {
 // takePlace takes a free place of a worker that serves a queue and is not avoided, for a task. It reports whether there was one;
 // otherwise the task's job waits for the next look at the workers. What a worker holds may need more than one place, and be told up to
 // a heartbeat late: then the task waits in the queue, or comes back.
-func (f *fleet) takePlace(queueName string, task candidate, avoided []string) bool {
+func (f *fleet) takePlace(queueName string, task Candidate, avoided []string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, hb := range f.workers {

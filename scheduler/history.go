@@ -29,20 +29,13 @@ const (
 	highQuantile   = 0.9
 )
 
-// outcome is what a finished task had been expected to use, and the ratio of what it used to that: of devices where it was to use
-// any, of processors elsewhere.
-type outcome struct {
-	Weight float64 `db:"weight"` // expected seconds, above 0
-	Ratio  float64 `db:"ratio"`
-}
-
 // spreadOf is the spread of outcomes, or nil when there are too few. A task counts by the time expected of it, because
 // that is its part in a price: many small preparations say little about the search that follows.
-func spreadOf(outcomes []outcome) *billing.Spread {
+func spreadOf(outcomes []Outcome) *billing.Spread {
 	if len(outcomes) < minHistoryTasks {
 		return nil
 	}
-	sorted := slices.SortedFunc(slices.Values(outcomes), func(a, b outcome) int { return cmp.Compare(a.Ratio, b.Ratio) })
+	sorted := slices.SortedFunc(slices.Values(outcomes), func(a, b Outcome) int { return cmp.Compare(a.Ratio, b.Ratio) })
 	total := 0.0
 	for _, o := range sorted {
 		total += o.Weight
@@ -93,7 +86,7 @@ func (s *Scheduler) spread(ctx context.Context, engineID, class string) (*billin
 	if found && now.Before(known.until) {
 		return known.spread, nil
 	}
-	outcomes, err := readOutcomes(ctx, s.DB, name)
+	outcomes, err := s.store.Outcomes(ctx, name, historyTasks)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
@@ -17,7 +18,7 @@ import (
 
 // keepUsage notes what an attempt had used when it last saved finished work, if an event says so. A usage that can never be priced is
 // left out, as a bad checkpoint is.
-func (s *Scheduler) keepUsage(ctx context.Context, c *change, owner *jobRow, task taskRow, event queue.Event) error {
+func (s *Scheduler) keepUsage(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	finished := slices.ContainsFunc(event.Checkpoints, func(file queue.StoredArtifact) bool { return queue.KeepsWork(file.Name) })
 	used := queue.Usage{CPUMicroseconds: event.Usage.CPUMicroseconds, GPUMicroseconds: event.Usage.GPUMicroseconds, WallMs: event.Usage.WallMs}
 	if !finished || used == (queue.Usage{}) {
@@ -29,19 +30,19 @@ func (s *Scheduler) keepUsage(ctx context.Context, c *change, owner *jobRow, tas
 		})
 		return nil
 	}
-	return upsertKeptWork(ctx, c, task, used)
+	return c.tx.KeepWork(ctx, task, used, c.now)
 }
 
 // hasPrice reports whether a usage makes sense and can be priced.
-func (s *Scheduler) hasPrice(owner *jobRow, task taskRow, used queue.Usage) bool {
+func (s *Scheduler) hasPrice(owner *JobRow, task TaskRow, used queue.Usage) bool {
 	_, err := s.meter(owner, task, used)
 	return err == nil && used.WallMs >= 0
 }
 
 // billKeptWork charges the kept work of a task's earlier attempts, which its current one went on from and which is charged now. What
 // is charged is no longer kept, so it is charged once.
-func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *jobRow, task taskRow) error {
-	kept, err := takeKeptWork(ctx, c, task)
+func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *JobRow, task TaskRow) error {
+	kept, err := c.tx.TakeKeptWork(ctx, task)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *jobRow, 
 		if err != nil {
 			return fmt.Errorf("meter the kept work of attempt %d of %s: %w", work.Attempt, task.ID, err)
 		}
-		if err := chargeAttempt(ctx, c, task.ID, work.Attempt, price); err != nil {
+		if err := c.tx.ChargeAttempt(ctx, task.ID, work.Attempt, price); err != nil {
 			return err
 		}
 		owner.AccruedMicropence += int64(price)
@@ -66,16 +67,16 @@ func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *jobRow, 
 }
 
 // settleLost records an attempt that nobody answers for: of what it used no more is known than it had said when it last saved.
-func (s *Scheduler) settleLost(ctx context.Context, c *change, task taskRow) error {
+func (s *Scheduler) settleLost(ctx context.Context, c *change, task TaskRow) error {
 	event := queue.Event{WorkerID: task.WorkerID.String, Ref: queue.Ref{TaskID: task.ID, Attempt: task.Attempt}}
-	kept, err := readKeptWork(ctx, c, task)
+	kept, err := c.tx.KeptWork(ctx, task)
 	if err != nil {
 		return err
 	}
 	if kept != nil {
 		event.Usage = queue.Usage{CPUMicroseconds: kept.CPUMicroseconds, GPUMicroseconds: kept.GPUMicroseconds, WallMs: kept.WallMs}
 	}
-	if err := insertAttempt(ctx, c, task, event, "LOST", billing.Micropence(0)); err != nil {
+	if err := c.insertAttempt(ctx, task, event, "LOST", billing.Micropence(0)); err != nil {
 		return err
 	}
 	return s.blame(ctx, c, task, task.WorkerID.String, lostCode)
@@ -89,13 +90,23 @@ const (
 	maxGivenBackPause   = 2 * time.Second
 )
 
+// isGivenBack tells whether a failure says that its attempt never began. An attempt that was handed over twice may be given back by
+// one worker while the other has saved work of it: that one has begun, and is settled, or its work could never be charged.
+func (c *change) isGivenBack(ctx context.Context, owner *JobRow, task TaskRow, event queue.Event) (bool, error) {
+	if !event.GivenBack || task.Status != job.TaskQueued || owner.Stopping || task.GivenBack >= maxGivenBack {
+		return false, nil
+	}
+	kept, err := c.tx.KeptWork(ctx, task)
+	return kept == nil, err
+}
+
 // applyGivenBack lets another worker have an attempt that was never started: it counts for nothing.
-func (s *Scheduler) applyGivenBack(ctx context.Context, c *change, task taskRow, event queue.Event, failure *engines.Failure) error {
+func (s *Scheduler) applyGivenBack(ctx context.Context, c *change, task TaskRow, event queue.Event, failure *engines.Failure) error {
 	c.then(func(context.Context) {
 		s.Metrics.givenBack.WithLabelValues(task.Queue, failure.Code).Inc()
 		s.Log.Info("task given back unstarted", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker", event.WorkerID, "code", failure.Code)
 	})
-	return giveBackTask(ctx, c, task, c.now.Add(givenBackPause(task.GivenBack)))
+	return c.giveBackTask(ctx, task, c.now.Add(givenBackPause(task.GivenBack)))
 }
 
 // givenBackPause is how long a task that was given back n times before is left alone: somebody else is to find it soon, and those who

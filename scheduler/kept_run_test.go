@@ -121,6 +121,16 @@ func TestWhenKeptWorkIsBilled(t *testing.T) {
 				next = b.dispatch(1)[first.Shard.Name]
 			}
 		}, "1:FAILED:0.00 2:FAILED:0.00 3:FAILED:0.00"},
+		{"although a second worker, which got the attempt too, gives it back", func(b *bureau, first queue.WorkOrder) {
+			b.say(first, keeping(first, 300, "frame"))
+			b.db.MustExec(`UPDATE tasks SET status = 'QUEUED' WHERE id = $1`, first.TaskID) // as if its start had been told to a Redis that was lost
+			back := failure(engines.System)
+			back.GivenBack, back.Usage = true, queue.Usage{}
+			b.say(first, *back)
+			b.db.MustExec(`UPDATE tasks SET not_before = NULL`)
+			second := b.dispatch(1)[first.Shard.Name]
+			b.say(second, *success(second))
+		}, "1:FAILED:200.00 2:SUCCEEDED:6.67"},
 		{"with an attempt that reached the user's limit", func(b *bureau, first queue.WorkOrder) {
 			b.say(first, keeping(first, 300, "frame"))
 			second := b.interrupted(first)

@@ -38,7 +38,7 @@ func (s *Scheduler) softwareOf(ctx context.Context, accountID string, metadata j
 	if !licensed {
 		return software{}, nil
 	}
-	own, err := hasLicenseServer(ctx, s.DB, accountID, price.LicenseKey())
+	own, err := s.store.HasLicenseServer(ctx, accountID, price.LicenseKey())
 	if err != nil {
 		return software{}, err
 	}
@@ -67,21 +67,15 @@ func namedSoftware(metadata json.RawMessage) (string, error) {
 	return "", nil
 }
 
-// licenseRef names a licence of an account.
-type licenseRef struct {
-	AccountID string `db:"account_id"`
-	Key       string `db:"license_key"`
-}
-
 // licenses are the account's own licences that the candidates need, each once.
-func (c candidates) licenses() []licenseRef {
-	var refs []licenseRef
+func (c Candidates) licenses() []LicenseRef {
+	var refs []LicenseRef
 	for i := range c {
 		if c[i].Key.Valid {
 			refs = append(refs, c[i].license())
 		}
 	}
-	slices.SortFunc(refs, func(a, b licenseRef) int {
+	slices.SortFunc(refs, func(a, b LicenseRef) int {
 		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Key, b.Key))
 	})
 	return slices.Compact(refs)
@@ -90,15 +84,15 @@ func (c candidates) licenses() []licenseRef {
 // withinSeats leaves out the candidates for which no seat is free. It locks the licence servers until the transaction ends, so
 // that no other leader and no change of the seats comes in between. Jobs are locked before licence servers and licence servers
 // before tasks, everywhere.
-func (s *Scheduler) withinSeats(ctx context.Context, c *change, picked candidates) (candidates, error) {
+func (s *Scheduler) withinSeats(ctx context.Context, c *change, picked Candidates) (Candidates, error) {
 	refs := picked.licenses()
 	if len(refs) == 0 {
 		return picked, nil
 	}
-	if err := lockLicenseServers(ctx, c.tx, refs); err != nil {
+	if err := c.tx.LockLicenseServers(ctx, refs); err != nil {
 		return nil, err
 	}
-	uses, err := readLicenseUses(ctx, c.tx, refs)
+	uses, err := c.tx.LicenseUses(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +110,8 @@ func (s *Scheduler) withinSeats(ctx context.Context, c *change, picked candidate
 }
 
 // seated gives the free seats to the candidates in their order. started counts those that got one, by licence.
-func (c candidates) seated(uses map[licenseRef]licenseUse) (granted candidates, started map[licenseRef]int64) {
-	started = map[licenseRef]int64{}
+func (c Candidates) seated(uses map[LicenseRef]LicenseUse) (granted Candidates, started map[LicenseRef]int64) {
+	started = map[LicenseRef]int64{}
 	for i := range c {
 		if !c[i].Key.Valid {
 			granted = append(granted, c[i])

@@ -10,6 +10,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // Metrics are the scheduler's Prometheus metrics.
@@ -150,9 +151,9 @@ func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	ctx, cancel := context.WithTimeout(tenant.Everyone(context.Background(), "the operator counts the tasks of all accounts"), scrapeTimeout)
 	defer cancel()
-	counts, err := countOpenTasks(ctx, s.DB)
+	counts, err := s.store.CountOpenTasks(ctx)
 	if err != nil {
 		s.Log.Warn("tasks not counted for the scrape", "error", err)
 	}

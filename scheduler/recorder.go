@@ -48,28 +48,53 @@ type TaskMove struct {
 	At        time.Time
 }
 
-// recorderOf is the recorder of an engine's jobs, or one that keeps nothing.
-func (s *Scheduler) recorderOf(engineID string) Recorder {
-	if recorder, ok := s.Recorders[engineID]; ok {
-		return recorder
-	}
-	return noRecorder{}
+// Recording is a Recorder at work in one transaction.
+type Recording interface {
+	Submitted(ctx context.Context, accepted Accepted) error
+	Moved(ctx context.Context, move TaskMove) error
+	Restarted(ctx context.Context, jobID string, names []string, at time.Time) error
+	Ended(ctx context.Context, jobID string, status job.Status, reason string, at time.Time) error
+}
+
+// bound is a Recorder with its transaction.
+type bound struct {
+	recorder Recorder
+	tx       *sqlx.Tx
+}
+
+func (b bound) Submitted(ctx context.Context, accepted Accepted) error {
+	return b.recorder.Submitted(ctx, b.tx, accepted)
+}
+
+func (b bound) Moved(ctx context.Context, move TaskMove) error {
+	return b.recorder.Moved(ctx, b.tx, move)
+}
+
+func (b bound) Restarted(ctx context.Context, jobID string, names []string, at time.Time) error {
+	return b.recorder.Restarted(ctx, b.tx, jobID, names, at)
+}
+
+func (b bound) Ended(ctx context.Context, jobID string, status job.Status, reason string, at time.Time) error {
+	return b.recorder.Ended(ctx, b.tx, jobID, status, reason, at)
+}
+
+// NoRecording keeps nothing.
+var NoRecording Recording = noRecording{}
+
+type noRecording struct{}
+
+func (noRecording) Submitted(context.Context, Accepted) error                    { return nil }
+func (noRecording) Moved(context.Context, TaskMove) error                        { return nil }
+func (noRecording) Restarted(context.Context, string, []string, time.Time) error { return nil }
+func (noRecording) Ended(context.Context, string, job.Status, string, time.Time) error {
+	return nil
 }
 
 // recordMove tells the recorder of the engine that runs a task of its new state: in a pipeline that is not always the job's.
-func (c *change) recordMove(ctx context.Context, task taskRow, to job.TaskStatus, result *queue.Result, failure *engines.Failure) error {
+func (c *change) recordMove(ctx context.Context, task TaskRow, to job.TaskStatus, result *queue.Result, failure *engines.Failure) error {
 	owner := c.jobs[task.JobID]
-	return c.recorderOf(queue.Engine(task.Queue)).Moved(ctx, c.tx, TaskMove{
+	return c.tx.Recorder(queue.Engine(task.Queue)).Moved(ctx, TaskMove{
 		JobID: owner.ID, AccountID: owner.AccountID, TaskID: task.ID, Stage: task.Stage, Name: task.Name,
 		To: to, Result: result, Failure: failure, At: c.now,
 	})
-}
-
-type noRecorder struct{}
-
-func (noRecorder) Submitted(context.Context, *sqlx.Tx, Accepted) error                    { return nil }
-func (noRecorder) Moved(context.Context, *sqlx.Tx, TaskMove) error                        { return nil }
-func (noRecorder) Restarted(context.Context, *sqlx.Tx, string, []string, time.Time) error { return nil }
-func (noRecorder) Ended(context.Context, *sqlx.Tx, string, job.Status, string, time.Time) error {
-	return nil
 }

@@ -43,7 +43,9 @@ func TestASummaryThatIsNoneFailsItsAttempt(t *testing.T) {
 	t.Parallel()
 	rdb, _, prefix := redistest.New(t)
 	f := newFabric(t, rdb, prefix)
-	f.Recorders = map[string]scheduler.Recorder{threeStages{}.Spec().ID: reader{}}
+	deps := f.Deps
+	deps.Recorders = map[string]scheduler.Recorder{threeStages{}.Spec().ID: reader{}}
+	f.Scheduler = scheduler.New(deps)
 	f.lead()
 	torn := map[string]string{"dock-000": `{"ligands":5}`, "dock-001": "", "dock-002": `[]`}
 	f.hire(2, func(order queue.WorkOrder) *queue.Event {

@@ -50,8 +50,8 @@ func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope Re
 	if !slices.Contains(RetryScopes, scope) {
 		return Retried{}, fault.New(fault.Validation, "scope: must be %q or %q", RetryFailed, RetryAll)
 	}
-	var owner *jobRow
-	var tasks []endedTask
+	var owner *JobRow
+	var tasks []EndedTask
 	var quote billing.Quote
 	err := s.change(ctx, []string{jobID}, func(c *change) error {
 		owner = c.jobs[jobID]
@@ -61,7 +61,7 @@ func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope Re
 		if err := s.mayRetry(owner); err != nil {
 			return err
 		}
-		all, err := readEnded(ctx, c.tx, owner.ID)
+		all, err := c.tx.EndedTasks(ctx, owner.ID)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope Re
 		if quote, err = s.quoteRetry(owner, tasks); err != nil {
 			return err
 		}
-		if err := forgetCheckpoints(ctx, c, startOver(tasks, scope)...); err != nil {
+		if err := c.tx.ForgetCheckpoints(ctx, startOver(tasks, scope)...); err != nil {
 			return err
 		}
 		reason := fmt.Sprintf("retried: %d of %d tasks run again", len(tasks), len(all))
@@ -89,7 +89,7 @@ func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope Re
 }
 
 // mayRetry says whether a job as such can be run again.
-func (s *Scheduler) mayRetry(owner *jobRow) error {
+func (s *Scheduler) mayRetry(owner *JobRow) error {
 	if !owner.Status.CanRetry(job.Submitted) {
 		return fault.New(fault.JobNotRetryable, "job: it is %s; it can be retried when it has ended", owner.Status)
 	}
@@ -104,7 +104,7 @@ func (s *Scheduler) mayRetry(owner *jobRow) error {
 
 // quoteRetry prices the tasks that run again, as the submission was priced: by what was expected of them. The start fee is not
 // due again once a run has been charged.
-func (s *Scheduler) quoteRetry(owner *jobRow, tasks []endedTask) (billing.Quote, error) {
+func (s *Scheduler) quoteRetry(owner *JobRow, tasks []EndedTask) (billing.Quote, error) {
 	engine, _ := s.Engines.Lookup(owner.Simulator.String) // mayRetry has found it
 	request := billing.QuoteRequest{Engine: owner.Simulator.String, Hardware: engine.Spec().Hardware, StartFeePaid: owner.ChargedPence.Int64 > 0}
 	if owner.SoftwareFee > 0 {
@@ -119,29 +119,29 @@ func (s *Scheduler) quoteRetry(owner *jobRow, tasks []endedTask) (billing.Quote,
 
 // runAgain begins a job's next run with the tasks given. The roll-up that follows every change finds the job as if it had just
 // been submitted, with its other tasks ended already.
-func (s *Scheduler) runAgain(ctx context.Context, c *change, owner *jobRow, tasks []endedTask, quote billing.Quote, reason, requestID string) error {
-	if err := s.Ledger.Hold(ctx, c.tx, owner.AccountID, owner.ID, owner.Run+1, quote.HoldPence, c.now); err != nil {
+func (s *Scheduler) runAgain(ctx context.Context, c *change, owner *JobRow, tasks []EndedTask, quote billing.Quote, reason, requestID string) error {
+	if err := s.Ledger.HoldIn(ctx, c.tx, owner.AccountID, owner.ID, owner.Run+1, quote.HoldPence, c.now); err != nil {
 		return err
 	}
 	owner.restart(tasks[0].StageIndex, quote, requestID) // tasks are in the order of the plan
-	if err := restartJob(ctx, c, owner); err != nil {
+	if err := c.tx.RestartJob(ctx, owner); err != nil {
 		return err
 	}
-	if err := restartTasks(ctx, c, owner, tasks); err != nil {
+	if err := c.restartTasks(ctx, owner, tasks); err != nil {
 		return err
 	}
 	names := make([]string, len(tasks))
 	for i, task := range tasks {
 		names[i] = task.Name
 	}
-	if err := c.recorderOf(owner.Simulator.String).Restarted(ctx, c.tx, owner.ID, names, c.now); err != nil {
+	if err := c.tx.Recorder(owner.Simulator.String).Restarted(ctx, owner.ID, names, c.now); err != nil {
 		return err
 	}
-	return tellStatus(ctx, c, owner, reason)
+	return c.tellStatus(ctx, owner, reason)
 }
 
 // restart makes a job that has ended one that has just been submitted, but for what it has cost.
-func (r *jobRow) restart(stageIndex int, quote billing.Quote, requestID string) {
+func (r *JobRow) restart(stageIndex int, quote billing.Quote, requestID string) {
 	r.SettledPence = r.ChargedPence.Int64
 	r.EstimatedPence, r.HeldPence = r.SettledPence+quote.EstimatedPence, r.SettledPence+quote.HoldPence
 	r.AccruedMicropence = int64(billing.FromPence(r.SettledPence))
@@ -154,38 +154,22 @@ func (r *jobRow) restart(stageIndex int, quote billing.Quote, requestID string) 
 	r.StartedAt, r.FinishedAt = sql.NullTime{}, sql.NullTime{}
 }
 
-// endedTask is a task of a job that has ended, as a retry looks at it.
-type endedTask struct {
-	ID                 string               `db:"id"`
-	Stage              string               `db:"stage"`
-	StageIndex         int                  `db:"stage_index"`
-	Name               string               `db:"name"`
-	Queue              string               `db:"queue"`
-	Essential          bool                 `db:"essential"`
-	Status             job.TaskStatus       `db:"status"`
-	Class              engines.FailureClass `db:"failure_class"` // "" unless it failed
-	Message            string               `db:"error_message"`
-	ExpectedCPUSeconds float64              `db:"expected_cpu_seconds"`
-	ExpectedGPUSeconds float64              `db:"expected_gpu_seconds"`
-	Sources            []engines.From       `db:"-"` // the outputs of earlier stages that it reads
-}
-
 // refused reports whether a task failed for its user's input.
-func (t endedTask) refused() bool { return t.Status == job.TaskFailed && t.Class == engines.UserInput }
+func (t EndedTask) refused() bool { return t.Status == job.TaskFailed && t.Class == engines.UserInput }
 
 // tasksToRetry chooses, of all tasks of a job in the order of its plan, those that a retry runs again: at least one. Errors:
 // fault.JobNotRetryable when there is none, or when the job would fail again whatever became of them.
-func tasksToRetry(all []endedTask, scope RetryScope) ([]endedTask, error) {
+func tasksToRetry(all []EndedTask, scope RetryScope) ([]EndedTask, error) {
 	again := chosen(all, scope)
 	culprit := hopeless(all, again)
 	if culprit < 0 && !slices.Contains(again, true) {
-		culprit = slices.IndexFunc(all, endedTask.refused)
+		culprit = slices.IndexFunc(all, EndedTask.refused)
 	}
 	if culprit >= 0 {
 		return nil, fault.New(fault.JobNotRetryable, "job: its task %s failed for what it was given and would fail again (%s): submit a corrected request",
 			all[culprit].Name, all[culprit].Message)
 	}
-	var tasks []endedTask
+	var tasks []EndedTask
 	for i, task := range all {
 		if again[i] {
 			tasks = append(tasks, task)
@@ -200,7 +184,7 @@ func tasksToRetry(all []endedTask, scope RetryScope) ([]endedTask, error) {
 // chosen says which tasks run again. What is made by a task that did not succeed is new to whoever reads it, and so on down the
 // plan; running a task again that succeeded gives what it gave before. Producers come before their readers (checkPlan), so one
 // pass finds them all.
-func chosen(all []endedTask, scope RetryScope) []bool {
+func chosen(all []EndedTask, scope RetryScope) []bool {
 	type shard struct{ stage, name string } // the name "" stands for any shard of the stage
 	renewed := map[shard]bool{}
 	again := make([]bool, len(all))
@@ -220,7 +204,7 @@ func chosen(all []endedTask, scope RetryScope) []bool {
 
 // hopeless returns the index of a failure that stays and with which the job fails again: an essential task's, or that of a
 // stage in which nothing succeeds. It is -1 when there is none.
-func hopeless(all []endedTask, again []bool) int {
+func hopeless(all []EndedTask, again []bool) int {
 	hope := map[int]bool{} // by stage
 	for i, task := range all {
 		if again[i] || task.Status == job.TaskSucceeded {

@@ -13,8 +13,8 @@ import (
 )
 
 // ended builds a task that has ended. end is "ok", "cancelled" or a failure class; sources are "stage" or "stage/shard".
-func ended(stage, name string, end string, sources ...string) endedTask {
-	task := endedTask{Stage: stage, StageIndex: slices.Index([]string{"prepare", "dock", "rank"}, stage), Name: name, Status: job.TaskFailed, Class: engines.FailureClass(end)}
+func ended(stage, name string, end string, sources ...string) EndedTask {
+	task := EndedTask{Stage: stage, StageIndex: slices.Index([]string{"prepare", "dock", "rank"}, stage), Name: name, Status: job.TaskFailed, Class: engines.FailureClass(end)}
 	switch end {
 	case "ok":
 		task.Status, task.Class = job.TaskSucceeded, ""
@@ -30,8 +30,8 @@ func ended(stage, name string, end string, sources ...string) endedTask {
 }
 
 // docking is a receptor and two ligands to prepare, three searches that read one each, and a ranking of all.
-func docking(receptor, ligandA, ligandB, dockA, dockB, dockAlone, rank string) []endedTask {
-	all := []endedTask{
+func docking(receptor, ligandA, ligandB, dockA, dockB, dockAlone, rank string) []EndedTask {
+	all := []EndedTask{
 		ended("prepare", "receptor", receptor), ended("prepare", "ligand-a", ligandA), ended("prepare", "ligand-b", ligandB),
 		ended("dock", "dock-a", dockA, "prepare/receptor", "prepare/ligand-a"), ended("dock", "dock-b", dockB, "prepare/receptor", "prepare/ligand-b"),
 		ended("dock", "dock-alone", dockAlone, "prepare/receptor"), ended("rank", "rank", rank, "dock"),
@@ -45,7 +45,7 @@ func TestTasksToRetry(t *testing.T) {
 	const user, program, lost = "USER_INPUT", "EXECUTOR", "SYSTEM"
 	tests := []struct {
 		name  string
-		all   []endedTask
+		all   []EndedTask
 		scope RetryScope
 		want  string // names, or a part of the refusal after "!"
 	}{
@@ -91,7 +91,7 @@ func TestTasksToRetry(t *testing.T) {
 func TestChosenTasksAreClosed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var all []endedTask
+		var all []EndedTask
 		stages := []string{"prepare", "dock", "rank"}
 		for index, stage := range stages {
 			for range rapid.IntRange(1, 4).Draw(t, "shards") {

@@ -21,7 +21,7 @@ const maxRollUpSteps = 64
 // rollUpAll brings every job of a change up to date with its tasks, account by account in the order of their ids: settling a
 // bill locks the account.
 func (s *Scheduler) rollUpAll(ctx context.Context, c *change) error {
-	byAccount := func(a, b *jobRow) int {
+	byAccount := func(a, b *JobRow) int {
 		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.ID, b.ID))
 	}
 	for _, owner := range slices.SortedFunc(maps.Values(c.jobs), byAccount) {
@@ -34,24 +34,24 @@ func (s *Scheduler) rollUpAll(ctx context.Context, c *change) error {
 
 // rollUp brings a job up to date with its tasks: its status, the next stage, and at the end its bill. The same transaction has
 // put into owner what it has accrued.
-func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *jobRow) error {
+func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *JobRow) error {
 	if owner.Status.Terminal() {
 		return nil
 	}
 	for range maxRollUpSteps {
-		snapshot, err := readSnapshot(ctx, c.tx, owner)
+		snapshot, err := c.snapshot(ctx, owner)
 		if err != nil {
 			return err
 		}
 		decision := job.Rollup(snapshot)
 		if decision.AdvanceStage {
 			owner.StageIndex++
-			if err := readyStage(ctx, c.tx, owner.ID, owner.StageIndex); err != nil {
+			if err := c.tx.ReadyStage(ctx, owner.ID, owner.StageIndex); err != nil {
 				return err
 			}
 		}
 		if decision.CancelRest {
-			if err := cancelPending(ctx, c, owner.ID); err != nil {
+			if err := c.tx.CancelPending(ctx, owner.ID, c.now); err != nil {
 				return err
 			}
 		}
@@ -67,15 +67,39 @@ func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *jobRow) error 
 			}
 		}
 		if !decision.AdvanceStage && !decision.CancelRest {
-			return saveJob(ctx, c, owner)
+			return c.tx.SaveJob(ctx, owner, c.now)
 		}
 	}
 	return fmt.Errorf("the roll-up did not come to rest")
 }
 
+// snapshot is what a job's roll-up looks at.
+func (c *change) snapshot(ctx context.Context, owner *JobRow) (job.Snapshot, error) {
+	s := job.Snapshot{
+		Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount, Started: owner.StartedAt.Valid, Overspent: owner.overspent(),
+	}
+	states, err := c.tx.TaskStates(ctx, owner.ID)
+	if err != nil {
+		return s, err
+	}
+	for _, state := range states {
+		s.All.Add(state.Status, 1)
+		if state.StageIndex == owner.StageIndex {
+			s.Stage.Add(state.Status, 1)
+		}
+		if state.Status == job.TaskFailed && state.Essential {
+			s.EssentialFailed = true
+		}
+	}
+	if s.All.Open() == 0 {
+		s.ItemFailures, err = c.tx.HasItemFailures(ctx, owner.ID)
+	}
+	return s, err
+}
+
 // move changes a job's status along the table of legal transitions, with its history and its watchers' event. A terminal
 // status settles the bill in the same transaction.
-func (s *Scheduler) move(ctx context.Context, c *change, owner *jobRow, to job.Status) error {
+func (s *Scheduler) move(ctx context.Context, c *change, owner *JobRow, to job.Status) error {
 	if !owner.Status.CanMove(to) {
 		return &job.IllegalMoveError{From: string(owner.Status), To: string(to)}
 	}
@@ -90,20 +114,23 @@ func (s *Scheduler) move(ctx context.Context, c *change, owner *jobRow, to job.S
 		}
 		reason = owner.StatusReason.String
 	}
-	return tellStatus(ctx, c, owner, reason)
+	return c.tellStatus(ctx, owner, reason)
 }
 
 // tellStatus writes a job's new status into its history and its watchers' events.
-func tellStatus(ctx context.Context, c *change, owner *jobRow, reason string) error {
+func (c *change) tellStatus(ctx context.Context, owner *JobRow, reason string) error {
 	body, err := json.Marshal(map[string]any{"status": owner.Status, "reason": reason, "terminal": owner.Status.Terminal()})
 	if err != nil {
 		return fmt.Errorf("encode status event: %w", err)
 	}
-	return recordStatus(ctx, c.tx, owner.ID, owner.Status, reason, body, c.now)
+	if err := c.tx.RecordStatus(ctx, owner.ID, owner.Status, reason, c.now); err != nil {
+		return err
+	}
+	return c.tx.AddEvent(ctx, owner.ID, "status", body, c.now)
 }
 
 // begin notes the moment at which the first task of the job's run is heard of.
-func (r *jobRow) begin(now time.Time) {
+func (r *JobRow) begin(now time.Time) {
 	if !r.StartedAt.Valid {
 		r.StartedAt = sql.NullTime{Time: now, Valid: true}
 	}
@@ -111,7 +138,7 @@ func (r *jobRow) begin(now time.Time) {
 
 // runMoney is what the job's current run has used and holds. The amounts of a job are over all of its runs, and those of the
 // runs that have ended are what these were charged, SettledPence.
-func (r *jobRow) runMoney() (used billing.Micropence, holdPence int64) {
+func (r *JobRow) runMoney() (used billing.Micropence, holdPence int64) {
 	return billing.Micropence(r.AccruedMicropence) - billing.FromPence(r.SettledPence), r.HeldPence - r.SettledPence
 }
 
@@ -120,15 +147,15 @@ func (r *jobRow) runMoney() (used billing.Micropence, holdPence int64) {
 const maxOverrun = 10
 
 // overspent tells whether the current run has used more than the fabric gives away.
-func (r *jobRow) overspent() bool {
+func (r *JobRow) overspent() bool {
 	used, holdPence := r.runMoney()
 	return used > maxOverrun*billing.FromPence(holdPence)
 }
 
 // finish fills in why the job ended and charges its run: once, at most the run's hold, the rest released.
-func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error {
+func (s *Scheduler) finish(ctx context.Context, c *change, owner *JobRow) error {
 	owner.FinishedAt = sql.NullTime{Time: c.now, Valid: true}
-	failed, err := readFailures(ctx, c.tx, owner.ID)
+	failed, err := c.tx.Failures(ctx, owner.ID)
 	if err != nil {
 		return err
 	}
@@ -139,12 +166,12 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error 
 	if err != nil {
 		return err
 	}
-	captured, err := s.Ledger.Settle(ctx, c.tx, owner.ID, owner.Run, charge, c.now)
+	captured, err := s.Ledger.SettleIn(ctx, c.tx, owner.ID, owner.Run, charge, c.now)
 	if err != nil {
 		return err
 	}
 	owner.ChargedPence = sql.NullInt64{Int64: owner.SettledPence + captured, Valid: true}
-	if err := c.recorderOf(owner.Simulator.String).Ended(ctx, c.tx, owner.ID, owner.Status, owner.StatusReason.String, c.now); err != nil {
+	if err := c.tx.Recorder(owner.Simulator.String).Ended(ctx, owner.ID, owner.Status, owner.StatusReason.String, c.now); err != nil {
 		return fmt.Errorf("record the end of %s: %w", owner.ID, err)
 	}
 	c.then(func(context.Context) {
@@ -155,7 +182,7 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *jobRow) error 
 }
 
 // explain sets a job's error and status reason from the tasks that failed, the decisive one first.
-func (r *jobRow) explain(failed []failedTask) {
+func (r *JobRow) explain(failed []FailedTask) {
 	switch {
 	case r.Status == job.Cancelled:
 		r.StatusReason = text(orDefault(r.CancelReason.String, "cancelled by its owner"))

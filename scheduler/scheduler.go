@@ -14,7 +14,9 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 const (
@@ -30,16 +32,18 @@ const (
 	errorPause = 500 * time.Millisecond
 )
 
-// Deps is what a Scheduler needs. All are required but Metrics and Recorders.
+// Deps is what a Scheduler needs. All are required but Metrics, NewID and Recorders.
 type Deps struct {
 	DB      *sqlx.DB
-	Queue   *queue.Queue
+	Queue   Queue
 	Engines *engines.Registry
 	Prices  *billing.Book
 	Ledger  *billing.Ledger
 	Log     *slog.Logger
 	Metrics *Metrics
 	Now     func() time.Time
+	// NewID makes the ids of jobs and tasks after a prefix; id.New by default. Later ones sort behind earlier ones.
+	NewID func(prefix string) string
 	// Recorders keep what the jobs of some engines find, by the engines' ids.
 	Recorders map[string]Recorder
 }
@@ -47,6 +51,7 @@ type Deps struct {
 // Scheduler is safe for concurrent use. Submit, Estimate, Cancel and Retry work on every instance; Run leads when elected.
 type Scheduler struct {
 	Deps
+	store   Store
 	wake    chan struct{}
 	slots   capacity
 	fleet   fleet
@@ -63,17 +68,27 @@ func (f *capacity) of(queueName string) int {
 	return 0
 }
 
-// New returns a Scheduler. It starts nothing.
+// New returns a Scheduler over Postgres. It starts nothing.
 func New(deps Deps) *Scheduler {
+	return Over(InPostgres(deps.DB, deps.Recorders), deps)
+}
+
+// Over returns a Scheduler over a store of any kind; deps.DB and deps.Recorders are those of Postgres alone. Without them there is
+// no election: a Leader of it leads because it is called.
+func Over(store Store, deps Deps) *Scheduler {
 	if deps.Metrics == nil {
 		deps.Metrics = NewMetrics(nil)
 	}
-	return &Scheduler{Deps: deps, wake: make(chan struct{}, 1), history: history{spreads: map[string]knownSpread{}}}
+	if deps.NewID == nil {
+		deps.NewID = id.New
+	}
+	return &Scheduler{Deps: deps, store: store, wake: make(chan struct{}, 1), history: history{spreads: map[string]knownSpread{}}}
 }
 
 // Run takes part in the election and, while it leads, dispatches, collects and watches. It returns when the context ends and
 // every loop has stopped.
 func (s *Scheduler) Run(ctx context.Context) error {
+	ctx = tenant.Everyone(ctx, "the leader moves the tasks of all accounts")
 	for ctx.Err() == nil {
 		lease, err := s.elect(ctx)
 		if err != nil {

@@ -17,7 +17,7 @@ const maxReasonRunes = 500
 //
 // Errors: fault.NotFound for an unknown job or another account's; fault.JobNotCancellable for one that ended otherwise.
 func (s *Scheduler) Cancel(ctx context.Context, accountID, jobID, reason string) (Cancellation, error) {
-	var owner *jobRow
+	var owner *JobRow
 	already := false
 	err := s.change(ctx, []string{jobID}, func(c *change) error {
 		owner = c.jobs[jobID]
@@ -47,7 +47,7 @@ func (s *Scheduler) Cancel(ctx context.Context, accountID, jobID, reason string)
 // stopInFlight tells the workers, after the commit, to stop what they do for a job. It is only the first time of telling:
 // pursueStops repeats it.
 func (s *Scheduler) stopInFlight(ctx context.Context, c *change, jobID string) error {
-	refs, err := refsInFlight(ctx, c.tx, jobID)
+	refs, err := c.tx.RefsInFlight(ctx, jobID)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (s *Scheduler) stopInFlight(ctx context.Context, c *change, jobID string) e
 // pursueStops repeats the stop orders of jobs that are being stopped, which Redis may have lost, and ends their tasks that
 // still wait in a queue.
 func (s *Scheduler) pursueStops(ctx context.Context) error {
-	tasks, err := tasksToStop(ctx, s.DB)
+	tasks, err := s.store.TasksToStop(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (s *Scheduler) pursueStops(ctx context.Context) error {
 }
 
 // dropUnstarted ends a queued task of a job that is being stopped.
-func (s *Scheduler) dropUnstarted(ctx context.Context, c *change, _ *jobRow, task taskRow) error {
-	return endTask(ctx, c, task, job.TaskCancelled, nil)
+func (s *Scheduler) dropUnstarted(ctx context.Context, c *change, _ *JobRow, task TaskRow) error {
+	return c.endTask(ctx, task, job.TaskCancelled, nil)
 }
 
 func truncate(s string, runes int) string {

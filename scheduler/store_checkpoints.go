@@ -3,24 +3,14 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// checkpointRow is a saved file as the next attempt gets it.
-type checkpointRow struct {
-	TaskID     string `db:"task_id"`
-	Name       string `db:"name"`
-	StorageKey string `db:"storage_key"`
-	SHA256     string `db:"sha256"`
-	ByteSize   int64  `db:"byte_size"`
-}
-
-// upsertCheckpoints keeps the files, by name, in the place of those of the same names. It returns how many it kept: beyond
-// queue.MaxCheckpoints of a task new ones are left out.
-func upsertCheckpoints(ctx context.Context, c *change, task taskRow, files map[string]queue.StoredArtifact) (int, error) {
+func (tx postgresTx) SaveCheckpoints(ctx context.Context, task TaskRow, files map[string]queue.StoredArtifact, at time.Time) (int, error) {
 	if len(files) == 0 {
 		return 0, nil
 	}
@@ -31,7 +21,7 @@ func upsertCheckpoints(ctx context.Context, c *change, task taskRow, files map[s
 		names, keys, digests, sizes = append(names, name), append(keys, file.StorageKey), append(digests, file.SHA256), append(sizes, file.ByteSize)
 	}
 	// The job's lock, which the caller holds, keeps the count true.
-	done, err := c.tx.ExecContext(ctx, `WITH said AS (
+	done, err := tx.ExecContext(ctx, `WITH said AS (
 			SELECT f.*, k.name IS NULL AS new, row_number() OVER (PARTITION BY k.name IS NULL ORDER BY f.name) AS nth
 			FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS f (name, storage_key, sha256, byte_size)
 			LEFT JOIN task_checkpoints k ON k.task_id = $1 AND k.name = f.name
@@ -41,7 +31,7 @@ func upsertCheckpoints(ctx context.Context, c *change, task taskRow, files map[s
 		WHERE NOT new OR nth <= $8 - (SELECT count(*) FROM task_checkpoints WHERE task_id = $1)
 		ON CONFLICT (task_id, name) DO UPDATE SET storage_key = excluded.storage_key, sha256 = excluded.sha256,
 			byte_size = excluded.byte_size, attempt = excluded.attempt, at = excluded.at`,
-		task.ID, pq.Array(names), pq.Array(keys), pq.Array(digests), pq.Array(sizes), task.Attempt, c.now, queue.MaxCheckpoints)
+		task.ID, pq.Array(names), pq.Array(keys), pq.Array(digests), pq.Array(sizes), task.Attempt, at, queue.MaxCheckpoints)
 	if err != nil {
 		return 0, fmt.Errorf("keep %d checkpoints of %s: %w", len(names), task.ID, err)
 	}
@@ -52,13 +42,12 @@ func upsertCheckpoints(ctx context.Context, c *change, task taskRow, files map[s
 	return int(kept), nil
 }
 
-// readCheckpoints returns what earlier attempts of the tasks have saved, in the order of the names.
-func readCheckpoints(ctx context.Context, c *change, taskIDs []string) ([]checkpointRow, error) {
+func (tx postgresTx) Checkpoints(ctx context.Context, taskIDs []string) ([]CheckpointRow, error) {
 	if len(taskIDs) == 0 {
 		return nil, nil
 	}
-	var rows []checkpointRow
-	err := c.tx.SelectContext(ctx, &rows, `SELECT task_id, name, storage_key, sha256, byte_size FROM task_checkpoints
+	var rows []CheckpointRow
+	err := tx.SelectContext(ctx, &rows, `SELECT task_id, name, storage_key, sha256, byte_size FROM task_checkpoints
 		WHERE task_id = ANY($1) ORDER BY task_id, name`, pq.Array(taskIDs))
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints of %d tasks: %w", len(taskIDs), err)
@@ -66,13 +55,11 @@ func readCheckpoints(ctx context.Context, c *change, taskIDs []string) ([]checkp
 	return rows, nil
 }
 
-// forgetCheckpoints makes the tasks' next attempts start from the beginning. The objects are their workers' to remove, and the
-// retention's of the object store.
-func forgetCheckpoints(ctx context.Context, c *change, taskIDs ...string) error {
+func (tx postgresTx) ForgetCheckpoints(ctx context.Context, taskIDs ...string) error {
 	if len(taskIDs) == 0 {
 		return nil
 	}
-	if _, err := c.tx.ExecContext(ctx, `DELETE FROM task_checkpoints WHERE task_id = ANY($1)`, pq.Array(taskIDs)); err != nil {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM task_checkpoints WHERE task_id = ANY($1)`, pq.Array(taskIDs)); err != nil {
 		return fmt.Errorf("forget the checkpoints of %d tasks: %w", len(taskIDs), err)
 	}
 	return nil

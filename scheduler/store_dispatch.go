@@ -8,49 +8,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/engines"
 )
 
-func countInFlight(ctx context.Context, db *sqlx.DB, queueName string) (int, error) {
+func (db postgresStore) CountInFlight(ctx context.Context, queueName string) (int, error) {
 	var n int
 	err := db.GetContext(ctx, &n, `SELECT count(*) FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING')`, queueName)
 	if err != nil {
 		return 0, fmt.Errorf("count tasks in flight: %w", err)
 	}
 	return n, nil
-}
-
-// candidate is a task that may be dispatched next.
-type candidate struct {
-	TaskID    string         `db:"id"`
-	JobID     string         `db:"job_id"`
-	AccountID string         `db:"account_id"`
-	Key       sql.NullString `db:"license_key"` // of the account's own licence that the task needs a seat of
-	GivenBack int            `db:"given_back"`
-}
-
-func (c candidate) license() licenseRef { return licenseRef{AccountID: c.AccountID, Key: c.Key.String} }
-
-type candidates []candidate
-
-func (c candidates) taskIDs() []string {
-	out := make([]string, len(c))
-	for i := range c {
-		out[i] = c[i].TaskID
-	}
-	return out
-}
-
-func (c candidates) jobIDs() []string {
-	var out []string
-	for i := range c {
-		out = append(out, c[i].JobID)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // nextReadyQuery takes a queue, a moment, a limit and the jobs that are left out. Tasks that need a seat of a licence wait apart from all others, and of
@@ -96,11 +65,9 @@ WITH RECURSIVE waiting AS (
 )
 SELECT id, job_id, account_id, license_key, given_back FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
 
-// nextReady picks the tasks to dispatch next: the higher plan priority first, then accounts in turn, where what an account
-// already has in flight counts as turns it has had. The tasks of the jobs except are left out. It reads at most limit tasks of each account that waits, whatever the
-// backlog.
-func nextReady(ctx context.Context, db *sqlx.DB, queueName string, limit int, now time.Time, except []string) (candidates, error) {
-	var out candidates
+// NextReady reads at most limit tasks of each account that waits, whatever the backlog.
+func (db postgresStore) NextReady(ctx context.Context, queueName string, limit int, now time.Time, except []string) (Candidates, error) {
+	var out Candidates
 	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit, pq.Array(append([]string{}, except...)))
 	if err != nil {
 		return nil, fmt.Errorf("pick tasks for %s: %w", queueName, err)
@@ -108,25 +75,22 @@ func nextReady(ctx context.Context, db *sqlx.DB, queueName string, limit int, no
 	return out, nil
 }
 
-// queueTasks starts the next attempt of the tasks that are still waiting and returns them with their shards, in the order of
-// their ids.
-func queueTasks(ctx context.Context, c *change, ids []string) ([]taskRow, error) {
-	var rows []taskRow
-	err := c.tx.SelectContext(ctx, &rows, `
+func (tx postgresTx) QueueTasks(ctx context.Context, ids []string, at time.Time) ([]TaskRow, error) {
+	var rows []TaskRow
+	err := tx.SelectContext(ctx, &rows, `
 		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL
 		FROM task_details d
 		WHERE t.id = ANY($1) AND t.status = 'PENDING' AND t.ready AND d.task_id = t.id
 		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id, d.shard`,
-		pq.Array(ids), c.now)
+		pq.Array(ids), at)
 	if err != nil {
 		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)
 	}
-	slices.SortFunc(rows, func(a, b taskRow) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(rows, func(a, b TaskRow) int { return cmp.Compare(a.ID, b.ID) })
 	return rows, nil
 }
 
-// readStageOutputs returns, for every shard of a stage, its output of that name or why it has none.
-func readStageOutputs(ctx context.Context, tx *sqlx.Tx, jobID, stage, output string) (map[string]stageOutput, error) {
+func (tx postgresTx) StageOutputs(ctx context.Context, jobID, stage, output string) (map[string]StageOutput, error) {
 	var rows []struct {
 		Name       string         `db:"name"`
 		StorageKey sql.NullString `db:"storage_key"`
@@ -143,13 +107,13 @@ func readStageOutputs(ctx context.Context, tx *sqlx.Tx, jobID, stage, output str
 	if err != nil {
 		return nil, fmt.Errorf("read outputs of stage %s: %w", stage, err)
 	}
-	out := make(map[string]stageOutput, len(rows))
+	out := make(map[string]StageOutput, len(rows))
 	for _, r := range rows {
-		var o stageOutput
+		var o StageOutput
 		if r.StorageKey.Valid {
-			o.object = &engines.Object{StorageKey: r.StorageKey.String, SHA256: r.SHA256.String, ByteSize: r.ByteSize.Int64}
+			o.Object = &engines.Object{StorageKey: r.StorageKey.String, SHA256: r.SHA256.String, ByteSize: r.ByteSize.Int64}
 		} else if r.Class.Valid {
-			o.failure = &engines.Failure{Class: engines.FailureClass(r.Class.String), Code: r.Code.String, Message: r.Message.String}
+			o.Failure = &engines.Failure{Class: engines.FailureClass(r.Class.String), Code: r.Code.String, Message: r.Message.String}
 		}
 		out[r.Name] = o
 	}

@@ -2,15 +2,12 @@ package scheduler
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 )
 
-// hasLicenseServer reports whether a server of the account provides a licence.
-func hasLicenseServer(ctx context.Context, db *sqlx.DB, accountID, licenseKey string) (bool, error) {
+func (db postgresStore) HasLicenseServer(ctx context.Context, accountID, licenseKey string) (bool, error) {
 	if accountID == "" {
 		return false, nil
 	}
@@ -23,17 +20,8 @@ func hasLicenseServer(ctx context.Context, db *sqlx.DB, accountID, licenseKey st
 	return has, nil
 }
 
-// licenseUse is how the seats of a licence stand.
-type licenseUse struct {
-	licenseRef
-	Seats int64         `db:"seats"`  // of all enabled servers; 0 without any
-	InUse int64         `db:"in_use"` // tasks of the account that are queued or run
-	Free  sql.NullInt64 `db:"free"`   // tasks that may start; null when the servers merely advise
-}
-
-// lockLicenseServers keeps seats from being given twice, and the servers from being changed, until the transaction ends. The
-// order of their ids keeps two transactions from waiting for each other.
-func lockLicenseServers(ctx context.Context, tx *sqlx.Tx, refs []licenseRef) error {
+// LockLicenseServers locks in the order of their ids, which keeps two transactions from waiting for each other.
+func (tx postgresTx) LockLicenseServers(ctx context.Context, refs []LicenseRef) error {
 	accounts, keys := columnsOf(refs)
 	_, err := tx.ExecContext(ctx, `SELECT FROM license_servers l
 		WHERE (l.account_id, l.license_key) IN (SELECT * FROM unnest($1::text[], $2::text[])) ORDER BY l.id FOR NO KEY UPDATE`,
@@ -44,23 +32,23 @@ func lockLicenseServers(ctx context.Context, tx *sqlx.Tx, refs []licenseRef) err
 	return nil
 }
 
-func readLicenseUses(ctx context.Context, tx *sqlx.Tx, refs []licenseRef) (map[licenseRef]licenseUse, error) {
+func (tx postgresTx) LicenseUses(ctx context.Context, refs []LicenseRef) (map[LicenseRef]LicenseUse, error) {
 	accounts, keys := columnsOf(refs)
-	var rows []licenseUse
+	var rows []LicenseUse
 	err := tx.SelectContext(ctx, &rows, `SELECT r.account_id, r.license_key, u.seats, u.in_use, u.free
 		FROM unnest($1::text[], $2::text[]) AS r (account_id, license_key), LATERAL license_use(r.account_id, r.license_key) u`,
 		pq.Array(accounts), pq.Array(keys))
 	if err != nil {
 		return nil, fmt.Errorf("count licence seats: %w", err)
 	}
-	out := make(map[licenseRef]licenseUse, len(rows))
+	out := make(map[LicenseRef]LicenseUse, len(rows))
 	for _, r := range rows {
-		out[r.licenseRef] = r
+		out[r.LicenseRef] = r
 	}
 	return out, nil
 }
 
-func columnsOf(refs []licenseRef) (accounts, keys []string) {
+func columnsOf(refs []LicenseRef) (accounts, keys []string) {
 	for _, r := range refs {
 		accounts, keys = append(accounts, r.AccountID), append(keys, r.Key)
 	}

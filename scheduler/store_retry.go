@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
-
-	"github.com/molfabric/molfabric/internal/job"
 )
 
-// readEnded returns the tasks of a job that has ended, in the order of its plan. Of their shards it reads no more than what
-// they take from other shards and what was expected of them: 20,000 of them with a megabyte of parameters each are too much.
-func readEnded(ctx context.Context, tx *sqlx.Tx, jobID string) ([]endedTask, error) {
+// EndedTasks reads no more of the shards than what they take from other shards and what was expected of them: 20,000 of them
+// with a megabyte of parameters each are too much.
+func (tx postgresTx) EndedTasks(ctx context.Context, jobID string) ([]EndedTask, error) {
 	var rows []struct {
-		endedTask
+		EndedTask
 		From []byte `db:"sources"`
 	}
 	err := tx.SelectContext(ctx, &rows, `SELECT t.id, t.stage, t.stage_index, t.name, t.queue, t.essential, t.status,
@@ -27,9 +24,9 @@ func readEnded(ctx context.Context, tx *sqlx.Tx, jobID string) ([]endedTask, err
 	if err != nil {
 		return nil, fmt.Errorf("read the tasks of %s: %w", jobID, err)
 	}
-	tasks := make([]endedTask, len(rows))
+	tasks := make([]EndedTask, len(rows))
 	for i, r := range rows {
-		tasks[i] = r.endedTask
+		tasks[i] = r.EndedTask
 		if err := json.Unmarshal(r.From, &tasks[i].Sources); err != nil {
 			return nil, fmt.Errorf("read the inputs of task %s: %w", r.ID, err)
 		}
@@ -37,9 +34,8 @@ func readEnded(ctx context.Context, tx *sqlx.Tx, jobID string) ([]endedTask, err
 	return tasks, nil
 }
 
-// restartJob stores what a retry changes of a job beyond what every change may: saveJob follows with the rest.
-func restartJob(ctx context.Context, c *change, r *jobRow) error {
-	_, err := c.tx.ExecContext(ctx, `UPDATE jobs SET attempts = $2, estimated_pence = $3, held_pence = $4, settled_pence = $5, request_id = $6
+func (tx postgresTx) RestartJob(ctx context.Context, r *JobRow) error {
+	_, err := tx.ExecContext(ctx, `UPDATE jobs SET attempts = $2, estimated_pence = $3, held_pence = $4, settled_pence = $5, request_id = $6
 		WHERE id = $1`, r.ID, r.Run, r.EstimatedPence, r.HeldPence, r.SettledPence, r.RequestID)
 	if err != nil {
 		return fmt.Errorf("begin run %d of %s: %w", r.Run, r.ID, err)
@@ -47,33 +43,23 @@ func restartJob(ctx context.Context, c *change, r *jobRow) error {
 	return nil
 }
 
-// restartTasks makes tasks wait for their next attempt as if they had never run: with all their retries, and without results.
-// Their attempts stay, because they have been billed, and the numbers go on, which fences what the old ones may still say. The
-// files stay in the object store until its retention ends. Watchers learn it from the job's own event: there may be thousands.
-func restartTasks(ctx context.Context, c *change, owner *jobRow, tasks []endedTask) error {
-	ids := make([]string, len(tasks))
-	for i, task := range tasks {
-		if !task.Status.CanRetry(job.TaskPending) {
-			return fmt.Errorf("task %s: %w", task.ID, &job.IllegalMoveError{From: string(task.Status), To: string(job.TaskPending)})
-		}
-		ids[i] = task.ID
-	}
-	_, err := c.tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', run = $2, ready = stage_index = $3, retries = 0, interruptions = 0, given_back = 0,
+func (tx postgresTx) RestartTasks(ctx context.Context, owner *JobRow, ids []string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', run = $2, ready = stage_index = $3, retries = 0, interruptions = 0, given_back = 0,
 			not_before = NULL, worker_id = NULL, progress = 0, queued_at = NULL, started_at = NULL, finished_at = NULL
 		WHERE id = ANY($1)`, pq.Array(ids), owner.Run, owner.StageIndex)
 	if err != nil {
 		return fmt.Errorf("restart %d tasks: %w", len(ids), err)
 	}
-	if err := forgetKeptWork(ctx, c, ids...); err != nil {
+	if err := tx.forgetKeptWork(ctx, ids...); err != nil {
 		return err
 	}
-	_, err = c.tx.ExecContext(ctx, `UPDATE task_details SET summary = NULL, item_failures = NULL, programs = NULL,
+	_, err = tx.ExecContext(ctx, `UPDATE task_details SET summary = NULL, item_failures = NULL, programs = NULL,
 			failure_class = NULL, error_code = NULL, error_message = NULL, message = ''
 		WHERE task_id = ANY($1)`, pq.Array(ids))
 	if err != nil {
 		return fmt.Errorf("forget the results of %d tasks: %w", len(ids), err)
 	}
-	if _, err := c.tx.ExecContext(ctx, `DELETE FROM artifacts WHERE task_id = ANY($1)`, pq.Array(ids)); err != nil {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM artifacts WHERE task_id = ANY($1)`, pq.Array(ids)); err != nil {
 		return fmt.Errorf("forget the files of %d tasks: %w", len(ids), err)
 	}
 	return nil

@@ -3,31 +3,17 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
-	"github.com/molfabric/molfabric/internal/postgres"
 )
 
-// taskColumns is a plan laid out for one bulk insert.
-type taskColumns struct {
-	ID, Stage, Name     []string
-	Queue               []string
-	Ordinal, StageIndex []int64
-	Items               []int64
-	Essential, Ready    []bool
-	Weight, GPUWeight   []float64
-	JobID, AccountID    string
-	LicenseKey          string // "" for none
-	Status              job.TaskStatus
-	Priority            int
-}
-
-func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.Shard, rows taskColumns, named software, receipt Receipt) error {
+func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
+	sub, receipt, rows, plan := n.Submission, n.Receipt, n.Tasks, n.Plan
 	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, recovery_mode, priority,
 			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
 			software, software_micropence_per_core_hour, license_key)
@@ -35,62 +21,55 @@ func insertJob(ctx context.Context, tx *sqlx.Tx, sub Submission, plan []engines.
 		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey, []byte(sub.Request),
 		sub.RecoveryMode, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1, len(plan),
 		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt,
-		named.Name, int64(named.pencePerCoreHour()), named.LicenseKey)
+		n.Software, n.SoftwareFee, rows.LicenseKey)
 	if err != nil {
 		return fmt.Errorf("insert job: %w", err)
 	}
-	body, err := json.Marshal(map[string]any{"status": job.Submitted, "reason": "", "terminal": false})
-	if err != nil {
-		return fmt.Errorf("encode status event: %w", err)
-	}
-	if err := recordStatus(ctx, tx, receipt.JobID, job.Submitted, "", body, receipt.CreatedAt); err != nil {
+	if err := insertTasks(ctx, tx.Tx, rows); err != nil {
 		return err
 	}
-	if err := insertTasks(ctx, tx, rows); err != nil {
-		return err
-	}
-	return insertShards(ctx, tx, rows.ID, plan)
+	return insertShards(ctx, tx.Tx, rows.ID, plan)
 }
 
-func insertTasks(ctx context.Context, tx *sqlx.Tx, r taskColumns) error {
-	columns := []string{
-		"id", "ordinal", "stage", "stage_index", "name", "essential", "items", "weight", "gpu_weight", "ready", "job_id", "account_id", "queue", "status", "priority", "license_key",
-	}
-	var licenseKey any
-	if r.LicenseKey != "" {
-		licenseKey = r.LicenseKey
-	}
-	err := postgres.Copy(ctx, tx, "tasks", columns, func(yield func([]any) bool) {
-		for i, taskID := range r.ID {
-			if !yield([]any{
-				taskID, r.Ordinal[i], r.Stage[i], r.StageIndex[i], r.Name[i], r.Essential[i], r.Items[i], r.Weight[i], r.GPUWeight[i], r.Ready[i],
-				r.JobID, r.AccountID, r.Queue[i], string(r.Status), int64(r.Priority), licenseKey,
-			}) {
-				return
-			}
-		}
-	})
+// insertTasks writes the columns with one statement. COPY would not do: the server refuses it where row-level security holds.
+func insertTasks(ctx context.Context, tx *sqlx.Tx, r TaskColumns) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO tasks (job_id, account_id, status, priority, license_key,
+			id, ordinal, stage, stage_index, name, essential, items, weight, gpu_weight, ready, queue)
+		SELECT $1, $2, $3, $4, nullif($5, ''), * FROM unnest($6::text[], $7::int[], $8::text[], $9::int[], $10::text[], $11::boolean[], $12::int[],
+			$13::real[], $14::real[], $15::boolean[], $16::text[])`,
+		r.JobID, r.AccountID, r.Status, r.Priority, r.LicenseKey,
+		pq.Array(r.ID), pq.Array(r.Ordinal), pq.Array(r.Stage), pq.Array(r.StageIndex), pq.Array(r.Name), pq.Array(r.Essential), pq.Array(r.Items),
+		pq.Array(r.Weight), pq.Array(r.GPUWeight), pq.Array(r.Ready), pq.Array(r.Queue))
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
 	}
 	return nil
 }
 
-// insertShards keeps what the tasks of these ids are to do. Each shard is written as JSON while the database takes the ones before
-// it: a library's are larger than its request.
+// shardBatchBytes is about how much JSON one statement of insertShards carries: enough that its trip does not count, little beside the
+// request that is in memory anyway.
+const shardBatchBytes = 1 << 20
+
+// insertShards keeps what the tasks of these ids are to do. A library's shards are larger than its request, so they are written as JSON
+// a batch at a time.
 func insertShards(ctx context.Context, tx *sqlx.Tx, taskIDs []string, plan []engines.Shard) error {
-	var broken error
-	err := postgres.Copy(ctx, tx, "task_details", []string{"task_id", "shard"}, func(yield func([]any) bool) {
-		for i, shard := range plan {
-			body, err := json.Marshal(shard)
-			if err != nil {
-				broken = fmt.Errorf("encode shard %s: %w", shard.Name, err)
-				return
-			}
-			if !yield([]any{taskIDs[i], string(body)}) {
-				return
-			}
+	var shards []string
+	first, size := 0, 0
+	for i, shard := range plan {
+		body, err := json.Marshal(shard)
+		if err != nil {
+			return fmt.Errorf("encode shard %s: %w", shard.Name, err)
 		}
-	})
-	return errors.Join(broken, err)
+		shards, size = append(shards, string(body)), size+len(body)
+		if size < shardBatchBytes && i < len(plan)-1 {
+			continue
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, shard) SELECT * FROM unnest($1::text[], $2::jsonb[])`,
+			pq.Array(taskIDs[first:i+1]), pq.Array(shards))
+		if err != nil {
+			return fmt.Errorf("insert %d shards: %w", len(shards), err)
+		}
+		shards, first, size = shards[:0], i+1, 0
+	}
+	return nil
 }

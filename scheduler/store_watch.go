@@ -6,16 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
-	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// tasksInFlight returns every task that is in a queue or with a worker; the dispatch window bounds their number.
-func tasksInFlight(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
-	var rows []taskRow
+func (db postgresStore) TasksInFlight(ctx context.Context) ([]TaskRow, error) {
+	var rows []TaskRow
 	err := db.SelectContext(ctx, &rows, `SELECT `+taskFields+` FROM tasks WHERE status IN ('QUEUED', 'RUNNING') ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("read tasks in flight: %w", err)
@@ -23,9 +20,8 @@ func tasksInFlight(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
 	return rows, nil
 }
 
-// tasksToStop returns the tasks in flight of jobs that are being stopped.
-func tasksToStop(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
-	var rows []taskRow
+func (db postgresStore) TasksToStop(ctx context.Context) ([]TaskRow, error) {
+	var rows []TaskRow
 	err := db.SelectContext(ctx, &rows, `SELECT `+taskFields+` FROM tasks WHERE status IN ('QUEUED', 'RUNNING')
 		AND job_id IN (SELECT id FROM jobs WHERE finished_at IS NULL AND stopping) ORDER BY id`)
 	if err != nil {
@@ -34,8 +30,7 @@ func tasksToStop(ctx context.Context, db *sqlx.DB) ([]taskRow, error) {
 	return rows, nil
 }
 
-// refsInFlight returns the attempts of a job that are in a queue or with a worker.
-func refsInFlight(ctx context.Context, tx *sqlx.Tx, jobID string) ([]queue.Ref, error) {
+func (tx postgresTx) RefsInFlight(ctx context.Context, jobID string) ([]queue.Ref, error) {
 	rows, err := tx.QueryContext(ctx, `SELECT id, attempt FROM tasks WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING') ORDER BY id`, jobID)
 	if err != nil {
 		return nil, fmt.Errorf("read what is in flight for %s: %w", jobID, err)
@@ -43,8 +38,7 @@ func refsInFlight(ctx context.Context, tx *sqlx.Tx, jobID string) ([]queue.Ref, 
 	return scanRefs(rows)
 }
 
-// staleRefs returns those of the attempts that are not their task's current one any more.
-func staleRefs(ctx context.Context, db *sqlx.DB, refs []queue.Ref) ([]queue.Ref, error) {
+func (db postgresStore) StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, error) {
 	if len(refs) == 0 {
 		return nil, nil
 	}
@@ -75,10 +69,7 @@ func scanRefs(rows *sql.Rows) ([]queue.Ref, error) {
 	return refs, rows.Err()
 }
 
-// storeProgress stores the progress of running attempts and adds one progress event to each of their jobs. Progress decides
-// nothing, so it takes no job's lock and leaves out the tasks that a transaction holds just now: waiting for them, in an order
-// of its own, could block both for ever.
-func storeProgress(ctx context.Context, db *sqlx.DB, news []queue.Held, jobs map[string]string, now time.Time) error {
+func (db postgresStore) SaveProgress(ctx context.Context, news []queue.Held) error {
 	ids, attempts := make([]string, len(news)), make([]int64, len(news))
 	progress, messages := make([]float64, len(news)), make([]string, len(news))
 	for i, h := range news {
@@ -97,47 +88,37 @@ func storeProgress(ctx context.Context, db *sqlx.DB, news []queue.Held, jobs map
 	if err != nil {
 		return fmt.Errorf("store progress: %w", err)
 	}
-	return addProgressEvents(ctx, db, jobs, now)
+	return nil
 }
 
-// addProgressEvents tells the watchers of jobs how far they are. The newest event takes the place of the one before, so that a
-// job which runs for days does not fill the table. Each job's row is locked while its event gets its id, so that ids of one
-// job are committed in their order and a watcher that reads on from the last id misses nothing.
-func addProgressEvents(ctx context.Context, db *sqlx.DB, jobs map[string]string, now time.Time) error {
-	for _, jobID := range sortedKeys(jobs) {
-		var percent float64
-		err := db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED') THEN 1 ELSE progress END)
+func (db postgresStore) Percent(ctx context.Context, jobID string) (percent float64, err error) {
+	err = db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED') THEN 1 ELSE progress END)
 			/ greatest(sum(weight), 1e-9) FROM tasks WHERE job_id = $1`, jobID)
-		if err != nil {
-			return fmt.Errorf("sum progress of %s: %w", jobID, err)
-		}
-		body, err := progressEvent(percent, jobs[jobID])
-		if err != nil {
-			return fmt.Errorf("encode progress event: %w", err)
-		}
-		if _, err := db.ExecContext(ctx, `WITH open AS (
-				SELECT id FROM jobs WHERE id = $1 AND finished_at IS NULL FOR NO KEY UPDATE
-			), gone AS (
-				DELETE FROM job_events WHERE kind = 'progress' AND job_id IN (SELECT id FROM open)
-			)
-			INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'progress', $2, $3 FROM open`, jobID, body, now); err != nil {
-			return fmt.Errorf("add progress event of %s: %w", jobID, err)
-		}
+	if err != nil {
+		return 0, fmt.Errorf("sum progress of %s: %w", jobID, err)
+	}
+	return percent, nil
+}
+
+// TellProgress keeps the newest event alone, so that a job which runs for days does not fill the table. The job's row is locked
+// while the event gets its id, so that ids of one job are committed in their order and a watcher that reads on from the last id
+// misses nothing.
+func (db postgresStore) TellProgress(ctx context.Context, jobID string, body []byte, at time.Time) error {
+	_, err := db.ExecContext(ctx, `WITH open AS (
+			SELECT id FROM jobs WHERE id = $1 AND finished_at IS NULL FOR NO KEY UPDATE
+		), gone AS (
+			DELETE FROM job_events WHERE kind = 'progress' AND job_id IN (SELECT id FROM open)
+		)
+		INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'progress', $2, $3 FROM open`, jobID, body, at)
+	if err != nil {
+		return fmt.Errorf("add progress event of %s: %w", jobID, err)
 	}
 	return nil
 }
 
-// openTasks is how many tasks of a queue are in a state.
-type openTasks struct {
-	Queue  string         `db:"queue"`
-	Status job.TaskStatus `db:"status"`
-	N      int            `db:"n"`
-}
-
-// countOpenTasks counts the tasks that may be dispatched, are queued or run. Each half matches a partial index, so that the
-// tasks that have ended, which are nearly all, are not looked at.
-func countOpenTasks(ctx context.Context, db *sqlx.DB) ([]openTasks, error) {
-	var rows []openTasks
+// CountOpenTasks: each half matches a partial index, so that the tasks that have ended, which are nearly all, are not looked at.
+func (db postgresStore) CountOpenTasks(ctx context.Context) ([]OpenTasks, error) {
+	var rows []OpenTasks
 	err := db.SelectContext(ctx, &rows, `SELECT queue, 'PENDING' AS status, count(*) AS n FROM tasks WHERE status = 'PENDING' AND ready GROUP BY queue
 		UNION ALL
 		SELECT queue, status, count(*) FROM tasks WHERE status IN ('QUEUED', 'RUNNING') GROUP BY queue, status`)

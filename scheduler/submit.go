@@ -8,15 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
-	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
@@ -30,7 +26,7 @@ const submitOperation = "jobs.submit"
 // the same key with another request; fault.IdempotencyInProgress while the first call with the key is still running;
 // fault.UnsupportedSimulator when a task needs a device and the deployment sells none.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error) {
-	jobID := id.New("job_")
+	jobID := s.NewID("job_")
 	plan, err := sub.Engine.Plan(sub.work(jobID))
 	if err != nil {
 		return Receipt{}, err
@@ -53,7 +49,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 	now := s.Now().UTC()
 	receipt := Receipt{JobID: jobID, JobType: sub.JobType, CreatedAt: now, Quote: QuoteSummary{
 		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}}
-	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
+	err = s.store.InTx(ctx, func(tx Tx) error {
 		if sub.IdempotencyKey != "" {
 			first, err := claim(ctx, tx, sub, receipt, now)
 			if err != nil || first != nil {
@@ -63,13 +59,19 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 				return err
 			}
 		}
-		if err := s.Ledger.Hold(ctx, tx, sub.AccountID, jobID, 1, quote.HoldPence, now); err != nil {
+		if err := s.Ledger.HoldIn(ctx, tx, sub.AccountID, jobID, 1, quote.HoldPence, now); err != nil {
 			return err
 		}
-		if err := insertJob(ctx, tx, sub, plan, s.taskRows(sub, plan, named, jobID, terms.QueuePriority), named, receipt); err != nil {
+		accepted := NewJob{Submission: sub, Receipt: receipt, Plan: plan, Tasks: s.taskRows(sub, plan, named, jobID, terms.QueuePriority),
+			Software: named.Name, SoftwareFee: int64(named.pencePerCoreHour())}
+		if err := tx.InsertJob(ctx, accepted); err != nil {
 			return err
 		}
-		return s.recorderOf(sub.Engine.Spec().ID).Submitted(ctx, tx, Accepted{Submission: sub, JobID: jobID, Shards: plan, At: now})
+		first := &change{tx: tx, now: now}
+		if err := first.tellStatus(ctx, &JobRow{ID: jobID, Status: job.Submitted}, ""); err != nil {
+			return err
+		}
+		return tx.Recorder(sub.Engine.Spec().ID).Submitted(ctx, Accepted{Submission: sub, JobID: jobID, Shards: plan, At: now})
 	})
 	if err != nil {
 		return Receipt{}, err
@@ -85,7 +87,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 // Replay returns the receipt of an earlier submission with this key and request. It is asked before a request is planned and its
 // files are looked for: a repetition must get its first answer whatever has become of them. Errors: fault.IdempotencyKeyReused.
 func (s *Scheduler) Replay(ctx context.Context, accountID, key string, request []byte) (receipt Receipt, found bool, err error) {
-	stored, err := idempotency.Find(ctx, s.DB, idempotency.Claim{AccountID: accountID, Operation: submitOperation, Key: key, Request: request}, s.Now().UTC())
+	stored, err := s.store.FindAnswer(ctx, idempotency.Claim{AccountID: accountID, Operation: submitOperation, Key: key, Request: request}, s.Now().UTC())
 	if err != nil || stored == nil {
 		return Receipt{}, false, err
 	}
@@ -227,12 +229,12 @@ func (s *Scheduler) checkPlan(spec engines.Spec, plan []engines.Shard) error {
 
 // claim takes the submission's idempotency key with the answer that this submission will give. When the key is taken it
 // returns the answer that was given then.
-func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, now time.Time) (*Receipt, error) {
+func claim(ctx context.Context, tx Tx, sub Submission, receipt Receipt, now time.Time) (*Receipt, error) {
 	answer, err := json.Marshal(receipt)
 	if err != nil {
 		return nil, fmt.Errorf("encode receipt: %w", err)
 	}
-	stored, err := idempotency.Take(ctx, tx, idempotency.Claim{
+	stored, err := tx.Claim(ctx, idempotency.Claim{
 		AccountID: sub.AccountID, Operation: submitOperation, Key: sub.IdempotencyKey, Request: sub.Request,
 	}, answer, now)
 	if err != nil || stored == nil {
@@ -243,11 +245,11 @@ func claim(ctx context.Context, tx *sqlx.Tx, sub Submission, receipt Receipt, no
 }
 
 // taskRows lays a plan out as columns for one bulk insert.
-func (s *Scheduler) taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) taskColumns {
+func (s *Scheduler) taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) TaskColumns {
 	spec := sub.Engine.Spec()
-	rows := taskColumns{}
+	rows := TaskColumns{}
 	for i, shard := range plan {
-		rows.ID = append(rows.ID, id.New("task_"))
+		rows.ID = append(rows.ID, s.NewID("task_"))
 		rows.Ordinal = append(rows.Ordinal, int64(i))
 		rows.Stage = append(rows.Stage, shard.Stage)
 		rows.StageIndex = append(rows.StageIndex, int64(shard.StageIndex))

@@ -1,18 +1,19 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
-	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 )
@@ -61,7 +62,7 @@ func (s *Scheduler) watchOnce(ctx context.Context, w *watch) error {
 
 // look reads the tasks in flight and then the heartbeats, in this order: a task that is reported and acknowledged in between
 // is found ended when it is looked at again.
-func (s *Scheduler) look(ctx context.Context, w *watch) ([]taskRow, error) {
+func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
 	same, err := s.Queue.Same(ctx, w.epoch)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]taskRow, error) {
 			return nil, err
 		}
 	}
-	inFlight, err := tasksInFlight(ctx, s.DB)
+	inFlight, err := s.store.TasksInFlight(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]taskRow, error) {
 }
 
 // lookIntoQueues finds which of the queued tasks that no worker answers for still wait to be claimed.
-func (s *Scheduler) lookIntoQueues(w *watch, inFlight []taskRow) error {
+func (s *Scheduler) lookIntoQueues(w *watch, inFlight []TaskRow) error {
 	clear(w.waiting)
 	for _, task := range inFlight {
 		ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
@@ -118,7 +119,7 @@ func (s *Scheduler) lookIntoQueues(w *watch, inFlight []taskRow) error {
 }
 
 // account takes a task in flight back when nobody has answered for it long enough.
-func (s *Scheduler) account(ctx context.Context, w *watch, task taskRow) error {
+func (s *Scheduler) account(ctx context.Context, w *watch, task TaskRow) error {
 	ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
 	if w.held[ref] != nil || w.waiting[ref] {
 		w.found(ref)
@@ -141,7 +142,7 @@ func (s *Scheduler) account(ctx context.Context, w *watch, task taskRow) error {
 
 // takeBack ends a lost attempt: the task waits for its next one, or ends when its job is being stopped or it has been
 // interrupted too often.
-func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *jobRow, task taskRow) error {
+func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *JobRow, task TaskRow) error {
 	if err := s.settleLost(ctx, c, task); err != nil {
 		return err
 	}
@@ -151,16 +152,16 @@ func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *jobRow, task
 	})
 	switch afterFailure(engines.System, task.Retries, task.Interruptions, owner.Stopping) {
 	case againFree:
-		return returnTask(ctx, c, task, false, c.now)
+		return c.returnTask(ctx, task, false, c.now)
 	case drop:
-		return endTask(ctx, c, task, job.TaskCancelled, nil)
+		return c.endTask(ctx, task, job.TaskCancelled, nil)
 	}
-	return endTask(ctx, c, task, job.TaskFailed, &engines.Failure{Class: engines.System, Code: lostCode,
+	return c.endTask(ctx, task, job.TaskFailed, &engines.Failure{Class: engines.System, Code: lostCode,
 		Message: fmt.Sprintf("the task was interrupted %d times, the last time by the loss of its worker", task.Interruptions+1)})
 }
 
 // followProgress stores the progress that has changed since the last round and tells the watchers of those jobs.
-func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []taskRow) error {
+func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []TaskRow) error {
 	var news []queue.Held
 	jobs := map[string]string{} // job → newest message
 	for _, task := range inFlight {
@@ -176,12 +177,28 @@ func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []tas
 	if len(news) == 0 {
 		return nil
 	}
-	return storeProgress(ctx, s.DB, news, jobs, s.Now().UTC())
+	if err := s.store.SaveProgress(ctx, news); err != nil {
+		return err
+	}
+	for _, jobID := range sortedKeys(jobs) {
+		percent, err := s.store.Percent(ctx, jobID)
+		if err != nil {
+			return err
+		}
+		body, err := progressEvent(percent, jobs[jobID])
+		if err != nil {
+			return fmt.Errorf("encode progress event: %w", err)
+		}
+		if err := s.store.TellProgress(ctx, jobID, body, s.Now().UTC()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stopStale tells workers that hold attempts which are no longer current to end them.
 func (s *Scheduler) stopStale(ctx context.Context, w *watch) error {
-	stale, err := staleRefs(ctx, s.DB, w.runningRefs())
+	stale, err := s.store.StaleRefs(ctx, w.runningRefs())
 	if err != nil {
 		return err
 	}
@@ -195,10 +212,11 @@ func (s *Scheduler) sweep(ctx context.Context) error {
 			return err
 		}
 	}
-	return idempotency.DeleteExpired(ctx, s.DB, s.Now().UTC())
+	return s.store.ForgetAnswers(ctx, s.Now().UTC())
 }
 
-// watch is what the leader remembers between rounds. It is pure: it reads no clock and no store.
+// watch is what the leader remembers between rounds. It is pure: it reads no clock and no store. Workers and attempts are taken in
+// the order of their names, so that the same heartbeats always lead to the same decisions.
 type watch struct {
 	epoch        string
 	seen         map[string]sighting     // by worker
@@ -236,8 +254,8 @@ func (w *watch) hear(heartbeats []queue.Heartbeat, now time.Time) {
 		}
 	}
 	clear(w.held)
-	for worker, s := range w.seen {
-		for _, h := range s.Held {
+	for _, worker := range sortedKeys(w.seen) {
+		for _, h := range w.seen[worker].Held {
 			w.held[h.Ref] = &heldBy{Held: h, workerID: worker}
 			delete(w.diedHolding, h.Ref)
 		}
@@ -247,7 +265,8 @@ func (w *watch) hear(heartbeats []queue.Heartbeat, now time.Time) {
 // bury removes the workers that have been silent for too long and returns them.
 func (w *watch) bury(now time.Time) []queue.Heartbeat {
 	var buried []queue.Heartbeat
-	for worker, s := range w.seen {
+	for _, worker := range sortedKeys(w.seen) {
+		s := w.seen[worker]
 		if now.Sub(s.at) < lostAfter {
 			continue
 		}
@@ -294,7 +313,7 @@ func (w *watch) forgive(now time.Time) {
 }
 
 // keepOnly forgets what concerns no task in flight.
-func (w *watch) keepOnly(inFlight []taskRow) {
+func (w *watch) keepOnly(inFlight []TaskRow) {
 	current, workers := make(map[queue.Ref]bool, len(inFlight)), map[string]bool{}
 	for _, task := range inFlight {
 		current[queue.Ref{TaskID: task.ID, Attempt: task.Attempt}] = true
@@ -319,8 +338,8 @@ func (w *watch) changed(held heldBy) bool {
 // living returns the workers that are alive.
 func (w *watch) living() []queue.Heartbeat {
 	out := make([]queue.Heartbeat, 0, len(w.seen))
-	for _, s := range w.seen {
-		out = append(out, s.Heartbeat)
+	for _, worker := range sortedKeys(w.seen) {
+		out = append(out, w.seen[worker].Heartbeat)
 	}
 	return out
 }
@@ -346,6 +365,9 @@ func (w *watch) runningRefs() []queue.Ref {
 			refs = append(refs, ref)
 		}
 	}
+	slices.SortFunc(refs, func(a, b queue.Ref) int {
+		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), cmp.Compare(a.Attempt, b.Attempt))
+	})
 	return refs
 }
 

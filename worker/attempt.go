@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
@@ -108,6 +109,9 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	if !ok {
 		return ending{failure: systemFailure("ENGINE_UNKNOWN", "this worker does not know the engine %s", a.order.Engine)}
 	}
+	if failure := wrongImage(engine, a.order.Shard, w.Runner.Describe().Image); failure != nil {
+		return ending{failure: failure}
+	}
 	granted, free, refused := w.takeRoom(a)
 	if refused != nil {
 		return *refused
@@ -182,6 +186,10 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, gra
 	usage := metered(outcome.Usage, granted)
 	usage.StartedAt, usage.FinishedAt = started, time.Now().UTC()
 	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms", usage.WallMs)
+	if outcome.RefusedProcesses > 0 || outcome.Signal == syscall.SIGSYS {
+		a.log.Warn("the sandbox held an engine back", "engine", a.order.Engine, "account", a.order.AccountID, "refused_processes", outcome.RefusedProcesses,
+			"forbidden_call", outcome.Signal == syscall.SIGSYS)
+	}
 	if err != nil {
 		return outcome, ending{failure: systemFailure("SANDBOX_FAILED", "the engine could not be run on this worker"), usage: usage}.logged(a.log, err)
 	}

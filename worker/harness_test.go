@@ -75,6 +75,7 @@ type shellParams struct {
 	Explain string   // the failure that Explain tells, or none
 	Collect string   // how Collect misbehaves
 	Program string   // instead of sh
+	Image   string   // digest of the image that must run it, or none
 }
 
 func (e shell) Spec() engines.Spec {
@@ -98,6 +99,8 @@ func (shell) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error
 	}
 	return engines.Command{Argv: []string{"sh", "-c", p.Script}}, nil
 }
+
+func (shell) Image(shard engines.Shard) string { return params(shard).Image }
 
 func (shell) Collect(shard engines.Shard, _ engines.Dir) (engines.Result, error) {
 	p := params(shard)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"syscall"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
@@ -31,6 +33,12 @@ func judge(log *slog.Logger, engine engines.Engine, shard engines.Shard, dir eng
 	case sandbox.OutOfMemory:
 		return ending{failure: executorFailure("OUT_OF_MEMORY", "%s needed more than %d MiB of memory", name, shard.Needs.MemoryBytes>>20)}
 	}
+	if outcome.Reason == sandbox.OutputTooLarge {
+		return ending{failure: executorFailure("OUTPUT_TOO_LARGE", "%s wrote more, or more files, than its task may", name)}
+	}
+	if outcome.Signal == syscall.SIGSYS {
+		return ending{failure: executorFailure("CALL_FORBIDDEN", "%s made a system call that programs may not make here", name)}
+	}
 	switch _, refused, err := sandbox.Outputs(dir); {
 	case err != nil:
 		return ending{failure: executorFailure("OUTPUT_UNREADABLE", "%s left outputs that cannot be listed", name)}.logged(log, err)
@@ -54,6 +62,20 @@ func judge(log *slog.Logger, engine engines.Engine, shard engines.Shard, dir eng
 		out.Artifacts = append(out.Artifacts, queue.StoredArtifact{Artifact: artifact})
 	}
 	return ending{result: out}
+}
+
+// wrongImage is the failure of a shard that asks for another container image than the worker runs. A worker that runs none takes
+// every shard: engines whose requests name an image then hold the digest of their installation against it.
+func wrongImage(engine engines.Engine, shard engines.Shard, image string) *engines.Failure {
+	pinner, pins := engine.(engines.ImagePinner)
+	if !pins || image == "" {
+		return nil
+	}
+	if asked := pinner.Image(shard); asked != "" && asked != image {
+		return &engines.Failure{Class: engines.UserInput, Code: string(fault.WorkerImageMismatch),
+			Message: fmt.Sprintf("workerImageDigest asks for %s; the workers of this deployment run %s", asked, image)}
+	}
+	return nil
 }
 
 // explain asks the engine why its process failed, and falls back on the exit code.

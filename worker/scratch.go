@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/worker/sandbox"
 )
 
 // workerPrefix begins the names of workers and with them those of their directories: nothing else below the root is touched.
@@ -88,7 +89,7 @@ func sweepScratch(root string, log *slog.Logger) {
 			continue // its owner lives, or is leaving
 		}
 		if err == nil {
-			err = os.RemoveAll(dir)
+			err = sandbox.RemoveTree(dir)
 			lock.Close()
 		}
 		if err != nil {
@@ -109,11 +110,11 @@ func (s *scratch) open(ref queue.Ref) (engines.Dir, error) {
 }
 
 // remove deletes an attempt's directory.
-func (s *scratch) remove(dir engines.Dir) error { return os.RemoveAll(string(dir)) }
+func (s *scratch) remove(dir engines.Dir) error { return sandbox.RemoveTree(string(dir)) }
 
 // close removes everything of this worker.
 func (s *scratch) close() {
-	if err := os.RemoveAll(s.dir); err != nil {
+	if err := sandbox.RemoveTree(s.dir); err != nil {
 		s.log.Warn("scratch directory left behind; the next worker removes it", "error", err)
 	}
 	s.lock.Close()

@@ -32,12 +32,22 @@ const (
 	farewellGrace = 10 * time.Second
 )
 
+// Runner runs the commands of attempts: a *sandbox.Runner, but for those who measure the fabric without programs.
+type Runner interface {
+	// Run runs one command to its end, as sandbox.Runner.Run does.
+	Run(ctx context.Context, spec sandbox.Spec, onLine func(line string)) (sandbox.Outcome, error)
+	Devices() []sandbox.Device
+	Describe() sandbox.Description
+}
+
+var _ Runner = (*sandbox.Runner)(nil)
+
 // Config is what one worker process is given.
 type Config struct {
 	Queue   *queue.Queue
 	Objects *object.Store
 	Engines *engines.Registry
-	Runner  *sandbox.Runner
+	Runner  Runner
 	// Offered are the engines that this machine can run, as Inspect found them.
 	Offered []Offer
 	Slots   int // processor cores that engines may keep busy

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // Scopes of specification §2.7.
@@ -95,9 +97,10 @@ func RuleOf(op *huma.Operation) Rule {
 
 type contextKey struct{}
 
-// With returns a context that carries the caller.
+// With returns a context that carries the caller. It is the one place where a request gets its tenant: from here on its statements see
+// the rows of the caller's account, and those of a caller without one see no account's.
 func With(ctx context.Context, p Principal) context.Context {
-	return context.WithValue(ctx, contextKey{}, p)
+	return tenant.With(context.WithValue(ctx, contextKey{}, p), p.AccountID)
 }
 
 // From returns the caller; the guard has put one there for every operation that is not public.

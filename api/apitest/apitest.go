@@ -33,9 +33,9 @@ const secretBytes = 32
 type Door struct {
 	Server *api.Server
 	Deps   api.Deps // what it was made of, after every change
-	DB     *sqlx.DB
-	Base   string // http://127.0.0.1:port
-	Log    *Log   // everything it logs, unless a change has given it another log
+	DB     *sqlx.DB // to look at everybody's rows; the front door itself has one that is told whose
+	Base   string   // http://127.0.0.1:port
+	Log    *Log     // everything it logs, unless a change has given it another log
 
 	t testing.TB
 }
@@ -48,16 +48,15 @@ func Open(t testing.TB, change ...func(*api.Deps)) *Door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Door{t: t, Log: &Log{}}
+	d := &Door{t: t, Log: &Log{}, DB: pgtest.New(t)}
 	d.Deps = api.Deps{
-		DB: pgtest.New(t), Redis: rdb, Ledger: billing.NewLedger(book, id.New), Metrics: prometheus.NewRegistry(),
+		DB: pgtest.Served(t), Redis: rdb, Ledger: billing.NewLedger(book, id.New), Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewJSONHandler(d.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now,
 		Config: api.Config{Version: "test", KeySecret: bytes.Repeat([]byte("k"), secretBytes), RedisPrefix: prefix},
 	}
 	for _, one := range change {
 		one(&d.Deps)
 	}
-	d.DB = d.Deps.DB
 	if d.Server, err = api.New(d.Deps); err != nil {
 		t.Fatal(err)
 	}

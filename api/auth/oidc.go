@@ -12,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // maxNameChars is the length of an account's name, as at sign-up.
@@ -61,6 +62,7 @@ func (s *Service) FinishOIDC(ctx context.Context, back callback) (next, token st
 		return "", "", err
 	}
 	token = newToken()
+	ctx = tenant.Everyone(ctx, "the identity tells the account")
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		accountID, err := s.accountOf(ctx, tx, who, back.session)
 		if err != nil {

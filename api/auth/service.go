@@ -23,6 +23,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 const (
@@ -84,6 +85,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string
 	}
 	account := Account{AccountID: id.New("acct_"), Email: email, Name: name, Plan: firstPlan, CreatedAt: s.now()}
 	token := newToken()
+	ctx = tenant.With(ctx, account.AccountID)
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		if err := s.open(ctx, tx, account, hash); err != nil {
 			return err
@@ -119,7 +121,7 @@ func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string
 	if err := s.attempt(ctx, email); err != nil {
 		return Account{}, "", err
 	}
-	account, hash, err := selectByEmail(ctx, s.DB, email)
+	account, hash, err := selectByEmail(tenant.Everyone(ctx, "the address tells the account"), s.DB, email)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Account{}, "", err
 	}
@@ -135,6 +137,7 @@ func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string
 		return Account{}, "", fault.New(fault.Unauthorized, "no account has this email with this password")
 	}
 	token := newToken()
+	ctx = tenant.With(ctx, account.AccountID)
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error { return s.startSession(ctx, tx, account.AccountID, token) })
 	return account, token, err
 }
@@ -159,6 +162,7 @@ func (s *Service) SignOut(ctx context.Context, token string) error {
 // Verify returns the account behind a session's token. Errors: fault.Unauthorized.
 func (s *Service) Verify(ctx context.Context, token string) (access.Principal, error) {
 	now := s.now()
+	ctx = tenant.Everyone(ctx, "the token tells the account")
 	session, err := selectSession(ctx, s.DB, digest(token), now)
 	if errors.Is(err, sql.ErrNoRows) {
 		return access.Principal{}, sessionEnded()

@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // maxEventBytes bounds an event: a checkout or a charge with all its members has some 10 KB.
@@ -54,6 +55,7 @@ func (s *Service) Receive(ctx context.Context, body []byte, signature string) er
 		return err
 	}
 	var receipt billing.Receipt
+	ctx = tenant.Everyone(ctx, "the provider names the payment, and the payment its account")
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		receipt, err = s.Ledger.ApplyPayment(ctx, tx, event, s.now())
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/internal/sequences"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // open starts a front door with the group alone; whoever calls it shows no credential.
@@ -71,7 +72,7 @@ func TestEverybodyReadsTheList(t *testing.T) {
 	if got := list(t, door, "?type=nucl")[0]; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if _, err := registry.Retire(t.Context(), "swissprot", "2026_01"); err != nil {
+	if _, err := registry.Retire(tenant.Everyone(t.Context(), "the operator keeps the databases"), "swissprot", "2026_01"); err != nil {
 		t.Fatal(err)
 	}
 	if got := names("?type=prot"); got != "swissprot 2025_04" {

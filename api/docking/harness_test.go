@@ -24,6 +24,7 @@ import (
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 const base = "/api/v1/molecular/docking"
@@ -87,7 +88,7 @@ func (l *lab) account() chemist {
 
 func (l *lab) keyOf(accountID, environment string, scopes ...string) chemist {
 	l.t.Helper()
-	made, err := l.keyring.Create(l.t.Context(), accountID, keys.CreateRequest{Name: "test", Environment: environment, Scopes: scopes})
+	made, err := l.keyring.Create(tenant.With(l.t.Context(), accountID), accountID, keys.CreateRequest{Name: "test", Environment: environment, Scopes: scopes})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/billing"
@@ -95,7 +96,7 @@ func (w *works) submit(c chemist) docking.DockingRun {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	receipt, err := w.jobs.Submit(w.t.Context(), caller, "", request)
+	receipt, err := w.jobs.Submit(access.With(w.t.Context(), caller), caller, "", request)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -99,20 +99,20 @@ func TestDynamicsFiles(t *testing.T) {
 	}
 	whole := request(t, string(text))
 	asked := SubmitRequest{JobType: whole.JobType, Simulator: "openmm", SceneFile: "k", SimulationParams: &SimulationParams{DynamicsParams: whole.SimulationParams.DynamicsParams}}
-	_, err = d.Submit(t.Context(), caller, "", asked)
+	_, err = d.Submit(access.With(t.Context(), caller), caller, "", asked)
 	wantFault(t, "no file", err, fault.SceneNotFound, "sceneFile")
 	d.file(caller, "k", 11, "")
-	_, err = d.Submit(t.Context(), caller, "", asked)
+	_, err = d.Submit(access.With(t.Context(), caller), caller, "", asked)
 	wantFault(t, "another size", err, fault.ChecksumMismatch, "simulationParams.openmmRequest.input.prmtop.byteSize")
 	d.file(caller, "k", 10, strings.Repeat("b", 64))
-	_, err = d.Submit(t.Context(), caller, "", asked)
+	_, err = d.Submit(access.With(t.Context(), caller), caller, "", asked)
 	wantFault(t, "another digest", err, fault.ChecksumMismatch, "simulationParams.openmmRequest.input.prmtop.sha256")
 	d.file(caller, "k", 10, strings.Repeat("a", 64))
-	if _, err = d.Submit(t.Context(), caller, "", asked); err != nil {
+	if _, err = d.Submit(access.With(t.Context(), caller), caller, "", asked); err != nil {
 		t.Errorf("got %v, want accepted", err)
 	}
 	asked.SimulationParams.Request.Execution.Platform.DeviceIndex = "0"
-	_, err = d.Submit(t.Context(), caller, "", asked)
+	_, err = d.Submit(access.With(t.Context(), caller), caller, "", asked)
 	wantFault(t, "the engine's own rule", err, fault.Validation, "simulationParams.openmmRequest.execution.platform.deviceIndex")
 }
 
@@ -144,7 +144,7 @@ func TestIdempotencyOfEveryType(t *testing.T) {
 		if answers[0].JobID != answers[1].JobID || answers[0].IdempotentReplay || !answers[1].IdempotentReplay {
 			t.Errorf("%s and %s: got %+v, want the same job", c.first, c.same, answers)
 		}
-		_, err := d.Submit(t.Context(), caller, key, request(t, c.other))
+		_, err := d.Submit(access.With(t.Context(), caller), caller, key, request(t, c.other))
 		wantFault(t, c.other, err, fault.IdempotencyKeyReused, "")
 	}
 }
@@ -170,13 +170,13 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		{`{"sceneFile":"scene","jobType":"simulation","simulator":"openmm"}`, fault.Validation, "simulationParams.openmmRequest: is missing"},
 		{`{"sceneFile":"scene","jobType":"simulation","simulator":"blast"}`, fault.UnsupportedSimulator, "simulator: "},
 	} {
-		_, err := d.Submit(t.Context(), caller, "", request(t, c.body))
+		_, err := d.Submit(access.With(t.Context(), caller), caller, "", request(t, c.body))
 		wantFault(t, c.body, err, c.code, c.place)
 	}
 	// An estimate ignores what does not apply, and bounds what does.
-	if _, err := d.Estimate(t.Context(), caller.AccountID, EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(100)), Simulator: "vina"}); err != nil {
+	if _, err := d.Estimate(access.With(t.Context(), caller), caller.AccountID, EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(100)), Simulator: "vina"}); err != nil {
 		t.Errorf("got %v, want accepted", err)
 	}
-	_, err := d.Estimate(t.Context(), caller.AccountID, EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(0))})
+	_, err := d.Estimate(access.With(t.Context(), caller), caller.AccountID, EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(0))})
 	wantFault(t, "estimate", err, fault.Validation, "frameEnd: ")
 }

@@ -276,16 +276,16 @@ func TestWatchRefusals(t *testing.T) {
 	d := open(t)
 	caller, other := d.account(), d.account()
 	jobID := d.submit(caller)
-	_, _, err := d.Watch(t.Context(), other.AccountID, jobID, "")
+	_, _, err := d.Watch(access.With(t.Context(), other), other.AccountID, jobID, "")
 	wantFault(t, "another account", err, fault.NotFound, "")
-	_, _, err = d.Watch(t.Context(), caller.AccountID, jobID, "soon")
+	_, _, err = d.Watch(access.With(t.Context(), caller), caller.AccountID, jobID, "soon")
 	wantFault(t, "id", err, fault.Validation, "Last-Event-ID")
 	for range maxAccountStreams {
-		if _, _, err := d.Watch(t.Context(), caller.AccountID, jobID, ""); err != nil {
+		if _, _, err := d.Watch(access.With(t.Context(), caller), caller.AccountID, jobID, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, _, err = d.Watch(t.Context(), caller.AccountID, jobID, "")
+	_, _, err = d.Watch(access.With(t.Context(), caller), caller.AccountID, jobID, "")
 	wantFault(t, "one too many", err, fault.RateLimited, "")
 	if response, _ := d.call(other, http.MethodHead, "/v1/jobs/"+jobID+"/events", ""); response.StatusCode == http.StatusOK {
 		t.Errorf("HEAD of another account: got %d", response.StatusCode)

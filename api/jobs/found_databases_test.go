@@ -49,7 +49,7 @@ func TestDatabasesAreLookedUp(t *testing.T) {
 			}
 		}
 		body := strings.Replace(search(simulator, params), "{", `{"sceneFile":"queries.fasta",`, 1)
-		if _, err := d.Submit(t.Context(), caller, "", request(t, body)); err != nil {
+		if _, err := d.Submit(access.With(t.Context(), caller), caller, "", request(t, body)); err != nil {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
@@ -87,7 +87,7 @@ func TestDatabasesThatAreUnknown(t *testing.T) {
 	refused := func(name, simulator, params, want string) {
 		t.Helper()
 		body := search(simulator, params)
-		_, err := d.Submit(t.Context(), caller, "", request(t, strings.Replace(body, "{", `{"sceneFile":"queries.fasta",`, 1)))
+		_, err := d.Submit(access.With(t.Context(), caller), caller, "", request(t, strings.Replace(body, "{", `{"sceneFile":"queries.fasta",`, 1)))
 		wantFault(t, name, err, fault.Validation, want)
 		_, err = d.Estimate(t.Context(), "", decoded[EstimateRequest](t, body))
 		wantFault(t, name+", estimated", err, fault.Validation, want)

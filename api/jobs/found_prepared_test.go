@@ -23,7 +23,7 @@ func hex64(c string) string { return strings.Repeat(c, 64) }
 func (l *library) prepare(caller access.Principal, cacheKey, identity, how string, lacking ...string) string {
 	l.t.Helper()
 	l.file(caller, "receptor.pdb", 1000, "")
-	receipt, err := l.Submit(l.t.Context(), caller, "", request(l.t, dock(`"ligandIdentity":`+ccd("ATP", ""))))
+	receipt, err := l.Submit(access.With(l.t.Context(), caller), caller, "", request(l.t, dock(`"ligandIdentity":`+ccd("ATP", ""))))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestAPreparationIsFound(t *testing.T) {
 
 	// A file that nobody has a digest of might be another one; a preparation that has lost a file is none.
 	l.file(caller, "receptor.pdb", 1000, "")
-	if _, err := l.Submit(t.Context(), caller, "", request(t, dock(ligand))); err != nil || l.engine.request().Found.Prepared != nil {
+	if _, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(ligand))); err != nil || l.engine.request().Found.Prepared != nil {
 		t.Errorf("without a digest: got %+v, %v", l.engine.request().Found.Prepared, err)
 	}
 	l.exec(`DELETE FROM artifacts WHERE name = 'serials.json' AND account_id = $1`, caller.AccountID)
@@ -143,7 +143,7 @@ func TestAPreparationByName(t *testing.T) {
 		{"another file", named("a", "1", "2", "3", "3", artifact("9", 1)), fault.Validation, place + "artifact: "},
 		{"files that are gone", named("b", "1", "2", "3", "3", ""), fault.ArtifactNotFound, place + "cacheKey: "},
 	} {
-		_, err := l.Submit(t.Context(), caller, "", request(t, dock(c.params)))
+		_, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(c.params)))
 		wantFault(t, c.name, err, c.code, c.place)
 	}
 }

@@ -67,7 +67,7 @@ func TestScenes(t *testing.T) {
 		{"no scene", d.stored(caller, "notes", "hello"), nil, "MolViewSpec scene", fault.Validation},
 		{"gone", func() string { d.file(caller, "gone.mvsj", 10, ""); return "gone.mvsj" }(), nil, "gone", fault.SceneNotFound},
 	} {
-		receipt, err := d.Submit(t.Context(), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: c.scene, Attachments: c.attachments})
+		receipt, err := d.Submit(access.With(t.Context(), caller), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: c.scene, Attachments: c.attachments})
 		if c.code != "" {
 			if !fault.Is(err, c.code) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: got %v, want %s with %q", c.name, err, c.code, c.want)
@@ -107,7 +107,7 @@ func TestSharedScenes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.Submit(t.Context(), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, name+".mvsj", string(text)), Attachments: []string{structure}})
+		_, err = d.Submit(access.With(t.Context(), caller), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, name+".mvsj", string(text)), Attachments: []string{structure}})
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}
@@ -134,7 +134,7 @@ func TestSceneArchive(t *testing.T) {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.Submit(t.Context(), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, "scene.mvsx", archive.String())})
+	_, err := d.Submit(access.With(t.Context(), caller), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, "scene.mvsx", archive.String())})
 	if scene := all["molstar"].request().Found.Scene; err != nil || scene.Format != engines.SceneMVSX || len(scene.References) != 0 {
 		t.Errorf("got %+v, %v", scene, err)
 	}
@@ -146,7 +146,7 @@ func TestSceneFormats(t *testing.T) {
 	d := openWith(t, false, listOf(all)...)
 	caller := d.account()
 	for name, want := range map[string]string{"a.CIF": "mmcif", "a.pdb": "pdb", "a.mol": "sdf", "a.bcif": "bcif", "plain": "pdb"} {
-		_, err := d.Submit(t.Context(), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, name, "ATOM      1  N")})
+		_, err := d.Submit(access.With(t.Context(), caller), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, name, "ATOM      1  N")})
 		if scene := all["molstar"].request().Found.Scene; err != nil || scene.Format != want || len(scene.States) != 1 {
 			t.Errorf("%s: got %+v, %v; want %s", name, scene, err, want)
 		}

@@ -91,7 +91,7 @@ func ccd(id, more string) string {
 func (l *library) found(caller access.Principal, params string) engines.Found {
 	l.t.Helper()
 	l.file(caller, "receptor.pdb", 1000, strings.Repeat("a", 64))
-	if _, err := l.Submit(l.t.Context(), caller, "", request(l.t, dock(params))); err != nil {
+	if _, err := l.Submit(access.With(l.t.Context(), caller), caller, "", request(l.t, dock(params))); err != nil {
 		l.t.Fatalf("%s: %v", params, err)
 	}
 	return l.engine.request().Found
@@ -149,7 +149,7 @@ func TestNamesThatAreUnknown(t *testing.T) {
 	}
 	refused := func(name, params string, code fault.Code, place string) {
 		t.Helper()
-		_, err := l.Submit(t.Context(), caller, "", request(t, dock(params)))
+		_, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(params)))
 		wantFault(t, name, err, code, place)
 	}
 	refused("a ligand", `"ligandIdentity":`+ccd("QQQ", ""), fault.Validation, "simulationParams.ligandIdentity.source.componentId: ")
@@ -178,12 +178,12 @@ func TestARepetitionLooksNothingUp(t *testing.T) {
 	caller := l.account()
 	l.file(caller, "receptor.pdb", 1000, "")
 	body := request(t, dock(`"receptorPdbId":"1CBS","ligandIdentity":`+ccd("ST9", "")))
-	first, err := l.Submit(t.Context(), caller, "a-key-of-ours", body)
+	first, err := l.Submit(access.With(t.Context(), caller), caller, "a-key-of-ours", body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.deps.Knowledge = ignorance{}
-	if again, err := l.Submit(t.Context(), caller, "a-key-of-ours", body); err != nil || again.JobID != first.JobID || !again.Replayed {
+	if again, err := l.Submit(access.With(t.Context(), caller), caller, "a-key-of-ours", body); err != nil || again.JobID != first.JobID || !again.Replayed {
 		t.Errorf("got %+v, %v", again, err)
 	}
 }
@@ -223,7 +223,7 @@ func TestConfirmations(t *testing.T) {
 		{"another component", caller, ccd("ATP", good), place + ".source: "},
 		{"another SMILES", caller, smiles("CCC"), place + ".source: "},
 	} {
-		_, err := l.Submit(t.Context(), c.caller, "", request(t, dock(`"ligandLibrary":[`+ccd("GOL", "")+","+c.ligand+"]")))
+		_, err := l.Submit(access.With(t.Context(), c.caller), c.caller, "", request(t, dock(`"ligandLibrary":[`+ccd("GOL", "")+","+c.ligand+"]")))
 		if c.place == "" && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if c.place != "" {
@@ -232,9 +232,9 @@ func TestConfirmations(t *testing.T) {
 	}
 	l.now = func() time.Time { return time.Now().Add(confirmation.Lifetime + time.Minute) }
 	expired := request(t, dock(`"ligandIdentity":`+ccd("STI", good)))
-	_, err := l.Submit(t.Context(), caller, "", expired)
+	_, err := l.Submit(access.With(t.Context(), caller), caller, "", expired)
 	wantFault(t, "expired", err, fault.Validation, "simulationParams.ligandIdentity.confirmation.token: ")
-	if _, err := l.Submit(reproducing(t.Context(), "run_1", nil), caller, "", expired); err != nil {
+	if _, err := l.Submit(reproducing(access.With(t.Context(), caller), "run_1", nil), caller, "", expired); err != nil {
 		t.Errorf("a repetition, which was confirmed the first time: %v", err)
 	}
 }

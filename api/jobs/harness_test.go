@@ -67,7 +67,7 @@ func newRefusal(status int, message string, errs ...error) huma.StatusError {
 type desk struct {
 	*Service
 	t      *testing.T
-	db     *sqlx.DB
+	db     *sqlx.DB // sees everyone's rows; the service's own is told whose
 	ledger *billing.Ledger
 	files  map[string]engines.Object // by account and key: what the uploads group would find
 	url    string
@@ -93,12 +93,13 @@ func openWith(t *testing.T, pipeline bool, list ...engines.Engine) *desk {
 	rdb, _, prefix := redistest.New(t)
 	objects, _ := objecttest.New(t)
 	registry := engines.NewRegistry(list...)
+	served := pgtest.Served(t)
 	d := &desk{t: t, db: pgtest.New(t), ledger: billing.NewLedger(book, id.New), files: map[string]engines.Object{}}
 	log := slog.New(slog.DiscardHandler)
 	d.Service = New(Deps{
-		DB: d.db, Engines: registry, Objects: objects, Uploads: d.owned, Currency: book.Currency, Pipeline: pipeline, Log: log, Now: time.Now,
+		DB: served, Engines: registry, Objects: objects, Uploads: d.owned, Currency: book.Currency, Pipeline: pipeline, Log: log, Now: time.Now,
 		Scheduler: scheduler.New(scheduler.Deps{
-			DB: d.db, Queue: queue.New(rdb, prefix), Engines: registry, Prices: book, Ledger: d.ledger, Log: log, Now: time.Now,
+			DB: served, Queue: queue.New(rdb, prefix), Engines: registry, Prices: book, Ledger: d.ledger, Log: log, Now: time.Now,
 		}),
 	})
 	d.listen()
@@ -182,7 +183,7 @@ const docking = `{"jobType":"simulation","simulator":"AutoDock Vina","sceneFile"
 func (d *desk) submit(caller access.Principal) string {
 	d.t.Helper()
 	d.file(caller, "receptor.pdb", 1000, "")
-	receipt, err := d.Submit(d.t.Context(), caller, "", request(d.t, docking))
+	receipt, err := d.Submit(access.With(d.t.Context(), caller), caller, "", request(d.t, docking))
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/internal/fault"
 )
@@ -28,7 +29,7 @@ func TestListPagesAndFilters(t *testing.T) {
 	read := func(query ListQuery) (got []string) {
 		t.Helper()
 		for query.Limit = 2; ; {
-			list, err := d.List(t.Context(), caller.AccountID, query)
+			list, err := d.List(access.With(t.Context(), caller), caller.AccountID, query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +62,7 @@ func TestListPagesAndFilters(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	_, err := d.List(t.Context(), caller.AccountID, ListQuery{Query: page.Query{Limit: 2, Cursor: "nonsense"}})
+	_, err := d.List(access.With(t.Context(), caller), caller.AccountID, ListQuery{Query: page.Query{Limit: 2, Cursor: "nonsense"}})
 	wantFault(t, "cursor", err, fault.InvalidCursor, "cursor")
 	response, text := d.call(caller, http.MethodGet, "/v1/jobs?status=FAILED&status=RUNNING&limit=1&createdAfter=2020-01-01T00:00:00Z", "")
 	if list := decoded[JobList](t, text); response.StatusCode != http.StatusOK || len(list.Jobs) != 1 || list.Jobs[0].JobID != ids[4] || list.NextCursor != nil {
@@ -94,7 +95,7 @@ func TestListIsStableUnderInserts(t *testing.T) {
 	}
 	query := ListQuery{Query: page.Query{Limit: 2}}
 	for {
-		list, err := d.List(t.Context(), caller.AccountID, query)
+		list, err := d.List(access.With(t.Context(), caller), caller.AccountID, query)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func TestLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, count := range map[string]int{tasks[0]: 2, "0": 2, "1": 1, "2": 1, "3": 0, "999999999": 0, id.New("task_"): 0} {
-		list, err := d.Logs(t.Context(), caller.AccountID, jobID, LogQuery{Query: page.Query{Limit: 20}, Task: query})
+		list, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, LogQuery{Query: page.Query{Limit: 20}, Task: query})
 		if err != nil || len(list.Logs) != count {
 			t.Errorf("task %s: got %+v, %v, want %d", query, list.Logs, err, count)
 		}
@@ -81,7 +81,7 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"-1", "prepare", "task_1", "1e3"} {
-		_, err := d.Logs(t.Context(), caller.AccountID, jobID, LogQuery{Query: page.Query{Limit: 20}, Task: query})
+		_, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, LogQuery{Query: page.Query{Limit: 20}, Task: query})
 		wantFault(t, query, err, fault.Validation, "query.task")
 	}
 }
@@ -94,7 +94,7 @@ func TestLogsPages(t *testing.T) {
 	want := []string{d.log(caller, tasks[0], 1, "1"), d.log(caller, tasks[0], 2, "2"), d.log(caller, tasks[1], 1, "3"), ""}
 	var got []string
 	for query := (LogQuery{Query: page.Query{Limit: 1}}); ; {
-		list, err := d.Logs(t.Context(), caller.AccountID, jobID, query)
+		list, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, query)
 		if err != nil || len(list.Logs) != 1 {
 			t.Fatalf("got %+v, %v", list, err)
 		}

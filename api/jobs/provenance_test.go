@@ -79,10 +79,10 @@ func TestProvenance(t *testing.T) {
 	if len(p.Documents) != 1 || p.Documents[0].ArtifactID != document || p.Documents[0].URL == "" || p.Cost.Held == "" || p.Cost.Final != nil {
 		t.Errorf("documents %+v, cost %+v", p.Documents, p.Cost)
 	}
-	if again, err := d.Provenance(t.Context(), caller.AccountID, jobID); err != nil || !reflect.DeepEqual(undated(again), undated(p)) {
+	if again, err := d.Provenance(access.With(t.Context(), caller), caller.AccountID, jobID); err != nil || !reflect.DeepEqual(undated(again), undated(p)) {
 		t.Errorf("read again: got %+v, %v, want the same", again, err)
 	}
-	_, err := d.Provenance(t.Context(), other.AccountID, jobID)
+	_, err := d.Provenance(access.With(t.Context(), other), other.AccountID, jobID)
 	wantFault(t, "another account", err, fault.NotFound, "")
 }
 
@@ -101,7 +101,7 @@ func TestProvenanceLeavesALargeRequestOut(t *testing.T) {
 	caller := d.account()
 	jobID := d.submit(caller)
 	d.exec(`UPDATE jobs SET request = jsonb_build_object('jobName', repeat('a', $2)) WHERE id = $1`, jobID, maxRequestShown)
-	p, err := d.Provenance(t.Context(), caller.AccountID, jobID)
+	p, err := d.Provenance(access.With(t.Context(), caller), caller.AccountID, jobID)
 	if err != nil || p.Request.Content != nil || p.Request.ByteSize <= maxRequestShown || len(p.Request.SHA256) != 64 {
 		t.Errorf("got %+v, %v", p.Request, err)
 	}
@@ -116,7 +116,7 @@ func TestPreview(t *testing.T) {
 	jobID := d.submit(caller)
 	d.made(caller, d.taskIDs(jobID)[0], "first.png", "preview")
 	d.made(caller, d.taskIDs(jobID)[0], "second.png", "preview")
-	if view, err := d.Job(t.Context(), caller.AccountID, jobID); err != nil || view.Preview != nil {
+	if view, err := d.Job(access.With(t.Context(), caller), caller.AccountID, jobID); err != nil || view.Preview != nil {
 		t.Errorf("a simulation: got %+v, %v", view.Preview, err)
 	}
 	d.exec(`UPDATE jobs SET job_type = 'render' WHERE id = $1`, jobID)

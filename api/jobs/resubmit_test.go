@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -20,11 +21,11 @@ func TestResubmit(t *testing.T) {
 	d.file(caller, "receptor.pdb", 1000, "")
 	original := request(t, docking)
 	original.DockingRequest = &DockingRequest{RequestID: "req-1", RunID: "mine", IdempotencyKey: "key-0001"}
-	first, err := d.Submit(t.Context(), caller, "", original)
+	first, err := d.Submit(access.With(t.Context(), caller), caller, "", original)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := d.Resubmit(t.Context(), caller, first.JobID, -7, "run_1", "key-0002")
+	again, err := d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -7, "run_1", "key-0002")
 	if err != nil || again.JobID == first.JobID || again.Replayed || again.Quote != first.Quote {
 		t.Fatalf("got %+v, %v; want a job like %+v", again, err, first)
 	}
@@ -33,18 +34,19 @@ func TestResubmit(t *testing.T) {
 		FROM jobs a, jobs b WHERE a.id = $1 AND b.id = $2`, first.JobID, again.JobID); err != nil || !same {
 		t.Errorf("the request is another one (%v)", err)
 	}
-	replay, err := d.Resubmit(t.Context(), caller, first.JobID, -7, "run_1", "key-0002")
+	replay, err := d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -7, "run_1", "key-0002")
 	if err != nil || replay.JobID != again.JobID || !replay.Replayed {
 		t.Errorf("replay: got %+v, %v", replay, err)
 	}
-	_, err = d.Resubmit(t.Context(), caller, first.JobID, -8, "run_1", "key-0002")
+	_, err = d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -8, "run_1", "key-0002")
 	wantFault(t, "the key with another seed", err, fault.IdempotencyKeyReused, "")
 	for _, jobID := range []string{first.JobID, id.New("job_"), "job_0", ""} {
-		_, err = d.Resubmit(t.Context(), d.account(), jobID, 1, "run_1", "")
+		other := d.account()
+		_, err = d.Resubmit(access.With(t.Context(), other), other, jobID, 1, "run_1", "")
 		wantFault(t, "another account: "+jobID, err, fault.NotFound, "jobId")
 	}
 	delete(d.files, caller.AccountID+" receptor.pdb")
-	_, err = d.Resubmit(t.Context(), caller, first.JobID, -7, "run_1", "")
+	_, err = d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -7, "run_1", "")
 	wantFault(t, "the receptor is gone", err, fault.SceneNotFound, "sceneFile")
 }
 
@@ -62,7 +64,7 @@ func TestResubmitLooksNothingUp(t *testing.T) {
 	if err := l.db.GetContext(t.Context(), &jobID, `SELECT id FROM jobs`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Resubmit(t.Context(), caller, jobID, 7, "run_1", ""); err != nil {
+	if _, err := l.Resubmit(access.With(t.Context(), caller), caller, jobID, 7, "run_1", ""); err != nil {
 		t.Fatal(err)
 	}
 	again := l.engine.request().Found

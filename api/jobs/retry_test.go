@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -13,9 +14,9 @@ func TestRetry(t *testing.T) {
 	caller := d.account()
 	jobID := d.submit(caller)
 	path := "/v1/jobs/" + jobID
-	_, err := d.Retry(t.Context(), caller.AccountID, jobID, RetryRequest{})
+	_, err := d.Retry(access.With(t.Context(), caller), caller.AccountID, jobID, RetryRequest{})
 	wantFault(t, "before its end", err, fault.JobNotRetryable, "job")
-	if _, err := d.Cancel(t.Context(), caller.AccountID, jobID, ""); err != nil {
+	if _, err := d.Cancel(access.With(t.Context(), caller), caller.AccountID, jobID, ""); err != nil {
 		t.Fatal(err)
 	}
 	_, text := d.call(caller, http.MethodGet, path+"/status", "")
@@ -34,16 +35,16 @@ func TestRetry(t *testing.T) {
 	if again.Progress.Tasks.Pending != answer.Tasks || len(again.StatusHistory) != len(ended.StatusHistory)+1 {
 		t.Errorf("after the retry: got %s", text)
 	}
-	_, err = d.Retry(t.Context(), caller.AccountID, jobID, RetryRequest{})
+	_, err = d.Retry(access.With(t.Context(), caller), caller.AccountID, jobID, RetryRequest{})
 	wantFault(t, "twice", err, fault.JobNotRetryable, "job")
 
 	d.exec(`UPDATE tasks SET status = 'SUCCEEDED' WHERE job_id = $1`, jobID)
 	d.exec(`UPDATE holds SET status = 'released', settled_at = now() WHERE job_id = $1`, jobID)
 	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now(), charged_pence = 0 WHERE id = $1`, jobID)
-	_, err = d.Retry(t.Context(), caller.AccountID, jobID, RetryRequest{})
+	_, err = d.Retry(access.With(t.Context(), caller), caller.AccountID, jobID, RetryRequest{})
 	wantFault(t, "nothing failed", err, fault.JobNotRetryable, "scope")
 	d.exec(`UPDATE credit_accounts SET monthly_held_pence = monthly_pence, wallet_held_pence = wallet_pence WHERE account_id = $1`, caller.AccountID)
-	_, err = d.Retry(t.Context(), caller.AccountID, jobID, RetryRequest{Scope: ref("all")})
+	_, err = d.Retry(access.With(t.Context(), caller), caller.AccountID, jobID, RetryRequest{Scope: ref("all")})
 	wantFault(t, "no credit", err, fault.InsufficientCredits, "")
 	d.exec(`UPDATE credit_accounts SET monthly_held_pence = 0, wallet_held_pence = 0 WHERE account_id = $1`, caller.AccountID)
 	if response, text := d.call(caller, http.MethodPost, path+"/retry", `{"scope":"all"}`); response.StatusCode != http.StatusAccepted || decoded[RetryResponse](t, text).Attempt != 3 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -90,7 +91,7 @@ func TestForeignJobsAreAsIfAbsent(t *testing.T) {
 			t.Errorf("task %s: got %s, want NOT_FOUND like that of another account's task, %s", task, text, first)
 		}
 	}
-	if view, err := d.Job(t.Context(), owner.AccountID, foreign); err != nil || view.Status != "SUBMITTED" {
+	if view, err := d.Job(access.With(t.Context(), owner), owner.AccountID, foreign); err != nil || view.Status != "SUBMITTED" {
 		t.Errorf("the job of the other account: got %+v, %v", view, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -47,7 +48,7 @@ func TestSubmitRefusals(t *testing.T) {
 		{"foreign ligand", with(`"ligandLibrary":[{"ligandId":"a","label":"a","source":{"kind":"artifact","artifact":` + artifact("theirs.pdb", 1, "a") + `}}]`), fault.ArtifactNotFound, "simulationParams.ligandLibrary[0].source.artifact.storageKey"},
 		{"the engine's own rule", with(``), fault.Validation, "simulationParams.ligandIdentity"},
 	} {
-		_, err := d.Submit(t.Context(), caller, "", request(t, c.body))
+		_, err := d.Submit(access.With(t.Context(), caller), caller, "", request(t, c.body))
 		wantFault(t, c.name, err, c.code, c.place)
 	}
 	var jobs int
@@ -80,7 +81,7 @@ func TestSubmitOverTheWire(t *testing.T) {
 		t.Errorf("replay without the file: got %v %s", response.Status, text)
 	}
 	d.file(caller, "receptor.pdb", 1000, "")
-	_, err := d.Submit(t.Context(), caller, "first-key", request(t, strings.Replace(docking, "ABL1 screen", "another", 1)))
+	_, err := d.Submit(access.With(t.Context(), caller), caller, "first-key", request(t, strings.Replace(docking, "ABL1 screen", "another", 1)))
 	wantFault(t, "another request", err, fault.IdempotencyKeyReused, "")
 	var ticket string
 	if err := d.db.GetContext(t.Context(), &ticket, `SELECT request->'metadata'->>'ticket' FROM jobs WHERE id = $1`, first.JobID); err != nil || ticket != "12345678901234567890" {
@@ -194,7 +195,7 @@ func TestOutputsPage(t *testing.T) {
 	}
 	var got []string
 	for query := (OutputQuery{Query: page.Query{Limit: 1}}); ; {
-		outputs, err := d.Outputs(t.Context(), caller.AccountID, jobID, query)
+		outputs, err := d.Outputs(access.With(t.Context(), caller), caller.AccountID, jobID, query)
 		if err != nil || outputs.Complete || outputs.Status != "SUBMITTED" {
 			t.Fatalf("got %+v, %v", outputs, err)
 		}
@@ -230,16 +231,16 @@ func TestOutputsPage(t *testing.T) {
 			t.Errorf("%s: got %d %s, want a refusal that names %s", query, response.StatusCode, text, place)
 		}
 	}
-	_, err := d.Outputs(t.Context(), other.AccountID, jobID, OutputQuery{Query: page.Query{Limit: 1}})
+	_, err := d.Outputs(access.With(t.Context(), other), other.AccountID, jobID, OutputQuery{Query: page.Query{Limit: 1}})
 	wantFault(t, "another account", err, fault.NotFound, "")
 
 	// An output is a file of the account: the next job may start from it, another account's may not.
 	key := fmt.Sprintf("accounts/%s/jobs/%s/2", caller.AccountID, jobID)
 	next := request(t, strings.Replace(docking, "receptor.pdb", key, 1))
-	if _, err := d.Submit(t.Context(), caller, "", next); err != nil {
+	if _, err := d.Submit(access.With(t.Context(), caller), caller, "", next); err != nil {
 		t.Errorf("an output as scene: %v", err)
 	}
-	_, err = d.Submit(t.Context(), other, "", next)
+	_, err = d.Submit(access.With(t.Context(), other), other, "", next)
 	wantFault(t, "another account's output as scene", err, fault.SceneNotFound, "sceneFile")
 }
 
@@ -249,7 +250,7 @@ func TestCancel(t *testing.T) {
 	caller, other := d.account(), d.account()
 	jobID := d.submit(caller)
 	path := "/v1/jobs/" + jobID + "/cancel"
-	_, err := d.Cancel(t.Context(), other.AccountID, jobID, "")
+	_, err := d.Cancel(access.With(t.Context(), other), other.AccountID, jobID, "")
 	wantFault(t, "another account", err, fault.NotFound, "")
 	response, text := d.call(caller, http.MethodPost, path, `{"reason":"wrong box"}`)
 	if answer := decoded[CancelResponse](t, text); response.StatusCode != http.StatusAccepted || answer.Status != "CANCELLED" || answer.JobID != jobID {
@@ -259,13 +260,13 @@ func TestCancel(t *testing.T) {
 	if answer := decoded[CancelResponse](t, text); response.StatusCode != http.StatusOK || answer.Status != "CANCELLED" {
 		t.Errorf("again: got %d %s", response.StatusCode, text)
 	}
-	view, err := d.Job(t.Context(), caller.AccountID, jobID)
+	view, err := d.Job(access.With(t.Context(), caller), caller.AccountID, jobID)
 	if err != nil || view.StatusReason == nil || *view.StatusReason != "wrong box" || !view.Terminal {
 		t.Errorf("got %+v, %v", view, err)
 	}
 	done := d.submit(caller)
 	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now() WHERE id = $1`, done)
-	_, err = d.Cancel(t.Context(), caller.AccountID, done, "")
+	_, err = d.Cancel(access.With(t.Context(), caller), caller.AccountID, done, "")
 	wantFault(t, "ended", err, fault.JobNotCancellable, "")
 	running := d.submit(caller)
 	d.exec(`UPDATE tasks SET status = 'RUNNING', ready = true WHERE job_id = $1 AND ordinal = 0`, running)

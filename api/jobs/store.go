@@ -81,7 +81,7 @@ const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, st
     updated_at, started_at, finished_at, account_id, software, license_key`
 
 // recordSelect reads records for the jobs that a sub-select named "chosen" picks. A job without weights counts its tasks
-// alike. The place in the queue looks across accounts, at a number and nothing else. Pictures and frames are looked for where they
+// alike. The place in the queue looks across accounts, through a function that tells a number and nothing else. Pictures and frames are looked for where they
 // are made: a simulation has tens of thousands of files, and none of them is one. The picture of a job is the newest of those that its
 // tasks have finished and those that they show while they run.
 const recordSelect = `
@@ -117,18 +117,11 @@ LEFT JOIN LATERAL (
     ORDER BY tasks.stage_index, tasks.ordinal LIMIT 1
 ) n ON true
 CROSS JOIN LATERAL (
-    SELECT count(*) AS tasks_ahead FROM (
-        SELECT mine.priority AS my_priority, mine.id AS my_id, other.priority, other.id FROM (
-            SELECT id, queue, priority FROM tasks
-            WHERE job_id = j.id AND status = 'PENDING' AND ready AND j.status IN ('SUBMITTED', 'QUEUED')
-            ORDER BY ordinal LIMIT 1
-        ) mine, LATERAL (
-            SELECT priority, id FROM tasks
-            WHERE queue = mine.queue AND status = 'PENDING' AND ready AND job_id <> j.id
-            LIMIT $2
-        ) other
-    ) waiting
-    WHERE priority > my_priority OR (priority = my_priority AND id < my_id)
+    SELECT coalesce(max(tasks_ahead(mine.queue, j.id, mine.id, mine.priority, $2)), 0) AS tasks_ahead FROM (
+        SELECT id, queue, priority FROM tasks
+        WHERE job_id = j.id AND status = 'PENDING' AND ready AND j.status IN ('SUBMITTED', 'QUEUED')
+        ORDER BY ordinal LIMIT 1
+    ) mine
 ) a
 LEFT JOIN LATERAL (
     (SELECT name, storage_key, created_at AS at FROM artifacts WHERE job_id = j.id AND role = 'preview' ORDER BY created_at DESC, id DESC LIMIT 1)

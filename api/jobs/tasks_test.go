@@ -104,7 +104,7 @@ func TestTasksPagesAndFilters(t *testing.T) {
 	} {
 		var got []string
 		for c.query.Limit = 2; ; {
-			list, err := d.Tasks(t.Context(), caller.AccountID, jobID, c.query)
+			list, err := d.Tasks(access.With(t.Context(), caller), caller.AccountID, jobID, c.query)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,11 +120,11 @@ func TestTasksPagesAndFilters(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	if _, err := d.Task(t.Context(), caller.AccountID, other, ids[0]); !fault.Is(err, fault.NotFound) {
+	if _, err := d.Task(access.With(t.Context(), caller), caller.AccountID, other, ids[0]); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a task of another job: got %v, want NOT_FOUND", err)
 	}
 	for _, cursor := range []string{"nonsense", "e30", "eyJvIjotMX0", page.Encode(page.Position{ID: "job"})} {
-		_, err := d.Tasks(t.Context(), caller.AccountID, jobID, TaskQuery{Query: page.Query{Limit: 2, Cursor: cursor}})
+		_, err := d.Tasks(access.With(t.Context(), caller), caller.AccountID, jobID, TaskQuery{Query: page.Query{Limit: 2, Cursor: cursor}})
 		wantFault(t, cursor, err, fault.InvalidCursor, "cursor")
 	}
 	for query, place := range map[string]string{"status=DONE": "query.status", "stage=" + strings.Repeat("a", 65): "query.stage", "limit=0": "query.limit"} {

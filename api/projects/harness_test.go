@@ -16,6 +16,7 @@ import (
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 const base = "/api/v1/molecular/projects"
@@ -58,7 +59,7 @@ func (d *desk) account(scopes ...string) caller {
 
 func (d *desk) keyOf(accountID string, scopes ...string) caller {
 	d.t.Helper()
-	made, err := d.keyring.Create(d.t.Context(), accountID, keys.CreateRequest{Name: "test", Environment: access.Test, Scopes: scopes})
+	made, err := d.keyring.Create(tenant.With(d.t.Context(), accountID), accountID, keys.CreateRequest{Name: "test", Environment: access.Test, Scopes: scopes})
 	if err != nil {
 		d.t.Fatal(err)
 	}

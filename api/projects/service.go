@@ -23,6 +23,7 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // Bounds of what an account keeps. They are generous: they keep one account from filling the database that all share.
@@ -163,7 +164,7 @@ func (s *Service) Shared(ctx context.Context, token string) (SharedProject, erro
 	if !ok {
 		return SharedProject{}, fault.New(fault.NotFound, noShare)
 	}
-	shared, revoked, err := selectShared(ctx, s.db, share)
+	shared, revoked, err := selectShared(tenant.Everyone(ctx, "whoever holds the link of a share may see it"), s.db, share)
 	switch {
 	case err != nil:
 		return SharedProject{}, orNotFound(err, noShare)

@@ -28,6 +28,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/tenant"
 	"github.com/molfabric/molfabric/scheduler"
 	records "github.com/molfabric/molfabric/scheduler/searches"
 )
@@ -80,7 +81,7 @@ func (l *lab) account() biologist {
 
 func (l *lab) keyOf(accountID string, scopes ...string) biologist {
 	l.t.Helper()
-	made, err := l.keyring.Create(l.t.Context(), accountID, keys.CreateRequest{Name: "test", Environment: access.Live, Scopes: scopes})
+	made, err := l.keyring.Create(tenant.With(l.t.Context(), accountID), accountID, keys.CreateRequest{Name: "test", Environment: access.Live, Scopes: scopes})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 const (
@@ -32,7 +33,7 @@ type lock struct{ conn *sql.Conn }
 
 // release gives the lock back, if need be by ending its connection: put back into the pool, it must not take the lock along.
 func (l *lock) release() {
-	ctx, cancel := context.WithTimeout(context.Background(), unlockPatience)
+	ctx, cancel := context.WithTimeout(tenant.Nobody(context.Background()), unlockPatience)
 	defer cancel()
 	if _, err := l.conn.ExecContext(ctx, `SELECT pg_advisory_unlock_all()`); err != nil {
 		_ = l.conn.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close it

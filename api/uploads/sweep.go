@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 const (
@@ -49,6 +51,7 @@ func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 // ended long ago, each up to a bound. It may be called at any time and by several instances: all but one return at once. An
 // upload that cannot be cleaned up does not keep the others.
 func (s *Service) Sweep(ctx context.Context) (Swept, error) {
+	ctx = tenant.Everyone(ctx, "what is abandoned is looked for in all accounts")
 	held, err := s.store.try(ctx, sweepLock)
 	if held == nil || err != nil {
 		return Swept{}, err

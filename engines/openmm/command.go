@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/program"
@@ -53,6 +54,20 @@ func programOf(shard engines.Shard) (string, error) {
 		return head.Program, nil
 	}
 	return "", fmt.Errorf("openmm: shard %s names the unknown program %q", shard.Name, head.Program)
+}
+
+// anyImage is no image: a request must name one, and this one asks for none.
+var anyImage = "sha256:" + strings.Repeat("0", 64)
+
+// Image is the request's execution.workerImageDigest, in the shard that runs the dynamics.
+func (OpenMM) Image(shard engines.Shard) string {
+	var params struct {
+		WorkerImageDigest string `json:"workerImageDigest"`
+	}
+	if err := json.Unmarshal(shard.Params, &params); err != nil || params.WorkerImageDigest == anyImage {
+		return "" // Command says what is wrong with the parameters
+	}
+	return params.WorkerImageDigest
 }
 
 // environment makes runs repeatable (hash seed, locale), keeps numerical libraries from starting threads of their own, and lets

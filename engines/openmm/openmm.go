@@ -21,6 +21,7 @@ var (
 	_ engines.Progresser   = OpenMM{}
 	_ engines.Checkpointer = OpenMM{}
 	_ engines.Explainer    = OpenMM{}
+	_ engines.ImagePinner  = OpenMM{}
 )
 
 // New returns the engine.

@@ -24,6 +24,7 @@ var rooms = []room{
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
 	{"internal/bench", []string{"worker", "engines", "billing", "internal"}},                     // plans like the fabric, pays its jobs, and is its fleet
+	{"internal/sim", []string{"scheduler", "engines", "billing", "internal"}},                    // lets the scheduler live in memory
 	{"internal/cli", []string{"internal/client", "internal/fault", "internal/frames", "internal/job", "internal/mol"}},
 	{"internal/client", []string{"internal/fault", "internal/job", "internal/mol"}},
 	{"internal/job", []string{}},

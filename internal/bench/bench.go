@@ -56,8 +56,19 @@ type Result struct {
 // compare lets the arms begin by turns, so that a drift of the machine hits both alike, and runs the peer some times more for the
 // control. told is called before each run.
 func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told func(what string)) (Comparison, error) {
+	return compareBy(ctx, unit, rules{pairs: max(pairs, MinPairs), lowest: lowestControl, highest: highestControl}, ours, peer, told)
+}
+
+// rules say how often arms are compared, and which control voids the comparison.
+type rules struct {
+	pairs           int
+	lowest, highest float64 // of the control
+}
+
+// compareBy is compare by other rules than everybody's, for a workload that gives its reason.
+func compareBy(ctx context.Context, unit string, by rules, ours, peer Arm, told func(what string)) (Comparison, error) {
 	c := Comparison{Unit: unit}
-	for pair := range max(pairs, MinPairs) {
+	for pair := range by.pairs {
 		order := []bool{true, false}
 		if pair%2 == 1 {
 			order = []bool{false, true}
@@ -84,7 +95,7 @@ func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told f
 		}
 		control = append(control, figure)
 	}
-	return c.judged(equalArms(control)), nil
+	return c.judgedBy(equalArms(control), by), nil
 }
 
 // equalArms is the median ratio of neighbouring runs of one arm, which take the two sides by turns so that a drift cancels out.
@@ -117,13 +128,17 @@ func repeated(n int, arm Arm) Arm {
 
 // judged fills in what follows from the runs.
 func (c Comparison) judged(control float64) Comparison {
+	return c.judgedBy(control, rules{lowest: lowestControl, highest: highestControl})
+}
+
+func (c Comparison) judgedBy(control float64, by rules) Comparison {
 	c.Ratios = nil
 	for i := range c.Ours {
 		c.Ratios = append(c.Ratios, c.Peer[i]/c.Ours[i])
 	}
 	c.Median, c.Lowest, c.Highest = median(c.Ratios), slices.Min(c.Ratios), slices.Max(c.Ratios)
 	c.Control = control
-	c.Void = control < lowestControl || control > highestControl
+	c.Void = control < by.lowest || control > by.highest
 	return c
 }
 

@@ -54,13 +54,7 @@ type Target struct {
 }
 
 func newScreening(ctx context.Context, s *system, python string, slots int, scratch string, target Target) (*screening, error) {
-	w := &screening{system: s, python: python, slots: slots, scratch: scratch, target: target}
-	lines := bufio.NewScanner(strings.NewReader(cdk2Ligands))
-	for lines.Scan() {
-		smiles, name, _ := strings.Cut(lines.Text(), " ")
-		w.ligands = append(w.ligands, mol.LigandEntry{LigandID: name, Label: name,
-			Source: mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: smiles}}})
-	}
+	w := &screening{system: s, python: python, slots: slots, scratch: scratch, target: target, ligands: screenLigands()}
 	var err error
 	if w.scene, err = s.api.UploadFile(ctx, target.Path); err != nil {
 		return nil, fmt.Errorf("upload the receptor: %w", err)
@@ -69,6 +63,17 @@ func newScreening(ctx context.Context, s *system, python string, slots int, scra
 		return nil, err
 	}
 	return w, nil
+}
+
+// screenLigands are the ligands of B1.
+func screenLigands() []mol.LigandEntry {
+	var ligands []mol.LigandEntry
+	for lines := bufio.NewScanner(strings.NewReader(cdk2Ligands)); lines.Scan(); {
+		smiles, name, _ := strings.Cut(lines.Text(), " ")
+		ligands = append(ligands, mol.LigandEntry{LigandID: name, Label: name,
+			Source: mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: smiles}}})
+	}
+	return ligands
 }
 
 // params is the docking of the library, with ligands a task.

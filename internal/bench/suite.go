@@ -15,8 +15,10 @@ import (
 	"time"
 )
 
-// IDs are the benchmarks that there are; B1 has one of one ligand a task, and one of ten, B11 one for each renderer.
-var IDs = []string{"B1/1", "B1/10", "B4", "B9", "B11/molstar", "B11/cycles"}
+// IDs are the benchmarks that there are, in the order of the report. Those with a slash are one workload in several forms: ligands a
+// task, submissions a second, commands, renderers.
+var IDs = []string{"B1/1", "B1/10", "B3/50", "B3/200", "B4", "B5", "B8", "B9", "B10/fpocket", "B10/docking", "B11/molstar", "B11/cycles", "B12",
+	"fleet", "scale", historyID}
 
 // Options say what to measure, and with what.
 type Options struct {
@@ -28,7 +30,8 @@ type Options struct {
 	Target   Target
 	Frames   int    // of B11, 2 to 3600; 0 means 48
 	Proteins string // FASTA to search in and for, plain or compressed with gzip; "" makes proteins
-	Output   string // file that the report is written to
+	Finished int    // tasks of the past of history; 0 means ten million
+	Output   string // file that the report is written to, with its plots beside it
 	Out      io.Writer
 	Log      *slog.Logger
 }
@@ -41,8 +44,8 @@ type Report struct {
 	Results []Result  `json:"results"`
 }
 
-// Run measures, prints a table and writes the report. It starts a system of its own in a temporary directory and removes it.
-func Run(ctx context.Context, o Options) (err error) {
+// Run measures, prints a table and writes the report. What it starts lives in a temporary directory, which it removes.
+func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -54,17 +57,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := os.Chmod(scratch, 0o755); err != nil { // the stores run as other users
 		return err
 	}
-	s, err := startSystem(ctx, scratch, o.Program, o.Python, o.Slots, o.Log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop(ctx)) }()
 	report := Report{Machine: machine(), Cores: runtime.NumCPU(), At: time.Now().UTC()}
-	if report.Results, err = o.measure(ctx, s, scratch); err != nil {
+	if report.Results, err = o.measure(ctx, scratch); err != nil {
 		return err
 	}
 	table(o.Out, report)
-	return report.write(o.Output)
+	if err := report.write(o.Output); err != nil {
+		return err
+	}
+	return report.draw(o.Output)
 }
 
 // check refuses what cannot be measured before anything is started, and fills in how many frames there are.
@@ -87,7 +88,7 @@ func (o *Options) check() error {
 func covers(asked, id string) bool { return asked == id || strings.HasPrefix(id, asked+"/") }
 
 func (o Options) wants(id string) bool {
-	return len(o.Only) == 0 || slices.ContainsFunc(o.Only, func(asked string) bool { return covers(asked, id) })
+	return len(o.Only) == 0 && id != historyID || slices.ContainsFunc(o.Only, func(asked string) bool { return covers(asked, id) })
 }
 
 // told prints what is being measured.
@@ -95,24 +96,75 @@ func (o Options) told(id string) func(string) {
 	return func(what string) { fmt.Fprintf(o.Out, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), id, what) }
 }
 
-func (o Options) measure(ctx context.Context, s *system, scratch string) ([]Result, error) {
+// group is benchmarks that are measured together, on what they share.
+type group struct {
+	ids     []string
+	measure func(ctx context.Context, scratch string) ([]Result, error)
+}
+
+// measure measures what was asked for, in the order of IDs.
+func (o Options) measure(ctx context.Context, scratch string) ([]Result, error) {
+	results, err := o.measureGroups(ctx, scratch, []group{
+		{[]string{"B3/50", "B3/200"}, o.deployed("durable", o.measureDurable)},
+		{[]string{"B5"}, o.measureBacklog},
+		{[]string{"B8"}, o.deployed("charges", o.measureCharges)},
+		{[]string{"B10/fpocket", "B10/docking"}, o.measureBoxes},
+		{[]string{"B12"}, alone(o.measureScale)}, {[]string{"fleet"}, alone(o.measureThousand)}, {[]string{"scale"}, alone(o.measureCosts)}, {[]string{historyID}, alone(o.measureHistory)},
+		{[]string{"B1/1", "B1/10", "B4", "B9", "B11/molstar", "B11/cycles"}, o.measureSystem},
+	})
+	slices.SortFunc(results, func(a, b Result) int { return slices.Index(IDs, a.ID) - slices.Index(IDs, b.ID) })
+	return results, err
+}
+
+func (o Options) measureGroups(ctx context.Context, scratch string, groups []group) ([]Result, error) {
 	var results []Result
-	for _, part := range []struct {
-		ids     []string
-		measure func(context.Context, *system, string) ([]Result, error)
-	}{
-		{[]string{"B1/1", "B1/10", "B4"}, o.measureDockings}, {[]string{"B9"}, o.measureSearch}, {[]string{"B11/molstar", "B11/cycles"}, o.measureFrames},
-	} {
-		if !slices.ContainsFunc(part.ids, o.wants) {
+	for _, g := range groups {
+		if !slices.ContainsFunc(g.ids, o.wants) {
 			continue
 		}
-		measured, err := part.measure(ctx, s, scratch)
+		measured, err := g.measure(ctx, scratch)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", strings.Join(g.ids, ", "), err)
 		}
 		results = append(results, measured...)
 	}
 	return results, nil
+}
+
+// alone measures without a system.
+func alone(measure func(context.Context, *system, string) ([]Result, error)) func(context.Context, string) ([]Result, error) {
+	return func(ctx context.Context, scratch string) ([]Result, error) { return measure(ctx, nil, scratch) }
+}
+
+// deployed measures on a deployment of its own.
+func (o Options) deployed(name string, measure func(context.Context, *deployment) ([]Result, error)) func(context.Context, string) ([]Result, error) {
+	return func(ctx context.Context, scratch string) (results []Result, err error) {
+		d, err := o.deployBelow(ctx, scratch, name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, d.stop(ctx)) }()
+		return measure(ctx, d)
+	}
+}
+
+// measureSystem measures what runs on `molfabric up`.
+func (o Options) measureSystem(ctx context.Context, scratch string) (results []Result, err error) {
+	home := filepath.Join(scratch, "system")
+	if err := os.Mkdir(home, 0o755); err != nil {
+		return nil, err
+	}
+	s, err := startSystem(ctx, home, o.Program, o.Python, o.Slots, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop(ctx)) }()
+	on := func(measure func(context.Context, *system, string) ([]Result, error)) func(context.Context, string) ([]Result, error) {
+		return func(ctx context.Context, home string) ([]Result, error) { return measure(ctx, s, home) }
+	}
+	return o.measureGroups(ctx, home, []group{
+		{[]string{"B1/1", "B1/10", "B4"}, on(o.measureDockings)}, {[]string{"B9"}, on(o.measureSearch)}, {[]string{"B11/molstar", "B11/cycles"}, on(o.measureFrames)},
+	})
 }
 
 func (o Options) measureSearch(ctx context.Context, s *system, scratch string) ([]Result, error) {
@@ -177,8 +229,11 @@ func table(w io.Writer, report Report) {
 		case r.Met:
 			verdict = "met"
 		}
-		c := r.Comparison
-		fmt.Fprintf(w, "%-11s  %-7.3f  %.3f to %.3f  %-8.3f  %-8s  %s\n        against %s; goal %s\n", r.ID, c.Median, c.Lowest, c.Highest, c.Control, verdict, r.Workload, r.Peer, r.Goal)
+		if c := r.Comparison; len(c.Ratios) > 0 {
+			fmt.Fprintf(w, "%-11s  %-7.3f  %.3f to %.3f  %-8.3f  %-8s  %s\n        against %s; goal %s\n", r.ID, c.Median, c.Lowest, c.Highest, c.Control, verdict, r.Workload, r.Peer, r.Goal)
+		} else {
+			fmt.Fprintf(w, "%-11s  %-7s  %-14s  %-8s  %-8s  %s\n", r.ID, "", "", "", "", r.Workload)
+		}
 		for _, name := range sortedNames(r.Figures) {
 			fmt.Fprintf(w, "        %s %.4g\n", name, r.Figures[name])
 		}

@@ -26,6 +26,9 @@ type Config struct {
 	Home string `yaml:"-" env:"MOLFABRIC_HOME"` // directory with data, scratch and the scientific Python
 
 	DatabaseURL string `yaml:"databaseUrl" env:"DATABASE_URL"`
+	// MigrationDatabaseURL has the schema's owner, for `molfabric migrate` alone; DatabaseURL's user may then own nothing. Default DatabaseURL.
+	MigrationDatabaseURL string `yaml:"migrationDatabaseUrl" env:"MIGRATION_DATABASE_URL"`
+
 	RedisURL    string `yaml:"redisUrl" env:"REDIS_URL"`
 	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name
 	S3          S3     `yaml:"s3"`
@@ -67,7 +70,8 @@ type Config struct {
 	GPUs         string `yaml:"gpus" env:"MOLFABRIC_GPUS"`
 	GPUTasksEach int    `yaml:"gpuTasksEach" env:"MOLFABRIC_GPU_TASKS_EACH"` // small tasks that may share a device
 
-	Sandbox    string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"` // bubblewrap or direct
+	Sandbox    string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"` // bubblewrap, container or direct
+	Image      string        `yaml:"image" env:"MOLFABRIC_IMAGE"`     // of the sandbox container, by digest: name@sha256:… or sha256:…
 	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
 	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
 	LogFormat  string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
@@ -157,8 +161,11 @@ func (c Config) complete() (Config, error) {
 	if c.GPUTasksEach < 1 || c.GPUTasksEach > maxGPUTasksEach {
 		return c, fmt.Errorf("gpuTasksEach: %d; give the number of small tasks that may share a GPU, 1 to %d", c.GPUTasksEach, maxGPUTasksEach)
 	}
-	if c.Sandbox != "bubblewrap" && c.Sandbox != "direct" {
-		return c, fmt.Errorf("sandbox: %q; allowed are bubblewrap and direct", c.Sandbox)
+	if c.Sandbox != "bubblewrap" && c.Sandbox != "container" && c.Sandbox != "direct" {
+		return c, fmt.Errorf("sandbox: %q; allowed are bubblewrap, container and direct", c.Sandbox)
+	}
+	if (c.Image != "") != (c.Sandbox == "container") {
+		return c, fmt.Errorf("image: %q with the sandbox %s; the sandbox container needs an image, and no other takes one", c.Image, c.Sandbox)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)

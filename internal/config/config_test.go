@@ -76,6 +76,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"unknown format": "logFormat: xml\n",
 		"half a store":   "s3:\n  endpoint: http://127.0.0.1:9\n",
 		"sandbox":        "sandbox: none\n",
+		"no image":       "sandbox: container\n",
+		"idle image":     "image: sha256:00\n",
 		"foreign scheme": "structures: ftp://files.example.org\n",
 		"no GPU tasks":   "gpuTasksEach: 0\n",
 		"too many":       "gpuTasksEach: 49\n",

@@ -10,14 +10,16 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 //go:embed migrations/*.sql
 var embedded embed.FS
 
 // Migrate brings the schema to this program's version, each migration in a transaction of its own. It may be called by several
-// processes at once: one works, the others wait for it. A schema that a newer program has migrated further is refused. The
-// connection must be to Postgres itself, not to a pooler that changes sessions between transactions.
+// processes at once: one works, the others wait for it. A schema that a newer program has migrated further is refused. The pool is the
+// schema's owner's (Open), and to Postgres itself, not to a pooler that changes sessions between transactions.
 func Migrate(ctx context.Context, db *sqlx.DB) error {
 	provider, err := newProvider(db)
 	if err != nil {
@@ -46,7 +48,7 @@ func SchemaVersion(ctx context.Context, db *sqlx.DB) (current, head int64, err e
 }
 
 func schemaVersion(ctx context.Context, provider *goose.Provider) (current, head int64, err error) {
-	current, head, err = provider.GetVersions(ctx)
+	current, head, err = provider.GetVersions(tenant.Nobody(ctx))
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the schema version: %w", err)
 	}

@@ -1,12 +1,18 @@
 package postgres_test
 
 import (
+	"context"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/postgres/pgtest"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 func TestMigrateFromEmptyByManyAtOnce(t *testing.T) {
@@ -40,7 +46,7 @@ func TestMigrateFromEmptyByManyAtOnce(t *testing.T) {
 
 func TestMigrateRefusesANewerSchema(t *testing.T) {
 	t.Parallel()
-	db := pgtest.New(t)
+	db := pgtest.Owner(t)
 	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)"); err != nil {
 		t.Fatal(err)
 	}
@@ -59,5 +65,59 @@ func BenchmarkMigrate(b *testing.B) {
 			b.Fatal(err)
 		}
 		_ = db.Close()
+	}
+}
+
+// TestMigrateAsAnOrdinaryOwner migrates as a user who is no superuser and may create no role, as managed servers give one out.
+func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
+	t.Parallel()
+	pgtest.New(t) // the server has the roles by now
+	u, err := url.Parse(pgtest.EmptyURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := postgres.Open(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	owner, password := id.New("test_owner_"), id.New("")
+	run := func(statement string) {
+		t.Helper()
+		if _, err := admin.ExecContext(context.WithoutCancel(t.Context()), statement); err != nil {
+			t.Error(err)
+		}
+	}
+	run(`CREATE ROLE ` + owner + ` LOGIN PASSWORD ` + pq.QuoteLiteral(password))
+	defer run(`REASSIGN OWNED BY ` + owner + ` TO CURRENT_USER; DROP OWNED BY ` + owner + `; DROP ROLE ` + owner)
+	run(`ALTER SCHEMA ` + u.Query().Get("search_path") + ` OWNER TO ` + owner)
+	u.User = url.UserPassword(owner, password)
+	db, err := postgres.Open(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := postgres.Migrate(t.Context(), db); err == nil || !strings.Contains(err.Error(), "GRANT molfabric_app, molfabric_everyone TO "+owner) {
+		t.Errorf("without the roles: %v; want an error that says what to grant", err)
+	}
+	run(`GRANT molfabric_app, molfabric_everyone TO ` + owner)
+	if err := postgres.Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	served, err := postgres.OpenServed(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = served.Close() }()
+	for _, accountID := range []string{"a", "b"} {
+		if _, err := db.ExecContext(t.Context(), `INSERT INTO accounts (id, email, name, created_at) VALUES ($1, $1, '', now())`, accountID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := myself(tenant.With(t.Context(), "b"), served); got != "b" || err != nil {
+		t.Errorf("b sees %q, %v", got, err)
+	}
+	if got, err := myself(t.Context(), db); got != "a b" || err != nil {
+		t.Errorf("the owner sees %q, %v; migrations and backups must see everything", got, err)
 	}
 }

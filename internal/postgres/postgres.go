@@ -6,6 +6,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // Bounds of one process' pool. The server's connections are shared by every process of a deployment.
@@ -44,9 +47,19 @@ const (
 	deadlockDetected     = "40P01"
 )
 
-// Open connects to the database at url ("postgres://…" or "key=value …") and returns a pool of bounded size. Times come back
-// in UTC. The caller closes the pool.
+// Open connects to the database at url ("postgres://…" or "key=value …") as the user that it names, and returns a pool of bounded size.
+// Times come back in UTC. The caller closes the pool. It is for the schema's owner: to migrate, and to look from outside. What serves
+// accounts uses OpenServed.
 func Open(ctx context.Context, url string) (*sqlx.DB, error) {
+	plain, err := connector(url)
+	if err != nil {
+		return nil, err
+	}
+	return pool(ctx, plain)
+}
+
+// connector makes connections to the database at url.
+func connector(url string) (driver.Connector, error) {
 	cfg, err := pq.NewConfig(url)
 	if err != nil {
 		return nil, errors.New("database URL cannot be read") // the cause would repeat the password
@@ -58,11 +71,15 @@ func Open(ctx context.Context, url string) (*sqlx.DB, error) {
 		cfg.Runtime = map[string]string{}
 	}
 	cfg.Runtime["timezone"] = "UTC"
-	connector, err := pq.NewConnectorConfig(cfg)
+	made, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	return made, nil
+}
+
+func pool(ctx context.Context, connections driver.Connector) (*sqlx.DB, error) {
+	db := sqlx.NewDb(sql.OpenDB(connections), "postgres")
 	db.SetMaxOpenConns(maxOpenConns)
 	db.SetMaxIdleConns(maxIdleConns)
 	db.SetConnMaxLifetime(maxConnAge)
@@ -76,7 +93,7 @@ func Open(ctx context.Context, url string) (*sqlx.DB, error) {
 // Version asks the server for its version, e.g. "15.14 (Debian 15.14-0+deb12u1)".
 func Version(ctx context.Context, db *sqlx.DB) (string, error) {
 	var version string
-	if err := db.GetContext(ctx, &version, "SHOW server_version"); err != nil {
+	if err := db.GetContext(tenant.Nobody(ctx), &version, "SHOW server_version"); err != nil {
 		return "", fmt.Errorf("ask postgres for its version: %w", err)
 	}
 	return version, nil

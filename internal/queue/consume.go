@@ -13,14 +13,20 @@ import (
 const (
 	// minPoll is how often an idle worker asks for work when it is alone: 11 ms median pickup at 48 script calls a second.
 	minPoll = 20 * time.Millisecond
+	// calmPoll is as long as workers of a middling fleet wait: tasks that come at once then start within a part of a second on all of
+	// them, where a second is one worker in twenty that stands idle through a job of twenty seconds.
+	calmPoll = 250 * time.Millisecond
+	// fleetPoll a worker keeps what a large fleet asks of Redis at a thousand calls a second.
+	fleetPoll = time.Millisecond
 	// maxPoll bounds the pickup latency of the largest fleets.
 	maxPoll = time.Second
 )
 
 // PollInterval is how often the nth worker of a fleet asks for work. What the fleet asks of Redis then grows as the logarithm of
-// its size, and by 1/maxPoll a worker from the fiftieth on.
+// its size up to a dozen workers, by 1/calmPoll a worker up to a thousand calls a second, and by 1/maxPoll a worker from the thousandth on.
 func PollInterval(workers int) time.Duration {
-	return min(max(minPoll*time.Duration(workers), minPoll), maxPoll)
+	of := func(each time.Duration) time.Duration { return time.Duration(max(workers, 1)) * each }
+	return min(max(min(of(minPoll), calmPoll), of(fleetPoll)), maxPoll)
 }
 
 // Consumer claims work orders.

@@ -365,7 +365,8 @@ func TestPollInterval(t *testing.T) {
 	for _, c := range []struct {
 		workers int
 		want    time.Duration
-	}{{-1, 20 * time.Millisecond}, {0, 20 * time.Millisecond}, {1, 20 * time.Millisecond}, {7, 140 * time.Millisecond}, {50, time.Second}, {1_000_000, time.Second}} {
+	}{{-1, 20 * time.Millisecond}, {0, 20 * time.Millisecond}, {1, 20 * time.Millisecond}, {7, 140 * time.Millisecond}, {13, 250 * time.Millisecond},
+		{250, 250 * time.Millisecond}, {400, 400 * time.Millisecond}, {1000, time.Second}, {1_000_000, time.Second}} {
 		if got := queue.PollInterval(c.workers); got != c.want {
 			t.Errorf("PollInterval(%d) = %s, want %s", c.workers, got, c.want)
 		}

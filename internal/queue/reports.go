@@ -116,7 +116,7 @@ func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 	for i, h := range hb.Held {
 		stops[i] = pipe.Exists(ctx, q.key("cancel", h.Ref.String()))
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	if err := execute(ctx, pipe); err != nil {
 		return Orders{}, fmt.Errorf("heartbeat: %w", err)
 	}
 	orders := Orders{Acked: acks.Val(), Stop: map[Ref]bool{}, Workers: int(workers.Val())}
@@ -143,7 +143,7 @@ func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 	for i, id := range ids {
 		gets[i] = pipe.Get(ctx, q.key("worker", id))
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	if err := execute(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read heartbeats: %w", err)
 	}
 	var out []Heartbeat
@@ -164,6 +164,21 @@ func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 		return nil, fmt.Errorf("forget silent workers: %w", err)
 	}
 	return out, nil
+}
+
+// execute runs a pipeline in which a missing key is an answer. In a cluster each node answers for its own keys: what one of them has
+// not answered must not be taken for missing, behind a key that is.
+func execute(ctx context.Context, pipe redis.Pipeliner) error {
+	commands, err := pipe.Exec(ctx)
+	if errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	for _, command := range commands {
+		if failed := command.Err(); err == nil && !errors.Is(failed, redis.Nil) {
+			err = failed
+		}
+	}
+	return err
 }
 
 // Forget removes a worker that has said goodbye or was declared lost.

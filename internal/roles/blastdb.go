@@ -17,10 +17,12 @@ import (
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/sequences"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // WithDatabases calls use with the registry of sequence databases in the configured stores; see withStores.
 func WithDatabases(ctx context.Context, cfg config.Config, log *slog.Logger, use func(context.Context, *sequences.Registry) error) error {
+	ctx = tenant.Everyone(ctx, "the operator keeps the databases of all accounts")
 	return withStores(ctx, cfg, log, func(db *sqlx.DB, objects *object.Store) error {
 		return use(ctx, sequences.New(sequences.Deps{DB: db, Objects: objects, Log: log, Now: time.Now}))
 	})
@@ -41,7 +43,7 @@ func examineDatabases(ctx context.Context, cfg config.Config, log *slog.Logger) 
 	if err != nil {
 		return []Finding{finding(part, "", err)}
 	}
-	found, err := sequences.New(sequences.Deps{DB: db, Log: log, Now: time.Now}).List(ctx, "")
+	found, err := sequences.New(sequences.Deps{DB: db, Log: log, Now: time.Now}).List(tenant.Nobody(ctx), "")
 	if err = errors.Join(err, db.Close()); err != nil {
 		return []Finding{finding(part, "", err)}
 	}

@@ -3,6 +3,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,23 +18,17 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// openDatabase connects to the configured Postgres and holds its schema against the one that this binary knows.
-func openDatabase(ctx context.Context, cfg config.Config) (*sqlx.DB, error) {
+var errNoDatabase = errors.New("DATABASE_URL is not set: give the address of Postgres, or run `molfabric up`, which brings its own")
+
+// openMigrated connects to the configured Postgres, to be served by the roles that row-level security binds, and holds its schema
+// against the one that this binary knows.
+func openMigrated(ctx context.Context, cfg config.Config) (*sqlx.DB, error) {
 	if cfg.DatabaseURL == "" {
-		return nil, errors.New("DATABASE_URL is not set: give the address of Postgres, or run `molfabric up`, which brings its own")
+		return nil, errNoDatabase
 	}
-	db, err := postgres.Open(ctx, cfg.DatabaseURL)
+	db, err := postgres.OpenServed(ctx, cfg.DatabaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	return db, nil
-}
-
-// openMigrated is openDatabase for processes that need the schema at its head.
-func openMigrated(ctx context.Context, cfg config.Config) (*sqlx.DB, error) {
-	db, err := openDatabase(ctx, cfg)
-	if err != nil {
-		return nil, err
 	}
 	current, head, err := postgres.SchemaVersion(ctx, db)
 	if err == nil && current < head {
@@ -116,9 +111,13 @@ func (r Running) fill(cfg config.Config) config.Config {
 
 // Migrate brings the configured database to the newest schema.
 func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-	db, err := openDatabase(ctx, cfg)
+	address := cmp.Or(cfg.MigrationDatabaseURL, cfg.DatabaseURL)
+	if address == "" {
+		return errNoDatabase
+	}
+	db, err := postgres.Open(ctx, address)
 	if err != nil {
-		return err
+		return fmt.Errorf("postgres: %w", err)
 	}
 	defer db.Close()
 	if err := postgres.Migrate(ctx, db); err != nil {

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -86,7 +87,7 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return errors.Join(err, ln.Close())
 	}
 	running := Running{PID: os.Getpid(), URL: "http://" + ln.Addr().String(), StartedAt: time.Now().UTC(),
-		Stores: RunningStores{DatabaseURL: cfg.DatabaseURL, S3: cfg.S3}}
+		Stores: RunningStores{DatabaseURL: cmp.Or(cfg.MigrationDatabaseURL, cfg.DatabaseURL), S3: cfg.S3}}
 	forget, err := announce(cfg.Home, running)
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -136,7 +137,7 @@ func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (sta
 		if err != nil {
 			return started, err
 		}
-		cfg.DatabaseURL = p.URL()
+		cfg.DatabaseURL, cfg.MigrationDatabaseURL = p.ServedURL(), p.URL()
 		started = append(started, stopper{"postgres", p.Stop, p.Done()})
 	}
 	if cfg.RedisURL == "" {

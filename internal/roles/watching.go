@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/molfabric/molfabric/internal/audit"
+	"github.com/molfabric/molfabric/internal/tenant"
 )
 
 // headerPatience is how long a scrape may take to say what it wants.
@@ -20,7 +21,8 @@ const headerPatience = 5 * time.Second
 // schedule runs the scheduler, and beside it the audit of the ledger, until the context ends.
 func (c *control) schedule(ctx context.Context) error {
 	var beside sync.WaitGroup
-	beside.Go(func() { audit.Watch(ctx, c.db, c.metrics, c.log) })
+	books := tenant.Everyone(ctx, "the books of all accounts are audited")
+	beside.Go(func() { audit.Watch(books, c.db, c.metrics, c.log) })
 	defer beside.Wait()
 	return c.scheduler.Run(ctx)
 }

@@ -24,8 +24,14 @@ import (
 	"github.com/molfabric/molfabric/internal/proc"
 )
 
-// postgresName is the name of the database and of its owner.
+// postgresName is the name of the database and of its owner, who migrates it.
 const postgresName = "molfabric"
+
+// servedName is the user for whatever serves accounts: it owns nothing, sees nothing, and may become servedRoles.
+const servedName = "molfabric_server"
+
+// servedRoles are the roles whose rights migration 17 settles. They are made here too, so that servedName has them before it.
+var servedRoles = []string{"molfabric_app", "molfabric_everyone"}
 
 // postgresPlaces are where distributions put Postgres' server programs, which are rarely on the PATH.
 var postgresPlaces = []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"}
@@ -94,20 +100,25 @@ func startPostgres(ctx context.Context, opts PostgresOptions, h *home, installed
 		argv = append(argv, "-c", setting)
 	}
 	c := command{name: "postgres", argv: argv, stopBy: syscall.SIGINT, taken: "Address already in use"} // SIGINT: fast shutdown
-	address := func(database string) string { return postgresURL(port, password, database) }
+	address := func(database string) string { return postgresURL(port, postgresName, password, database) }
 	s, err := launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error { return pingPostgres(ctx, address("postgres")) })
 	if err != nil {
 		return nil, err
 	}
 	p := &Postgres{server: s, password: password}
-	if err := createDatabase(ctx, address("postgres")); err != nil {
+	if err := errors.Join(createDatabase(ctx, address("postgres")), createServed(ctx, address("postgres"), password)); err != nil {
 		return nil, errors.Join(err, p.Stop(ctx))
 	}
 	return p, nil
 }
 
 // URL is the address of the database molfabric, with its owner's password.
-func (p *Postgres) URL() string { return postgresURL(p.port, p.password, postgresName) }
+func (p *Postgres) URL() string { return postgresURL(p.port, postgresName, p.password, postgresName) }
+
+// ServedURL is the address of the database molfabric for whatever serves accounts, with a user who owns nothing.
+func (p *Postgres) ServedURL() string {
+	return postgresURL(p.port, servedName, p.password, postgresName)
+}
 
 // Version asks the server for its version, e.g. "15.14 (Debian 15.14-0+deb12u1)".
 func (p *Postgres) Version(ctx context.Context) (string, error) {
@@ -121,10 +132,10 @@ func (p *Postgres) Version(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-func postgresURL(port int, password, database string) string {
+func postgresURL(port int, user, password, database string) string {
 	u := url.URL{
 		Scheme:   "postgres",
-		User:     url.UserPassword(postgresName, password),
+		User:     url.UserPassword(user, password),
 		Host:     "127.0.0.1:" + strconv.Itoa(port),
 		Path:     "/" + database,
 		RawQuery: "sslmode=disable", // loopback
@@ -208,6 +219,30 @@ func createDatabase(ctx context.Context, address string) error {
 		}
 		return nil
 	})
+}
+
+// createServed creates the user who serves, and before it the roles that it may become, where they are missing.
+func createServed(ctx context.Context, address, password string) error {
+	return withPostgres(address, func(db *sql.DB) error {
+		for _, role := range servedRoles {
+			if err := createRole(ctx, db, role, "NOLOGIN"); err != nil {
+				return err
+			}
+		}
+		return createRole(ctx, db, servedName, "LOGIN NOINHERIT PASSWORD "+pq.QuoteLiteral(password)+" IN ROLE "+strings.Join(servedRoles, ", "))
+	})
+}
+
+func createRole(ctx context.Context, db *sql.DB, name, options string) error {
+	var there bool
+	err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)", name).Scan(&there)
+	if err == nil && !there {
+		_, err = db.ExecContext(ctx, "CREATE ROLE "+pq.QuoteIdentifier(name)+" "+options)
+	}
+	if err != nil {
+		return fmt.Errorf("create role %s: %w", name, err)
+	}
+	return nil
 }
 
 func pingPostgres(ctx context.Context, address string) error {

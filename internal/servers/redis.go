@@ -24,6 +24,8 @@ const redisMaxMemoryBytes = 1 << 30
 type RedisOptions struct {
 	Dir string       // created when missing; holds one server's append-only file
 	Log *slog.Logger // gets the server's log at debug level
+	// Cluster makes the server a node of a Redis Cluster, which knows no other node and owns no slot yet.
+	Cluster bool
 }
 
 // Redis is a running Redis server.
@@ -57,7 +59,10 @@ func startRedis(ctx context.Context, opts RedisOptions, h *home, program string,
 	config := filepath.Join(h.path, "redis.conf")
 	if err == nil {
 		// A file, not arguments: every user of the machine can read a command line.
-		err = h.writeFile(config, redisConfig(h.path, port, password))
+		var bus []string
+		if bus, err = clusterConfig(opts.Cluster); err == nil {
+			err = h.writeFile(config, redisConfig(h.path, port, password, bus...))
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis in %s: %w", h.dir, err), h.close())
@@ -73,8 +78,8 @@ func startRedis(ctx context.Context, opts RedisOptions, h *home, program string,
 }
 
 // redisConfig is the configuration file. Paths are quoted as Redis reads them; it knows the escapes of strconv.Quote.
-func redisConfig(dir string, port int, password string) string {
-	return strings.Join([]string{
+func redisConfig(dir string, port int, password string, more ...string) string {
+	return strings.Join(append([]string{
 		"bind 127.0.0.1",
 		"port " + strconv.Itoa(port),
 		"requirepass " + password,
@@ -87,7 +92,21 @@ func redisConfig(dir string, port int, password string) string {
 		"maxmemory " + strconv.Itoa(redisMaxMemoryBytes),
 		"maxmemory-policy noeviction", // an evicted lease would strand its task
 		"",
-	}, "\n")
+	}, more...), "\n")
+}
+
+// clusterConfig is what a node of a cluster needs beside the rest.
+func clusterConfig(isNode bool) ([]string, error) {
+	if !isNode {
+		return nil, nil
+	}
+	bus, err := freePort() // the usual one, 10,000 above the port for clients, may not exist
+	return []string{
+		"cluster-enabled yes",
+		"cluster-port " + strconv.Itoa(bus),
+		"cluster-announce-ip 127.0.0.1",
+		"",
+	}, err
 }
 
 // URL is the server's address with its password, database 0.

@@ -428,3 +428,28 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+// TestPostgresServesAUserWhoOwnsNothing signs in as the user for what serves accounts, also after a second start.
+func TestPostgresServesAUserWhoOwnsNothing(t *testing.T) {
+	t.Parallel()
+	dir := serverstest.Dir(t)
+	for range 2 {
+		p, err := servers.StartPostgres(t.Context(), servers.PostgresOptions{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		serverstest.Check(t, err)
+		var who string
+		var rights, owns bool
+		err = openPostgres(t, p.ServedURL()).QueryRow(`SELECT rolname, rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls OR rolinherit,
+			EXISTS (SELECT FROM pg_shdepend WHERE refobjid = r.oid AND deptype = 'o') FROM pg_roles r WHERE rolname = current_user`).Scan(&who, &rights, &owns)
+		if err != nil || who != "molfabric_server" || rights || owns {
+			t.Errorf("signed in as %q with rights of its own %v, owning something %v, %v", who, rights, owns, err)
+		}
+		for _, role := range []string{"molfabric_app", "molfabric_everyone"} {
+			if _, err := openPostgres(t, p.ServedURL()).Exec("SET ROLE " + role); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := p.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -64,6 +64,8 @@ func newServer(base string, now func() time.Time) *server {
 				return fmt.Errorf("more than %d redirects", maxRedirects)
 			case via[0].URL.Scheme == "https" && next.URL.Scheme != "https":
 				return errors.New("a redirect that gives up encryption")
+			case next.URL.Host != via[0].URL.Host: // could lead to what only this machine reaches: its loopback, a cloud's metadata
+				return fmt.Errorf("a redirect to another server, %q", next.URL.Host)
 			}
 			return nil
 		},

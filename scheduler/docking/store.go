@@ -11,7 +11,6 @@ import (
 
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/id"
-	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -71,23 +70,24 @@ func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 
 // insertResults writes a pending result a ligand.
 func insertResults(ctx context.Context, tx *sqlx.Tx, run runRow) error {
-	columns := []string{
-		"id", "account_id", "run_id", "ligand_index", "ligand_id", "label", "source", "input_smiles", "prepare_task", "dock_task", "status", "created_at", "updated_at",
+	n := len(run.Planned.Ligands)
+	ids, ligands, labels, sources, smiles := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	prepares, docks, indices := make([]string, n), make([]string, n), make([]int64, n)
+	for i, l := range run.Planned.Ligands {
+		ids[i], indices[i], ligands[i], labels[i], sources[i], smiles[i] = id.New("result_"), int64(l.Index), l.LigandID, l.Label, l.Source, l.SMILES
+		prepares[i], docks[i] = l.PrepareShard, l.DockShard
 	}
-	return postgres.Copy(ctx, tx, "docking_results", columns, func(yield func([]any) bool) {
-		for _, l := range run.Planned.Ligands {
-			var smiles any
-			if l.SMILES != "" {
-				smiles = l.SMILES
-			}
-			if !yield([]any{
-				id.New("result_"), run.AccountID, run.ID, int64(l.Index), l.LigandID, l.Label, l.Source, smiles, l.PrepareShard, l.DockShard,
-				statusPending, run.At, run.At,
-			}) {
-				return
-			}
-		}
-	})
+	_, err := tx.ExecContext(ctx, `INSERT INTO docking_results (account_id, run_id, status, created_at, updated_at,
+			id, ligand_index, ligand_id, label, source, input_smiles, prepare_task, dock_task)
+		SELECT $1, $2, $3, $4, $4, id, index, ligand, label, source, nullif(smiles, ''), prepare, dock
+		FROM unnest($5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+			AS l (id, index, ligand, label, source, smiles, prepare, dock)`,
+		run.AccountID, run.ID, statusPending, run.At,
+		pq.Array(ids), pq.Array(indices), pq.Array(ligands), pq.Array(labels), pq.Array(sources), pq.Array(smiles), pq.Array(prepares), pq.Array(docks))
+	if err != nil {
+		return fmt.Errorf("keep %d results: %w", n, err)
+	}
+	return nil
 }
 
 // ofJob selects the results of a job's run; every statement that uses it takes the job as $1.

@@ -18,6 +18,9 @@ const (
 	sharedMemoryBytes = 256 << 20
 	// maxOpenFiles is far above what an engine opens and far below what would harm the machine.
 	maxOpenFiles = 4096
+	// noCore is a size of core dumps that the kernel knows to mean none, also where it pipes them to a program of the host's, to
+	// whom 0 means nothing (core(5), fs/coredump.c).
+	noCore = 1
 	// launcherProcesses are ours among the processes of a command: bwrap outside, the waiting shell inside.
 	launcherProcesses = 2
 	// nobody is the user id shown inside where the real one is the worker's own.
@@ -35,16 +38,21 @@ type layout struct {
 	dir       string   // the task's directory on the host
 	shown     []string // top-level names in dir that the command may read, beside in/
 	devices   []string // device nodes
+	machine   []string // the machine's own paths that are shown whatever the root is
 	tempBytes int64
-	user      int // user id to run under, or 0: the worker's own behind a user namespace
+	filtered  bool // a filter of system calls is on filterFD
+	user      int  // user id to run under, or 0: the worker's own behind a user namespace
 }
 
 // bubblewrapArgv is the command line that runs command in a sandbox. Its order matters: bwrap works through its arguments,
 // and the root and /dev are made read-only when everything has been placed. Everything it needs to write is /tmp, /dev/shm
 // and the task's out/.
 func bubblewrapArgv(l layout, command []string) []string {
-	argv := []string{l.host.bwrap, "--json-status-fd", "3", "--die-with-parent", "--new-session", "--as-pid-1",
+	argv := []string{l.host.bwrap, "--json-status-fd", strconv.Itoa(statusFD), "--die-with-parent", "--new-session", "--as-pid-1",
 		"--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL"}
+	if l.filtered {
+		argv = append(argv, "--seccomp", strconv.Itoa(filterFD))
+	}
 	argv = append(argv, identityArgs(l)...)
 	argv = append(argv, "--clearenv", "--setenv", "PATH", strings.Join(systemPath, ":"),
 		"--perms", "1777", "--size", strconv.FormatInt(l.tempBytes, 10), "--tmpfs", "/tmp",
@@ -52,8 +60,9 @@ func bubblewrapArgv(l layout, command []string) []string {
 		// A worker that is root in its container may still own the files below /proc/sys.
 		"--ro-bind", "/proc/sys", "/proc/sys",
 		"--dev", "/dev", "--perms", "1777", "--size", strconv.Itoa(sharedMemoryBytes), "--tmpfs", "/dev/shm")
+	argv = append(argv, hidingArgs(l.host)...)
 	argv = append(argv, deviceArgs(l.devices)...)
-	argv = append(argv, runtimeArgs(l.host)...)
+	argv = append(argv, runtimeArgs(l.host, l.machine)...)
 	argv = append(argv, "--dir", jobDir, "--ro-bind", filepath.Join(l.dir, inName), jobDir+"/"+inName)
 	for _, name := range l.shown {
 		argv = append(argv, "--ro-bind", filepath.Join(l.dir, name), jobDir+"/"+name)
@@ -63,6 +72,18 @@ func bubblewrapArgv(l layout, command []string) []string {
 		"--", shell, "-c", initScript, "sandbox")
 	argv = append(argv, dropArgs(l)...)
 	return append(argv, command...)
+}
+
+// hidingArgs put a node that cannot be opened in the place of the kernel's files, and empty directories in that of its directories.
+func hidingArgs(h host) []string {
+	var args []string
+	for _, path := range h.hiddenFiles {
+		args = append(args, "--ro-bind", "/dev/null", path)
+	}
+	for _, path := range h.hiddenDirs {
+		args = append(args, "--perms", "0555", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+	}
+	return args
 }
 
 // deviceArgs show device nodes.
@@ -102,7 +123,7 @@ func dropArgs(l layout) []string {
 
 // runtimeArgs show the operating system's and the runtimes' files. Parent directories are made one by one, because those
 // that bwrap makes by itself may be closed to the sandbox's user.
-func runtimeArgs(h host) []string {
+func runtimeArgs(h host, machine []string) []string {
 	var args, made []string
 	parents := func(path string) {
 		elements := strings.Split(strings.Trim(filepath.Dir(path), "/"), "/")
@@ -117,6 +138,10 @@ func runtimeArgs(h host) []string {
 	}
 	for _, path := range h.bind {
 		parents(path)
+		args = append(args, "--ro-bind", h.onMachine(path), path)
+	}
+	for _, path := range machine {
+		parents(path)
 		args = append(args, "--ro-bind", path, path)
 	}
 	for _, l := range h.links {
@@ -126,10 +151,13 @@ func runtimeArgs(h host) []string {
 	return args
 }
 
+// environmentProgram starts a command with its environment alone.
+const environmentProgram = "/usr/bin/env"
+
 // environmentArgs is the prefix of a command that gives it env and nothing else. It comes last, so that a variable for the
 // program (LD_PRELOAD) changes none of the programs that build its sandbox.
 func environmentArgs(env []variable) []string {
-	argv := []string{"/usr/bin/env", "-i"}
+	argv := []string{environmentProgram, "-i"}
 	for _, v := range env {
 		argv = append(argv, v.name+"="+v.value)
 	}
@@ -140,12 +168,12 @@ func environmentArgs(env []variable) []string {
 // processes are limited so only where no control group does it better. RLIMIT_DATA rather than RLIMIT_AS: Python's and
 // CUDA's large reservations of address space are not memory in use.
 func (r *Runner) rlimits(needs engines.Resources) []string {
-	argv := []string{r.host.prlimit, "--core=0", "--nofile=" + strconv.Itoa(maxOpenFiles),
+	argv := []string{r.host.prlimit, "--core=" + strconv.Itoa(noCore), "--rtprio=0", "--nofile=" + strconv.Itoa(maxOpenFiles),
 		"--fsize=" + strconv.FormatInt(needs.FileBytes, 10),
 		"--cpu=" + strconv.FormatInt(cpuSeconds(needs), 10)}
 	if r.hierarchy == nil {
 		argv = append(argv, "--data="+strconv.FormatInt(needs.MemoryBytes, 10))
-		if r.cfg.Isolation == Bubblewrap {
+		if r.cfg.Isolation != Direct {
 			argv = append(argv, "--nproc="+strconv.Itoa(needs.Processes+launcherProcesses))
 		}
 	}

@@ -13,7 +13,9 @@ import (
 // Description says what holds a Runner's commands, for the log, the dashboard and whoever reads either.
 type Description struct {
 	Isolation         Isolation `json:"isolation"`
+	Image             string    `json:"image,omitempty"` // digest of the image that commands run in
 	BubblewrapVersion string    `json:"bubblewrapVersion,omitempty"`
+	CallFilter        bool      `json:"callFilter"`  // whether system calls are filtered
 	Caps              string    `json:"caps"`        // "cgroup v1", "cgroup v2" or "rlimits"
 	CapsReason        string    `json:"capsReason"`  // why it is not control groups, or empty
 	User              string    `json:"user"`        // whom commands run as
@@ -23,7 +25,14 @@ type Description struct {
 
 // String is one line for the log.
 func (d Description) String() string {
-	s := fmt.Sprintf("%s, caps by %s, as %s", d.Isolation, d.Caps, d.User)
+	s := string(d.Isolation)
+	if d.Image != "" {
+		s += " " + d.Image
+	}
+	s += fmt.Sprintf(", caps by %s, as %s", d.Caps, d.User)
+	if d.CallFilter {
+		s += ", system calls filtered"
+	}
 	if d.CapsReason != "" {
 		s += " (" + d.CapsReason + ")"
 	}
@@ -40,7 +49,7 @@ func (d Description) String() string {
 
 // Describe tells how commands are isolated and capped, and which caps do not hold here.
 func (r *Runner) Describe() Description {
-	d := Description{Isolation: r.cfg.Isolation, Caps: "rlimits", CapsReason: r.limitsWhy}
+	d := Description{Isolation: r.cfg.Isolation, Image: r.host.image, CallFilter: r.filter != nil, Caps: "rlimits", CapsReason: r.limitsWhy}
 	if r.hierarchy != nil {
 		d.Caps = fmt.Sprintf("cgroup v%d", r.hierarchy.version)
 	}
@@ -64,12 +73,18 @@ func (r *Runner) Describe() Description {
 		if r.cfg.Isolation == Direct {
 			d.NotEnforced = append(d.NotEnforced, "a command may reach every GPU that the container around the worker has")
 		}
+		if r.cfg.Isolation == Container {
+			d.NotEnforced = append(d.NotEnforced, "the libraries of the GPUs' driver are the image's, not the machine's")
+		}
 	}
-	if r.cfg.Isolation == Bubblewrap {
+	if r.filterWhy != "" {
+		d.NotEnforced = append(d.NotEnforced, "system calls are not filtered: "+r.filterWhy)
+	}
+	if r.cfg.Isolation != Direct {
 		v := r.host.bwrapVersion
 		d.BubblewrapVersion = fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 	}
-	d.NotEnforced = append(d.NotEnforced, "the sum of the files below out/ is not capped while a command runs")
+	d.NotEnforced = append(d.NotEnforced, "the files below out/ are counted once a second, so their cap may be passed by what is written in one")
 	if r.hierarchy == nil {
 		d.NotEnforced = append(d.NotEnforced, r.rlimitGaps()...)
 	} else if r.hierarchy.dirs[controllerCPU] == "" {

@@ -103,6 +103,15 @@ func (g *group) usage() (u Usage, oomKills int64, err error) {
 	return u, oomKills, nil
 }
 
+// refused is how often a process of the group was denied a further one, 0 where the kernel does not tell.
+func (g *group) refused() int64 {
+	n, err := readField(filepath.Join(g.dirs[controllerPids], "pids.events"), "max")
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // pids are the processes in the group that can be seen from here.
 func (g *group) pids() []int {
 	for _, dir := range g.all() {

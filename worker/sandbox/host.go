@@ -28,6 +28,14 @@ var rootNames = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/
 // etcPaths are what the loader and Debian's alternatives system (BLAS, awk) need of /etc. Nothing else of it is shown.
 var etcPaths = []string{"/etc/ld.so.cache", "/etc/alternatives"}
 
+// What the process file system tells of the machine as a whole is hidden where the kernel has it: physical memory, keys, timers,
+// addresses and drivers, as container runtimes hide it. The rest of it is about the sandbox's own processes.
+var (
+	hiddenFiles = []string{"/proc/kallsyms", "/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/latency_stats", "/proc/sched_debug",
+		"/proc/timer_list", "/proc/timer_stats"}
+	hiddenDirs = []string{"/proc/acpi", "/proc/asound", "/proc/scsi"}
+)
+
 // link is a symbolic link to be made inside the sandbox.
 type link struct{ path, target string }
 
@@ -35,8 +43,11 @@ type link struct{ path, target string }
 type host struct {
 	bwrap, prlimit, setpriv string
 	bwrapVersion            [3]int
-	bind                    []string // host paths shown read-only, parents before children
+	image                   string   // digest of the image that commands run in; "" where they run in none
+	root                    string   // before the paths below: the root of an image, or "" for the machine's own
+	bind                    []string // paths shown read-only, parents before children
 	links                   []link
+	hiddenFiles, hiddenDirs []string // below /proc
 	searchPath              []string // PATH inside: the read-only paths' bin/ in their order, then the system's
 	// dropUser: the worker is root over real users, so commands run under an unused user id of their own instead of
 	// staying root behind a user namespace.
@@ -44,16 +55,38 @@ type host struct {
 }
 
 func inspectHost(ctx context.Context, cfg Config) (host, error) {
-	var h host
-	var err error
-	if h.prlimit, err = require("prlimit", "util-linux"); err != nil {
-		return h, err
-	}
-	if cfg.Isolation == Bubblewrap {
+	h := host{hiddenFiles: existing(hiddenFiles), hiddenDirs: existing(hiddenDirs)}
+	if cfg.Isolation != Direct {
 		if err := h.inspectBubblewrap(ctx); err != nil {
 			return h, err
 		}
 	}
+	if cfg.Isolation == Container {
+		found, err := openImage(ctx, cfg.Image, cfg.ImageDir)
+		if err != nil {
+			return h, err
+		}
+		h.image = found.Digest
+		err = h.showImage(found)
+		return h, err
+	}
+	if err := h.requireLaunchers(); err != nil {
+		return h, err
+	}
+	err := h.showMachine(ctx, cfg)
+	return h, err
+}
+
+// requireLaunchers finds the machine's programs that start a command.
+func (h *host) requireLaunchers() (err error) {
+	if h.prlimit, err = require("prlimit", "util-linux"); err == nil && h.dropUser {
+		h.setpriv, err = require("setpriv", "util-linux")
+	}
+	return err
+}
+
+// showMachine shows the operating system's programs and the runtimes of the configuration.
+func (h *host) showMachine(ctx context.Context, cfg Config) error {
 	for _, name := range rootNames {
 		h.addRootEntry(name)
 	}
@@ -66,18 +99,18 @@ func inspectHost(ctx context.Context, cfg Config) (host, error) {
 	if python, ok := cfg.Programs["python"]; ok {
 		prefixes, err := pythonPrefixes(ctx, python)
 		if err != nil {
-			return h, err
+			return err
 		}
 		paths = append(paths, prefixes...)
 	}
 	for _, path := range paths {
 		if err := h.addReadOnly(path); err != nil {
-			return h, err
+			return err
 		}
 	}
 	for name, path := range cfg.Programs {
 		if err := h.addProgram(path); err != nil {
-			return h, fmt.Errorf("program %q: %w", name, err)
+			return fmt.Errorf("program %q: %w", name, err)
 		}
 	}
 	slices.Sort(h.bind)
@@ -87,7 +120,7 @@ func inspectHost(ctx context.Context, cfg Config) (host, error) {
 			h.searchPath = append(h.searchPath, dir)
 		}
 	}
-	return h, nil
+	return nil
 }
 
 // require finds a program that the sandbox is built from. The error tells how to install it.
@@ -116,8 +149,7 @@ func (h *host) inspectBubblewrap(ctx context.Context) error {
 		return nil
 	}
 	h.dropUser = true
-	h.setpriv, err = require("setpriv", "util-linux")
-	return err
+	return nil
 }
 
 var versionPattern = regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`)
@@ -213,10 +245,10 @@ func (h *host) addProgram(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("path %q: must be absolute", path)
 	}
-	if err := executable(path); err != nil {
+	if err := h.executable(path); err != nil {
 		return err
 	}
-	links, end, err := resolveLinks(path)
+	links, end, err := resolveLinks("", path)
 	if err != nil {
 		return err
 	}
@@ -230,6 +262,9 @@ func (h *host) addProgram(path string) error {
 	}
 	return nil
 }
+
+// onMachine is where a path of the sandbox lies on the machine.
+func (h *host) onMachine(path string) string { return h.root + path }
 
 // visible reports whether a host path is shown inside by what was added so far.
 func (h *host) visible(path string) bool {
@@ -245,13 +280,14 @@ func within(dir, path string) bool {
 // maxLinks bounds the links on the way to a file, as the kernel does (path_resolution(7)).
 const maxLinks = 40
 
-// resolveLinks returns every symbolic link met on the way to path, in order, and the file it finally names.
-func resolveLinks(path string) (links []link, end string, err error) {
+// resolveLinks returns every symbolic link met on the way to path, in order, and the file it finally names, as a process sees it
+// whose root is the directory root; "" is the machine's own.
+func resolveLinks(root, path string) (links []link, end string, err error) {
 	done, rest := "/", strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	for len(rest) > 0 {
 		next := filepath.Join(done, rest[0])
 		rest = rest[1:]
-		info, err := os.Lstat(next)
+		info, err := os.Lstat(root + next)
 		if err != nil {
 			return nil, "", err
 		}
@@ -259,7 +295,7 @@ func resolveLinks(path string) (links []link, end string, err error) {
 			done = next
 			continue
 		}
-		target, err := os.Readlink(next)
+		target, err := os.Readlink(root + next)
 		if err != nil {
 			return nil, "", err
 		}
@@ -285,15 +321,20 @@ func (h *host) resolveProgram(programs map[string]string, name string) (string, 
 		return "", fmt.Errorf("program %q: must be a name, not a path", name)
 	}
 	for _, dir := range h.searchPath {
-		if path := filepath.Join(dir, name); executable(path) == nil {
+		if path := filepath.Join(dir, name); h.executable(path) == nil {
 			return path, nil
 		}
 	}
 	return "", fmt.Errorf("program %q is not installed: looked in %s", name, strings.Join(h.searchPath, ", "))
 }
 
-func executable(path string) error {
-	info, err := os.Stat(path)
+// executable returns an error unless path is that of a program.
+func (h *host) executable(path string) error {
+	_, end, err := resolveLinks(h.root, path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(h.onMachine(end))
 	if err != nil {
 		return err
 	}
@@ -326,10 +367,15 @@ const outputTimeout = 30 * time.Second
 func output(ctx context.Context, argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, outputTimeout)
 	defer cancel()
+	return outputOf(ctx, nil, argv...)
+}
+
+// outputOf is output without its timeout, and with further variables of the environment.
+func outputOf(ctx context.Context, env []string, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Env = []string{"PATH=" + strings.Join(systemPath, ":"), "LANG=C.UTF-8"}
+	cmd.Env = append([]string{"PATH=" + strings.Join(systemPath, ":"), "LANG=C.UTF-8"}, env...)
 	err := proc.Start(cmd)
 	if err == nil {
 		err = cmd.Wait()

@@ -111,14 +111,14 @@ func TestLinksToAProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	links, end, err := resolveLinks(at("venv/bin/python"))
+	links, end, err := resolveLinks("", at("venv/bin/python"))
 	if err != nil || !slices.Equal(links, want) || end != at("cpython-3.11.7/bin/python3.11") {
 		t.Errorf("got %v, %q, %v, want %v", links, end, err, want)
 	}
 	if err := os.Symlink("loop", at("loop")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := resolveLinks(at("loop")); err == nil {
+	if _, _, err := resolveLinks("", at("loop")); err == nil {
 		t.Error("a loop has an end")
 	}
 }

@@ -7,7 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/molfabric/molfabric/engines"
 )
 
 // TestOutputsAreRegularFilesOnly lets a program write what a collector must not follow.
@@ -57,4 +62,83 @@ func TestOutItselfMustBeADirectory(t *testing.T) {
 	if _, err := OpenOutput(spec.Dir, "passwd"); !errors.Is(err, ErrUnsafeOutput) {
 		t.Errorf("open through a link: %v, want %v", err, ErrUnsafeOutput)
 	}
+}
+
+// TestRemoveTree removes directories inside each other beyond the longest path, closed ones, and links.
+func TestRemoveTree(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "task")
+	if err := os.MkdirAll(filepath.Join(dir, "out", "closed", "removed-0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"in.txt", "out/closed/x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o400); err != nil {
+			t.Fatal(err)
+		}
+	}
+	symlink(t, "/", filepath.Join(dir, "out", "root"))
+	if err := os.Chmod(filepath.Join(dir, "out", "closed"), 0); err != nil {
+		t.Fatal(err)
+	}
+	deepen(t, filepath.Join(dir, "out"), 3_000)
+	if err := RemoveTree(dir); err != nil {
+		t.Fatalf("%.200s", err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+	if err := RemoveTree(dir); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+func TestOutgrown(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		files, fileBytes, levels int
+		want                     bool
+	}{
+		"little":         {files: 3, fileBytes: 1000, levels: 3},
+		"too many bytes": {files: 3, fileBytes: 400_000, want: true},
+		"too many files": {files: 40, want: true},
+		"too deep":       {levels: maxOutputDepth + 1, want: true},
+	} {
+		dir := engines.Dir(t.TempDir())
+		if err := os.Mkdir(dir.Out(""), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range test.files {
+			if err := os.WriteFile(dir.Out(strconv.Itoa(i)), make([]byte, test.fileBytes), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		deepen(t, dir.Out(""), test.levels)
+		if got := outgrown(dir, 1<<20, maxOutputDepth+1); got != test.want {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+	if outgrown(engines.Dir(t.TempDir()), 0, 0) {
+		t.Error("what is not there has outgrown its cap")
+	}
+}
+
+// deepen makes directories inside each other.
+func deepen(t testing.TB, dir string, levels int) {
+	t.Helper()
+	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	for range levels {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = unix.Mkdirat(fd, "d", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		above := fd
+		fd, err = unix.Openat(above, "d", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		unix.Close(above)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(fd)
 }

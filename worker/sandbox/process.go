@@ -19,6 +19,8 @@ import (
 )
 
 const (
+	// statusFD and filterFD are the launcher's descriptors for its report and for the filter that it is to put on the command.
+	statusFD, filterFD = 3, 4
 	// shell starts every command: a process must be in its control group before it can fork, and this one writes itself
 	// there before it becomes the launcher.
 	shell = "/bin/sh"
@@ -30,6 +32,8 @@ const (
 	maxStatusBytes = 64 << 10
 	// killPatience is how long the killed first process of a sandbox has to take bwrap with it before bwrap is killed too.
 	killPatience = 2 * time.Second
+	// outputLook is how often the files below out/ are counted: a program writes at most a few gigabytes in that time.
+	outputLook = time.Second
 	// outputPatience is how long output is still read after the end: whoever still holds the pipe then has escaped Direct.
 	outputPatience = time.Second
 )
@@ -80,6 +84,14 @@ func start(s *stage, g *group, capture *capture, meter *Meter) (*process, error)
 		args = g.joinFiles()
 	}
 	args = append([]string{"sh", "-c", script, "sandbox"}, append(append(args, "--"), s.argv...)...)
+	if s.filter != nil {
+		filter, err := filledPipe(s.filter)
+		if err != nil {
+			closeAll(ours)
+			return nil, fmt.Errorf("hand over the filter of system calls: %w", err)
+		}
+		theirs = append(theirs, filter)
+	}
 	p.cmd = &exec.Cmd{Path: shell, Args: args, Env: s.env, Dir: s.dir, Stdout: theirs[0], Stderr: theirs[1], ExtraFiles: theirs[2:]}
 	p.started = time.Now()
 	if err := proc.Start(p.cmd); err != nil {
@@ -92,6 +104,27 @@ func start(s *stage, g *group, capture *capture, meter *Meter) (*process, error)
 	p.readers.Go(func() { capture.readErrors(ours[1]) })
 	go p.reap(ours[2])
 	return p, nil
+}
+
+// filledPipe is the reading end of a pipe that holds content and then ends. The content must fit into a pipe (chunkBytes).
+func filledPipe(content []byte) (*os.File, error) {
+	if len(content) > chunkBytes {
+		return nil, fmt.Errorf("%d bytes: at most %d fit", len(content), chunkBytes)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(content); err != nil {
+		r.Close()
+		w.Close()
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
 }
 
 // reap reads the launcher's report, which ends with it, and waits for it. It is the one goroutine that closes p.exited.
@@ -157,17 +190,26 @@ func (p *process) awaitNamespace() {
 	}
 }
 
-// wait waits for the command's end and brings it about when ctx is cancelled or limit passes; it then returns why.
-func (p *process) wait(ctx context.Context, limit, grace time.Duration) (stopped Reason) {
+// wait waits for the command's end and brings it about when ctx is cancelled, limit passes or overflows says so at one of the
+// times that it is asked; it then returns why.
+func (p *process) wait(ctx context.Context, limit, grace time.Duration, overflows func() bool) (stopped Reason) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case <-p.exited:
-		return ""
-	case <-timer.C:
-		stopped = TimedOut
-	case <-ctx.Done():
-		stopped = Cancelled
+	look := time.NewTicker(outputLook)
+	defer look.Stop()
+	for stopped == "" {
+		select {
+		case <-p.exited:
+			return ""
+		case <-timer.C:
+			stopped = TimedOut
+		case <-ctx.Done():
+			stopped = Cancelled
+		case <-look.C:
+			if overflows() {
+				stopped = OutputTooLarge
+			}
+		}
 	}
 	p.terminate()
 	if p.exitsWithin(grace) {

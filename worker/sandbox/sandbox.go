@@ -2,8 +2,10 @@
 // what it used. It starts processes and nothing else: it knows no queue, no object store, no database, and does not judge
 // what a program wrote.
 //
-// Two isolations serve one contract. Bubblewrap gives every command namespaces of its own (no network, its own processes, a
-// read-only root, an empty environment) and is the default. Direct runs the command as it is, for images that already are
+// Several isolations serve one contract. Bubblewrap gives every command namespaces of its own (no network, its own processes, a
+// read-only root, an empty environment) and a filter of system calls, and is the default. Container does the same with the root of
+// a container image in place of the machine's programs; podman or docker fetch and check the image, and no daemon stands between a
+// command and its caps. Direct runs the command as it is, for images that already are
 // the container. Memory, processes and processor time are capped through control groups where the kernel lets us make
 // them, and through resource limits elsewhere; Runner.Describe says which, and what is then not enforced.
 package sandbox
@@ -31,6 +33,7 @@ type Isolation string
 // The isolations. The empty value means Bubblewrap.
 const (
 	Bubblewrap Isolation = "bubblewrap"
+	Container  Isolation = "container"
 	Direct     Isolation = "direct"
 )
 
@@ -58,6 +61,11 @@ const (
 type Config struct {
 	Isolation Isolation
 	Limits    Limits
+	// Image is what commands run in under Container: "name@sha256:…" or "sha256:…" of an image that podman or docker has. Its
+	// programs are found on its own PATH, Programs are not looked at; it needs sh, env, prlimit and setpriv as every Debian has them.
+	Image string
+	// ImageDir is where images are laid out, once each.
+	ImageDir string
 	// Programs maps a name in Command.Argv[0] to an absolute path; "python" is the deployment's scientific Python, whose
 	// installation is found by asking it and made visible in the sandbox. Other names are looked up on the sandbox's PATH.
 	Programs map[string]string
@@ -80,8 +88,8 @@ type Spec struct {
 	Dir engines.Dir
 	// Command is what to run; its Files are written below Dir first.
 	Command engines.Command
-	// Needs are the caps. All but MaxLogBytes and ScratchBytes must be positive; ScratchBytes is for the collector and not
-	// looked at here.
+	// Needs are the caps. All but MaxLogBytes and ScratchBytes must be positive. All files below out/ together may at no time take
+	// more than twice ScratchBytes and FileBytes: outputs, checkpoints, and one that is being written.
 	Needs engines.Resources
 	// Devices are the IDs of the accelerators that the command may use. Bubblewrap shows it no others; Direct tells it by the
 	// environment alone. It may not be given any by other means: Command.Env cannot name them.
@@ -100,6 +108,8 @@ const (
 	TimedOut    Reason = "timeout"       // the time limit passed
 	Cancelled   Reason = "cancelled"     // the context of Run was cancelled
 	OutOfMemory Reason = "out_of_memory" // the kernel killed one of its processes at the memory cap
+	// OutputTooLarge: its files below out/ took more room, or were more or deeper, than Needs and MaxOutputs allow.
+	OutputTooLarge Reason = "output_too_large"
 )
 
 // Outcome is how a command ended.
@@ -117,6 +127,8 @@ type Outcome struct {
 	// LogTruncatedBytes counts what was printed but not kept.
 	LogTruncatedBytes int64
 	Usage             Usage
+	// RefusedProcesses counts how often the command was refused a further process or thread, where control groups tell.
+	RefusedProcesses int64
 }
 
 // Usage is what a command used, all its processes together.
@@ -134,6 +146,8 @@ type Runner struct {
 	host      host
 	hierarchy *hierarchy // nil: resource limits only
 	limitsWhy string     // why there is no hierarchy
+	filter    []byte     // of system calls; nil: none
+	filterWhy string     // why there is none
 }
 
 // New looks at the machine once: which programs there are, where they may be found, which caps work. It returns an error
@@ -154,6 +168,11 @@ func New(ctx context.Context, cfg Config) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{cfg: cfg, host: h}
+	if cfg.Isolation != Direct {
+		if r.filter, r.filterWhy, err = usableFilter(); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Limits == LimitsRlimits {
 		r.limitsWhy = "chosen by configuration"
 		return r, nil
@@ -169,8 +188,14 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Isolation == "" {
 		c.Isolation = Bubblewrap
 	}
-	if c.Isolation != Bubblewrap && c.Isolation != Direct {
-		return c, fmt.Errorf("isolation %q: must be %q or %q", c.Isolation, Bubblewrap, Direct)
+	if c.Isolation != Bubblewrap && c.Isolation != Container && c.Isolation != Direct {
+		return c, fmt.Errorf("isolation %q: must be %q, %q or %q", c.Isolation, Bubblewrap, Container, Direct)
+	}
+	if (c.Image != "") != (c.Isolation == Container) {
+		return c, fmt.Errorf("image %q with isolation %q: an image is what %q needs, and nothing else takes one", c.Image, c.Isolation, Container)
+	}
+	if c.Isolation == Container && len(c.ReadOnlyPaths) > 0 {
+		return c, errors.New("read-only paths: an image holds all that its programs need")
 	}
 	if c.Limits == "" {
 		c.Limits = LimitsAuto
@@ -186,6 +211,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Isolation == Container {
+		c.Programs = nil
 	}
 	c.Programs, c.ReadOnlyPaths, c.Devices = maps.Clone(c.Programs), slices.Clone(c.ReadOnlyPaths), slices.Clone(c.Devices)
 	return c, checkDevices(c.Devices)
@@ -252,7 +280,7 @@ func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture 
 	if err != nil {
 		return Outcome{}, errors.Join(err, capture.close())
 	}
-	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace)
+	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace, func() bool { return outgrown(stage.outputs, outputCeiling(stage.needs), MaxOutputs) })
 	if g != nil {
 		g.kill() // what Direct left running when its main process ended
 	}
@@ -269,7 +297,7 @@ func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture 
 			return outcome, err
 		}
 		usage.Wall = outcome.Usage.Wall
-		outcome.Usage, oomKills = usage, kills
+		outcome.Usage, oomKills, outcome.RefusedProcesses = usage, kills, g.refused()
 	}
 	outcome.Reason = reasonOf(stopped, oomKills, outcome.ExitCode, outcome.Signal)
 	if stopped == "" && outcome.Reason != OutOfMemory {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,16 +25,26 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(parentDir); dir != "" {
 		os.Exit(parentMain(dir))
 	}
-	os.Exit(m.Run())
+	if dir := os.Getenv(commonerDir); dir != "" {
+		os.Exit(commonerMain(dir))
+	}
+	code := m.Run()
+	if dir, _ := localImages(); dir != "" {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+type mode struct {
+	name string
+	cfg  Config
 }
 
 // modes are all the ways to run a command.
-var modes = []struct {
-	name string
-	cfg  Config
-}{
+var modes = []mode{
 	{"bubblewrap", Config{Isolation: Bubblewrap}},
 	{"bubblewrap-rlimits", Config{Isolation: Bubblewrap, Limits: LimitsRlimits}},
+	{"container", Config{Isolation: Container}},
 	{"direct", Config{Isolation: Direct}},
 	{"direct-rlimits", Config{Isolation: Direct, Limits: LimitsRlimits}},
 }
@@ -63,6 +74,13 @@ func newRunner(t testing.TB, cfg Config) *Runner {
 		if _, err := exec.LookPath("bwrap"); err != nil {
 			missing(t, "bubblewrap: %v", err)
 		}
+	}
+	if cfg.Isolation == Container && cfg.Image == "" {
+		dir, err := localImages()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Image, cfg.ImageDir = testDigest, dir
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 2 * time.Second
@@ -218,40 +236,56 @@ func TestDenied(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	cfg := python(t)
 	for name, script := range map[string]string{
-		"loopback of the host":       fmt.Sprintf("import socket; socket.create_connection(('127.0.0.1', %d), 2)", port),
-		"any interface but lo":       "import socket; assert [n for _, n in socket.if_nameindex() if n != 'lo']",
-		"secret in the environment":  "import os; assert 'hunter2' in str(os.environ)",
-		"environment of parents":     "import glob; assert any(b'hunter2' in open(p, 'rb').read() for p in glob.glob('/proc/*/environ'))",
-		"processes of the host":      "import glob; assert len(glob.glob('/proc/[0-9]*')) > 3",
-		"password hashes":            "open('/etc/shadow')",
-		"root's files":               "import os; assert set(os.listdir('/root')) - {'.pyenv'}",
-		"files of the test":          fmt.Sprintf("open(%q)", secret),
-		"write to the root":          "open('/x', 'w')",
-		"write to the system":        "open('/usr/x', 'w')",
-		"write to the job":           "open('x', 'w')",
-		"write to the inputs":        "open('in/x', 'w')",
-		"change an input":            "open('in/ligand.smi', 'a')",
-		"change a command file":      "import os; os.chmod('run.py', 0o666); open('run.py', 'a')",
-		"replace out":                "import os; os.rename('out', 'other')",
-		"write to /dev":              "open('/dev/x', 'w')",
-		"kernel settings":            "open('/proc/sys/kernel/core_pattern', 'r+').write(open('/proc/sys/kernel/core_pattern').read())",
-		"signal the worker":          fmt.Sprintf("import os; os.kill(%d, 0)", os.Getpid()),
-		"the first process, to read": "open('/proc/1/mem', 'rb')",
-		"the first process, to kill": "import os; os.kill(1, 0)",
-		"become root":                "import os; os.setuid(0); open('/etc/shadow')",
-		"mount":                      "import subprocess as s; s.run(['mount', '-t', 'tmpfs', 'x', '/job/out'], check=True)",
-		"more than /tmp may hold":    "open('/tmp/x', 'wb').write(bytes(20 << 20))",
-		"inherited descriptors":      "import os; assert [f for f in os.listdir('/proc/self/fd') if int(f) > 3]",
-		"core dumps":                 "import resource as r; assert r.getrlimit(r.RLIMIT_CORE)[1]",
+		"loopback of the host":        fmt.Sprintf("import socket; socket.create_connection(('127.0.0.1', %d), 2)", port),
+		"any interface but lo":        "import socket; assert [n for _, n in socket.if_nameindex() if n != 'lo']",
+		"secret in the environment":   "import os; assert 'hunter2' in str(os.environ)",
+		"environment of parents":      "import glob; assert any(b'hunter2' in open(p, 'rb').read() for p in glob.glob('/proc/*/environ'))",
+		"processes of the host":       "import glob; assert len(glob.glob('/proc/[0-9]*')) > 3",
+		"password hashes":             "open('/etc/shadow')",
+		"root's files":                "import os; assert set(os.listdir('/root')) - {'.pyenv'}",
+		"files of the test":           fmt.Sprintf("open(%q)", secret),
+		"write to the root":           "open('/x', 'w')",
+		"write to the system":         "open('/usr/x', 'w')",
+		"write to the job":            "open('x', 'w')",
+		"write to the inputs":         "open('in/x', 'w')",
+		"change an input":             "open('in/ligand.smi', 'a')",
+		"change a command file":       "import os; os.chmod('run.py', 0o666); open('run.py', 'a')",
+		"replace out":                 "import os; os.rename('out', 'other')",
+		"write to /dev":               "open('/dev/x', 'w')",
+		"kernel settings":             "open('/proc/sys/kernel/core_pattern', 'r+').write(open('/proc/sys/kernel/core_pattern').read())",
+		"signal the worker":           fmt.Sprintf("import os; os.kill(%d, 0)", os.Getpid()),
+		"the first process, to read":  "open('/proc/1/mem', 'rb')",
+		"the first process, to kill":  "import os; os.kill(1, 0)",
+		"become root":                 "import os; os.setuid(0); open('/etc/shadow')",
+		"mount":                       "import subprocess as s; s.run(['mount', '-t', 'tmpfs', 'x', '/job/out'], check=True)",
+		"more than /tmp may hold":     "open('/tmp/x', 'wb').write(bytes(20 << 20))",
+		"inherited descriptors":       "import os; assert [f for f in os.listdir('/proc/self/fd') if int(f) > 3]",
+		"core dumps":                  "import resource as r; assert r.getrlimit(r.RLIMIT_CORE)[1] != 1", // which also ends those that are piped
+		"the kernel's memory":         "open('/proc/kcore', 'rb')",
+		"the kernel's addresses":      "open('/proc/kallsyms')",
+		"the kernel's keys":           "open('/proc/keys')",
+		"the kernel's log":            "import ctypes; assert ctypes.CDLL(None).klogctl(10, None, 0) >= 0",
+		"the kernel's log as a file":  "open('/dev/kmsg')",
+		"the machine's devices":       "import os; os.listdir('/sys/devices')",
+		"the worker's terminal":       "open('/dev/tty')",
+		"typing for the worker":       "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSTI, b'x')",
+		"a network's packets":         "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+		"a disk":                      "import os, stat; os.mknod('out/disk', stat.S_IFBLK | 0o600, os.makedev(8, 0))",
+		"a link out":                  "import os; os.symlink('/etc/shadow', 'out/x'); open('out/x')",
+		"a user namespace":            "import subprocess as s; s.run(['unshare', '--user', 'true'], check=True)",
+		"real-time priority":          "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))",
+		"more open files":             "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (9999, 9999))",
+		"more than its open files":    "import os; keep = [os.open('/dev/null', 0) for _ in range(4200)]",
+		"more than /dev/shm may hold": "[open('/dev/shm/%d' % i, 'wb').write(bytes(32 << 20)) for i in range(9)]",
 	} {
-		for _, limits := range []Limits{LimitsAuto, LimitsRlimits} {
+		for _, mode := range modes[:3] { // the others isolate nothing
 			cfg := cfg
-			cfg.Limits, cfg.TempBytes = limits, 16<<20
+			cfg.Isolation, cfg.Limits, cfg.TempBytes = mode.cfg.Isolation, mode.cfg.Limits, 16<<20
 			r := newRunner(t, cfg)
 			if strings.HasPrefix(name, "the first process") && !r.host.dropUser {
 				continue // it has the program's own user then, and nothing but the program's exit code to give away
 			}
-			t.Run(name+"/"+string(limits), func(t *testing.T) {
+			t.Run(name+"/"+mode.name, func(t *testing.T) {
 				t.Parallel()
 				spec := shellSpec(t, "")
 				spec.Command = engines.Command{Argv: []string{"python", "run.py"}, Files: map[string][]byte{"run.py": []byte(script)}}
@@ -299,10 +333,42 @@ func TestHugeFileIsStopped(t *testing.T) {
 	})
 }
 
+// TestOutputIsBounded fills out/ in the ways that no cap of a single file stops.
+func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"many large files":   "import itertools\nfor i in itertools.count(): open(f'out/{i}', 'wb').write(bytes(1 << 20))",
+		"many directories":   "import os\nos.chdir('out')\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\nwhile True: pass",
+		"files within reach": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := python(t)
+			cfg.Grace = 100 * time.Millisecond
+			spec := shellSpec(t, "")
+			spec.Command.Argv = []string{"python", "-c", script}
+			spec.Needs.FileBytes, spec.Needs.ScratchBytes = 1<<20, 8<<20
+			t.Cleanup(func() {
+				if err := RemoveTree(string(spec.Dir)); err != nil {
+					t.Error(err)
+				}
+			})
+			if script == "" {
+				spec.Command.Argv = []string{"sh", "-c", "for i in $(seq 16); do head -c 1000000 /dev/zero >out/$i; done; sleep 1.5"}
+				expect(t, mustRun(t, newRunner(t, cfg), spec), Exited, 0)
+				return
+			}
+			if got := mustRun(t, newRunner(t, cfg), spec); got.Reason != OutputTooLarge {
+				t.Errorf("ended as %s with %d, want %s; log: %s", got.Reason, got.ExitCode, OutputTooLarge, got.LogTail)
+			}
+		})
+	}
+}
+
 func TestMemoryHogIsKilled(t *testing.T) {
 	t.Parallel()
 	hog := "import time; keep = [bytearray(8 << 20) for _ in range(64)]"
-	for _, isolation := range []Isolation{Bubblewrap, Direct} {
+	for _, isolation := range []Isolation{Bubblewrap, Container, Direct} {
 		cfg := python(t)
 		cfg.Isolation = isolation
 		spec := shellSpec(t, "")
@@ -327,7 +393,7 @@ func TestMemoryHogIsKilled(t *testing.T) {
 // TestForkBombIsBounded lets a neighbour work while a bomb goes off, and cancels the bomb when it has met its bound.
 func TestForkBombIsBounded(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes[:3] { // the last cannot bound it, and says so
+	for _, mode := range modes[:4] { // the last cannot bound it, and says so
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, mode.cfg)
@@ -339,25 +405,33 @@ func TestForkBombIsBounded(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			refused := make(chan struct{})
-			ended := make(chan error, 1)
+			type result struct {
+				outcome Outcome
+				err     error
+			}
+			ended := make(chan result, 1)
 			go func() {
 				once := sync.OnceFunc(func() { close(refused) })
-				_, err := r.Run(ctx, bomb, func(line string) {
+				outcome, err := r.Run(ctx, bomb, func(line string) {
 					if strings.Contains(line, "fork") { // "Cannot fork", and with bash "fork: retry"
 						once()
 					}
 				})
-				ended <- err
+				ended <- result{outcome, err}
 			}()
 			select {
 			case <-refused:
-			case err := <-ended:
-				t.Fatalf("the bomb ended before it was refused a process: %v", err)
+			case end := <-ended:
+				t.Fatalf("the bomb ended before it was refused a process: %v", end.err)
 			}
 			expect(t, mustRun(t, r, shellSpec(t, "for i in 1 2 3 4 5 6 7 8; do sh -c true & done; wait")), Exited, 0)
 			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
+			end := <-ended
+			if end.err != nil {
+				t.Error(end.err)
+			}
+			if r.hierarchy != nil && end.outcome.RefusedProcesses == 0 {
+				t.Error("no process was refused, says the outcome")
 			}
 		})
 	}
@@ -400,7 +474,7 @@ while :; do sleep 1; done`
 
 func TestCancelEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes[:3] { // the last cannot reach a process that left its group, and says so
+	for _, mode := range modes[:4] { // the last cannot reach a process that left its group, and says so
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			cfg := mode.cfg
@@ -446,7 +520,7 @@ func TestCancelledBeforeTheStart(t *testing.T) {
 // TestLeftBehindProcessesEnd lets a program end while a child of it lives.
 func TestLeftBehindProcessesEnd(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes[:3] {
+	for _, mode := range modes[:4] {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRunner(t, mode.cfg)
@@ -602,14 +676,22 @@ func TestMissingBubblewrapNamesItsCure(t *testing.T) {
 	}
 }
 
+// BenchmarkRun starts and ends a command that does nothing, in every mode and without the filter of system calls.
 func BenchmarkRun(b *testing.B) {
-	for _, mode := range modes {
+	for _, mode := range append(slices.Clone(modes), mode{"unfiltered", Config{Isolation: Bubblewrap}}) {
 		b.Run(mode.name, func(b *testing.B) {
 			r := newRunner(b, mode.cfg)
-			spec := shellSpec(b, "true")
-			for b.Loop() {
-				expect(b, mustRun(b, r, spec), Exited, 0)
+			if mode.name == "unfiltered" {
+				r.filter = nil
 			}
+			spec := shellSpec(b, "true")
+			cpu := int64(0)
+			for b.Loop() {
+				outcome := mustRun(b, r, spec)
+				expect(b, outcome, Exited, 0)
+				cpu += outcome.Usage.CPUMicroseconds
+			}
+			b.ReportMetric(float64(cpu)/float64(b.N), "cpu-µs/op")
 		})
 	}
 }

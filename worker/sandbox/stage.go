@@ -30,9 +30,11 @@ type stage struct {
 	dir       string   // working directory of the launcher
 	env       []string // environment of the launcher
 	isolated  bool     // has a process namespace whose first process can be killed for all
+	filter    []byte   // of system calls, for the launcher to read from filterFD; nil for none
 	needs     engines.Resources
 	logPath   string
-	temporary string // directory to remove afterwards, or empty
+	outputs   engines.Dir // the task's directory, whose out/ must not grow without end
+	temporary string      // directory to remove afterwards, or empty
 }
 
 func (s *stage) cleanUp() error {
@@ -53,7 +55,7 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 		return nil, err
 	}
 	dir := string(spec.Dir)
-	s := &stage{needs: spec.Needs, logPath: filepath.Join(dir, logName), env: []string{"PATH=" + strings.Join(systemPath, ":")}}
+	s := &stage{needs: spec.Needs, outputs: spec.Dir, logPath: filepath.Join(dir, logName), env: []string{"PATH=" + strings.Join(systemPath, ":")}}
 	tmp := "/tmp"
 	if r.cfg.Isolation == Direct {
 		tmp = filepath.Join(dir, tmpName)
@@ -62,7 +64,11 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	env, err := environment(spec, r.host.searchPath, tmp, visibility(devices))
+	fixed := visibility(devices)
+	if r.host.image != "" {
+		fixed[workerImage] = r.host.image
+	}
+	env, err := environment(spec, r.host.searchPath, tmp, fixed)
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +87,16 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 			return nil, err
 		}
 	}
-	host := r.host
+	var machine []string
 	if len(devices) > 0 {
-		host.bind = slices.Concat(host.bind, existing(devicePaths))
+		machine = existing(devicePaths)
+		if r.host.root == "" {
+			machine = slices.DeleteFunc(machine, r.host.visible)
+		}
 	}
-	s.argv, s.dir, s.isolated = bubblewrapArgv(layout{
-		host: host, dir: dir, shown: shown, devices: nodesOf(devices), tempBytes: r.cfg.TempBytes, user: user,
-	}, command), "/", true
+	s.argv, s.dir, s.isolated, s.filter = bubblewrapArgv(layout{
+		host: r.host, dir: dir, shown: shown, devices: nodesOf(devices), machine: machine, tempBytes: r.cfg.TempBytes, user: user, filtered: r.filter != nil,
+	}, command), "/", true, r.filter
 	return s, nil
 }
 
@@ -195,17 +204,20 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // threadVariables tell numerical libraries how many threads to start; left alone they take one for each core they see.
 var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OPENMM_CPU_THREADS"}
 
+// workerImage is the variable that tells a command the digest of the image that it runs in.
+const workerImage = "MOLFABRIC_WORKER_IMAGE"
+
 // environment is the whole environment of a command, sorted by name. Command.Env may overrule all but PATH, HOME, TMPDIR and
-// the variables that name devices.
-func environment(spec Spec, searchPath []string, tmp string, visible map[string]string) ([]variable, error) {
+// those of given: the variables that name devices and the image.
+func environment(spec Spec, searchPath []string, tmp string, given map[string]string) ([]variable, error) {
 	fixed := map[string]string{"PATH": strings.Join(searchPath, ":"), "HOME": tmp, "TMPDIR": tmp}
-	maps.Copy(fixed, visible)
+	maps.Copy(fixed, given)
 	all := map[string]string{"LANG": "C.UTF-8"}
 	for _, name := range threadVariables {
 		all[name] = strconv.Itoa(spec.Needs.CPUs)
 	}
 	for name, value := range spec.Command.Env {
-		if _, ok := fixed[name]; ok || name == cudaVisible || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+		if _, ok := fixed[name]; ok || name == cudaVisible || name == workerImage || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
 			return nil, fmt.Errorf("environment variable %q: cannot be set by a command", name)
 		}
 		all[name] = value

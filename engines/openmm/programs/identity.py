@@ -5,6 +5,7 @@ A binary checkpoint belongs to all of them: loaded elsewhere it fails without a 
 
 from __future__ import annotations
 
+import os
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,8 @@ def toolchain() -> str:
 
 
 def worker_image_digest() -> str:
-    """Digest of the installation: a worker without container has no image, so its packages and programs stand for it."""
-    return "sha256:" + toolchain()
+    """Digest of what ran the program: of the container image where there is one, else its packages and programs stand for it."""
+    return os.environ.get("MOLFABRIC_WORKER_IMAGE") or "sha256:" + toolchain()
 
 
 def platform_sha256(name: str, properties: dict[str, str]) -> str:

@@ -37,13 +37,28 @@ var schemas = struct {
 }{urls: map[testing.TB]string{}}
 
 // New returns a pool on a schema of the test's own, migrated to the newest version. The test's end closes it and drops the
-// schema. Pools and URLs of one test lead to the same schema; a subtest has its own.
+// schema. Pools and URLs of one test lead to the same schema; a subtest has its own. The pool is served by the roles that serve the
+// product, which may not change the schema; a statement whose context names no tenant sees everyone's rows, because a test looks from
+// outside.
 func New(t testing.TB) *sqlx.DB {
 	t.Helper()
-	return open(t, URL(t))
+	return opened(t)(postgres.OpenEveryone(t.Context(), URL(t), "a test looks from outside"))
 }
 
-// URL is the address of the test's schema, for processes that open it themselves.
+// Served is New as the product opens it: a statement whose context names no tenant is refused. What a test drives through its own front
+// door is to have this one.
+func Served(t testing.TB) *sqlx.DB {
+	t.Helper()
+	return opened(t)(postgres.OpenServed(t.Context(), URL(t)))
+}
+
+// Owner returns a pool of the schema's owner, whom no policy binds, for what only an owner may do: migrate, change tables.
+func Owner(t testing.TB) *sqlx.DB {
+	t.Helper()
+	return opened(t)(postgres.Open(t.Context(), URL(t)))
+}
+
+// URL is the address of the test's schema, with its owner, for processes that open it themselves.
 func URL(t testing.TB) string {
 	t.Helper()
 	schemas.Lock()
@@ -92,18 +107,20 @@ func EmptyURL(t testing.TB) string {
 	return u.String()
 }
 
-func open(t testing.TB, address string) *sqlx.DB {
-	t.Helper()
-	db, err := postgres.Open(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
+// opened is what keeps a pool until the test's end.
+func opened(t testing.TB) func(*sqlx.DB, error) *sqlx.DB {
+	return func(db *sqlx.DB, err error) *sqlx.DB {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	return db
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return db
+	}
 }
 
 // server returns the address of the process' server, which the first call starts.

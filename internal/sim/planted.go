@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/scheduler"
+)
+
+// Bug is a flaw that is planted around the product, at the seams of its store and its queue, to show that the simulation finds it.
+// The product has no switch for it: what stands between it and its stores breaks one promise.
+type Bug struct {
+	Name, What string
+	around     func(h *history) (scheduler.Store, scheduler.Queue)
+}
+
+// Bugs are the flaws that can be planted.
+func Bugs() []Bug {
+	return []Bug{
+		{"missing fence", "a report counts for whichever attempt is the current one", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return h.memory, unfenced{h.transport}
+		}},
+		{"double capture", "a charge is committed beside its job's transaction, and nothing remembers it", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return wrapped(h, func(tx *transaction) scheduler.Tx { return hastyCapture{tx} }), h.transport
+		}},
+		{"lost outbox row", "nobody misses a task whose hand-over to the queue was lost", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return unwatched{h.memory}, h.transport
+		}},
+		{"early acknowledgement", "a report is acknowledged when it is read, not when it is committed", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return h.memory, hastyAcknowledgement{h.transport}
+		}},
+		{"stage started twice", "a dispatch does not look again at its tasks when it has their locks", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return wrapped(h, func(tx *transaction) scheduler.Tx { return blindDispatch{tx} }), h.transport
+		}},
+		{"cancel that loses a race", "a cancel reads its job without locking it", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return wrapped(h, func(tx *transaction) scheduler.Tx { return looseCancel{tx} }), h.transport
+		}},
+	}
+}
+
+// BugNamed returns a planted flaw by its name.
+func BugNamed(name string) (Bug, error) {
+	var names []string
+	for _, bug := range Bugs() {
+		if bug.Name == name {
+			return bug, nil
+		}
+		names = append(names, `"`+bug.Name+`"`)
+	}
+	return Bug{}, fmt.Errorf("planted: %q is none of %s", name, strings.Join(names, ", "))
+}
+
+// wrappedStore hands out transactions that break a promise.
+type wrappedStore struct {
+	scheduler.Store
+	wrap func(*transaction) scheduler.Tx
+}
+
+func wrapped(h *history, wrap func(*transaction) scheduler.Tx) scheduler.Store {
+	return wrappedStore{h.memory, wrap}
+}
+
+// InTx implements scheduler.Store.
+func (s wrappedStore) InTx(ctx context.Context, do func(scheduler.Tx) error) error {
+	return s.Store.InTx(ctx, func(tx scheduler.Tx) error { return do(s.wrap(tx.(*transaction))) })
+}
+
+// unfenced loses the attempt's number.
+type unfenced struct{ *transport }
+
+// Receive implements scheduler.Queue.
+func (q unfenced) Receive(ctx context.Context, limit int64, block time.Duration) ([]queue.Delivery, error) {
+	deliveries, err := q.transport.Receive(ctx, limit, block)
+	for i := range deliveries {
+		deliveries[i].Ref.Attempt = q.h.memory.tasks[deliveries[i].Ref.TaskID].Attempt
+	}
+	return deliveries, err
+}
+
+// hastyCapture commits the rows of a charge at once, without the guard of their unique key; the end of the hold follows with the job.
+type hastyCapture struct{ *transaction }
+
+// Append implements billing.Books.
+func (tx hastyCapture) Append(ctx context.Context, accountID string, entries []billing.EntryRow, at time.Time) error {
+	if entries[0].Type != billing.EntryCharge {
+		return tx.transaction.Append(ctx, accountID, entries, at)
+	}
+	row := tx.m.accounts[accountID]
+	row.Entries = appended(row.Entries, entries...)
+	tx.m.accounts[accountID] = row
+	return nil
+}
+
+// SaveAccount implements billing.Books.
+func (tx hastyCapture) SaveAccount(ctx context.Context, a billing.AccountRow) error {
+	before := tx.m.accounts[a.ID]
+	if a.MonthlyPence+a.WalletPence >= before.MonthlyPence+before.WalletPence {
+		return tx.transaction.SaveAccount(ctx, a)
+	}
+	before.AccountRow = a
+	tx.m.accounts[a.ID] = before
+	return nil
+}
+
+// unwatched sees only the tasks that run.
+type unwatched struct{ *memory }
+
+// TasksInFlight implements scheduler.Store.
+func (s unwatched) TasksInFlight(ctx context.Context) ([]scheduler.TaskRow, error) {
+	rows, err := s.memory.TasksInFlight(ctx)
+	var running []scheduler.TaskRow
+	for _, row := range rows {
+		if row.Status == job.TaskRunning {
+			running = append(running, row)
+		}
+	}
+	return running, err
+}
+
+// hastyAcknowledgement tells workers that their reports are safe before they are.
+type hastyAcknowledgement struct{ *transport }
+
+// Receive implements scheduler.Queue.
+func (q hastyAcknowledgement) Receive(ctx context.Context, limit int64, block time.Duration) ([]queue.Delivery, error) {
+	deliveries, err := q.transport.Receive(ctx, limit, block)
+	if err != nil {
+		return nil, err
+	}
+	return deliveries, q.transport.Acknowledge(ctx, deliveries)
+}
+
+// blindDispatch queues what was seen before the locks.
+type blindDispatch struct{ *transaction }
+
+// QueueTasks implements scheduler.TaskTx.
+func (tx blindDispatch) QueueTasks(ctx context.Context, ids []string, at time.Time) ([]scheduler.TaskRow, error) {
+	for _, id := range ids {
+		err := tx.updateTask("queue", id, func(t *taskState) error {
+			t.Status, t.Ready = job.TaskPending, true
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return tx.transaction.QueueTasks(ctx, ids, at)
+}
+
+// looseCancel forgets a lock.
+type looseCancel struct{ *transaction }
+
+// LockJobs implements scheduler.JobTx.
+func (tx looseCancel) LockJobs(ctx context.Context, ids []string) (map[string]*scheduler.JobRow, error) {
+	if tx.process == nil || !strings.HasPrefix(tx.process.name, "cancel") {
+		return tx.transaction.LockJobs(ctx, ids)
+	}
+	if err := tx.m.h.call(ctx, "read jobs"); err != nil {
+		return nil, err
+	}
+	rows := map[string]*scheduler.JobRow{}
+	for _, id := range ids {
+		if tx.jobs.has(id) {
+			row := tx.jobs.get(id).JobRow
+			rows[id] = &row
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,184 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/idempotency"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// What the scheduler decides, it decides over these interfaces. Postgres and Redis stand behind them; so does the memory of a
+// simulation, which is held to the same behaviour by a test of both.
+
+// Store is the truth about jobs, tasks and money. It may be used concurrently.
+type Store interface {
+	// InTx runs do in a transaction that is committed when do returns nil, and undone by an error or a panic. do may run more than
+	// once. Each statement of a transaction sees what had been committed when it began, and the transaction's own changes.
+	InTx(ctx context.Context, do func(Tx) error) error
+
+	// CountInFlight counts the tasks of a queue that are queued or run.
+	CountInFlight(ctx context.Context, queueName string) (int, error)
+	// NextReady picks the tasks to dispatch next: the higher plan priority first, then accounts in turn, where what an account
+	// already has in flight counts as turns it has had. The tasks of the jobs except are left out, and of each licence those beyond
+	// its free seats.
+	NextReady(ctx context.Context, queueName string, limit int, now time.Time, except []string) (Candidates, error)
+	// TasksInFlight returns every task that is in a queue or with a worker, by id; the dispatch window bounds their number.
+	TasksInFlight(ctx context.Context) ([]TaskRow, error)
+	// TasksToStop returns those of them whose jobs are being stopped.
+	TasksToStop(ctx context.Context) ([]TaskRow, error)
+	// StaleRefs returns those of the attempts that are not their task's current one any more.
+	StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, error)
+	// CountOpenTasks counts the tasks that may be dispatched, are queued or run.
+	CountOpenTasks(ctx context.Context) ([]OpenTasks, error)
+
+	// SaveProgress stores the progress of running attempts. It decides nothing, so it takes no job's lock and leaves out the tasks
+	// that a transaction holds just now: waiting for them, in an order of its own, could block both for ever.
+	SaveProgress(ctx context.Context, news []queue.Held) error
+	// Percent is how far a job is, by the time that its tasks were expected to take.
+	Percent(ctx context.Context, jobID string) (float64, error)
+	// TellProgress puts a progress event in the place of the one before, while the job has not ended.
+	TellProgress(ctx context.Context, jobID string, body []byte, at time.Time) error
+
+	// Outcomes reads how a queue's newest successful tasks met their expectations.
+	Outcomes(ctx context.Context, queueName string, newest int) ([]Outcome, error)
+	// HasLicenseServer reports whether a server of the account provides a licence.
+	HasLicenseServer(ctx context.Context, accountID, licenseKey string) (bool, error)
+	// FindAnswer and ForgetAnswers are idempotency.Find and idempotency.DeleteExpired.
+	FindAnswer(ctx context.Context, claim idempotency.Claim, now time.Time) ([]byte, error)
+	ForgetAnswers(ctx context.Context, now time.Time) error
+}
+
+// Tx is one transaction of a Store. It first locks the jobs that it touches, in the order of their ids, then licence servers, then
+// tasks, then accounts; so no two of them can wait for each other. A value that can never be stored is an *UnusableError, or an
+// error that isRefused knows.
+type Tx interface {
+	JobTx
+	TaskTx
+	AttemptTx
+	FaultTx
+	LicenseTx
+	billing.Books
+	// Recorder keeps what the jobs of an engine find in this transaction.
+	Recorder(engineID string) Recording
+}
+
+// JobTx is the part of a transaction that concerns jobs as a whole.
+type JobTx interface {
+	// LockJobs reads jobs and keeps every other change of them away until the transaction ends. Unknown ids are left out.
+	LockJobs(ctx context.Context, ids []string) (map[string]*JobRow, error)
+	// Claim is idempotency.Take.
+	Claim(ctx context.Context, claim idempotency.Claim, answer []byte, now time.Time) (first []byte, err error)
+	InsertJob(ctx context.Context, job NewJob) error
+	// SaveJob stores what every change may change of a job, RestartJob what a retry changes beyond that.
+	SaveJob(ctx context.Context, r *JobRow, at time.Time) error
+	RestartJob(ctx context.Context, r *JobRow) error
+	// RecordStatus appends to a job's history.
+	RecordStatus(ctx context.Context, jobID string, status job.Status, reason string, at time.Time) error
+	// AddEvent tells a job's watchers something.
+	AddEvent(ctx context.Context, jobID, kind string, body []byte, at time.Time) error
+}
+
+// TaskTx is the part that concerns the tasks of jobs whose locks the transaction has. Moves are checked by the caller.
+type TaskTx interface {
+	// ReadTask locks and returns a task of a job, or nil.
+	ReadTask(ctx context.Context, jobID, taskID string) (*TaskRow, error)
+	// QueueTasks starts the next attempt of those tasks that still wait and are ready. It returns them with their shards, by id.
+	QueueTasks(ctx context.Context, ids []string, at time.Time) ([]TaskRow, error)
+	StartTask(ctx context.Context, taskID, workerID string, at time.Time) error
+	EndTask(ctx context.Context, taskID string, to job.TaskStatus, at time.Time) error
+	// ReturnTask makes a task wait for its next attempt, as a retry that counts or as an interruption.
+	ReturnTask(ctx context.Context, taskID string, counts bool, notBefore time.Time) error
+	// GiveBackTask makes a task wait for its next attempt, which counts as none.
+	GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error
+	// RestartTasks makes tasks wait for their next attempt as if they had never run: with all their retries, and without results,
+	// files and kept work. Their attempts stay, because they have been billed, and the numbers go on, which fences what the old ones
+	// may still say. The files stay in the object store until its retention ends.
+	RestartTasks(ctx context.Context, owner *JobRow, ids []string) error
+	// ReadyStage lets the waiting tasks of a stage be dispatched.
+	ReadyStage(ctx context.Context, jobID string, stageIndex int) error
+	// CancelPending ends the tasks that have not been dispatched. Watchers learn it from the job's own event: there may be thousands.
+	CancelPending(ctx context.Context, jobID string, at time.Time) error
+	// TaskStates returns, each once, the states that tasks of a job are in.
+	TaskStates(ctx context.Context, jobID string) ([]TaskState, error)
+	// RefsInFlight returns the attempts of a job that are in a queue or with a worker.
+	RefsInFlight(ctx context.Context, jobID string) ([]queue.Ref, error)
+	// EndedTasks returns the tasks of a job that has ended, in the order of its plan.
+	EndedTasks(ctx context.Context, jobID string) ([]EndedTask, error)
+	// Failures returns the failure of a job that tells most, at most one: an essential task's first, then the latest run's, then the
+	// earliest of the plan.
+	Failures(ctx context.Context, jobID string) ([]FailedTask, error)
+}
+
+// AttemptTx is the part that concerns what attempts have left behind.
+type AttemptTx interface {
+	// InsertAttempt records an attempt that has ended: once.
+	InsertAttempt(ctx context.Context, attempt AttemptRow, at time.Time) error
+	// ChargeAttempt gives a settled attempt its price; it had none.
+	ChargeAttempt(ctx context.Context, taskID string, attempt int, price billing.Micropence) error
+	// InsertArtifacts records the stored files of a task's current attempt, in their order.
+	InsertArtifacts(ctx context.Context, task TaskRow, files []queue.StoredArtifact, at time.Time) error
+	StoreResult(ctx context.Context, taskID string, result queue.Result) error
+	StoreFailure(ctx context.Context, taskID string, failure engines.Failure) error
+	HasItemFailures(ctx context.Context, jobID string) (bool, error)
+	// StageOutputs returns, for every shard of a stage, its output of that name or why it has none.
+	StageOutputs(ctx context.Context, jobID, stage, output string) (map[string]StageOutput, error)
+
+	// SaveCheckpoints keeps the files, by name, in the place of those of the same names. It returns how many it kept: beyond
+	// queue.MaxCheckpoints of a task new ones are left out.
+	SaveCheckpoints(ctx context.Context, task TaskRow, files map[string]queue.StoredArtifact, at time.Time) (int, error)
+	// Checkpoints returns what earlier attempts of the tasks have saved, by task and name.
+	Checkpoints(ctx context.Context, taskIDs []string) ([]CheckpointRow, error)
+	// ForgetCheckpoints makes the tasks' next attempts start from the beginning. The objects are their workers' to remove, and the
+	// retention's of the object store.
+	ForgetCheckpoints(ctx context.Context, taskIDs ...string) error
+
+	// KeepWork keeps what a task's current attempt has used. Told again, or late, it changes nothing: use never falls.
+	KeepWork(ctx context.Context, task TaskRow, used queue.Usage, at time.Time) error
+	// KeptWork returns the kept work of a task's current attempt, or nil.
+	KeptWork(ctx context.Context, task TaskRow) (*KeptRow, error)
+	// TakeKeptWork removes all kept work of a task and returns it.
+	TakeKeptWork(ctx context.Context, task TaskRow) ([]KeptRow, error)
+	// ForgetWorkBefore makes the work of all attempts of a task before its current one free for good: that one does it again.
+	ForgetWorkBefore(ctx context.Context, task TaskRow) error
+}
+
+// FaultTx is the part that concerns the workers that fail a job.
+type FaultTx interface {
+	// AddFault counts an attempt against a worker in a job and returns how many there are now. A worker's name is a text of its own;
+	// code says why the attempt ended.
+	AddFault(ctx context.Context, jobID, workerID, code string, at time.Time) (faults int, err error)
+	// Faulty returns, by job, the workers that have failed it so often.
+	Faulty(ctx context.Context, jobIDs []string, atLeast int) (map[string][]string, error)
+}
+
+// LicenseTx is the part that concerns the seats of licences.
+type LicenseTx interface {
+	// LockLicenseServers keeps seats from being given twice, and the servers from being changed, until the transaction ends.
+	LockLicenseServers(ctx context.Context, refs []LicenseRef) error
+	LicenseUses(ctx context.Context, refs []LicenseRef) (map[LicenseRef]LicenseUse, error)
+}
+
+// Queue is the transport between the scheduler and the workers: queue.Queue says what its methods promise. All of it may be lost
+// at any moment.
+type Queue interface {
+	Enqueue(ctx context.Context, order queue.WorkOrder) error
+	Remove(queueName string, ref queue.Ref) (bool, error)
+	Waiting(queueName string, ref queue.Ref) (bool, error)
+	Depth(queueName string) (queue.Depth, error)
+	Sweep(queueName string) error
+	Same(ctx context.Context, mark string) (bool, error)
+	Mark(ctx context.Context, mark string) error
+	Wake(ctx context.Context) error
+	Wakes(ctx context.Context, f func())
+	Receive(ctx context.Context, limit int64, block time.Duration) ([]queue.Delivery, error)
+	Acknowledge(ctx context.Context, done []queue.Delivery) error
+	Workers(ctx context.Context) ([]queue.Heartbeat, error)
+	Forget(ctx context.Context, workerID string) error
+	StopAttempts(ctx context.Context, refs ...queue.Ref) error
+}
+
+var _ Queue = (*queue.Queue)(nil)
