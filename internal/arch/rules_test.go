@@ -25,6 +25,7 @@ var rooms = []room{
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
 	{"internal/bench", []string{"worker", "engines", "billing", "internal"}},                     // plans like the fabric, pays its jobs, and is its fleet
 	{"internal/sim", []string{"scheduler", "engines", "billing", "internal"}},                    // lets the scheduler live in memory
+	{"internal/chaos", []string{"worker", "engines", "billing", "internal"}},                     // computes what jobs should have cost, and attacks from within a task
 	{"internal/cli", []string{"internal/client", "internal/fault", "internal/frames", "internal/job", "internal/mol"}},
 	{"internal/client", []string{"internal/fault", "internal/job", "internal/mol"}},
 	{"internal/job", []string{}},
@@ -62,8 +63,8 @@ var exclusive = []only{
 	{"database/sql", databaseRooms, noDatabase},
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
 	// The client alone of these runs no server and no engine: its demonstration asks Python where a receptor lies.
-	// The benchmarks run molfabric as others do, and its peers. A sequence database is built where its FASTA lies.
-	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli", "internal/bench", "internal/sequences"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
+	// The benchmarks run molfabric as others do, and its peers; the chaos suite its processes, to kill them. A sequence database is built where its FASTA lies.
+	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli", "internal/bench", "internal/chaos", "internal/sequences"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
@@ -82,7 +83,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/idempotency", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/chaos", "internal/idempotency", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 

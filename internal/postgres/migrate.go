@@ -4,20 +4,34 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
+const (
+	// lockTimeout is how long a migration waits for a table that somebody uses. While it waits, everybody who comes after it waits too:
+	// so it gives way, and lockPause later it tries again, for as long as lockPatience.
+	lockTimeout  = "2s"
+	lockPause    = time.Second
+	lockPatience = 5 * time.Minute
+
+	lockNotAvailable = "55P03"
+)
+
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// Migrate brings the schema to this program's version, each migration in a transaction of its own. It may be called by several
+// Migrate brings the schema to this program's version, each migration in a transaction of its own, and none of them
+// holds up others for more than lockTimeout at a time. It may be called by several
 // processes at once: one works, the others wait for it. A schema that a newer program has migrated further is refused. The pool is the
 // schema's owner's (Open), and to Postgres itself, not to a pooler that changes sessions between transactions.
 func Migrate(ctx context.Context, db *sqlx.DB) error {
@@ -25,7 +39,7 @@ func Migrate(ctx context.Context, db *sqlx.DB) error {
 	if err != nil {
 		return err
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if err := patiently(ctx, func() error { _, err := provider.Up(ctx); return err }); err != nil {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	current, head, err := schemaVersion(ctx, provider)
@@ -36,6 +50,23 @@ func Migrate(ctx context.Context, db *sqlx.DB) error {
 		return fmt.Errorf("the database has schema version %d and this program knows %d: run a newer program", current, head)
 	}
 	return nil
+}
+
+// patiently does what may run into lockTimeout until it does not, or for as long as lockPatience.
+func patiently(ctx context.Context, do func() error) error {
+	end := time.Now().Add(lockPatience)
+	for {
+		err := do()
+		var refusal *pq.Error
+		if !errors.As(err, &refusal) || refusal.Code != lockNotAvailable || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lockPause):
+		}
+	}
 }
 
 // SchemaVersion returns the number of the last migration that the database has had, and of the last one that this program knows.
@@ -81,10 +112,16 @@ func (schemaLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+schemaLockKey+")"); err != nil {
 		return fmt.Errorf("lock the schema: %w", err)
 	}
+	if _, err := conn.ExecContext(ctx, "SET lock_timeout = '"+lockTimeout+"'"); err != nil { // after the wait for other migrations
+		return fmt.Errorf("bound the wait for tables: %w", err)
+	}
 	return nil
 }
 
 func (schemaLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, "RESET lock_timeout"); err != nil {
+		return fmt.Errorf("unlock the schema: %w", err)
+	}
 	var held bool
 	if err := conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock("+schemaLockKey+")").Scan(&held); err != nil {
 		return fmt.Errorf("unlock the schema: %w", err)

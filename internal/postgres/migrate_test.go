@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -119,5 +120,42 @@ func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
 	}
 	if got, err := myself(t.Context(), db); got != "a b" || err != nil {
 		t.Errorf("the owner sees %q, %v; migrations and backups must see everything", got, err)
+	}
+}
+
+// TestMigrationsGiveWay holds a table that a migration wants: the migration lets go of its place in the queue for it, and comes back.
+func TestMigrationsGiveWay(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Owner(t)
+	if _, err := db.Exec("DELETE FROM goose_db_version WHERE version_id = 18"); err != nil { // it may be applied twice
+		t.Fatal(err)
+	}
+	tx, err := db.Beginx()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.Exec("LOCK TABLE jobs IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- postgres.Migrate(t.Context(), db) }()
+	for _, waits := range []bool{true, false} {
+		for now := !waits; now != waits; {
+			if err := db.Get(&now, "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'jobs'::regclass AND NOT granted)"); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-migrated:
+				t.Fatalf("Migrate has ended with %v while the table was held", err)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Error(err)
 	}
 }
