@@ -138,6 +138,7 @@ A control of the peer against itself voids what a busy machine has spoilt. The r
 	}
 	cmd.Flags().StringSliceVar(&options.Only, "only", nil, "measure only these: "+strings.Join(bench.IDs, ", "))
 	cmd.Flags().IntVar(&options.Frames, "frames", 48, "frames of B11")
+	cmd.Flags().IntVar(&options.Finished, "finished", 0, "finished tasks of history (default ten million, of 18 GB)")
 	cmd.Flags().StringVar(&options.Proteins, "proteins", "", "FASTA of proteins for B9, plain or gzip (default: proteins that are made)")
 	cmd.Flags().IntVar(&options.Pairs, "pairs", bench.MinPairs, "pairs of runs to compare, at least 5")
 	cmd.Flags().StringVarP(&options.Output, "output", "o", "bench/results.json", "file that the report is written to")

@@ -56,13 +56,18 @@ type Result struct {
 // compare lets the arms begin by turns, so that a drift of the machine hits both alike, and runs the peer some times more for the
 // control. told is called before each run.
 func compare(ctx context.Context, unit string, pairs int, ours, peer Arm, told func(what string)) (Comparison, error) {
-	return compareBy(ctx, unit, rules{pairs: max(pairs, MinPairs), lowest: lowestControl, highest: highestControl}, ours, peer, told)
+	return compareBy(ctx, unit, usualRules(pairs), ours, peer, told)
 }
 
 // rules say how often arms are compared, and which control voids the comparison.
 type rules struct {
 	pairs           int
+	controlRuns     int     // at least 2
 	lowest, highest float64 // of the control
+}
+
+func usualRules(pairs int) rules {
+	return rules{pairs: max(pairs, MinPairs), controlRuns: controlRuns, lowest: lowestControl, highest: highestControl}
 }
 
 // compareBy is compare by other rules than everybody's, for a workload that gives its reason.
@@ -87,7 +92,7 @@ func compareBy(ctx context.Context, unit string, by rules, ours, peer Arm, told 
 		}
 	}
 	var control []float64
-	for range controlRuns {
+	for range by.controlRuns {
 		told("control: peer")
 		figure, err := peer(ctx)
 		if err != nil {
@@ -128,7 +133,7 @@ func repeated(n int, arm Arm) Arm {
 
 // judged fills in what follows from the runs.
 func (c Comparison) judged(control float64) Comparison {
-	return c.judgedBy(control, rules{lowest: lowestControl, highest: highestControl})
+	return c.judgedBy(control, usualRules(0))
 }
 
 func (c Comparison) judgedBy(control float64, by rules) Comparison {

@@ -121,12 +121,21 @@ func (a axis) at(value float64) float64 {
 	return a.from + share*(a.to-a.from)
 }
 
-// ticks are round values on the axis: powers of ten, or up to ten multiples of 1, 2 or 5 times one.
+// ticks are round values on the axis: powers of ten, of a short logarithmic one also 2 and 5 times one; else up to ten multiples of 1,
+// 2 or 5 times one.
 func (a axis) ticks() []float64 {
 	var ticks []float64
 	if a.log {
-		for power := math.Ceil(math.Log10(a.least) - 1e-9); power <= math.Log10(a.most)+1e-9; power++ {
-			ticks = append(ticks, math.Pow(10, power))
+		factors := []float64{1}
+		if a.most/a.least <= 100 {
+			factors = []float64{1, 2, 5}
+		}
+		for power := math.Floor(math.Log10(a.least)); power <= math.Log10(a.most)+1e-9; power++ {
+			for _, factor := range factors {
+				if tick := factor * math.Pow(10, power); tick >= a.least*(1-1e-9) && tick <= a.most*(1+1e-9) {
+					ticks = append(ticks, tick)
+				}
+			}
 		}
 		return ticks
 	}

@@ -28,7 +28,7 @@ func TestAxes(t *testing.T) {
 		want []float64
 	}{
 		{axis{least: 0.1, most: 100, log: true}, []float64{0.1, 1, 10, 100}},
-		{axis{least: 1, most: 64, log: true}, []float64{1, 10}},
+		{axis{least: 1, most: 64, log: true}, []float64{1, 2, 5, 10, 20, 50}},
 		{axis{least: 0, most: 1}, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
 		{axis{least: 0, most: 870}, []float64{0, 100, 200, 300, 400, 500, 600, 700, 800}},
 		{axis{least: 0, most: 3}, []float64{0, 0.5, 1, 1.5, 2, 2.5, 3}},

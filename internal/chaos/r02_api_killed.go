@@ -67,7 +67,7 @@ func apiKilled(ctx context.Context, w *World, rng *rand.Rand) error {
 	}
 	for range instants {
 		flight := w.undisturbed(ctx, account)
-		if err := w.crashAmong(ctx, account, flight/4+time.Duration(rng.Int64N(int64(flight)))); err != nil {
+		if err := w.crashAmong(ctx, account, flight/10+time.Duration(rng.Int64N(int64(flight*8/10)))); err != nil {
 			return err
 		}
 	}

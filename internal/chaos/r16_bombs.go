@@ -265,6 +265,7 @@ func (w *World) swellLine(ctx context.Context, a *Account, s sizes) error {
 		return fmt.Errorf("the line: %w", err)
 	}
 	if answer.Status >= 400 && answer.Status < 500 {
+		w.Notef("a line of %d MiB was refused: %s", s.lineBytes>>20, answer)
 		return nil
 	}
 	var receipt client.Receipt

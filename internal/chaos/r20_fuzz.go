@@ -171,19 +171,20 @@ func (v *victim) fuzz(ctx context.Context, fuzzer string, door *entrance, rng *r
 
 // cancelAll ends what the fuzzer has submitted for engines that nobody offers here.
 func (v *victim) cancelAll(ctx context.Context) error {
-	cancelled := 0
 	err := v.world.Eventually(ctx, "the fuzzer's jobs are cancelled", v.world.Bound(patience), func(ctx context.Context) (bool, error) {
 		list, err := v.Client.Jobs(ctx, client.JobFilter{Page: client.Page{Limit: 100}, Status: []string{"SUBMITTED", "QUEUED", "RUNNING"}})
 		if err != nil {
 			return false, err
 		}
 		for _, open := range list.Jobs {
-			if _, err := v.Client.Cancel(ctx, open.JobID, "the fuzzer is done"); err == nil { // it may have ended meanwhile
-				cancelled++
-			}
+			_, _ = v.Client.Cancel(ctx, open.JobID, "the fuzzer is done") // it may have ended meanwhile
 		}
 		return len(list.Jobs) == 0, nil
 	})
-	v.world.Figure("fuzzed_jobs_count", float64(cancelled))
+	if err != nil {
+		return err
+	}
+	jobs, _, err := jobsOf(ctx, v.world.db, v.ID)
+	v.world.Figure("fuzzed_account_jobs_count", float64(jobs))
 	return err
 }

@@ -73,9 +73,10 @@ type Config struct {
 	Sandbox    string        `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"` // bubblewrap, container or direct
 	Image      string        `yaml:"image" env:"MOLFABRIC_IMAGE"`     // of the sandbox container, by digest: name@sha256:… or sha256:…
 	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
-	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`   // debug, info, warn or error
-	LogFormat  string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"` // text or json
-	LogFile    string        `yaml:"logFile" env:"MOLFABRIC_LOG_FILE"`     // default standard error
+	KeepEvents time.Duration `yaml:"keepEvents" env:"MOLFABRIC_KEEP_EVENTS"` // of ended jobs; 0 for ever
+	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`     // debug, info, warn or error
+	LogFormat  string        `yaml:"logFormat" env:"MOLFABRIC_LOG_FORMAT"`   // text or json
+	LogFile    string        `yaml:"logFile" env:"MOLFABRIC_LOG_FILE"`       // default standard error
 }
 
 // Limits are how many requests a minute the API takes; 0 keeps the built-in one.
@@ -112,7 +113,7 @@ type S3 struct {
 func Load(flags *pflag.FlagSet) (Config, error) {
 	cfg := Config{
 		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), GPUs: "auto", GPUTasksEach: 1, Sandbox: "bubblewrap",
-		CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
+		CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
 	}
 	// The home decides which file is read, so it comes first.
 	if home := os.Getenv("MOLFABRIC_HOME"); home != "" {
@@ -161,6 +162,9 @@ func (c Config) complete() (Config, error) {
 	if c.GPUTasksEach < 1 || c.GPUTasksEach > maxGPUTasksEach {
 		return c, fmt.Errorf("gpuTasksEach: %d; give the number of small tasks that may share a GPU, 1 to %d", c.GPUTasksEach, maxGPUTasksEach)
 	}
+	if c.KeepEvents < 0 {
+		return c, fmt.Errorf("keepEvents: %s; give how long the events of ended jobs are kept, or 0 for ever", c.KeepEvents)
+	}
 	if c.Sandbox != "bubblewrap" && c.Sandbox != "container" && c.Sandbox != "direct" {
 		return c, fmt.Errorf("sandbox: %q; allowed are bubblewrap, container and direct", c.Sandbox)
 	}
@@ -178,6 +182,9 @@ func (c Config) complete() (Config, error) {
 
 // defaultCacheBytes holds a few sequence databases or structures; a worker takes less where the disk has less.
 const defaultCacheBytes = 20 << 30
+
+// defaultKeepEvents is long after the last client has come back to a stream of events.
+const defaultKeepEvents = 90 * 24 * time.Hour
 
 // maxGPUTasksEach bounds how thin a device may be cut: as many clients as the Multi-Process Service takes on NVIDIA's since Volta.
 const maxGPUTasksEach = 48

@@ -44,11 +44,10 @@ func openRedis(ctx context.Context, cfg config.Config) (redis.UniversalClient, e
 	if cfg.RedisURL == "" {
 		return nil, errors.New("REDIS_URL is not set: give the address of Redis, or run `molfabric up`, which brings its own")
 	}
-	options, err := redis.ParseURL(cfg.RedisURL)
+	client, err := queue.Connect(ctx, cfg.RedisURL)
 	if err != nil {
-		return nil, errors.New("REDIS_URL is not an address like redis://:password@host:6379/0") // the cause would show the password
+		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
-	client := redis.NewClient(options)
 	if err := client.Ping(ctx).Err(); err != nil {
 		return nil, errors.Join(fmt.Errorf("redis does not answer: %w", err), client.Close())
 	}

@@ -51,6 +51,9 @@ const (
 	givenUp         // its next transaction is undone for another's sake, and runs again
 )
 
+// giveUp is the name under which givenUp can be left out of a history; the others go by the actions that do the same.
+const giveUp = "give up"
+
 // maxFateAt is about how many calls the longest operations make.
 const maxFateAt = 40
 
@@ -75,7 +78,7 @@ func (h *history) start(home *instance, name string, do func(ctx context.Context
 		p.fate, p.fateAt = cutOff, h.between(1, maxFateAt)
 	case h.chance(1, 12) && !h.without["crash"]:
 		p.fate, p.fateAt = struckDown, h.between(1, maxFateAt)
-	case h.chance(1, 12) && !h.without["cut"]:
+	case h.chance(1, 12) && !h.without[giveUp]:
 		p.fate = givenUp
 	}
 	h.processes = append(h.processes, p)

@@ -17,11 +17,15 @@ func shrink(shared *setting, s script, failed *history) Failure {
 		}
 		return h
 	}
+	names := []string{giveUp}
 	for _, a := range alphabet {
+		names = append(names, a.name)
+	}
+	for _, name := range names {
 		smaller := s
 		smaller.without = maps.Clone(s.without)
-		smaller.without[a.name] = true
-		if !s.without[a.name] && fails(smaller) != nil {
+		smaller.without[name] = true
+		if !s.without[name] && fails(smaller) != nil {
 			s = smaller
 		}
 	}

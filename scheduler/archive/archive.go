@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// DefaultKeep is long after the last client has come back to a stream of events.
-	DefaultKeep = 90 * 24 * time.Hour
 	// passInterval is often against a lifetime of days.
 	passInterval = 10 * time.Minute
 	// stepEvents bounds the events that one transaction looks at, and those that it removes: some ten milliseconds of work.
