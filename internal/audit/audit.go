@@ -66,20 +66,22 @@ func (r *Report) add(check string, found ...Finding) {
 
 // Run audits the tables and the files, as they are at one moment each: a file that is deleted in between may be called missing.
 func Run(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time) (Report, error) {
-	var report Report
-	if err := report.tables(ctx, db); err != nil {
-		return report, err
-	}
-	return report, report.files(ctx, db, objects, now, nil)
+	return run(ctx, db, objects, now, nil)
 }
 
 // Sweep is Run, and deletes the files of the store that nothing names and that are older than StrayAge.
 func Sweep(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time) (Report, error) {
-	var report Report
-	if err := report.tables(ctx, db); err != nil {
-		return report, err
+	return run(ctx, db, objects, now, objects.Delete)
+}
+
+// run removes old strays with remove, unless it is nil.
+func run(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time, remove func(context.Context, string) error) (Report, error) {
+	report := Report{Findings: []Finding{}}
+	err := report.tables(ctx, db)
+	if err == nil {
+		err = report.files(ctx, db, objects, now, remove)
 	}
-	return report, report.files(ctx, db, objects, now, objects.Delete)
+	return report, err
 }
 
 // tables runs the checks of the database.

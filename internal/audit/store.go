@@ -37,15 +37,17 @@ var checks = []check{
 		WHERE k.operation = 'jobs.submit' AND NOT EXISTS (SELECT FROM jobs j WHERE j.id = k.response ->> 'jobId')`},
 }
 
-// records are all files of accounts that the database names, in the order of the bytes of their keys, each once.
-func records(ctx context.Context, db *sqlx.DB) iter.Seq2[File, error] {
-	return func(yield func(File, error) bool) {
-		rows, err := db.QueryxContext(ctx, `SELECT storage_key, max(byte_size) AS byte_size, bool_or(must) AS must FROM (
+const recordsQuery = `SELECT storage_key, max(byte_size) AS byte_size, bool_or(must) AS must FROM (
 				SELECT storage_key COLLATE "C" AS storage_key, byte_size, true AS must FROM artifacts
 				UNION ALL SELECT storage_key COLLATE "C", byte_size, true FROM task_checkpoints
 				UNION ALL SELECT storage_key COLLATE "C", byte_size, used_at IS NOT NULL AND NOT removing FROM uploads
 				UNION ALL SELECT storage_key COLLATE "C", byte_size, false FROM multipart_uploads WHERE state = 'completing') AS files
-			WHERE storage_key LIKE 'accounts/%' GROUP BY storage_key ORDER BY storage_key`)
+			WHERE storage_key LIKE 'accounts/%' GROUP BY storage_key ORDER BY storage_key`
+
+// records are all files of accounts that the database names, in the order of the bytes of their keys, each once.
+func records(ctx context.Context, db *sqlx.DB) iter.Seq2[File, error] {
+	return func(yield func(File, error) bool) {
+		rows, err := db.QueryxContext(ctx, recordsQuery) //nolint:sqlclosecheck // the linter does not know sqlx's rows; they are closed below
 		if err != nil {
 			yield(File{}, fmt.Errorf("audit: read the records of files: %w", err))
 			return
