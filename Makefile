@@ -70,7 +70,7 @@ sim: build ## Play histories of the scheduler in memory, with faults at every st
 	@bin/molfabric sim --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
 
 .PHONY: bench
-bench: setup build ## Measure against peers on this machine, half an hour; BENCH='--only B4' narrows it
+bench: setup build ## Measure against peers on this machine, an hour and a half; BENCH='--only B4' narrows it
 	@bin/molfabric bench --home "$$MOLFABRIC_HOME" $(BENCH)
 
 .PHONY: fuzz

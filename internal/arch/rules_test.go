@@ -68,7 +68,7 @@ var exclusive = []only{
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
-	{"github.com/hibiken/asynq", []string{"internal/queue"}, "the rest sees the queue's own small face"},
+	{"github.com/hibiken/asynq", []string{"internal/queue", "internal/bench"}, "the rest sees the queue's own small face; the benchmarks run it bare"},
 	{"github.com/stripe", []string{"api/credits"}, "the rest knows tiers and a ledger, no payment provider"},
 	{"github.com/versity", []string{"internal/object"}, "the rest sees an S3 endpoint"},
 	{"github.com/aws", []string{"internal/object"}, "the rest sees our object store"},

@@ -131,7 +131,7 @@ func (w *charging) chargePeer(ctx context.Context) (float64, error) {
 func (o Options) measureCharges(ctx context.Context, d *deployment) ([]Result, error) {
 	tasks := chargeTasks
 	result := Result{
-		ID: "B8", Name: "hot account", Peer: fmt.Sprintf("SELECT … FOR UPDATE of the account, a charge and its commit, on %d connections", chargeConnections),
+		ID: "B8", Name: "hot account", Peer: fmt.Sprintf("a transaction a charge that locks the account by SELECT … FOR UPDATE, on %d connections", chargeConnections),
 		Workload: fmt.Sprintf("%d charges on one account: from the reports of the tasks' ends to the commit of the job's", tasks),
 		Goal:     "≥ 10, drift 0", MeasuredAt: time.Now().UTC(),
 	}

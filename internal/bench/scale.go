@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"gonum.org/v1/plot/plotter"
 )
 
 // The work of B12: every worker has the same number of tasks to do, which sleep.
@@ -274,7 +272,7 @@ func plotWaits(path, title string, bins []latencyBin) error {
 	curves := []curve{{name: "p99"}, {name: "p95"}, {name: "p50"}}
 	for _, bin := range bins {
 		for i, ms := range []float64{bin.P99Ms, bin.P95Ms, bin.P50Ms} {
-			curves[i].points = append(curves[i].points, plotter.XY{X: bin.AtSeconds, Y: ms})
+			curves[i].points = append(curves[i].points, point{X: bin.AtSeconds, Y: ms})
 		}
 	}
 	return plotCurves(path, title, "seconds since the first start", "wait in ms", false, curves...)

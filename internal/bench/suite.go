@@ -17,7 +17,7 @@ import (
 
 // IDs are the benchmarks that there are, in the order of the report. Those with a slash are one workload in several forms: ligands a
 // task, submissions a second, commands, renderers.
-var IDs = []string{"B1/1", "B1/10", "B3/50", "B3/200", "B4", "B5", "B8", "B9", "B10/fpocket", "B10/docking", "B11/molstar", "B11/cycles", "B12",
+var IDs = []string{"B1/1", "B1/10", "B2", "B3/50", "B3/200", "B4", "B5", "B6", "B7", "B8", "B9", "B10/fpocket", "B10/docking", "B11/molstar", "B11/cycles", "B12",
 	"fleet", "scale", historyID}
 
 // Options say what to measure, and with what.
@@ -105,8 +105,11 @@ type group struct {
 // measure measures what was asked for, in the order of IDs.
 func (o Options) measure(ctx context.Context, scratch string) ([]Result, error) {
 	results, err := o.measureGroups(ctx, scratch, []group{
+		{[]string{"B2"}, o.deployed("whole-path", o.measureWholePath)},
 		{[]string{"B3/50", "B3/200"}, o.deployed("durable", o.measureDurable)},
 		{[]string{"B5"}, o.measureBacklog},
+		{[]string{"B6"}, o.deployed("pickup", o.measurePickup)},
+		{[]string{"B7"}, o.deployed("lost", o.measureLost)},
 		{[]string{"B8"}, o.deployed("charges", o.measureCharges)},
 		{[]string{"B10/fpocket", "B10/docking"}, o.measureBoxes},
 		{[]string{"B12"}, alone(o.measureScale)}, {[]string{"fleet"}, alone(o.measureThousand)}, {[]string{"scale"}, alone(o.measureCosts)}, {[]string{historyID}, alone(o.measureHistory)},

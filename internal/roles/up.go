@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -235,9 +236,9 @@ func workerEnvironment(cfg config.Config) []string {
 		"REDIS_URL=" + cfg.RedisURL, "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
 		"S3_ENDPOINT=" + cfg.S3.Endpoint, "S3_REGION=" + cfg.S3.Region, "S3_BUCKET=" + cfg.S3.Bucket,
 		"S3_ACCESS_KEY=" + cfg.S3.AccessKey, "S3_SECRET_KEY=" + cfg.S3.SecretKey,
-		"MOLFABRIC_GPUS=" + cfg.GPUs, "MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach),
+		"MOLFABRIC_SIMULATORS=" + strings.Join(cfg.Simulators, ","), "MOLFABRIC_GPUS=" + cfg.GPUs, "MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach),
 		"MOLFABRIC_CACHE=" + cfg.Cache, "MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10),
-		"MOLFABRIC_PYTHON=" + cfg.Python, "MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
+		"MOLFABRIC_PYTHON=" + cfg.Python, "MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
 	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
