@@ -67,7 +67,7 @@ chaos: setup build ## Break it and see whether it keeps its promises, an hour; O
 
 .PHONY: sim
 sim: build ## Play histories of the scheduler in memory, with faults at every step
-	@bin/molfabric sim --histories $(HISTORIES) $(if $(SEED),--seed $(SEED))
+	@bin/molfabric sim --histories $(HISTORIES) --planted all $(if $(SEED),--seed $(SEED))
 
 .PHONY: bench
 bench: setup build ## Measure against peers on this machine, an hour and a half; BENCH='--only B4' narrows it

@@ -20,6 +20,7 @@ import (
 	"github.com/molfabric/molfabric/internal/cli"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/roles"
+	"github.com/molfabric/molfabric/internal/sim"
 )
 
 // version is set by the linker (see the Makefile).
@@ -54,6 +55,7 @@ meters and bills.
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
 	}
+	cmd.AddCommand(simCommand()) // it needs no configuration
 	cli.AddCommands(cmd, version)
 	return cmd
 }
@@ -191,6 +193,35 @@ test, a table at the end, and a report as JSON. --seed makes the same choices ag
 	cmd.Flags().Uint64Var(&options.Seed, "seed", 0, "make the choices of this seed (default: a new one, which is printed)")
 	cmd.Flags().BoolVar(&options.Short, "short", false, "the short form: small jobs, some minutes in all")
 	cmd.Flags().StringVarP(&options.Output, "output", "o", "chaos/report.json", "file that the report is written to")
+	return cmd
+}
+
+func simCommand() *cobra.Command {
+	options := sim.Options{Out: os.Stdout}
+	cmd := &cobra.Command{
+		Use: "sim", Short: "Play random histories of the scheduler in memory, with faults at every step", Args: cobra.NoArgs,
+		Long: `Runs the scheduler's own logic over a store and a queue in memory: leaders, workers and users act in an order that a
+seed decides, crash, stall, lose and repeat what they send. After every commit and at each history's end the books,
+the results and the promises are checked. A seed replays its history exactly.
+
+  molfabric sim --histories 100000 --planted all      what make sim runs
+  molfabric sim --seed 42 --trace                     everything that happens in one history`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("seed") && !cmd.Flags().Changed("histories") {
+				options.Histories = 1
+			}
+			_, err := sim.Run(cmd.Context(), options)
+			return err
+		},
+	}
+	cmd.GroupID = "server"
+	cmd.Flags().IntVar(&options.Histories, "histories", 1000, "how many; one where --seed alone is given")
+	cmd.Flags().Uint64Var(&options.Seed, "seed", 1, "of the first history; the others follow one by one")
+	cmd.Flags().IntVar(&options.Parallel, "parallel", 0, "how many at once (default as many as there are processors)")
+	cmd.Flags().StringSliceVar(&options.Planted, "planted", nil, "look for these planted bugs as well, or all")
+	cmd.Flags().IntVar(&options.Steps, "steps", 0, "at most so many actions in a history (default no bound)")
+	cmd.Flags().StringSliceVar(&options.Without, "without", nil, "leave these actions out")
+	cmd.Flags().BoolVar(&options.Trace, "trace", false, "print everything that happens")
 	return cmd
 }
 

@@ -190,6 +190,8 @@ func describeErrors(op *huma.Operation) {
 	}
 	if !rule.Public {
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden)
+	} else if op.Method != http.MethodGet {
+		statuses = append(statuses, http.StatusForbidden) // a browser that another site makes send it is refused all the same
 	}
 	if strings.Contains(op.Path, "{") {
 		statuses = append(statuses, http.StatusNotFound)

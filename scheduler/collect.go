@@ -108,20 +108,23 @@ func (s *Scheduler) finishCollect(ctx context.Context, deliveries []queue.Delive
 // apply commits a batch of events: task states, results, usage, and everything that follows for their jobs. Applying an event
 // again, or one of a fenced attempt, changes nothing.
 func (s *Scheduler) apply(ctx context.Context, events []queue.Event) error {
-	var jobIDs []string
+	var jobIDs, taskIDs []string
 	for _, event := range events {
 		if nameable(event) {
-			jobIDs = append(jobIDs, event.JobID)
+			jobIDs, taskIDs = append(jobIDs, event.JobID), append(taskIDs, event.Ref.TaskID)
 		}
 	}
 	slices.Sort(jobIDs)
 	return s.change(ctx, slices.Compact(jobIDs), func(c *change) error {
+		if err := c.tx.ReadAhead(ctx, sortedKeys(c.jobs), taskIDs); err != nil {
+			return err
+		}
 		for _, event := range events {
 			if err := s.applyEvent(ctx, c, event); err != nil {
 				return err
 			}
 		}
-		return nil
+		return unusableIfRefused(c.tx.Send(ctx))
 	})
 }
 
@@ -182,6 +185,9 @@ func (s *Scheduler) applyCurrent(ctx context.Context, c *change, owner *JobRow, 
 // unusableIfRefused marks an error that says that a report can never be kept: the store does not take a value (a NUL in a text, a
 // storage key that is taken), or what should be a document of the engine's is none to the job's recorder.
 func unusableIfRefused(err error) error {
+	if err == nil {
+		return nil
+	}
 	var torn *json.SyntaxError
 	var other *json.UnmarshalTypeError
 	if isRefused(err) || errors.As(err, &torn) || errors.As(err, &other) {

@@ -59,23 +59,35 @@ type Recording interface {
 // bound is a Recorder with its transaction.
 type bound struct {
 	recorder Recorder
-	tx       *sqlx.Tx
+	tx       postgresTx
 }
 
 func (b bound) Submitted(ctx context.Context, accepted Accepted) error {
-	return b.recorder.Submitted(ctx, b.tx, accepted)
+	if err := b.tx.Send(ctx); err != nil {
+		return err
+	}
+	return b.recorder.Submitted(ctx, b.tx.Tx, accepted)
 }
 
 func (b bound) Moved(ctx context.Context, move TaskMove) error {
-	return b.recorder.Moved(ctx, b.tx, move)
+	if err := b.tx.Send(ctx); err != nil {
+		return err
+	}
+	return b.recorder.Moved(ctx, b.tx.Tx, move)
 }
 
 func (b bound) Restarted(ctx context.Context, jobID string, names []string, at time.Time) error {
-	return b.recorder.Restarted(ctx, b.tx, jobID, names, at)
+	if err := b.tx.Send(ctx); err != nil {
+		return err
+	}
+	return b.recorder.Restarted(ctx, b.tx.Tx, jobID, names, at)
 }
 
 func (b bound) Ended(ctx context.Context, jobID string, status job.Status, reason string, at time.Time) error {
-	return b.recorder.Ended(ctx, b.tx, jobID, status, reason, at)
+	if err := b.tx.Send(ctx); err != nil {
+		return err
+	}
+	return b.recorder.Ended(ctx, b.tx.Tx, jobID, status, reason, at)
 }
 
 // NoRecording keeps nothing.

@@ -33,6 +33,7 @@ func InPostgres(db *sqlx.DB, recorders map[string]Recorder) Store {
 type postgresTx struct {
 	*sqlx.Tx
 	billing.Books
+	late      *late
 	recorders map[string]Recorder
 }
 
@@ -40,13 +41,17 @@ var _ Tx = postgresTx{}
 
 func (db postgresStore) InTx(ctx context.Context, do func(Tx) error) error {
 	return postgres.InTx(ctx, db.DB, func(tx *sqlx.Tx) error {
-		return do(postgresTx{Tx: tx, Books: billing.InPostgres(tx), recorders: db.recorders})
+		late := postgresTx{Tx: tx, Books: billing.InPostgres(tx), late: newLate(), recorders: db.recorders}
+		if err := do(late); err != nil {
+			return err
+		}
+		return late.Send(ctx)
 	})
 }
 
 func (tx postgresTx) Recorder(engineID string) Recording {
 	if recorder, ok := tx.recorders[engineID]; ok {
-		return bound{recorder, tx.Tx}
+		return bound{recorder, tx}
 	}
 	return NoRecording
 }
@@ -97,10 +102,9 @@ func (tx postgresTx) RecordStatus(ctx context.Context, jobID string, status job.
 	return nil
 }
 
-func (tx postgresTx) AddEvent(ctx context.Context, jobID, kind string, body []byte, at time.Time) error {
-	if _, err := tx.ExecContext(ctx, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1,$2,$3,$4)`, jobID, kind, body, at); err != nil {
-		return fmt.Errorf("add %s event: %w", kind, err)
-	}
+func (tx postgresTx) AddEvent(_ context.Context, jobID, kind string, body []byte, at time.Time) error {
+	e := &tx.late.events
+	e.jobIDs, e.kinds, e.bodies, e.at = append(e.jobIDs, jobID), append(e.kinds, kind), append(e.bodies, string(body)), append(e.at, at)
 	return nil
 }
 

@@ -55,12 +55,7 @@ func (tx postgresTx) Checkpoints(ctx context.Context, taskIDs []string) ([]Check
 	return rows, nil
 }
 
-func (tx postgresTx) ForgetCheckpoints(ctx context.Context, taskIDs ...string) error {
-	if len(taskIDs) == 0 {
-		return nil
-	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM task_checkpoints WHERE task_id = ANY($1)`, pq.Array(taskIDs)); err != nil {
-		return fmt.Errorf("forget the checkpoints of %d tasks: %w", len(taskIDs), err)
-	}
+func (tx postgresTx) ForgetCheckpoints(_ context.Context, taskIDs ...string) error {
+	tx.late.forgotten = append(tx.late.forgotten, taskIDs...)
 	return nil
 }

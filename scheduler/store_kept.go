@@ -14,6 +14,7 @@ import (
 )
 
 func (tx postgresTx) KeepWork(ctx context.Context, task TaskRow, used queue.Usage, at time.Time) error {
+	tx.late.worked[task.ID] = true
 	_, err := tx.ExecContext(ctx, `INSERT INTO kept_work AS k (task_id, attempt, cpu_us, gpu_us, wall_ms, at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (task_id, attempt) DO UPDATE SET cpu_us = greatest(k.cpu_us, excluded.cpu_us), gpu_us = greatest(k.gpu_us, excluded.gpu_us),
 			wall_ms = greatest(k.wall_ms, excluded.wall_ms), at = excluded.at`,
@@ -37,6 +38,9 @@ func (tx postgresTx) KeptWork(ctx context.Context, task TaskRow) (*KeptRow, erro
 }
 
 func (tx postgresTx) TakeKeptWork(ctx context.Context, task TaskRow) ([]KeptRow, error) {
+	if tx.worksAlone(task.ID) {
+		return nil, nil
+	}
 	var rows []KeptRow
 	err := tx.SelectContext(ctx, &rows, `DELETE FROM kept_work WHERE task_id = $1 RETURNING attempt, cpu_us, gpu_us, wall_ms`, task.ID)
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/job"
@@ -17,6 +15,9 @@ import (
 )
 
 func (tx postgresTx) ReadTask(ctx context.Context, jobID, taskID string) (*TaskRow, error) {
+	if known, ok := tx.known(jobID, taskID); ok {
+		return known, nil
+	}
 	var row TaskRow
 	err := tx.GetContext(ctx, &row, `SELECT `+taskFields+` FROM tasks WHERE id = $1 AND job_id = $2 FOR NO KEY UPDATE`, taskID, jobID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -28,20 +29,16 @@ func (tx postgresTx) ReadTask(ctx context.Context, jobID, taskID string) (*TaskR
 	return &row, nil
 }
 
-func (tx postgresTx) StartTask(ctx context.Context, taskID, workerID string, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'RUNNING', worker_id = $2, started_at = $3, given_back = 0 WHERE id = $1`, taskID, workerID, at)
-	if err != nil {
-		return fmt.Errorf("start task %s: %w", taskID, err)
-	}
+func (tx postgresTx) StartTask(_ context.Context, taskID, workerID string, at time.Time) error {
+	tx.move(taskID, func(m *taskMoved, row *TaskRow) {
+		m.status, m.worker, m.started = job.TaskRunning, sql.NullString{String: workerID, Valid: true}, sql.NullTime{Time: at, Valid: true}
+		row.WorkerID, row.GivenBack = m.worker, 0
+	})
 	return nil
 }
 
-func (tx postgresTx) EndTask(ctx context.Context, taskID string, to job.TaskStatus, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = $2, finished_at = $3, progress = CASE WHEN $2 = 'SUCCEEDED' THEN 1 ELSE progress END
-		WHERE id = $1`, taskID, to, at)
-	if err != nil {
-		return fmt.Errorf("end task %s as %s: %w", taskID, to, err)
-	}
+func (tx postgresTx) EndTask(_ context.Context, taskID string, to job.TaskStatus, at time.Time) error {
+	tx.move(taskID, func(m *taskMoved, _ *TaskRow) { m.status, m.finished = to, sql.NullTime{Time: at, Valid: true} })
 	return nil
 }
 
@@ -59,6 +56,7 @@ func (tx postgresTx) StoreFailure(ctx context.Context, taskID string, failure en
 }
 
 func (tx postgresTx) ReturnTask(ctx context.Context, taskID string, counts bool, notBefore time.Time) error {
+	tx.forget(taskID)
 	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', worker_id = NULL, progress = 0, not_before = $2,
 		retries = retries + CASE WHEN $3 THEN 1 ELSE 0 END, interruptions = interruptions + CASE WHEN $3 THEN 0 ELSE 1 END
 		WHERE id = $1`, taskID, notBefore, counts)
@@ -69,6 +67,7 @@ func (tx postgresTx) ReturnTask(ctx context.Context, taskID string, counts bool,
 }
 
 func (tx postgresTx) GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error {
+	tx.forget(taskID)
 	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', worker_id = NULL, progress = 0, not_before = $2, given_back = given_back + 1
 		WHERE id = $1`, taskID, notBefore)
 	if err != nil {
@@ -77,7 +76,7 @@ func (tx postgresTx) GiveBackTask(ctx context.Context, taskID string, notBefore 
 	return nil
 }
 
-func (tx postgresTx) StoreResult(ctx context.Context, taskID string, result queue.Result) error {
+func (tx postgresTx) StoreResult(_ context.Context, taskID string, result queue.Result) error {
 	failures, err := jsonOrNull(result.Failures, len(result.Failures) == 0)
 	if err != nil {
 		return fmt.Errorf("encode item failures: %w", err)
@@ -90,11 +89,7 @@ func (tx postgresTx) StoreResult(ctx context.Context, taskID string, result queu
 	if err != nil {
 		return &UnusableError{fmt.Errorf("encode summary: %w", err)}
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE task_details SET summary = $2, item_failures = $3, programs = $4 WHERE task_id = $1`,
-		taskID, summary, failures, programs)
-	if err != nil {
-		return fmt.Errorf("store result of %s: %w", taskID, err)
-	}
+	tx.late.results.add(taskID, summary, failures, programs)
 	return nil
 }
 
@@ -107,37 +102,14 @@ func jsonOrNull(value any, empty bool) ([]byte, error) {
 }
 
 // InsertAttempt relies on the primary key, which lets an attempt be settled once.
-func (tx postgresTx) InsertAttempt(ctx context.Context, a AttemptRow, at time.Time) error {
-	u := a.Usage
-	_, err := tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, gpu_us, wall_ms, peak_memory_bytes, bytes_in, bytes_out,
-			charged_micropence, started_at, finished_at, run)
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)`,
-		a.TaskID, a.Attempt, a.WorkerID, a.Outcome, u.CPUMicroseconds, u.GPUMicroseconds, u.WallMs, u.PeakMemoryBytes, u.BytesIn, u.BytesOut, int64(a.Price),
-		sql.NullTime{Time: u.StartedAt, Valid: !u.StartedAt.IsZero()}, at, a.Run)
-	if err != nil {
-		return fmt.Errorf("record attempt %d of %s: %w", a.Attempt, a.TaskID, err)
-	}
+func (tx postgresTx) InsertAttempt(_ context.Context, a AttemptRow, at time.Time) error {
+	tx.late.attempts = append(tx.late.attempts, lateAttempt{a, at})
 	return nil
 }
 
-func (tx postgresTx) InsertArtifacts(ctx context.Context, task TaskRow, artifacts []queue.StoredArtifact, at time.Time) error {
-	n := len(artifacts)
-	ids, names, roles, keys := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	digests, types, formats, sizes, shown := make([]string, n), make([]string, n), make([]string, n), make([]int64, n), make([]sql.NullInt64, n)
-	for i, a := range artifacts {
-		ids[i], names[i], roles[i], keys[i] = id.New("art_"), a.Name, string(a.Role), a.StorageKey
-		digests[i], types[i], formats[i], sizes[i] = a.SHA256, a.MediaType, a.Format, a.ByteSize
-		if a.Frame != nil {
-			shown[i] = sql.NullInt64{Int64: *a.Frame, Valid: true}
-		}
-	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO artifacts (id, name, role, storage_key, sha256, media_type, format, byte_size, frame, job_id, task_id, account_id, created_at)
-		SELECT *, $10, $11, $12, $13::timestamptz
-		FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[])`,
-		pq.Array(ids), pq.Array(names), pq.Array(roles), pq.Array(keys), pq.Array(digests), pq.Array(types), pq.Array(formats), pq.Array(sizes), pq.Array(shown),
-		task.JobID, task.ID, task.AccountID, at)
-	if err != nil {
-		return fmt.Errorf("record %d artifacts of %s: %w", n, task.ID, err)
+func (tx postgresTx) InsertArtifacts(_ context.Context, task TaskRow, artifacts []queue.StoredArtifact, at time.Time) error {
+	for _, file := range artifacts {
+		tx.late.artifacts.add(id.New("art_"), task, file, at)
 	}
 	return nil
 }

@@ -84,6 +84,10 @@ type JobTx interface {
 
 // TaskTx is the part that concerns the tasks of jobs whose locks the transaction has. Moves are checked by the caller.
 type TaskTx interface {
+	// ReadAhead locks tasks of these jobs that ReadTask will be asked for, as far as there are any. It may be left out.
+	ReadAhead(ctx context.Context, jobIDs, taskIDs []string) error
+	// Send stores now what the transaction may have put off until its commit, so that an error is that of what was done so far.
+	Send(ctx context.Context) error
 	// ReadTask locks and returns a task of a job, or nil.
 	ReadTask(ctx context.Context, jobID, taskID string) (*TaskRow, error)
 	// QueueTasks starts the next attempt of those tasks that still wait and are ready. It returns them with their shards, by id.

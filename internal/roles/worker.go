@@ -57,7 +57,7 @@ func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandb
 	if err != nil {
 		return nil, fmt.Errorf("gpus: %w", err)
 	}
-	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox), Programs: map[string]string{"python": cfg.Python}, Devices: devices, Log: log})
+	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox), Programs: map[string]string{"python": cfg.Python}, Devices: devices, Image: cfg.Image, ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

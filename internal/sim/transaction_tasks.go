@@ -16,6 +16,24 @@ import (
 	"github.com/molfabric/molfabric/scheduler"
 )
 
+// ReadAhead implements scheduler.TaskTx. It locks what is there, in the order of the ids.
+func (tx *transaction) ReadAhead(ctx context.Context, jobIDs, taskIDs []string) error {
+	if err := tx.m.h.call(ctx, "read tasks ahead"); err != nil {
+		return err
+	}
+	for _, taskID := range slices.Compact(slices.Sorted(slices.Values(taskIDs))) {
+		if tx.tasks.has(taskID) && slices.Contains(jobIDs, tx.tasks.get(taskID).JobID) {
+			if err := tx.lock("task", taskID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Send implements scheduler.TaskTx: nothing is put off here.
+func (tx *transaction) Send(ctx context.Context) error { return tx.m.h.call(ctx, "send") }
+
 // ReadTask implements scheduler.TaskTx.
 func (tx *transaction) ReadTask(ctx context.Context, jobID, taskID string) (*scheduler.TaskRow, error) {
 	if err := tx.m.h.call(ctx, "read task"); err != nil {
