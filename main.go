@@ -125,17 +125,11 @@ func benchCommand() *cobra.Command {
 		Long: `Starts a system of its own, measures workloads against a peer in turns, and prints ratios: above 1, molfabric needs less.
 A control of the peer against itself voids what a busy machine has spoilt. The report is a JSON file.`,
 		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
-			folder, err := os.MkdirTemp("", "molfabric-target-")
-			if err != nil {
-				return err
-			}
-			defer os.RemoveAll(folder)
 			options.Program, options.Python, options.Slots, options.Log = "/proc/self/exe", cfg.Python, cfg.Slots, log
-			options.Target.Path = filepath.Join(folder, "ABL1.pdbqt")
-			if options.Target.Center, err = cli.WriteTarget(ctx, cfg.Python, options.Target.Path); err != nil {
-				return err
-			}
-			return bench.Run(ctx, options)
+			return withReceptor(ctx, cfg.Python, func(path string, center [3]float64) error {
+				options.Target = bench.Target{Path: path, Center: center}
+				return bench.Run(ctx, options)
+			})
 		}),
 	}
 	cmd.Flags().StringSliceVar(&options.Only, "only", nil, "measure only these: "+strings.Join(bench.IDs, ", "))
@@ -173,6 +167,21 @@ nothing names and that are older than a week.`,
 	return cmd
 }
 
+// withReceptor writes the receptor that dockings of the suites go into, for as long as use runs.
+func withReceptor(ctx context.Context, python string, use func(path string, center [3]float64) error) error {
+	folder, err := os.MkdirTemp("", "molfabric-receptor-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "ABL1.pdbqt")
+	center, err := cli.WriteTarget(ctx, python, path)
+	if err != nil {
+		return err
+	}
+	return use(path, center)
+}
+
 func chaosCommand() *cobra.Command {
 	options := chaos.Options{Out: os.Stdout}
 	cmd := &cobra.Command{
@@ -186,11 +195,15 @@ test, a table at the end, and a report as JSON. --seed makes the same choices ag
 				return err
 			}
 			options.Program, options.Python, options.Log = program, cfg.Python, log
-			return chaos.Run(ctx, options)
+			return withReceptor(ctx, cfg.Python, func(path string, center [3]float64) error {
+				options.Target = &chaos.Target{Path: path, Center: center}
+				return chaos.Run(ctx, options)
+			})
 		}),
 	}
 	cmd.Flags().StringSliceVar(&options.Only, "only", nil, "run only these, e.g. R6 or R1,R3")
 	cmd.Flags().Uint64Var(&options.Seed, "seed", 0, "make the choices of this seed (default: a new one, which is printed)")
+	cmd.Flags().Float64Var(&options.Patience, "patience", 1, "multiply the scorecard's bounds, on a machine that does other things too")
 	cmd.Flags().BoolVar(&options.Short, "short", false, "the short form: small jobs, some minutes in all")
 	cmd.Flags().StringVarP(&options.Output, "output", "o", "chaos/report.json", "file that the report is written to")
 	return cmd

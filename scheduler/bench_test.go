@@ -22,7 +22,7 @@ func TestDispatchReadsThePartialIndexAlone(t *testing.T) {
 	rdb, _, prefix := redistest.New(t)
 	f := newFabric(t, rdb, prefix)
 	f.backlog(t, 20_000)
-	query := strings.NewReplacer("$1", "'"+cpuQueue+"'", "$2", "now()", "$3", "12", "$4", "'{}'").Replace(scheduler.NextReadyQuery)
+	query := strings.NewReplacer("$1", "'"+cpuQueue+"'", "$2", "now()", "$3", "12", "$4", "'{}'", "$5", fmt.Sprint(scheduler.SmallBacklog), "$6", fmt.Sprint(scheduler.SmallTurns)).Replace(scheduler.NextReadyQuery)
 	var plan []string
 	if err := f.db.Select(&plan, `EXPLAIN (ANALYZE, COSTS OFF) `+query); err != nil {
 		t.Fatal(err)

@@ -10,10 +10,9 @@ func (l *Leader) RollUp(ctx context.Context, jobIDs ...string) error {
 	return l.s.change(ctx, jobIDs, func(*change) error { return nil })
 }
 
-// NextReady picks tasks as a dispatch does and returns how many.
-func (l *Leader) NextReady(ctx context.Context, queueName string, limit int) (int, error) {
-	picked, err := l.s.store.NextReady(ctx, queueName, limit, l.s.Now(), nil)
-	return len(picked), err
+// NextReady picks tasks as a dispatch does.
+func (l *Leader) NextReady(ctx context.Context, queueName string, limit int) (Candidates, error) {
+	return l.s.store.NextReady(ctx, queueName, limit, l.s.Now(), nil)
 }
 
 // NextReadyQuery is the statement behind NextReady.

@@ -28,6 +28,8 @@ const (
 	dispatchInterval = 250 * time.Millisecond
 	// electionInterval is how often a follower asks for the lead and the leader checks that it still has it.
 	electionInterval = time.Second
+	// announceTimeout bounds how long a caller waits for Redis after his job has been committed.
+	announceTimeout = 250 * time.Millisecond
 	// errorPause keeps a loop whose store is away from spinning.
 	errorPause = 500 * time.Millisecond
 )
@@ -136,6 +138,8 @@ func (s *Scheduler) wakeUp() {
 // announce wakes the leader, wherever it runs. A lost wake-up costs at most dispatchInterval.
 func (s *Scheduler) announce(ctx context.Context) {
 	s.wakeUp()
+	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
+	defer cancel()
 	if err := s.Queue.Wake(ctx); err != nil {
 		s.Log.Debug("wake-up not sent", "error", err)
 	}

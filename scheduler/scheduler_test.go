@@ -13,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/redistest"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 func TestJobRunsThroughItsStages(t *testing.T) {
@@ -195,6 +196,28 @@ func TestSmallAccountIsServedBesideALargeOne(t *testing.T) {
 	// Four tasks of the small job, each behind at most one window of the large one's.
 	if others > 4*6 {
 		t.Errorf("%d tasks of the large job ran before the small one's four had ended", others)
+	}
+}
+
+func TestSmallAccountsHaveMoreTurns(t *testing.T) {
+	t.Parallel()
+	rdb, _, prefix := redistest.New(t)
+	f := newFabric(t, rdb, prefix)
+	large, small := f.account(), f.account()
+	f.submit(large, 100)
+	f.submit(small, 10)
+	f.db.MustExec(`UPDATE tasks SET ready = true`)
+	const places = 2 * (scheduler.SmallTurns + 1)
+	picked, err := scheduler.NewLeader(f.Scheduler, "").NextReady(t.Context(), cpuQueue, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, candidate := range picked {
+		counts[candidate.AccountID]++
+	}
+	if counts[large] != 2 || counts[small] != 2*scheduler.SmallTurns {
+		t.Errorf("of %d places %d go to the large account and %d to the small one, want 2 and %d", places, counts[large], counts[small], 2*scheduler.SmallTurns)
 	}
 }
 

@@ -22,7 +22,7 @@ func (db postgresStore) CountInFlight(ctx context.Context, queueName string) (in
 	return n, nil
 }
 
-// nextReadyQuery takes a queue, a moment, a limit and the jobs that are left out. Tasks that need a seat of a licence wait apart from all others, and of
+// nextReadyQuery takes a queue, a moment, a limit, the jobs that are left out, SmallBacklog and SmallTurns. Tasks that need a seat of a licence wait apart from all others, and of
 // each licence no more of them are looked at than there are free seats: those that wait for one cost nothing and stand in
 // nobody's way.
 const nextReadyQuery = `
@@ -42,6 +42,12 @@ WITH RECURSIVE waiting AS (
 			AND (t.account_id, t.license_key) > (l.account_id, l.license_key)
 		ORDER BY t.account_id, t.license_key LIMIT 1
 	) n
+), small AS (
+	SELECT w.account_id FROM waiting w CROSS JOIN LATERAL (
+		SELECT count(*) AS n FROM (SELECT FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NULL
+			AND t.account_id = w.account_id LIMIT $5 + 1) few
+	) c
+	WHERE w.account_id IS NOT NULL AND c.n <= $5
 ), in_flight AS (
 	SELECT account_id, count(*) AS n FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING') GROUP BY account_id
 ), startable AS (
@@ -60,7 +66,8 @@ WITH RECURSIVE waiting AS (
 		ORDER BY t.priority DESC, t.id LIMIT least($3, u.free)
 	) c
 ), offered AS (
-	SELECT s.*, coalesce(f.n, 0) + row_number() OVER (PARTITION BY s.account_id ORDER BY s.priority DESC, s.id) AS turn
+	SELECT s.*, (coalesce(f.n, 0) + row_number() OVER (PARTITION BY s.account_id ORDER BY s.priority DESC, s.id))
+		* CASE WHEN EXISTS (SELECT FROM small WHERE small.account_id = s.account_id) THEN 1 ELSE $6 END AS turn
 	FROM startable s LEFT JOIN in_flight f ON f.account_id = s.account_id
 )
 SELECT id, job_id, account_id, license_key, given_back FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
@@ -68,7 +75,7 @@ SELECT id, job_id, account_id, license_key, given_back FROM offered ORDER BY pri
 // NextReady reads at most limit tasks of each account that waits, whatever the backlog.
 func (db postgresStore) NextReady(ctx context.Context, queueName string, limit int, now time.Time, except []string) (Candidates, error) {
 	var out Candidates
-	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit, pq.Array(append([]string{}, except...)))
+	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit, pq.Array(append([]string{}, except...)), SmallBacklog, SmallTurns)
 	if err != nil {
 		return nil, fmt.Errorf("pick tasks for %s: %w", queueName, err)
 	}

@@ -27,8 +27,8 @@ var checks = []check{
 	{"a job's charge is in the ledger", `SELECT e.id AS subject, format('a charge for %s, which is no job', e.job_id) AS detail FROM ledger_entries e
 		WHERE e.type = 'charge' AND NOT EXISTS (SELECT FROM jobs j WHERE j.id = e.job_id)`},
 	{"a job's use is that of its attempts", `SELECT j.id AS subject, format('used %s micropence, its attempts %s', j.accrued_micropence, a.sum) AS detail FROM jobs j
-		CROSS JOIN LATERAL (SELECT coalesce(sum(charged_micropence), 0) AS sum FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id) a
-		WHERE j.attempts = 1 AND j.accrued_micropence <> a.sum`}, // a later run begins with what the ones before were charged, in whole pence
+		CROSS JOIN LATERAL (SELECT coalesce(sum(charged_micropence), 0) AS sum FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id AND a.run = j.attempts) a
+		WHERE j.accrued_micropence - 1000000 * j.settled_pence <> a.sum`}, // a further run begins with what the ones before were charged
 	{"nothing is held for an ended job", `SELECT h.job_id AS subject, format('run %s holds %s pence, the job is %s', h.run, h.wallet_pence + h.monthly_pence, coalesce(j.status, 'unknown')) AS detail
 		FROM holds h LEFT JOIN jobs j ON j.id = h.job_id WHERE h.status = 'open' AND (j.id IS NULL OR j.finished_at IS NOT NULL)`},
 	{"an open job has its hold", `SELECT j.id AS subject, 'it is ' || j.status || ' and holds nothing' AS detail FROM jobs j

@@ -215,7 +215,10 @@ func (p *Process) signal(sig syscall.Signal) error {
 	if !p.Running() {
 		return fmt.Errorf("signal %s: it does not run", p.Name)
 	}
-	if err := p.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	p.mu.Lock()
+	process := p.cmd.Process
+	p.mu.Unlock()
+	if err := process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("send %v to %s: %w", sig, p.Name, err)
 	}
 	return nil

@@ -69,7 +69,10 @@ func roomGone(ctx context.Context, w *World, _ *rand.Rand) error {
 	if !worker.Running() || worker.WorkerID() != first {
 		return errors.New("the worker did not live through it")
 	}
-	return worker.Stop(ctx) // before its disk goes
+	if err := worker.Stop(ctx); err != nil { // before its disk goes
+		return err
+	}
+	return verdict(w.leftDirectories())
 }
 
 // mountSmall makes a directory that lies on a small disk of its own. Errors: unix.EPERM without the right to.

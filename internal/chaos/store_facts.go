@@ -81,7 +81,7 @@ func (w *World) nextStart(ctx context.Context, lost attemptRow) (at time.Time, s
 	return first.Time, first.Valid, nil
 }
 
-// endedAs is the status of a task's attempt that has ended as recorded by an event; "" when it was lost.
+// outcomeOf is what became of an attempt; "" while it is not settled.
 func (w *World) outcomeOf(ctx context.Context, a attemptRow) (outcome string, err error) {
 	err = w.db.GetContext(ctx, &outcome, `SELECT coalesce((SELECT outcome FROM task_attempts WHERE task_id = $1 AND attempt = $2), '')`, a.TaskID, a.Attempt)
 	if err != nil {
@@ -100,8 +100,7 @@ func (w *World) startedSince(ctx context.Context, jobID string, moment time.Time
 	return n, nil
 }
 
-// jobsOfKey are the jobs of an account that were submitted with an idempotency key, and those that its name marks as submitted with
-// it: a submission that is stored twice has two.
+// jobsNamed are the jobs of an account with a name. A submission whose name is its idempotency key has two when it was stored twice.
 func (w *World) jobsNamed(ctx context.Context, accountID, name string) ([]string, error) {
 	var jobs []string
 	err := w.db.SelectContext(ctx, &jobs, `SELECT id FROM jobs WHERE account_id = $1 AND job_name = $2 ORDER BY id`, accountID, name)

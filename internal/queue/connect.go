@@ -34,11 +34,13 @@ func open(address string) (redis.UniversalClient, error) {
 		if err != nil {
 			return nil, errors.New("the address of Redis is not one like redis+cluster://:password@host:6379?addr=host2:6379")
 		}
+		options.ContextTimeoutEnabled = true
 		return redis.NewClusterClient(options), nil
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
 		return nil, errors.New("the address of Redis is not one like redis://:password@host:6379/0, or redis+cluster://:password@host:6379 for a cluster")
 	}
+	options.ContextTimeoutEnabled = true // what bounds a call by its context is not to wait for the client's own seconds
 	return redis.NewClient(options), nil
 }

@@ -252,13 +252,16 @@ func (m *memory) NextReady(ctx context.Context, queueName string, limit int, now
 		return nil, err
 	}
 	type group struct{ account, key string }
-	waiting, inFlight := map[group][]taskState{}, map[string]int{}
+	waiting, inFlight, backlog := map[group][]taskState{}, map[string]int{}, map[string]int{}
 	for _, t := range m.tasks {
 		if t.Queue != queueName {
 			continue
 		}
 		if t.inFlight() {
 			inFlight[t.AccountID]++
+		}
+		if t.Status == job.TaskPending && t.Ready && t.LicenseKey == "" {
+			backlog[t.AccountID]++
 		}
 		if t.Status == job.TaskPending && t.Ready && !t.NotBefore.After(now) && !slices.Contains(except, t.JobID) {
 			g := group{t.AccountID, t.LicenseKey}
@@ -276,15 +279,15 @@ func (m *memory) NextReady(ctx context.Context, queueName string, limit int, now
 		}
 		startable[g.account] = append(startable[g.account], tasks[:min(most, len(tasks))]...)
 	}
-	return inTurn(startable, inFlight, limit), nil
+	return inTurn(startable, inFlight, backlog, limit), nil
 }
 
 func byPriority(a, b taskState) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.ID, b.ID))
 }
 
-// inTurn mixes the accounts' tasks: what an account has in flight counts as turns that it has had.
-func inTurn(startable map[string][]taskState, inFlight map[string]int, limit int) scheduler.Candidates {
+// inTurn mixes the accounts' tasks: what an account has in flight counts as turns that it has had, and small ones have more turns.
+func inTurn(startable map[string][]taskState, inFlight, backlog map[string]int, limit int) scheduler.Candidates {
 	type offer struct {
 		taskState
 		turn int
@@ -292,8 +295,12 @@ func inTurn(startable map[string][]taskState, inFlight map[string]int, limit int
 	var offers []offer
 	for account, tasks := range startable {
 		slices.SortFunc(tasks, byPriority)
+		each := 1
+		if n := backlog[account]; n == 0 || n > scheduler.SmallBacklog { // one that waits for licences alone is like the others
+			each = scheduler.SmallTurns
+		}
 		for i, t := range tasks {
-			offers = append(offers, offer{t, inFlight[account] + i + 1})
+			offers = append(offers, offer{t, each * (inFlight[account] + i + 1)})
 		}
 	}
 	slices.SortFunc(offers, func(a, b offer) int {
