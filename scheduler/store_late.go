@@ -281,7 +281,7 @@ func nullText(body []byte) sql.NullString {
 	return sql.NullString{String: string(body), Valid: body != nil}
 }
 
-// resultOf lays a result out.
+// add lays a result out.
 func (r *resultColumns) add(taskID string, summary, failures, programs []byte) {
 	r.taskIDs = append(r.taskIDs, taskID)
 	r.summaries, r.failures, r.programs = append(r.summaries, nullText(summary)), append(r.failures, nullText(failures)), append(r.programs, nullText(programs))
