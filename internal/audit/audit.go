@@ -37,6 +37,8 @@ type Finding struct {
 	Detail  string `db:"detail" json:"detail"`
 }
 
+func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Check, f.Subject, f.Detail) }
+
 // Report is what an audit has found.
 type Report struct {
 	Findings []Finding      `json:"findings"` // at most MaxFindings of each check
@@ -84,16 +86,43 @@ func run(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time,
 	return report, err
 }
 
-// tables runs the checks of the database.
-func (r *Report) tables(ctx context.Context, db sqlx.QueryerContext) error {
+// Promises are the names of what Tables looks at, each once.
+func Promises() []string {
+	var names []string
+	for _, check := range checks {
+		if !slices.Contains(names, check.name) {
+			names = append(names, check.name)
+		}
+	}
+	return names
+}
+
+// Tables finds what breaks the promises that the database keeps at every moment.
+func Tables(ctx context.Context, db sqlx.QueryerContext) ([]Finding, error) {
+	var all []Finding
 	for _, check := range checks {
 		var found []Finding
 		if err := sqlx.SelectContext(ctx, db, &found, check.query); err != nil {
-			return fmt.Errorf("audit: check that %s: %w", check.name, err)
+			return nil, fmt.Errorf("audit: check that %s: %w", check.name, err)
 		}
-		r.add(check.name, found...)
+		for _, f := range found {
+			f.Check = check.name
+			all = append(all, f)
+		}
 	}
-	return nil
+	return all, nil
+}
+
+// tables adds what the database breaks.
+func (r *Report) tables(ctx context.Context, db sqlx.QueryerContext) error {
+	for _, name := range Promises() {
+		r.add(name)
+	}
+	found, err := Tables(ctx, db)
+	for _, f := range found {
+		r.add(f.Check, f)
+	}
+	return err
 }
 
 // File is what the database says of a file.
@@ -187,7 +216,7 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 	}
 	var text strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&text, "%s: %s: %s\n", f.Check, f.Subject, f.Detail)
+		fmt.Fprintln(&text, f)
 	}
 	width := 0
 	for name := range r.Counts {

@@ -59,16 +59,16 @@ func judgeRecorded(ctx context.Context, objects *object.Store, recorded []stored
 		size, there := sizes[file.Key]
 		switch {
 		case !there:
-			findings = append(findings, Finding{check, file.Key, "it is recorded, and the store does not have it"})
+			findings = append(findings, Finding{Check: check, Subject: file.Key, Detail: "it is recorded, and the store does not have it"})
 		case size != file.Size:
-			findings = append(findings, Finding{check, file.Key, fmt.Sprintf("it has %d bytes, recorded are %d", size, file.Size)})
+			findings = append(findings, Finding{Check: check, Subject: file.Key, Detail: fmt.Sprintf("it has %d bytes, recorded are %d", size, file.Size)})
 		case i < measuredFiles:
 			info, err := objects.Measure(ctx, file.Key)
 			if err != nil {
 				return nil, err
 			}
 			if info.SHA256 != file.SHA256 {
-				findings = append(findings, Finding{check, file.Key, "it has another digest than recorded"})
+				findings = append(findings, Finding{Check: check, Subject: file.Key, Detail: "it has another digest than recorded"})
 			}
 		}
 	}
@@ -91,9 +91,9 @@ func halfWritten(objects string, open []string) ([]Finding, error) {
 		switch {
 		case !work:
 		case parts[0] != "multipart" && !entry.IsDir():
-			findings = append(findings, Finding{check, path, "a temporary file of the object store"})
+			findings = append(findings, Finding{Check: check, Subject: path, Detail: "a temporary file of the object store"})
 		case parts[0] == "multipart" && len(parts) == 3 && entry.IsDir() && !slices.Contains(open, parts[2]):
-			findings = append(findings, Finding{check, path, "an upload in parts that nobody goes on with"})
+			findings = append(findings, Finding{Check: check, Subject: path, Detail: "an upload in parts that nobody goes on with"})
 		}
 		return nil
 	})
@@ -118,7 +118,7 @@ func (w *World) judgeLeftovers(ctx context.Context) ([]Finding, error) {
 func (w *World) orphans() []Finding {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return []Finding{{"no process is left", "/proc", err.Error()}}
+		return []Finding{{Check: "no process is left", Subject: "/proc", Detail: err.Error()}}
 	}
 	var findings []Finding
 	for _, entry := range entries {
@@ -127,7 +127,7 @@ func (w *World) orphans() []Finding {
 			continue
 		}
 		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
-		findings = append(findings, Finding{"no process is left", strconv.Itoa(pid), string(bytes.ReplaceAll(command, []byte{0}, []byte{' '}))})
+		findings = append(findings, Finding{Check: "no process is left", Subject: strconv.Itoa(pid), Detail: string(bytes.ReplaceAll(command, []byte{0}, []byte{' '}))})
 	}
 	return findings
 }
@@ -197,7 +197,7 @@ func leftGroups(root string, workers []int) []Finding {
 		}
 		for _, pid := range workers {
 			if strings.HasPrefix(entry.Name(), fmt.Sprintf("molfabric-%d-", pid)) {
-				findings = append(findings, Finding{"no control group is left", path, fmt.Sprintf("of worker process %d", pid)})
+				findings = append(findings, Finding{Check: "no control group is left", Subject: path, Detail: fmt.Sprintf("of worker process %d", pid)})
 			}
 		}
 		if strings.Count(strings.TrimPrefix(path, root), "/") >= cgroupDepth {
@@ -221,7 +221,7 @@ func (w *World) leftDirectories() []Finding {
 	temporary, _ := filepath.Glob(filepath.Join(w.temp(), "*"))
 	var findings []Finding
 	for _, path := range append(left, temporary...) {
-		findings = append(findings, Finding{"no temporary directory is left", path, "nobody uses it any more"})
+		findings = append(findings, Finding{Check: "no temporary directory is left", Subject: path, Detail: "nobody uses it any more"})
 	}
 	return findings
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/audit"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -18,13 +19,7 @@ const (
 )
 
 // Finding is something that should not be.
-type Finding struct {
-	Check   string `db:"-"`
-	Subject string `db:"subject"` // an id, a path
-	Detail  string `db:"detail"`
-}
-
-func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Check, f.Subject, f.Detail) }
+type Finding = audit.Finding
 
 // Judge is the oracle: it makes the World whole again, waits until every job has ended, and looks for what should not be, in the
 // tables, the object store, the processes, the control groups and the directories. It stops the APIs, schedulers and workers on its
@@ -138,7 +133,7 @@ func (w *World) judgeStops(ctx context.Context) []Finding {
 				continue
 			}
 			if err := p.Start(ctx); err != nil {
-				findings = append(findings, Finding{check, p.Name, err.Error()})
+				findings = append(findings, Finding{Check: check, Subject: p.Name, Detail: err.Error()})
 			}
 			break
 		}
@@ -146,7 +141,7 @@ func (w *World) judgeStops(ctx context.Context) []Finding {
 	for _, role := range []string{roleWorker, roleScheduler, roleAPI} {
 		for _, p := range w.of(role) {
 			if err := p.Stop(ctx); err != nil {
-				findings = append(findings, Finding{check, p.Name, err.Error()})
+				findings = append(findings, Finding{Check: check, Subject: p.Name, Detail: err.Error()})
 			}
 		}
 	}
@@ -154,7 +149,7 @@ func (w *World) judgeStops(ctx context.Context) []Finding {
 	defer w.mu.Unlock()
 	for _, death := range w.deaths {
 		name, detail, _ := strings.Cut(death, " ")
-		findings = append(findings, Finding{check, name, detail})
+		findings = append(findings, Finding{Check: check, Subject: name, Detail: detail})
 	}
 	return findings
 }
@@ -178,7 +173,7 @@ func illegalMoves(history []historyRow) []Finding {
 			legal = row.Status == job.Submitted
 		}
 		if !legal {
-			findings = append(findings, Finding{"every step of a job is legal", row.JobID, fmt.Sprintf("step %d goes from %q to %q", row.Seq, from, row.Status)})
+			findings = append(findings, Finding{Check: "every step of a job is legal", Subject: row.JobID, Detail: fmt.Sprintf("step %d goes from %q to %q", row.Seq, from, row.Status)})
 		}
 	}
 	return findings
