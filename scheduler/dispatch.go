@@ -19,10 +19,12 @@ const (
 	windowFactor = 2
 	// minWindow keeps a queue moving whose workers have not been heard of yet.
 	minWindow = 4
-	// SmallBacklog is how many tasks of a queue an account may have waiting to be served as a small one, and SmallTurns how many turns it
-	// then has for each of an account with more. By equal turns a few tasks would wait for two or three rounds of a crowd's; so they
-	// are soon out of its way, and who has more to do, in one job or in many, has the turns of all others.
-	SmallBacklog, SmallTurns = 32, 4
+	// SmallBacklog is how many tasks of a queue an account may have waiting to be served as a small one. By equal turns a few tasks would
+	// wait for two or three rounds of a crowd's; so they are soon out of its way, and who has more to do, in one job or in many, has
+	// the turns of all others.
+	SmallBacklog = 32
+	// SmallTurns is how many turns a small account has for each of another one.
+	SmallTurns = 4
 	// maxBatch bounds one dispatch transaction.
 	maxBatch = 200
 	// handOverGrace is how long a leader that is stopping may still hand over what it has committed; otherwise those tasks would
