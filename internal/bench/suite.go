@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/proc"
 )
 
 // IDs are the benchmarks that there are, in the order of the report. Those with a slash are one workload in several forms: ligands a
@@ -57,7 +59,7 @@ func Run(ctx context.Context, o Options) error {
 	if err := os.Chmod(scratch, 0o755); err != nil { // the stores run as other users
 		return err
 	}
-	report := Report{Machine: machine(), Cores: runtime.NumCPU(), At: time.Now().UTC()}
+	report := Report{Machine: proc.Machine(), Cores: runtime.NumCPU(), At: time.Now().UTC()}
 	if report.Results, err = o.measure(ctx, scratch); err != nil {
 		return err
 	}
@@ -261,18 +263,4 @@ func (r Report) write(path string) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
-
-// machine names the processor.
-func machine() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	_, rest, found := strings.Cut(string(text), "model name")
-	if !found {
-		return runtime.GOARCH
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimSpace(strings.TrimLeft(line, "\t :"))
 }

@@ -103,7 +103,7 @@ func (t *wire) silent(ctx context.Context, w *World, bait *bait) error {
 		w.Notef("without the right to listen to the wire, only connections to loopback were counted")
 		return nil
 	}
-	time.Sleep(settle)
+	time.Sleep(settle) // listening is what is done here
 	var failure error
 	if n := t.strays.Load(); n > 0 {
 		failure = fmt.Errorf("%d packets were sent to metadata addresses or asked for a forged name", n)
@@ -116,11 +116,8 @@ func (t *wire) silent(ctx context.Context, w *World, bait *bait) error {
 		return errors.Join(failure, err)
 	}
 	defer connection.Close()
-	time.Sleep(settle)
-	if t.heard.Load() == 0 {
-		failure = errors.Join(failure, errors.New("the wire did not even show our own packet"))
-	}
-	return failure
+	err = w.Eventually(ctx, "the wire shows our own packet", w.Bound(patience), func(context.Context) (bool, error) { return t.heard.Load() > 0, nil })
+	return errors.Join(failure, err)
 }
 
 func (t *wire) close() {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -100,18 +99,4 @@ func (r Report) write(path string) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	return nil
-}
-
-// machine names the processor.
-func machine() string {
-	body, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return runtime.GOARCH
-	}
-	_, rest, found := strings.Cut(string(body), "model name")
-	if !found {
-		return runtime.GOARCH
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return strings.TrimSpace(strings.TrimLeft(line, "\t :"))
 }

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/proc"
 )
 
 // Test is one row of the scorecard.
@@ -80,7 +82,7 @@ func (o Options) run(ctx context.Context, tests []Test) (err error) {
 	if err := os.Chmod(o.Home, 0o711); err != nil { // the stores run as other users
 		return err
 	}
-	report := Report{Seed: strconv.FormatUint(o.Seed, 10), Machine: machine(), Cores: runtime.NumCPU(), At: time.Now().UTC(), Short: o.Short}
+	report := Report{Seed: strconv.FormatUint(o.Seed, 10), Machine: proc.Machine(), Cores: runtime.NumCPU(), At: time.Now().UTC(), Short: o.Short}
 	fmt.Fprintf(o.Out, "seed %d; the same again: --seed %d\n", o.Seed, o.Seed)
 	for _, test := range tests {
 		if err := ctx.Err(); err != nil {
