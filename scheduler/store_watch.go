@@ -69,26 +69,28 @@ func scanRefs(rows *sql.Rows) ([]queue.Ref, error) {
 	return refs, rows.Err()
 }
 
-func (db postgresStore) SaveProgress(ctx context.Context, news []queue.Held) error {
+func (db postgresStore) SaveProgress(ctx context.Context, news []queue.Held) ([]queue.Ref, error) {
 	ids, attempts := make([]string, len(news)), make([]int64, len(news))
 	progress, messages := make([]float64, len(news)), make([]string, len(news))
 	for i, h := range news {
 		ids[i], attempts[i], progress[i], messages[i] = h.TaskID, int64(h.Attempt), h.Progress, h.Message
 	}
-	_, err := db.ExecContext(ctx, `WITH news AS (
+	rows, err := db.QueryContext(ctx, `WITH news AS (
 			SELECT * FROM unnest($1::text[], $2::int[], $3::real[], $4::text[]) AS n (id, attempt, progress, message)
 		), free AS (
-			SELECT t.id, n.progress, n.message FROM tasks t JOIN news n ON t.id = n.id AND t.attempt = n.attempt
+			SELECT t.id, t.attempt, n.progress, n.message FROM tasks t JOIN news n ON t.id = n.id AND t.attempt = n.attempt
 			WHERE t.status = 'RUNNING' FOR NO KEY UPDATE OF t SKIP LOCKED
 		), moved AS (
-			UPDATE tasks t SET progress = f.progress FROM free f WHERE t.id = f.id RETURNING t.id, f.message
+			UPDATE tasks t SET progress = f.progress FROM free f WHERE t.id = f.id
+		), told AS (
+			UPDATE task_details d SET message = f.message FROM free f WHERE d.task_id = f.id
 		)
-		UPDATE task_details d SET message = m.message FROM moved m WHERE d.task_id = m.id`,
+		SELECT id, attempt FROM free`,
 		pq.Array(ids), pq.Array(attempts), pq.Array(progress), pq.Array(messages))
 	if err != nil {
-		return fmt.Errorf("store progress: %w", err)
+		return nil, fmt.Errorf("store progress: %w", err)
 	}
-	return nil
+	return scanRefs(rows)
 }
 
 func (db postgresStore) Percent(ctx context.Context, jobID string) (percent float64, err error) {

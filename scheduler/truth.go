@@ -36,8 +36,9 @@ type Store interface {
 	CountOpenTasks(ctx context.Context) ([]OpenTasks, error)
 
 	// SaveProgress stores the progress of running attempts. It decides nothing, so it takes no job's lock and leaves out the tasks
-	// that a transaction holds just now: waiting for them, in an order of its own, could block both for ever.
-	SaveProgress(ctx context.Context, news []queue.Held) error
+	// that a transaction holds just now: waiting for them, in an order of its own, could block both for ever. It returns those that
+	// it has stored.
+	SaveProgress(ctx context.Context, news []queue.Held) ([]queue.Ref, error)
 	// Percent is how far a job is, by the time that its tasks were expected to take.
 	Percent(ctx context.Context, jobID string) (float64, error)
 	// TellProgress puts a progress event in the place of the one before, while the job has not ended.

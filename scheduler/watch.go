@@ -163,22 +163,27 @@ func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *JobRow, task
 // followProgress stores the progress that has changed since the last round and tells the watchers of those jobs.
 func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []TaskRow) error {
 	var news []queue.Held
-	jobs := map[string]string{} // job → newest message
+	jobOf, messages := map[queue.Ref]string{}, map[queue.Ref]string{}
 	for _, task := range inFlight {
 		held := w.held[queue.Ref{TaskID: task.ID, Attempt: task.Attempt}]
-		if held == nil || held.Phase != queue.Running || !w.changed(*held) {
+		if held == nil || held.Phase != queue.Running || w.told[held.Ref] == progressLine(held.Held) {
 			continue
 		}
 		report := held.Held
 		report.Message = truncate(strings.ReplaceAll(report.Message, "\x00", ""), maxMessageRunes) // Postgres' text has no NUL
 		news = append(news, report)
-		jobs[task.JobID] = report.Message
+		jobOf[report.Ref], messages[report.Ref] = task.JobID, report.Message
 	}
 	if len(news) == 0 {
 		return nil
 	}
-	if err := s.store.SaveProgress(ctx, news); err != nil {
+	saved, err := s.store.SaveProgress(ctx, news)
+	if err != nil {
 		return err
+	}
+	jobs := map[string]string{} // job → a message
+	for _, ref := range saved {
+		jobs[jobOf[ref]] = messages[ref]
 	}
 	for _, jobID := range sortedKeys(jobs) {
 		percent, err := s.store.Percent(ctx, jobID)
@@ -192,6 +197,10 @@ func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []Tas
 		if err := s.store.TellProgress(ctx, jobID, body, s.Now().UTC()); err != nil {
 			return err
 		}
+	}
+	// What was not stored is told again in the next round: its start is recorded only now, or another transaction has the task.
+	for _, ref := range saved {
+		w.told[ref] = progressLine(w.held[ref].Held)
 	}
 	return nil
 }
@@ -325,14 +334,9 @@ func (w *watch) keepOnly(inFlight []TaskRow) {
 	maps.DeleteFunc(w.dead, func(worker string, _ bool) bool { return !workers[worker] })
 }
 
-// changed reports whether an attempt's progress differs from what was last stored, and takes note of it.
-func (w *watch) changed(held heldBy) bool {
-	now := fmt.Sprintf("%.3f %s", held.Progress, held.Message)
-	if w.told[held.Ref] == now {
-		return false
-	}
-	w.told[held.Ref] = now
-	return true
+// progressLine is what of an attempt's progress is told to people: two reports with the same line are the same news.
+func progressLine(held queue.Held) string {
+	return fmt.Sprintf("%.3f %s", held.Progress, held.Message)
 }
 
 // living returns the workers that are alive.

@@ -72,7 +72,7 @@ func TestWatch(t *testing.T) {
 		w.hear(beat(1, ref), start)
 		w.bury(start.Add(lostAfter))
 		w.lost(queue.Ref{TaskID: "task_2"}, "", start)
-		w.changed(heldBy{Held: queue.Held{Ref: ref}})
+		w.told[ref] = "0.500 half way"
 		w.keepOnly(nil)
 		if len(w.dead)+len(w.diedHolding)+len(w.missingSince)+len(w.told) != 0 {
 			t.Errorf("remembered: %+v", w)

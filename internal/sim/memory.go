@@ -149,10 +149,11 @@ func (m *memory) StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, 
 func (m *memory) CountOpenTasks(context.Context) ([]scheduler.OpenTasks, error) { return nil, nil }
 
 // SaveProgress implements scheduler.Store.
-func (m *memory) SaveProgress(ctx context.Context, news []queue.Held) error {
+func (m *memory) SaveProgress(ctx context.Context, news []queue.Held) ([]queue.Ref, error) {
 	if err := m.h.call(ctx, "save progress"); err != nil {
-		return err
+		return nil, err
 	}
+	var saved []queue.Ref
 	for _, held := range news {
 		t := m.tasks[held.TaskID]
 		if t.Attempt != held.Attempt || t.Status != job.TaskRunning || m.locks["task/"+held.TaskID] != nil {
@@ -160,8 +161,9 @@ func (m *memory) SaveProgress(ctx context.Context, news []queue.Held) error {
 		}
 		t.Progress, t.Message = float32(held.Progress), held.Message
 		m.tasks[held.TaskID] = t
+		saved = append(saved, held.Ref)
 	}
-	return nil
+	return saved, nil
 }
 
 // Percent implements scheduler.Store.
