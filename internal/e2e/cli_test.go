@@ -220,12 +220,13 @@ func (sh *shell) breakOff(c *client.Client, signal syscall.Signal, id string, ar
 			sh.t.Fatalf("%s ended too soon: %v\n%s", strings.Join(args, " "), err, said.String())
 		}
 	}
-	if id == "" {
-		sh.eventually("the upload has begun", func() bool {
+	// Until it speaks, a part that arrives may be one that the process before it had sent off.
+	sh.eventually("the upload has begun", func() bool {
+		if id == "" {
 			id = uploadID.FindString(said.String())
-			return id != ""
-		})
-	}
+		}
+		return id != "" && said.String() != ""
+	})
 	send(syscall.SIGSTOP)
 	before := len(sh.received(c, id))
 	sh.eventually("a part has arrived", func() bool {
