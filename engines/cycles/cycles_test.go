@@ -2,6 +2,7 @@ package cycles
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -151,6 +152,32 @@ func TestMeasuredCost(t *testing.T) {
 	}
 	if quick, slow, heavy := count(1, 0.1), count(1, 600), count(3000, 600); quick != 2 || slow != 100 || heavy >= slow {
 		t.Errorf("got %d chunks of cheap frames, %d of dear ones and %d where opening is dear too", quick, slow, heavy)
+	}
+}
+
+// TestFramesAreDealtOut wants shards that take the same time, and runs of consecutive frames where a film is joined from them.
+func TestFramesAreDealtOut(t *testing.T) {
+	t.Parallel()
+	for video, want := range map[string]string{picture.None: "[1 3 5] [2 4 6]", "mp4": "[1 2 3] [4 5 6]"} {
+		shards, err := New().Plan(blend(func(r *engines.Request) {
+			r.Frames = []frames.Range{{First: 1, Last: 6, Step: 1}}
+			r.Parameters = map[string]string{"Video": video}
+			r.Found.Rendered = &engines.RenderCost{LoadCPUSeconds: 1, FrameCPUSeconds: 30}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, shard := range shards[1 : len(shards)-1] {
+			var params renderParams
+			if err := json.Unmarshal(shard.Params, &params); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(params.Frames))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("video %s: shards render %v, want %s", video, got, want)
+		}
 	}
 }
 

@@ -133,6 +133,9 @@ func (Cycles) Plan(r engines.Request) ([]engines.Shard, error) {
 	}
 	shards := []engines.Shard{first}
 	chunks := film.Chunks(q.Frames, q.chunkFrameSeconds(), q.loadCPUSeconds())
+	if !q.molecular && q.Video == "" {
+		chunks = film.Deal(chunks)
+	}
 	for i, chunk := range chunks {
 		shard, params := q.renderShard(chunk, inputs, scene)
 		shard.Name, shard.Essential = film.ShardName(i), len(chunks) == 1

@@ -73,6 +73,17 @@ func Chunks(frames []int64, frameSeconds, loadSeconds float64) [][]int64 {
 	return chunks
 }
 
+// Deal deals the frames of chunks out anew, like cards: each gets every n-th of n. What a frame costs changes slowly from one to the next,
+// so such chunks take the same time, and none leaves others' cores without work at the end of a job. A film needs chunks of
+// consecutive frames instead.
+func Deal(chunks [][]int64) [][]int64 {
+	dealt := make([][]int64, len(chunks))
+	for i, frame := range slices.Concat(chunks...) {
+		dealt[i%len(chunks)] = append(dealt[i%len(chunks)], frame)
+	}
+	return dealt
+}
+
 // ShardName is that of the render shard of a chunk, by its place from 0.
 func ShardName(chunk int) string { return fmt.Sprintf("frames-%05d", chunk) }
 

@@ -71,6 +71,15 @@ func TestChunksHoldAllFrames(t *testing.T) {
 		if least < 1 || most > maxChunkFrames || most-least > 1 {
 			t.Fatalf("chunks have %d to %d frames", least, most)
 		}
+		dealt := Deal(chunks)
+		for i, chunk := range dealt {
+			if len(chunk) < least || len(chunk) > most || chunk[0] != frames[i] || len(chunk) > 1 && chunk[1] != frames[i+len(chunks)] {
+				t.Fatalf("dealt out among %d, chunk %d holds %v", len(chunks), i, chunk)
+			}
+		}
+		if all := slices.Sorted(slices.Values(slices.Concat(dealt...))); len(dealt) != len(chunks) || !slices.Equal(all, frames) {
+			t.Fatalf("dealt out, %d chunks hold %v", len(dealt), all)
+		}
 	})
 }
 

@@ -33,7 +33,7 @@ MEMBERS = ["seconds", "cpuSeconds", "byteSize", "sha256", "resumed", "tries"]
 
 def finish(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     chunks = {shard: ascending(text) for shard, text in request["chunks"].items()}
-    wanted = [frame for chunk in chunks.values() for frame in chunk]
+    wanted = sorted(frame for chunk in chunks.values() for frame in chunk)
     found, told = read_frames(chunks)
     if not found:
         raise executor_error("NO_FRAME", f"None of the {len(wanted)} frames could be rendered.")
