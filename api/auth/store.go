@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 type session struct {
@@ -58,26 +60,26 @@ func replacePassword(ctx context.Context, tx *sqlx.Tx, accountID, oldHash, newHa
 	return changed == 1, wrap(err, "replace password")
 }
 
-func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 []byte, accountID string, now, expires time.Time) error {
+func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 postgres.Bytes, accountID string, now, expires time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at) VALUES ($1, $2, $3, $4, $3)`,
 		tokenSHA256, accountID, now, expires)
 	return wrap(err, "start session")
 }
 
 // selectSession reads a session that has not expired. Errors: sql.ErrNoRows.
-func selectSession(ctx context.Context, db sqlx.QueryerContext, tokenSHA256 []byte, now time.Time) (session, error) {
+func selectSession(ctx context.Context, db sqlx.QueryerContext, tokenSHA256 postgres.Bytes, now time.Time) (session, error) {
 	var s session
 	err := sqlx.GetContext(ctx, db, &s, `SELECT s.account_id, a.plan, s.created_at, s.expires_at, s.last_seen_at FROM sessions s JOIN accounts a ON a.id = s.account_id
 		WHERE s.token_sha256 = $1 AND s.expires_at > $2`, tokenSHA256, now)
 	return s, wrap(err, "read session")
 }
 
-func touchSession(ctx context.Context, db *sqlx.DB, tokenSHA256 []byte, now time.Time) error {
+func touchSession(ctx context.Context, db *sqlx.DB, tokenSHA256 postgres.Bytes, now time.Time) error {
 	_, err := db.ExecContext(ctx, `UPDATE sessions SET last_seen_at = $2 WHERE token_sha256 = $1`, tokenSHA256, now)
 	return wrap(err, "note the use of a session")
 }
 
-func deleteSession(ctx context.Context, db *sqlx.DB, tokenSHA256 []byte) error {
+func deleteSession(ctx context.Context, db *sqlx.DB, tokenSHA256 postgres.Bytes) error {
 	_, err := db.ExecContext(ctx, `DELETE FROM sessions WHERE token_sha256 = $1`, tokenSHA256)
 	return wrap(err, "end session")
 }
@@ -91,7 +93,7 @@ func deleteOldSessions(ctx context.Context, tx *sqlx.Tx, accountID string, now t
 }
 
 // deleteOtherSessions ends the account's sessions but one.
-func deleteOtherSessions(ctx context.Context, tx *sqlx.Tx, accountID string, tokenSHA256 []byte) error {
+func deleteOtherSessions(ctx context.Context, tx *sqlx.Tx, accountID string, tokenSHA256 postgres.Bytes) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM sessions WHERE account_id = $1 AND token_sha256 <> $2`, accountID, tokenSHA256)
 	return wrap(err, "end the other sessions")
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 const columns = `id, name, environment, scopes, prefix, last4, created_at, last_used_at, expires_at, revoked_at`
@@ -28,7 +30,7 @@ func countLive(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time
 	return live, wrap(err, "count keys")
 }
 
-func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k Key, sealed []byte, discoverySource string) error {
+func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k Key, sealed postgres.Bytes, discoverySource string) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO api_keys
 		(id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at, expires_at, discovery_source)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''))`,
@@ -50,7 +52,7 @@ func selectAll(ctx context.Context, db *sqlx.DB, accountID string, now time.Time
 }
 
 // selectValid finds the key that may be used now. Errors: sql.ErrNoRows.
-func selectValid(ctx context.Context, db *sqlx.DB, sealed []byte, now time.Time) (validKey, error) {
+func selectValid(ctx context.Context, db *sqlx.DB, sealed postgres.Bytes, now time.Time) (validKey, error) {
 	var k validKey
 	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.expires_at, k.account_id, a.plan
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id

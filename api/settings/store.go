@@ -7,16 +7,18 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 // row is a licence server as it is stored.
 type row struct {
 	LicenseServer
-	AccountID  string    `db:"account_id"`
-	Key        string    `db:"license_key"`
-	Sealed     []byte    `db:"secret_sealed"` // nil for none
-	KeepSecret bool      `db:"keep_secret"`   // on a change: Sealed says nothing
-	CreatedAt  time.Time `db:"created_at"`
+	AccountID  string         `db:"account_id"`
+	Key        string         `db:"license_key"`
+	Sealed     postgres.Bytes `db:"secret_sealed"` // nil for none
+	KeepSecret bool           `db:"keep_secret"`   // on a change: Sealed says nothing
+	CreatedAt  time.Time      `db:"created_at"`
 }
 
 const columns = `id, name, vendor, product, protocol, host, port, seats, enforcement, enabled, status, last_checked_at, last_error,

@@ -51,15 +51,15 @@ const (
 // Times come back in UTC. The caller closes the pool. It is for the schema's owner: to migrate, and to look from outside. What serves
 // accounts uses OpenServed.
 func Open(ctx context.Context, url string) (*sqlx.DB, error) {
-	plain, err := connector(url)
+	plain, err := connector(url, func(*pq.Config) {})
 	if err != nil {
 		return nil, err
 	}
 	return pool(ctx, plain)
 }
 
-// connector makes connections to the database at url.
-func connector(url string) (driver.Connector, error) {
+// connector makes connections to the database at url; set adapts how.
+func connector(url string, set func(*pq.Config)) (driver.Connector, error) {
 	cfg, err := pq.NewConfig(url)
 	if err != nil {
 		return nil, errors.New("database URL cannot be read") // the cause would repeat the password
@@ -71,6 +71,7 @@ func connector(url string) (driver.Connector, error) {
 		cfg.Runtime = map[string]string{}
 	}
 	cfg.Runtime["timezone"] = "UTC"
+	set(&cfg)
 	made, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -58,7 +59,7 @@ func assume(ctx context.Context) (a assumed) {
 }
 
 func openServed(ctx context.Context, url string, otherwise assumed) (*sqlx.DB, error) {
-	plain, err := connector(url)
+	plain, err := connector(url, oneTrip)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +72,9 @@ func openServed(ctx context.Context, url string, otherwise assumed) (*sqlx.DB, e
 	}
 	return db, nil
 }
+
+// oneTrip sends a statement together with its parameters, where it otherwise takes one trip to be read and one to run.
+func oneTrip(cfg *pq.Config) { cfg.BinaryParameters = true }
 
 // explained says what to do about roles that are not there.
 func explained(err error) error {
@@ -179,6 +183,36 @@ func (c *conn) change(want tenant.Scope) string {
 		return account
 	}
 	return "SET ROLE " + accountRole + "; " + account
+}
+
+// Bytes are a parameter that is sent byte by byte as it is: for a column of bytes, or for a text that is too large to be copied. Any other
+// slice of bytes is taken for a text, mostly JSON.
+type Bytes []byte
+
+// CheckNamedValue implements driver.NamedValueChecker. The driver sends slices of bytes as the server's own form of the parameter's type,
+// which JSON is not.
+func (c *conn) CheckNamedValue(value *driver.NamedValue) error {
+	switch v := value.Value.(type) {
+	case Bytes:
+		value.Value = []byte(v)
+		return nil
+	case []byte:
+		value.Value = textOrNull(v)
+		return nil
+	case json.RawMessage:
+		value.Value = textOrNull(v)
+		return nil
+	default:
+		return c.session.CheckNamedValue(value)
+	}
+}
+
+// textOrNull is NULL for nil.
+func textOrNull(text []byte) driver.Value {
+	if text == nil {
+		return nil
+	}
+	return string(text)
 }
 
 // IsValid implements driver.Validator: a session that may see somebody else's rows is not used again.

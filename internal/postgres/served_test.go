@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -167,6 +169,39 @@ func TestTenantsShareAPool(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestParameters sends what Go has as slices of bytes to columns that want different things of them.
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Served(t)
+	ctx := tenant.Nobody(t.Context())
+	type named []byte
+	for _, c := range []struct {
+		as    string // SQL of the parameter
+		value any
+		want  string // as text
+	}{
+		{"$1::jsonb", []byte(`{"a": 1}`), `{"a": 1}`},
+		{"$1::jsonb", json.RawMessage(`[1]`), `[1]`},
+		{"$1::jsonb", `"text"`, `"text"`},
+		{"$1::jsonb", []byte(nil), ""},
+		{"$1::jsonb", json.RawMessage(nil), ""},
+		{"$1::text::jsonb", postgres.Bytes(`{"large": true}`), `{"large": true}`},
+		{"$1::text", []byte("α"), "α"},
+		{"$1::bytea", postgres.Bytes{0, 255, '\\'}, `\x00ff5c`},
+		{"$1::bytea", postgres.Bytes(nil), ""},
+		{"$1::text", postgres.Bytes{}, ""},
+		{"$1::bytea", named{0, 255}, `\x00ff`},
+	} {
+		var got sql.NullString
+		if err := db.GetContext(ctx, &got, "SELECT ("+c.as+")::text", c.value); err != nil || got.String != c.want {
+			t.Errorf("%s of %T %v: got %+v, %v; want %q", c.as, c.value, c.value, got, err, c.want)
+		}
+	}
+	if _, err := db.ExecContext(ctx, `SELECT $1::bytea`, []byte{0, 255}); err == nil {
+		t.Error("bytes that are no text went to a column of bytes as if they were")
+	}
 }
 
 // TestCopy shows where COPY goes: not into a table with row-level security.
