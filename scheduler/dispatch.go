@@ -46,10 +46,15 @@ func (s *Scheduler) dispatchLoop(ctx context.Context) {
 	}
 }
 
-// fillAll tops every queue's window up. What goes wrong for one does not keep the others from being filled.
+// fillAll tops the window up of every queue that something waits for: most of the time none, which is asked in one statement. What goes
+// wrong for one does not keep the others from being filled.
 func (s *Scheduler) fillAll(ctx context.Context) error {
+	waiting, err := s.store.QueuesWaiting(ctx, s.queueNames())
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, name := range s.queueNames() {
+	for _, name := range waiting {
 		errs = append(errs, s.fill(ctx, name))
 	}
 	return errors.Join(errs...)

@@ -13,6 +13,19 @@ import (
 	"github.com/molfabric/molfabric/engines"
 )
 
+// QueuesWaiting asks each of the partial indexes for one entry.
+func (db postgresStore) QueuesWaiting(ctx context.Context, queueNames []string) ([]string, error) {
+	var waiting []string
+	err := db.SelectContext(ctx, &waiting, `SELECT q.name FROM unnest($1::text[]) WITH ORDINALITY AS q (name, place)
+		WHERE EXISTS (SELECT FROM tasks t WHERE t.queue = q.name AND status = 'PENDING' AND ready AND license_key IS NULL)
+			OR EXISTS (SELECT FROM tasks t WHERE t.queue = q.name AND status = 'PENDING' AND ready AND license_key IS NOT NULL)
+		ORDER BY q.place`, pq.Array(queueNames))
+	if err != nil {
+		return nil, fmt.Errorf("look which queues something waits for: %w", err)
+	}
+	return waiting, nil
+}
+
 func (db postgresStore) CountInFlight(ctx context.Context, queueName string) (int, error) {
 	var n int
 	err := db.GetContext(ctx, &n, `SELECT count(*) FROM tasks WHERE queue = $1 AND status IN ('QUEUED', 'RUNNING')`, queueName)

@@ -20,6 +20,8 @@ type Store interface {
 	// once. Each statement of a transaction sees what had been committed when it began, and the transaction's own changes.
 	InTx(ctx context.Context, do func(Tx) error) error
 
+	// QueuesWaiting returns those of the queues for which a task waits that is ready, be it that it waits for a seat or a moment.
+	QueuesWaiting(ctx context.Context, queueNames []string) ([]string, error)
 	// CountInFlight counts the tasks of a queue that are queued or run.
 	CountInFlight(ctx context.Context, queueName string) (int, error)
 	// NextReady picks the tasks to dispatch next: the higher plan priority first, then accounts in turn, where what an account

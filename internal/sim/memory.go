@@ -85,7 +85,19 @@ func (tx *transaction) commit() {
 	tx.unlock()
 }
 
-// CountInFlight implements scheduler.Store, as the methods that follow.
+// QueuesWaiting implements scheduler.Store, as the methods that follow.
+func (m *memory) QueuesWaiting(ctx context.Context, queueNames []string) ([]string, error) {
+	if err := m.h.call(ctx, "queues waiting"); err != nil {
+		return nil, err
+	}
+	waits := map[string]bool{}
+	for _, t := range m.tasks {
+		waits[t.Queue] = waits[t.Queue] || t.Status == job.TaskPending && t.Ready
+	}
+	return slices.DeleteFunc(slices.Clone(queueNames), func(name string) bool { return !waits[name] }), nil
+}
+
+// CountInFlight implements scheduler.Store.
 func (m *memory) CountInFlight(ctx context.Context, queueName string) (int, error) {
 	if err := m.h.call(ctx, "count in flight"); err != nil {
 		return 0, err
