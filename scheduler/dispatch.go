@@ -112,12 +112,10 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 	}
 	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverGrace)
 	defer cancel()
-	for _, order := range orders {
-		if err := s.Queue.Enqueue(handOver, order); err != nil {
-			return moved, false, err
-		}
-		s.Metrics.dispatched.WithLabelValues(queueName).Inc()
+	if err := s.Queue.Enqueue(handOver, orders...); err != nil {
+		return moved, false, err
 	}
+	s.Metrics.dispatched.WithLabelValues(queueName).Add(float64(len(orders)))
 	return moved, moved == limit || passedOver, nil
 }
 

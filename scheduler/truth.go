@@ -172,7 +172,7 @@ type LicenseTx interface {
 // Queue is the transport between the scheduler and the workers: queue.Queue says what its methods promise. All of it may be lost
 // at any moment.
 type Queue interface {
-	Enqueue(ctx context.Context, order queue.WorkOrder) error
+	Enqueue(ctx context.Context, orders ...queue.WorkOrder) error
 	Remove(queueName string, ref queue.Ref) (bool, error)
 	Waiting(queueName string, ref queue.Ref) (bool, error)
 	Depth(queueName string) (queue.Depth, error)

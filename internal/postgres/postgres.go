@@ -102,7 +102,7 @@ func Version(ctx context.Context, db *sqlx.DB) (string, error) {
 
 // InTx runs do in a transaction at the server's isolation level (read committed, unless do sets another) and commits it when
 // do returns nil. An error or a panic of do rolls back and is passed on. A transaction that the server gave up because of a
-// deadlock or a serialization failure is run again, a bounded number of times: so do may run more than once, and must change
+// deadlock, a serialization failure or a schema that has just changed is run again, a bounded number of times: so do may run more than once, and must change
 // nothing outside the transaction that a second run would not set right.
 func InTx(ctx context.Context, db *sqlx.DB, do func(tx *sqlx.Tx) error) error {
 	for attempt := 1; ; attempt++ {
@@ -145,5 +145,5 @@ func IsUniqueViolation(err error, constraint string) bool {
 
 func isRetryable(err error) bool {
 	refusal := (*pq.Error)(nil)
-	return errors.As(err, &refusal) && (refusal.Code == serializationFailure || refusal.Code == deadlockDetected)
+	return errors.As(err, &refusal) && (refusal.Code == serializationFailure || refusal.Code == deadlockDetected) || isOutdated(err)
 }

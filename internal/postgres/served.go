@@ -143,8 +143,10 @@ type conn struct {
 	otherwise assumed
 	scope     tenant.Scope // what the session has been told last
 	told      bool         // it has heard it
-	unsure    bool         // it may have heard something else
+	unsure    bool         // it may have heard something else, or keep what no longer holds
 	inTx      bool
+
+	statements keptStatements
 }
 
 // enter makes the session see the rows of the context's tenant, before a statement or a transaction. It asks the server only when that
@@ -223,7 +225,15 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	return c.session.ExecContext(ctx, query, args)
+	kept, err := c.keep(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if kept == nil {
+		return c.session.ExecContext(ctx, query, args)
+	}
+	result, err := kept.ExecContext(ctx, args)
+	return result, c.outdated(err)
 }
 
 // QueryContext implements driver.QueryerContext.
@@ -231,7 +241,15 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if err := c.enter(ctx); err != nil {
 		return nil, err
 	}
-	return c.session.QueryContext(ctx, query, args)
+	kept, err := c.keep(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if kept == nil {
+		return c.session.QueryContext(ctx, query, args)
+	}
+	rows, err := kept.QueryContext(ctx, args)
+	return rows, c.outdated(err)
 }
 
 // Prepare implements driver.Conn.

@@ -204,6 +204,79 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+// TestStatementsAreKept looks at a session's own list of them.
+func TestStatementsAreKept(t *testing.T) {
+	t.Parallel()
+	db, err := postgres.OpenHeard(t.Context(), pgtest.URL(t), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := tenant.With(t.Context(), "a")
+	openAccounts(t, "a", "b")
+	for range 3 {
+		for _, c := range []struct{ account, want string }{{"a", "a"}, {"b", "b"}} {
+			var got []string
+			if err := db.SelectContext(tenant.With(t.Context(), c.account), &got, `SELECT id FROM accounts WHERE id <> $1`, "x"); err != nil || fmt.Sprint(got) != "["+c.want+"]" {
+				t.Fatalf("account %s sees %v, %v", c.account, got, err)
+			}
+			var all int
+			if err := db.GetContext(tenant.Everyone(t.Context(), "a test"), &all, `SELECT count(*) FROM accounts WHERE id = ANY($1)`, []string{"a", "b"}); err != nil || all != 2 {
+				t.Fatalf("everyone sees %d, %v", all, err)
+			}
+		}
+	}
+	var once int
+	if err := db.GetContext(ctx, &once, `SELECT $1::int`, 1); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	if err := db.SelectContext(ctx, &kept, `SELECT statement FROM pg_prepared_statements ORDER BY statement`); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{`SELECT count(*) FROM accounts WHERE id = ANY($1)`, `SELECT id FROM accounts WHERE id <> $1`}; !slices.Equal(kept, want) {
+		t.Errorf("kept %q, want %q", kept, want)
+	}
+}
+
+// TestASchemaChangesUnderKeptStatements: another process migrates while this one serves.
+func TestASchemaChangesUnderKeptStatements(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Served(t)
+	ctx := tenant.Everyone(t.Context(), "a test")
+	read := func(db sqlx.QueryerContext) error {
+		rows, err := db.QueryxContext(ctx, `SELECT * FROM components WHERE component_id <> $1`, "x")
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() { //nolint:revive // nothing is wanted of them
+		}
+		return rows.Err()
+	}
+	for _, column := range []string{"first", "second"} {
+		for range 3 {
+			if err := read(db); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := pgtest.Owner(t).ExecContext(t.Context(), `ALTER TABLE components ADD COLUMN `+column+` text`); err != nil {
+			t.Fatal(err)
+		}
+		if err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error { return read(tx) }); err != nil {
+			t.Errorf("in a transaction, after a column %s more: %v", column, err)
+		}
+	}
+	if _, err := pgtest.Owner(t).ExecContext(t.Context(), `ALTER TABLE components DROP COLUMN first`); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := read(db); err != nil {
+			t.Errorf("after a column less: %v", err)
+		}
+	}
+}
+
 // TestCopy shows where COPY goes: not into a table with row-level security.
 func TestCopy(t *testing.T) {
 	t.Parallel()

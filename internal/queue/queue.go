@@ -10,6 +10,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -58,8 +59,24 @@ func (q *Queue) key(parts ...string) string {
 	return q.prefix + "molfabric:" + strings.Join(parts, ":")
 }
 
-// Enqueue hands a work order to the workers of its queue. Handing the same attempt twice is harmless.
-func (q *Queue) Enqueue(ctx context.Context, order WorkOrder) error {
+// enqueueAtOnce is how many orders are on their way at the same moment: asynq has no call for several.
+const enqueueAtOnce = 8
+
+// Enqueue hands work orders to the workers of their queues, several at a time and else in their order. Handing the same attempt twice is
+// harmless. After an error some may have arrived.
+func (q *Queue) Enqueue(ctx context.Context, orders ...WorkOrder) error {
+	if len(orders) == 1 {
+		return q.enqueue(ctx, orders[0])
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(enqueueAtOnce)
+	for _, order := range orders {
+		group.Go(func() error { return q.enqueue(ctx, order) })
+	}
+	return group.Wait()
+}
+
+func (q *Queue) enqueue(ctx context.Context, order WorkOrder) error {
 	payload, err := json.Marshal(order)
 	if err != nil {
 		return fmt.Errorf("encode work order of %s: %w", order.Ref(), err)

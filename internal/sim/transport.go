@@ -81,12 +81,14 @@ func (q *transport) find(ref queue.Ref) int {
 }
 
 // Enqueue implements scheduler.Queue, as the methods that follow.
-func (q *transport) Enqueue(ctx context.Context, order queue.WorkOrder) error {
-	if err := q.call(ctx, "enqueue"); err != nil {
-		return err
-	}
-	if q.find(order.Ref()) < 0 {
-		q.orders = append(q.orders, waitingOrder{WorkOrder: order})
+func (q *transport) Enqueue(ctx context.Context, orders ...queue.WorkOrder) error {
+	for _, order := range orders {
+		if err := q.call(ctx, "enqueue"); err != nil {
+			return err
+		}
+		if q.find(order.Ref()) < 0 {
+			q.orders = append(q.orders, waitingOrder{WorkOrder: order})
+		}
 	}
 	return nil
 }
