@@ -123,7 +123,7 @@ func TestAPreparedStatementSeesTheRowsOfWhoRunsIt(t *testing.T) {
 	openAccounts(t, "a", "b")
 	db := pgtest.Served(t)
 	db.SetMaxOpenConns(1)
-	statement, err := db.PreparexContext(tenant.With(t.Context(), "a"), `SELECT string_agg(id, ' ' ORDER BY id) FROM accounts WHERE id <> $1`) //nolint:sqlclosecheck // closed below; the linter loses it
+	statement, err := db.PreparexContext(tenant.With(t.Context(), "a"), `SELECT string_agg(id, ' ' ORDER BY id) FROM accounts WHERE id <> $1`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestASchemaChangesUnderKeptStatements(t *testing.T) {
 			return err
 		}
 		defer rows.Close()
-		for rows.Next() { //nolint:revive // nothing is wanted of them
+		for rows.Next() {
 		}
 		return rows.Err()
 	}
