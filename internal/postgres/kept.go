@@ -9,11 +9,12 @@ import (
 	"github.com/lib/pq"
 )
 
-// mostKept bounds the statements that a connection keeps; the server holds some tens of kilobytes for each.
-const mostKept = 128
-
-// Codes of errors, from appendix A of the PostgreSQL manual.
-const featureNotSupported = "0A000"
+const (
+	// mostKept bounds the statements that a connection keeps; the server holds some tens of kilobytes for each.
+	mostKept = 128
+	// mostSeen bounds those that it remembers having run: lists with many filters are told apart by their texts.
+	mostSeen = 4 * mostKept
+)
 
 // keptStatements are those that a connection has run before, as the server has read and planned them: most of what a small statement
 // takes is to be read and planned. A statement is kept when it comes for the second time, so that those that are made up for one request
@@ -26,14 +27,22 @@ type keptStatements struct {
 // keep returns a statement that is kept, or nil for one that is not. The server plans it anew for another role.
 func (c *conn) keep(ctx context.Context, query string, args []driver.NamedValue) (preparedSession, error) {
 	k := &c.statements
-	if kept := k.kept[query]; kept != nil || len(args) == 0 || len(k.seen) >= 4*mostKept && !k.seen[query] || len(k.kept) >= mostKept {
-		return kept, nil // without parameters it goes in one simple message
+	if kept := k.kept[query]; kept != nil {
+		return kept, nil
+	}
+	if len(args) == 0 { // one simple message
+		return nil, nil
 	}
 	if k.seen == nil {
 		k.seen, k.kept = map[string]bool{}, map[string]preparedSession{}
 	}
 	if !k.seen[query] {
-		k.seen[query] = true
+		if len(k.seen) < mostSeen {
+			k.seen[query] = true
+		}
+		return nil, nil
+	}
+	if len(k.kept) >= mostKept {
 		return nil, nil
 	}
 	made, err := c.session.PrepareContext(ctx, query)

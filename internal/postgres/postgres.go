@@ -45,6 +45,7 @@ const (
 	uniqueViolation      = "23505"
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	featureNotSupported  = "0A000"
 )
 
 // Open connects to the database at url ("postgres://…" or "key=value …") as the user that it names, and returns a pool of bounded size.
