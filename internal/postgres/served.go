@@ -73,8 +73,12 @@ func openServed(ctx context.Context, url string, otherwise assumed) (*sqlx.DB, e
 	return db, nil
 }
 
-// oneTrip sends a statement together with its parameters, where it otherwise takes one trip to be read and one to run.
-func oneTrip(cfg *pq.Config) { cfg.BinaryParameters = true }
+// oneTrip sends a statement together with its parameters, where it otherwise takes one trip to be read and one to run. Statements that are
+// kept are still planned each time: a plan that was made for an empty table is a bad one when the table has grown.
+func oneTrip(cfg *pq.Config) {
+	cfg.BinaryParameters = true
+	cfg.Runtime["plan_cache_mode"] = "force_custom_plan"
+}
 
 // explained says what to do about roles that are not there.
 func explained(err error) error {
