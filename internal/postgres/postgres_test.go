@@ -141,8 +141,9 @@ func TestInTxRetriesADeadlock(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if errs[0] != nil || errs[1] != nil || runs[0]+runs[1] != 3 {
-		t.Errorf("errors %v after %v runs, want none after 3 in all", errs, runs)
+	// Whoever begins anew may have its first row again before the other is awake, and then they collide once more.
+	if errs[0] != nil || errs[1] != nil || runs[0]+runs[1] < 3 {
+		t.Errorf("errors %v after %v runs, want none after 3 in all or more", errs, runs)
 	}
 	var names []string
 	if err := db.Select(&names, "SELECT name FROM accounts"); err != nil || names[0] != "Ada++" || names[1] != "Ada++" {
