@@ -16,15 +16,15 @@ const (
 	mostSeen = 4 * mostKept
 )
 
-// keptStatements are those that a connection has run before, as the server has read and planned them: most of what a small statement
-// takes is to be read and planned. A statement is kept when it comes for the second time, so that those that are made up for one request
+// keptStatements are those that a connection has run before, as the server has read them: much of what a small statement takes is to be
+// read and rewritten. A statement is kept when it comes for the second time, so that those that are made up for one request
 // leave no trace. None is let go before its connection, which lives for maxConnAge.
 type keptStatements struct {
 	seen map[string]bool
 	kept map[string]preparedSession
 }
 
-// keep returns a statement that is kept, or nil for one that is not. The server plans it anew for another role.
+// keep returns a statement that is kept, or nil for one that is not. The server reads it anew for another role.
 func (c *conn) keep(ctx context.Context, query string, args []driver.NamedValue) (preparedSession, error) {
 	k := &c.statements
 	if kept := k.kept[query]; kept != nil {
