@@ -74,7 +74,7 @@ func openServed(ctx context.Context, url string, otherwise assumed) (*sqlx.DB, e
 }
 
 // oneTrip sends a statement together with its parameters, where it otherwise takes one trip to be read and one to run. Statements that are
-// kept are still planned each time: a plan that was made for an empty table is a bad one when the table has grown.
+// kept are still planned each time: a plan that was made for an empty table would stay when the table has grown.
 func oneTrip(cfg *pq.Config) {
 	cfg.BinaryParameters = true
 	cfg.Runtime["plan_cache_mode"] = "force_custom_plan"
