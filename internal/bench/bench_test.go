@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -46,5 +48,40 @@ func TestAFailedArmEndsIt(t *testing.T) {
 	_, err := compare(t.Context(), "s", 5, func(context.Context) (float64, error) { return 0, broken }, nil, func(string) {})
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want the arm's error", err)
+	}
+}
+
+func TestReportKeepsWhatWasMeasuredBefore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "bench", "results.json")
+	if none, err := readReport(path); err != nil || len(none.Results) > 0 {
+		t.Fatalf("a report that is not there reads as %+v, %v", none, err)
+	}
+	before := Report{Machine: "one", Cores: 4, Results: []Result{{ID: "B2", Goal: "old"}, {ID: "B8", Goal: "old"}}}
+	if err := before.write(path); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := readReport(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := Report{Machine: "one", Cores: 4, Results: []Result{{ID: "B3/50"}, {ID: "B2", Goal: "new"}}}
+	now.keep(earlier)
+	var got []string
+	for _, r := range now.Results {
+		got = append(got, r.ID+" "+r.Goal)
+	}
+	if want := []string{"B2 new", "B3/50 ", "B8 old"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	elsewhere := Report{Machine: "another", Cores: 4}
+	if elsewhere.keep(earlier); len(elsewhere.Results) != 0 {
+		t.Errorf("another machine's report keeps %+v", elsewhere.Results)
+	}
+	if err := os.WriteFile(path, []byte("no report"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readReport(path); err == nil {
+		t.Error("a file that is no report would be written over")
 	}
 }

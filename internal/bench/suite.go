@@ -46,7 +46,8 @@ type Report struct {
 	Results []Result  `json:"results"`
 }
 
-// Run measures, prints a table and writes the report. What it starts lives in a temporary directory, which it removes.
+// Run measures, prints a table and writes the report. What it starts lives in a temporary directory, which it removes. What an earlier
+// report in the same file says of other benchmarks stays, if it was measured on this machine.
 func Run(ctx context.Context, o Options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -56,18 +57,21 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("make a scratch directory: %w", err)
 	}
 	defer os.RemoveAll(scratch)
+	earlier, err := readReport(o.Output)
+	if err != nil {
+		return err
+	}
 	if err := os.Chmod(scratch, 0o755); err != nil { // the stores run as other users
 		return err
 	}
 	report := Report{Machine: proc.Machine(), Cores: runtime.NumCPU(), At: time.Now().UTC()}
-	if report.Results, err = o.measure(ctx, scratch); err != nil {
+	report.Results, err = o.measure(ctx, scratch)
+	if len(report.Results) == 0 {
 		return err
 	}
+	report.keep(earlier)
 	table(o.Out, report)
-	if err := report.write(o.Output); err != nil {
-		return err
-	}
-	return report.draw(o.Output)
+	return errors.Join(err, report.write(o.Output), report.draw(o.Output)) // an hour's results outlive the benchmark that fails
 }
 
 // check refuses what cannot be measured before anything is started, and fills in how many frames there are.
@@ -104,9 +108,37 @@ type group struct {
 	measure func(ctx context.Context, scratch string) ([]Result, error)
 }
 
-// measure measures what was asked for, in the order of IDs.
+// readReport reads the report that is to be written again; one that is not there is empty.
+func readReport(path string) (Report, error) {
+	var report Report
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return report, nil
+	}
+	if err != nil {
+		return report, err
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return report, fmt.Errorf("%s is no report of benchmarks: %w; move it away, or name another file with --output", path, err)
+	}
+	return report, nil
+}
+
+// keep adds what an earlier report of this machine says of benchmarks that were not measured now, and puts all in the order of IDs.
+func (r *Report) keep(earlier Report) {
+	if earlier.Machine == r.Machine && earlier.Cores == r.Cores {
+		for _, old := range earlier.Results {
+			if !slices.ContainsFunc(r.Results, func(now Result) bool { return now.ID == old.ID }) {
+				r.Results = append(r.Results, old)
+			}
+		}
+	}
+	slices.SortFunc(r.Results, func(a, b Result) int { return slices.Index(IDs, a.ID) - slices.Index(IDs, b.ID) })
+}
+
+// measure measures what was asked for.
 func (o Options) measure(ctx context.Context, scratch string) ([]Result, error) {
-	results, err := o.measureGroups(ctx, scratch, []group{
+	return o.measureGroups(ctx, scratch, []group{
 		{[]string{"B2"}, o.deployed("whole-path", o.measureWholePath)},
 		{[]string{"B3/50", "B3/200"}, o.deployed("durable", o.measureDurable)},
 		{[]string{"B5"}, o.measureBacklog},
@@ -117,10 +149,9 @@ func (o Options) measure(ctx context.Context, scratch string) ([]Result, error) 
 		{[]string{"B12"}, alone(o.measureScale)}, {[]string{"fleet"}, alone(o.measureThousand)}, {[]string{"scale"}, alone(o.measureCosts)}, {[]string{historyID}, alone(o.measureHistory)},
 		{[]string{"B1/1", "B1/10", "B4", "B9", "B11/molstar", "B11/cycles"}, o.measureSystem},
 	})
-	slices.SortFunc(results, func(a, b Result) int { return slices.Index(IDs, a.ID) - slices.Index(IDs, b.ID) })
-	return results, err
 }
 
+// measureGroups returns, beside an error, what was measured before it.
 func (o Options) measureGroups(ctx context.Context, scratch string, groups []group) ([]Result, error) {
 	var results []Result
 	for _, g := range groups {
@@ -129,7 +160,7 @@ func (o Options) measureGroups(ctx context.Context, scratch string, groups []gro
 		}
 		measured, err := g.measure(ctx, scratch)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", strings.Join(g.ids, ", "), err)
+			return results, fmt.Errorf("%s: %w", strings.Join(g.ids, ", "), err)
 		}
 		results = append(results, measured...)
 	}
@@ -241,6 +272,9 @@ func table(w io.Writer, report Report) {
 		}
 		for _, name := range sortedNames(r.Figures) {
 			fmt.Fprintf(w, "        %s %.4g\n", name, r.Figures[name])
+		}
+		if r.MeasuredAt.Before(report.At) {
+			fmt.Fprintf(w, "        measured before, %s\n", r.MeasuredAt.Local().Format(time.DateTime))
 		}
 	}
 }
