@@ -15,6 +15,8 @@ import (
 
 func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	sub, receipt, rows, plan := n.Submission, n.Receipt, n.Tasks, n.Plan
+	shards, stop := writeShards(plan)
+	defer stop()
 	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, recovery_mode, priority,
 			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
 			software, software_micropence_per_core_hour, license_key)
@@ -29,7 +31,7 @@ func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	if err := insertTasks(ctx, tx.Tx, rows); err != nil {
 		return err
 	}
-	return insertShards(ctx, tx.Tx, rows.ID, plan)
+	return insertShards(ctx, tx.Tx, rows.ID, shards)
 }
 
 // insertTasks writes the columns with one statement. COPY would not do: the server refuses it where row-level security holds.
@@ -48,29 +50,60 @@ func insertTasks(ctx context.Context, tx *sqlx.Tx, r TaskColumns) error {
 }
 
 // shardBatchBytes is about how much JSON one statement of insertShards carries: enough that its trip does not count, little beside the
-// request that is in memory anyway.
-const shardBatchBytes = 1 << 20
+// request that is in memory anyway. shardOwnBytes is about what a shard takes beside its parameters.
+const (
+	shardBatchBytes = 256 << 10
+	shardOwnBytes   = 600
+)
 
-// insertShards keeps what the tasks of these ids are to do. A library's shards are larger than its request, so they are written as JSON
-// a batch at a time.
-func insertShards(ctx context.Context, tx *sqlx.Tx, taskIDs []string, plan []engines.Shard) error {
-	var shards []string
-	first, size := 0, 0
-	for i, shard := range plan {
-		body, err := json.Marshal(shard)
+// shardBatch is neighbours of a plan, as one array of JSON.
+type shardBatch struct {
+	first, end int // places in the plan, end excluded
+	shards     []byte
+	err        error
+}
+
+// writeShards writes a plan as JSON, a batch at a time, because a library's shards are larger than its request: the next one while the
+// database takes the one before it. stop ends the writing, whether all of it was read or not.
+func writeShards(plan []engines.Shard) (batches <-chan shardBatch, stop func()) {
+	out, done := make(chan shardBatch), make(chan struct{})
+	go func() {
+		defer close(out)
+		for first := 0; first < len(plan); {
+			batch := shardBatch{first: first, end: endOfBatch(plan, first)}
+			batch.shards, batch.err = json.Marshal(plan[batch.first:batch.end])
+			select {
+			case out <- batch:
+			case <-done:
+				return
+			}
+			first = batch.end
+		}
+	}()
+	return out, func() { close(done) }
+}
+
+// endOfBatch is the place after the last shard of the batch that begins at first.
+func endOfBatch(plan []engines.Shard, first int) int {
+	end, size := first, 0
+	for end < len(plan) && size < shardBatchBytes {
+		size += shardOwnBytes + len(plan[end].Params)
+		end++
+	}
+	return end
+}
+
+// insertShards keeps what the tasks of these ids are to do.
+func insertShards(ctx context.Context, tx *sqlx.Tx, taskIDs []string, batches <-chan shardBatch) error {
+	for batch := range batches {
+		if batch.err != nil {
+			return fmt.Errorf("encode shards %d to %d: %w", batch.first, batch.end-1, batch.err)
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO task_details (task_id, shard) SELECT * FROM ROWS FROM (unnest($1::text[]), jsonb_array_elements($2::text::jsonb)) AS s (task_id, shard)`,
+			pq.Array(taskIDs[batch.first:batch.end]), postgres.Bytes(batch.shards))
 		if err != nil {
-			return fmt.Errorf("encode shard %s: %w", shard.Name, err)
+			return fmt.Errorf("insert %d shards: %w", batch.end-batch.first, err)
 		}
-		shards, size = append(shards, string(body)), size+len(body)
-		if size < shardBatchBytes && i < len(plan)-1 {
-			continue
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, shard) SELECT * FROM unnest($1::text[], $2::jsonb[])`,
-			pq.Array(taskIDs[first:i+1]), pq.Array(shards))
-		if err != nil {
-			return fmt.Errorf("insert %d shards: %w", len(shards), err)
-		}
-		shards, first, size = shards[:0], i+1, 0
 	}
 	return nil
 }

@@ -137,8 +137,10 @@ func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named sof
 
 // queueOf is the queue of a shard of a plan by the engine that spec describes: that engine's own, or that of the engine it names.
 func (s *Scheduler) queueOf(spec engines.Spec, shard engines.Shard) string {
-	if other, ok := s.Engines.Lookup(shard.Engine); ok {
-		spec = other.Spec()
+	if shard.Engine != "" {
+		if other, ok := s.Engines.Lookup(shard.Engine); ok {
+			spec = other.Spec()
+		}
 	}
 	return queue.Name(shard.Hardware(spec), spec.ID)
 }

@@ -9,7 +9,7 @@ import (
 
 // OpenHeard is OpenServed on one connection that tells every statement by which its session is told whose rows it sees.
 func OpenHeard(ctx context.Context, url string, hear func(statement string)) (*sqlx.DB, error) {
-	plain, err := connector(url, oneTrip)
+	plain, err := connector(url, forService)
 	if err != nil {
 		return nil, err
 	}

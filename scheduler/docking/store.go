@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -68,12 +69,25 @@ func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 	return nil
 }
 
+// resultBatch is how many results one statement of insertResults carries: its trip does not count beside them, nor their memory beside
+// the library's.
+const resultBatch = 2000
+
 // insertResults writes a pending result a ligand.
 func insertResults(ctx context.Context, tx *sqlx.Tx, run runRow) error {
-	n := len(run.Planned.Ligands)
+	for ligands := range slices.Chunk(run.Planned.Ligands, resultBatch) {
+		if err := insertSomeResults(ctx, tx, run, ligands); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func insertSomeResults(ctx context.Context, tx *sqlx.Tx, run runRow, some []vina.PlannedLigand) error {
+	n := len(some)
 	ids, ligands, labels, sources, smiles := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	prepares, docks, indices := make([]string, n), make([]string, n), make([]int64, n)
-	for i, l := range run.Planned.Ligands {
+	for i, l := range some {
 		ids[i], indices[i], ligands[i], labels[i], sources[i], smiles[i] = id.New("result_"), int64(l.Index), l.LigandID, l.Label, l.Source, l.SMILES
 		prepares[i], docks[i] = l.PrepareShard, l.DockShard
 	}
