@@ -2,27 +2,21 @@ package api
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 	"github.com/lib/pq"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/outage"
 )
 
 // retryUnavailable is what a 503 asks its caller to wait: long enough for a restart of a store.
@@ -116,7 +110,7 @@ func envelope(err error, requestID string) *Error {
 	case errors.As(err, &refused) && (refused.Code == "22021" || refused.Code == "22P05"):
 		// Postgres' text has no NUL and no broken UTF-8. Bodies and addresses are checked before; this is for the rest.
 		return &Error{Message: "the request holds a character that cannot be stored", Code: string(fault.Validation), status: http.StatusBadRequest}
-	case unavailable(err):
+	case outage.Is(err):
 		return &Error{
 			Message: "a part of the service is away for the moment: try again", Code: string(fault.ProviderUnavailable),
 			status: http.StatusServiceUnavailable, retryAfter: retryUnavailable, cause: err,
@@ -147,33 +141,6 @@ func statusError(status int, message string) *Error {
 	}
 	e.status = status
 	return &e
-}
-
-// unavailable reports whether err says that a store is away, rather than that it refused a statement.
-func unavailable(err error) bool {
-	var (
-		network net.Error
-		refused *pq.Error
-	)
-	switch {
-	case errors.As(err, &refused):
-		switch refused.Code.Class() {
-		case "08", "53", "57", "58": // connection, resources, operator intervention, system error
-			return true
-		}
-		return false
-	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, net.ErrClosed),
-		errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, object.ErrUnavailable):
-		return true
-	case errors.As(err, &network):
-		return true
-	case strings.Contains(err.Error(), "sql: database is closed"): // database/sql exports no value for it
-		return true
-	default:
-		return redis.HasErrorPrefix(err, "LOADING") || redis.HasErrorPrefix(err, "MASTERDOWN")
-	}
 }
 
 // setHumaErrors makes huma answer with our envelope. The hooks are global to the process, so they are set once and hold no

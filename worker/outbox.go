@@ -69,11 +69,15 @@ func (o *outbox) acknowledged(ids []string, stopped map[queue.Ref]bool) {
 
 // drop takes the reports of these events out and returns them.
 func (o *outbox) drop(ids []string) []*report {
+	committed := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		committed[id] = true
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var dropped []*report
 	o.pending = slices.DeleteFunc(o.pending, func(r *report) bool {
-		acknowledged := slices.Contains(ids, r.event.ID)
+		acknowledged := committed[r.event.ID]
 		if acknowledged {
 			dropped = append(dropped, r)
 		}
@@ -129,16 +133,12 @@ func (o *outbox) run(ctx context.Context) {
 
 // flush sends what has not been sent, and again what the stream has lost.
 func (o *outbox) flush(ctx context.Context) error {
-	var due []*report
-	for _, r := range o.snapshot() {
-		lost, err := o.lost(ctx, r)
-		if err != nil {
-			return err
-		}
-		if lost {
-			due = append(due, r)
-		}
+	pending := o.snapshot()
+	lost, err := o.lost(ctx, pending)
+	if err != nil {
+		return err
 	}
+	due := slices.DeleteFunc(pending, func(r *report) bool { return r.place != "" && !lost[r] })
 	if len(due) == 0 {
 		return nil
 	}
@@ -162,17 +162,26 @@ func (o *outbox) snapshot() []*report {
 	return slices.Clone(o.pending)
 }
 
-// lost reports whether an event must be sent (again). Only run changes place and seenAt, so that no lock is needed for them.
-func (o *outbox) lost(ctx context.Context, r *report) (bool, error) {
-	if r.place == "" {
-		return true, nil
+// lost are those reports that were sent and must be sent again. Only run changes place and seenAt, so that no lock is needed for them.
+func (o *outbox) lost(ctx context.Context, pending []*report) (map[*report]bool, error) {
+	var aged []*report
+	var places []string
+	for _, r := range pending {
+		if r.place != "" && time.Since(r.seenAt) >= resendAfter {
+			aged, places = append(aged, r), append(places, r.place)
+		}
 	}
-	if time.Since(r.seenAt) < resendAfter {
-		return false, nil
+	there, err := o.queue.StillThere(ctx, places...)
+	if err != nil {
+		return nil, err
 	}
-	there, err := o.queue.StillThere(ctx, r.place)
-	if there {
-		r.seenAt = time.Now()
+	lost := map[*report]bool{}
+	for i, r := range aged {
+		if there[i] {
+			r.seenAt = time.Now()
+		} else {
+			lost[r] = true
+		}
 	}
-	return err == nil && !there, err
+	return lost, nil
 }

@@ -83,7 +83,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/chaos", "internal/idempotency", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/chaos", "internal/idempotency", "internal/outage", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 

@@ -37,13 +37,25 @@ func (q *Queue) Report(ctx context.Context, events []Event) ([]string, error) {
 	return places, nil
 }
 
-// StillThere reports whether an event that was sent lies unread in the stream: then sending it again would only repeat it.
-func (q *Queue) StillThere(ctx context.Context, place string) (bool, error) {
-	found, err := q.rdb.XRange(ctx, q.key("events"), place, place).Result()
-	if err != nil {
-		return false, fmt.Errorf("look for event: %w", err)
+// StillThere reports, for each place, whether the event that was sent there lies unread in the stream: then sending it again would only
+// repeat it.
+func (q *Queue) StillThere(ctx context.Context, places ...string) ([]bool, error) {
+	if len(places) == 0 {
+		return nil, nil
 	}
-	return len(found) > 0, nil
+	pipe := q.rdb.Pipeline()
+	looks := make([]*redis.XMessageSliceCmd, len(places))
+	for i, place := range places {
+		looks[i] = pipe.XRange(ctx, q.key("events"), place, place)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("look for %d events: %w", len(places), err)
+	}
+	there := make([]bool, len(places))
+	for i, look := range looks {
+		there[i] = len(look.Val()) > 0
+	}
+	return there, nil
 }
 
 // Receive waits up to block for events and returns at most limit of them, oldest first. They stay in the stream until
@@ -101,6 +113,10 @@ type Orders struct {
 	Workers int          // live workers, this one included
 }
 
+// allAcks is more acknowledgements than a worker ever has reports on their way. What one heartbeat left for the next would make a worker
+// that ends tasks faster than that send its reports again, and each repetition adds an acknowledgement.
+const allAcks = 1 << 24
+
 // Beat sends a heartbeat and fetches the worker's acknowledgements and the stop orders for what it holds, in one round trip.
 func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 	body, err := json.Marshal(hb)
@@ -110,7 +126,7 @@ func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 	pipe := q.rdb.Pipeline()
 	pipe.HSet(ctx, q.key("workers"), hb.WorkerID, time.Now().Unix())
 	pipe.Set(ctx, q.key("worker", hb.WorkerID), body, heartbeatTTL)
-	acks := pipe.LPopCount(ctx, q.key("acks", hb.WorkerID), 1000)
+	acks := pipe.LPopCount(ctx, q.key("acks", hb.WorkerID), allAcks)
 	workers := pipe.HLen(ctx, q.key("workers"))
 	stops := make([]*redis.IntCmd, len(hb.Held))
 	for i, h := range hb.Held {

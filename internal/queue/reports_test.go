@@ -49,7 +49,7 @@ func eventIDs(got []queue.Delivery) []string {
 
 func expectThere(t *testing.T, q *queue.Queue, place string, want bool) {
 	t.Helper()
-	if got, err := q.StillThere(t.Context(), place); err != nil || got != want {
+	if got, err := q.StillThere(t.Context(), place); err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("stillThere(%s) = %v, %v; want %v", place, got, err, want)
 	}
 }
@@ -104,6 +104,31 @@ func TestEventsStayUntilAcknowledged(t *testing.T) {
 	}
 	if err := q.Acknowledge(t.Context(), nil); err != nil {
 		t.Errorf("acknowledge nothing: %v", err)
+	}
+}
+
+// TestOneBeatBringsAllAcknowledgements: a worker that ended more tasks between two heartbeats than one of them told it of sent the others
+// again, and more of them with every job.
+func TestOneBeatBringsAllAcknowledgements(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	sent := make([]queue.Event, 5000)
+	for i := range sent {
+		sent[i] = newEvent("wrk_1")
+	}
+	report(t, q, sent...)
+	if err := q.Acknowledge(t.Context(), deliveries(t, q, int64(len(sent)))); err != nil {
+		t.Fatal(err)
+	}
+	if orders := beat(t, q, queue.Heartbeat{WorkerID: "wrk_1"}); len(orders.Acked) != len(sent) {
+		t.Errorf("a heartbeat brought %d of %d acknowledgements", len(orders.Acked), len(sent))
+	}
+}
+
+func TestStillThereOfNothing(t *testing.T) {
+	t.Parallel()
+	if there, err := newQueue(t).StillThere(t.Context()); err != nil || len(there) != 0 {
+		t.Errorf("no places: %v, %v", there, err)
 	}
 }
 

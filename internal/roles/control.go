@@ -83,13 +83,13 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	if c.prices, err = loadPrices(cfg, c.registry); err != nil {
 		return nil, err
 	}
-	if c.db, err = openMigrated(ctx, cfg); err != nil {
+	if c.db, err = await(ctx, cfg, log, openMigrated); err != nil {
 		return nil, err
 	}
-	if c.redis, err = openRedis(ctx, cfg); err != nil {
+	if c.redis, err = await(ctx, cfg, log, openRedis); err != nil {
 		return nil, errors.Join(err, c.db.Close())
 	}
-	if c.objects, err = openObjects(ctx, cfg); err != nil {
+	if c.objects, err = await(ctx, cfg, log, openObjects); err != nil {
 		return nil, errors.Join(err, c.db.Close(), c.redis.Close())
 	}
 	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

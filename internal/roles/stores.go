@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/outage"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
 )
@@ -69,6 +71,21 @@ func openObjects(ctx context.Context, cfg config.Config) (*object.Store, error) 
 	return store, nil
 }
 
+// storePatience is how long a process that starts waits for a store that is away: as long as a store's restart takes, and short enough for
+// a wrong address to be noticed.
+const storePatience = time.Minute
+
+// await opens a store for a process that stays, and waits while it is away: what is started together comes up in any order, and a
+// process that is started again in a store's outage must not end by it.
+func await[Store any](ctx context.Context, cfg config.Config, log *slog.Logger, open func(context.Context, config.Config) (Store, error)) (store Store, err error) {
+	told := func(err error) { log.Warn("waiting for a store", "at_most", storePatience, "error", err) }
+	err = outage.Outlast(ctx, storePatience, told, func() error {
+		store, err = open(ctx, cfg)
+		return err
+	})
+	return store, err
+}
+
 // withStores calls use with the configured database and object store. What is not configured is that of the system that runs from
 // the home directory, or is started from there just for the call.
 func withStores(ctx context.Context, cfg config.Config, log *slog.Logger, use func(*sqlx.DB, *object.Store) error) error {
@@ -114,9 +131,10 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	if address == "" {
 		return errNoDatabase
 	}
-	db, err := postgres.Open(ctx, address)
+	cfg.DatabaseURL = address
+	db, err := await(ctx, cfg, log, openOwned)
 	if err != nil {
-		return fmt.Errorf("postgres: %w", err)
+		return err
 	}
 	defer db.Close()
 	if err := postgres.Migrate(ctx, db); err != nil {
@@ -128,6 +146,15 @@ func Migrate(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	}
 	log.Info("database is at its newest schema", "version", current)
 	return nil
+}
+
+// openOwned connects to the configured Postgres as its user, the owner of the schema.
+func openOwned(ctx context.Context, cfg config.Config) (*sqlx.DB, error) {
+	db, err := postgres.Open(ctx, cfg.DatabaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return db, nil
 }
 
 func newQueue(client redis.UniversalClient, cfg config.Config) *queue.Queue {

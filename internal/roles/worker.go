@@ -16,12 +16,12 @@ import (
 
 // RunWorker is `molfabric worker`: it needs Redis and the object store, and never sees the database.
 func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
-	client, err := openRedis(ctx, cfg)
+	client, err := await(ctx, cfg, log, openRedis)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	objects, err := openObjects(ctx, cfg)
+	objects, err := await(ctx, cfg, log, openObjects)
 	if err != nil {
 		return err
 	}
