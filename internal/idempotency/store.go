@@ -11,22 +11,18 @@ import (
 )
 
 // insert claims a key and reports false when it is taken by an operation that has been committed. An expired claim is
-// replaced.
+// replaced. The statement itself bounds its wait for a claim that has not ended, and lifts the bound for what follows in the
+// transaction; when the key is taken nothing follows that would wait.
 func insert(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte, now time.Time) (bool, error) {
-	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '2s'`); err != nil {
-		return false, fmt.Errorf("set lock timeout: %w", err)
-	}
 	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency_keys (account_id, operation, key, request_sha256, response, created_at, expires_at)
-		VALUES ($1,$2,$3,$4,$5,$6,$7)
+		SELECT $1, $2, $3, $4, $5::jsonb, $6::timestamptz, $7::timestamptz FROM set_config('lock_timeout', '2s', true) AS patience WHERE patience IS NOT NULL
 		ON CONFLICT (account_id, operation, key) DO UPDATE SET request_sha256 = excluded.request_sha256, response = excluded.response,
 			created_at = excluded.created_at, expires_at = excluded.expires_at
-		WHERE idempotency_keys.expires_at <= excluded.created_at`,
+		WHERE idempotency_keys.expires_at <= excluded.created_at
+		RETURNING set_config('lock_timeout', '0', true)`,
 		c.AccountID, c.Operation, c.Key, c.fingerprint(), answer, now, now.Add(Lifetime))
 	if err != nil {
 		return false, fmt.Errorf("claim idempotency key: %w", err)
-	}
-	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = DEFAULT`); err != nil {
-		return false, fmt.Errorf("reset lock timeout: %w", err)
 	}
 	n, err := result.RowsAffected()
 	return n == 1, err
