@@ -195,7 +195,7 @@ func TestHostileCheckpoints(t *testing.T) {
 		for name in plain link ../in/ligand /etc/passwd checkpoint checkpoint/ checkpoint/../plain checkpoint/../../in/x checkpoint/link \
 			checkpoint/root/etc/passwd checkpoint/inner checkpoint/pipe checkpoint/deep checkpoint/missing checkpoint/large 'checkpoint/*' \
 			checkpoint/.hidden checkpoint//plain "checkpoint/$(head -c 300 /dev/zero | tr '\0' a)"; do echo "saved $name"; done
-		printf 'saved checkpoint/\377\n'; printf 'saved checkpoint/a\0b\n'; echo saved; echo "saved checkpoint/good and others"
+		printf 'saved checkpoint/\377\n'; printf 'saved checkpoint/a\0b\n'; echo saved; echo "saved checkpoint/missing and others"
 		save good work; save deep/too 2; exit 1`})
 	o.Shard.Needs.ScratchBytes = 2 << 20
 	b.enqueue(o)
