@@ -62,7 +62,7 @@ test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tool
 		-- -race -vet=off -count=1 -shuffle=on -timeout 45m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: chaos
-chaos: setup-tests build ## Break it and see whether it keeps its promises, an hour; ONLY=R6 SEED=7 narrows it
+chaos: setup-tests build ## Break it and see whether it keeps its promises, three quarters of an hour; ONLY=R6 SEED=7 narrows it
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/molfabric chaos --home "$$MOLFABRIC_HOME" $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: sim
