@@ -107,8 +107,7 @@ func TestEventsStayUntilAcknowledged(t *testing.T) {
 	}
 }
 
-// TestOneBeatBringsAllAcknowledgements: a worker that ended more tasks between two heartbeats than one of them told it of sent the others
-// again, and more of them with every job.
+// TestOneBeatBringsAllAcknowledgements: what a heartbeat left for the next, the worker would send again.
 func TestOneBeatBringsAllAcknowledgements(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
