@@ -105,7 +105,7 @@ func halfWritten(objects string, open []string) ([]Finding, error) {
 func (w *World) judgeLeftovers(ctx context.Context) ([]Finding, error) {
 	var findings []Finding
 	err := w.Eventually(ctx, "nothing is left behind", leavingPatience, func(context.Context) (bool, error) {
-		findings = slices.Concat(w.orphans(), leftGroups(cgroupRoot, w.workerPIDs()), w.leftDirectories())
+		findings = slices.Concat(w.orphans(), leftGroups(cgroupRoot, w.workerGroups()), w.leftDirectories())
 		return len(findings) == 0, nil
 	})
 	if err != nil && ctx.Err() != nil {
@@ -178,15 +178,15 @@ func mentions(pid int, dir string) bool {
 	return err == nil && strings.HasPrefix(cwd, dir+"/")
 }
 
-// workerPIDs are the ids of all workers that have ever run here.
-func (w *World) workerPIDs() []int {
+// workerGroups are what the control groups' names begin with of all workers that have ever run here.
+func (w *World) workerGroups() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.pids)
+	return slices.Clone(w.groups)
 }
 
-// leftGroups finds control groups of these workers' commands.
-func leftGroups(root string, workers []int) []Finding {
+// leftGroups finds control groups whose names begin with one of prefixes.
+func leftGroups(root string, prefixes []string) []Finding {
 	var findings []Finding
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // groups of others come and go meanwhile
 		if err != nil {
@@ -195,10 +195,8 @@ func leftGroups(root string, workers []int) []Finding {
 		if !entry.IsDir() {
 			return nil
 		}
-		for _, pid := range workers {
-			if strings.HasPrefix(entry.Name(), fmt.Sprintf("molfabric-%d-", pid)) {
-				findings = append(findings, Finding{Check: "no control group is left", Subject: path, Detail: fmt.Sprintf("of worker process %d", pid)})
-			}
+		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(entry.Name(), prefix) }) {
+			findings = append(findings, Finding{Check: "no control group is left", Subject: path, Detail: "the worker that made it runs no more"})
 		}
 		if strings.Count(strings.TrimPrefix(path, root), "/") >= cgroupDepth {
 			return fs.SkipDir

@@ -115,10 +115,11 @@ func TestOracleFindsLeftovers(t *testing.T) {
 	t.Parallel()
 	w := openTestWorld(t)
 	home := filepath.Join(w.home, "worker")
-	w.homes, w.pids = []string{home}, []int{1 << 30}
+	w.homes, w.groups = []string{home}, []string{"molfabric-1073741824-5-"}
 	for _, left := range []string{filepath.Join(home, "scratch", "wrk_left"), filepath.Join(w.temp(), "left"),
 		filepath.Join(w.home, "s3", "server", "objects", "molfabric", gatewayWork, "multipart", "object", "upload"),
-		filepath.Join(w.home, "groups", "slice", "molfabric-1073741824-5-1")} {
+		filepath.Join(w.home, "groups", "slice", "molfabric-1073741824-5-1"),
+		filepath.Join(w.home, "groups", "slice", "molfabric-1073741824-4-1")} {
 		if err := os.MkdirAll(left, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +138,14 @@ func TestOracleFindsLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := verdict(slices.Concat(halves, w.orphans(), w.leftDirectories(), leftGroups(filepath.Join(w.home, "groups"), w.pids), w.judgeStops(t.Context())))
+	found := verdict(slices.Concat(halves, w.orphans(), w.leftDirectories(), leftGroups(filepath.Join(w.home, "groups"), w.groups), w.judgeStops(t.Context())))
 	for _, want := range []string{"scratch/wrk_left", "tmp/left", "multipart/object/upload", "molfabric-1073741824-5-1", "sleep 600", "worker-1"} {
 		if found == nil || !strings.Contains(found.Error(), want) {
 			t.Errorf("the oracle says %v, want it to name %s", found, want)
 		}
+	}
+	if strings.Contains(found.Error(), "molfabric-1073741824-4-1") {
+		t.Errorf("the oracle says %v: the group is of an earlier process with the same id", found)
 	}
 	if halves, err := halfWritten(filepath.Join(w.home, "s3", "server", "objects"), []string{"upload"}); err != nil || len(halves) != 0 {
 		t.Errorf("of an upload that goes on it says %v (%v)", halves, err)

@@ -167,8 +167,12 @@ func (w *World) hireIntruded(ctx context.Context, list []attack) (told string, l
 	if err != nil {
 		return "", nil, errors.Join(err, file.Close())
 	}
+	prefix, err := sandbox.GroupPrefix(os.Getpid())
+	if err != nil {
+		return "", nil, errors.Join(err, file.Close())
+	}
 	w.mu.Lock()
-	w.homes, w.pids = append(w.homes, home), append(w.pids, os.Getpid())
+	w.homes, w.groups = append(w.homes, home), append(w.groups, prefix)
 	w.mu.Unlock()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)

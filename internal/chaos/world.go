@@ -26,6 +26,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object/gateway"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/servers"
+	"github.com/molfabric/molfabric/worker/sandbox"
 )
 
 // The roles of the binary that a world runs.
@@ -87,7 +88,7 @@ type World struct {
 	mu        sync.Mutex
 	processes []*Process
 	accounts  []*Account
-	pids      []int    // of all workers that have ever run
+	groups    []string // what the control groups' names begin with of all workers that have ever run
 	homes     []string // of workers
 	deaths    []string // processes that ended although nobody asked them to
 	figures   map[string]float64
@@ -263,9 +264,13 @@ func (w *World) noteStarted(p *Process, pid int) {
 	if p.role != roleWorker {
 		return
 	}
+	prefix, err := sandbox.GroupPrefix(pid)
+	if err != nil {
+		return // it has ended already, and been waited for
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.pids = append(w.pids, pid)
+	w.groups = append(w.groups, prefix)
 }
 
 // noteKilled remembers that a worker had no time to tidy up: the next one does.

@@ -46,7 +46,7 @@ func detectHierarchy() (*hierarchy, error) {
 	if err != nil {
 		return nil, err
 	}
-	prefix, err := groupPrefix(os.Getpid())
+	prefix, err := GroupPrefix(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,9 @@ func (h *hierarchy) create(needs engines.Resources) (*group, error) {
 // The name of a group says which process made it, so that another can tell whether that one still lives.
 const groupNameFormat = "molfabric-%d-%d-"
 
-func groupPrefix(pid int) (string, error) {
+// GroupPrefix is what the names of all control groups begin with that a living process makes, and those of no process that had or
+// will have its id before or after it.
+func GroupPrefix(pid int) (string, error) {
 	stat, err := readStat(pid)
 	if err != nil {
 		return "", err

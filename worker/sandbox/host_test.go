@@ -66,7 +66,7 @@ func TestGroupDirs(t *testing.T) {
 
 func TestStaleGroups(t *testing.T) {
 	t.Parallel()
-	mine, err := groupPrefix(os.Getpid())
+	mine, err := GroupPrefix(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func openImage(ctx context.Context, name, dir string) (image, error) {
 	if err := sweepImages(dir); err != nil {
 		return image{}, err
 	}
-	prefix, err := groupPrefix(os.Getpid())
+	prefix, err := GroupPrefix(os.Getpid())
 	if err != nil {
 		return image{}, err
 	}
