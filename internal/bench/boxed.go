@@ -22,8 +22,8 @@ const (
 	leastBoxed = 1 / 1.02
 	// boxedExhaustiveness is that of the docking: what a request has that does not say.
 	boxedExhaustiveness = 8
-	// pocketRuns of fpocket give one figure: it needs a second or two. Of the docking one does.
-	pocketRuns, dockingRuns = 3, 1
+	// boxedRuns of a command give one figure: fpocket needs a second or two, the docking a dozen, and single ones vary by a tenth.
+	boxedRuns = 3
 )
 
 // boxing is the workload B10: one command, in the sandbox and outside of it.
@@ -36,7 +36,7 @@ type boxing struct {
 	needs    engines.Resources
 	inputs   map[string][]byte // in/, by name
 	proof    string            // below out/, which a run must have written
-	runs     int
+	runs     int               // that give one figure
 }
 
 // prepare makes the directory of one run. The sandbox writes the command's own files; outside of it they are placed here.
@@ -144,7 +144,7 @@ func newPocketBox(o Options) (*boxing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &boxing{id: "B10/fpocket", runs: pocketRuns, name: "fpocket on ABL1", command: command, needs: plan[0].Needs,
+	return &boxing{id: "B10/fpocket", runs: boxedRuns, name: "fpocket on ABL1", command: command, needs: plan[0].Needs,
 		inputs: map[string][]byte{plan[0].Inputs[0].Name: []byte(structure)}, proof: "pockets.json"}, nil
 }
 
@@ -188,7 +188,7 @@ func newDockingBox(ctx context.Context, o Options, folder string, exhaustiveness
 		return nil, err
 	}
 	const gibibyte = 1 << 30
-	return &boxing{id: "B10/docking", runs: dockingRuns, name: fmt.Sprintf("docking of one ligand into ABL1, exhaustiveness %d", exhaustiveness),
+	return &boxing{id: "B10/docking", runs: boxedRuns, name: fmt.Sprintf("docking of one ligand into ABL1, exhaustiveness %d", exhaustiveness),
 		command: engines.Command{
 			Argv:  []string{"python", "-B", bareFile, "request.json", "in/ligand.pdbqt", "out/poses.pdbqt"},
 			Env:   map[string]string{"LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
