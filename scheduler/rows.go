@@ -176,8 +176,8 @@ type EndedTask struct {
 	Status             job.TaskStatus       `db:"status"`
 	Class              engines.FailureClass `db:"failure_class"` // "" unless it failed
 	Message            string               `db:"error_message"`
-	ExpectedCPUSeconds float64              `db:"expected_cpu_seconds"`
-	ExpectedGPUSeconds float64              `db:"expected_gpu_seconds"`
+	ExpectedCPUSeconds float64              `db:"-"`
+	ExpectedGPUSeconds float64              `db:"-"`
 	Sources            []engines.From       `db:"-"` // the outputs of earlier stages that it reads
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 )
 
 // QueuesWaiting asks each of the partial indexes for one entry.
@@ -99,14 +100,24 @@ func (tx postgresTx) QueueTasks(ctx context.Context, ids []string, at time.Time)
 	var rows []TaskRow
 	err := tx.SelectContext(ctx, &rows, `
 		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL
-		FROM task_details d
-		WHERE t.id = ANY($1) AND t.status = 'PENDING' AND t.ready AND d.task_id = t.id
-		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id, d.shard`,
+		WHERE t.id = ANY($1) AND t.status = 'PENDING' AND t.ready
+		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id`,
 		pq.Array(ids), at)
 	if err != nil {
 		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)
 	}
 	slices.SortFunc(rows, func(a, b TaskRow) int { return cmp.Compare(a.ID, b.ID) })
+	places := make([]plans.Place, len(rows))
+	for i, row := range rows {
+		places[i] = plans.Place{JobID: row.JobID, Ordinal: row.Ordinal}
+	}
+	shards, err := plans.At(ctx, tx.Tx, places)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		rows[i].Shard = shards[i]
+	}
 	return rows, nil
 }
 
@@ -121,7 +132,7 @@ func (tx postgresTx) StageOutputs(ctx context.Context, jobID, stage, output stri
 		Message    sql.NullString `db:"error_message"`
 	}
 	err := tx.SelectContext(ctx, &rows, `SELECT t.name, a.storage_key, a.sha256, a.byte_size, d.failure_class, d.error_code, d.error_message
-		FROM tasks t JOIN task_details d ON d.task_id = t.id
+		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id
 		LEFT JOIN artifacts a ON a.task_id = t.id AND a.name = $3 AND t.status = 'SUCCEEDED'
 		WHERE t.job_id = $1 AND t.stage = $2`, jobID, stage, output)
 	if err != nil {

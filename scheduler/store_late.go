@@ -240,8 +240,9 @@ func (l *late) sendResults(ctx context.Context, tx *sqlx.Tx) error {
 		return nil
 	}
 	l.results = resultColumns{}
-	_, err := tx.ExecContext(ctx, `UPDATE task_details d SET summary = r.summary, item_failures = r.failures, programs = r.programs
-		FROM unnest($1::text[], $2::jsonb[], $3::jsonb[], $4::jsonb[]) AS r (task_id, summary, failures, programs) WHERE d.task_id = r.task_id`,
+	_, err := tx.ExecContext(ctx, `INSERT INTO task_details (task_id, summary, item_failures, programs)
+		SELECT * FROM unnest($1::text[], $2::jsonb[], $3::jsonb[], $4::jsonb[])
+		ON CONFLICT (task_id) DO UPDATE SET summary = excluded.summary, item_failures = excluded.item_failures, programs = excluded.programs`,
 		pq.Array(r.taskIDs), pq.Array(r.summaries), pq.Array(r.failures), pq.Array(r.programs))
 	if err != nil {
 		return fmt.Errorf("store the results of %d tasks: %w", len(r.taskIDs), err)

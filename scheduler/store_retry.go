@@ -2,36 +2,38 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 )
 
-// EndedTasks reads no more of the shards than what they take from other shards and what was expected of them: 20,000 of them
+// EndedTasks keeps no more of the shards than what they take from other shards and what was expected of them: 20,000 of them
 // with a megabyte of parameters each are too much.
 func (tx postgresTx) EndedTasks(ctx context.Context, jobID string) ([]EndedTask, error) {
-	var rows []struct {
-		EndedTask
-		From []byte `db:"sources"`
-	}
-	err := tx.SelectContext(ctx, &rows, `SELECT t.id, t.stage, t.stage_index, t.name, t.queue, t.essential, t.status,
-			coalesce(d.failure_class, '') AS failure_class, coalesce(d.error_message, '') AS error_message,
-			coalesce((d.shard ->> 'expectedCpuSeconds')::float8, 0) AS expected_cpu_seconds,
-			coalesce((d.shard ->> 'expectedGpuSeconds')::float8, 0) AS expected_gpu_seconds,
-			jsonb_path_query_array(d.shard, '$.inputs[*].from') AS sources
-		FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 ORDER BY t.ordinal`, jobID)
+	var tasks []EndedTask // by their ordinals, which have no gaps
+	err := tx.SelectContext(ctx, &tasks, `SELECT t.id, t.stage, t.stage_index, t.name, t.queue, t.essential, t.status,
+			coalesce(d.failure_class, '') AS failure_class, coalesce(d.error_message, '') AS error_message
+		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 ORDER BY t.ordinal`, jobID)
 	if err != nil {
 		return nil, fmt.Errorf("read the tasks of %s: %w", jobID, err)
 	}
-	tasks := make([]EndedTask, len(rows))
-	for i, r := range rows {
-		tasks[i] = r.EndedTask
-		if err := json.Unmarshal(r.From, &tasks[i].Sources); err != nil {
-			return nil, fmt.Errorf("read the inputs of task %s: %w", r.ID, err)
+	err = plans.Each(ctx, tx.Tx, jobID, func(ordinal int, shard engines.Shard) error {
+		if ordinal >= len(tasks) {
+			return fmt.Errorf("the plan of %s has more shards than its %d tasks", jobID, len(tasks))
 		}
-	}
-	return tasks, nil
+		task := &tasks[ordinal]
+		task.ExpectedCPUSeconds, task.ExpectedGPUSeconds = shard.ExpectedCPUSeconds, shard.ExpectedGPUSeconds
+		for _, input := range shard.Inputs {
+			if input.From != nil {
+				task.Sources = append(task.Sources, *input.From)
+			}
+		}
+		return nil
+	})
+	return tasks, err
 }
 
 func (tx postgresTx) RestartJob(ctx context.Context, r *JobRow) error {

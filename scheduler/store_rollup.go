@@ -58,7 +58,7 @@ func (tx postgresTx) Failures(ctx context.Context, jobID string) ([]FailedTask, 
 			coalesce(d.error_message, '') AS error_message, count(*) OVER () AS count,
 			bool_or(d.failure_class IS DISTINCT FROM 'USER_INPUT') OVER ()
 				AND NOT bool_or(t.essential AND d.failure_class IS NOT DISTINCT FROM 'USER_INPUT') OVER () AS retryable
-		FROM tasks t JOIN task_details d ON d.task_id = t.id
+		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id
 		WHERE t.job_id = $1 AND t.status = 'FAILED' ORDER BY t.essential DESC, t.run DESC, t.ordinal LIMIT 1`, jobID)
 	if err != nil {
 		return nil, fmt.Errorf("read failures: %w", err)

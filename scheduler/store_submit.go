@@ -2,21 +2,20 @@ package scheduler
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
-	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	sub, receipt, rows, plan := n.Submission, n.Receipt, n.Tasks, n.Plan
-	shards, stop := writeShards(plan)
-	defer stop()
+	written := plans.Write(plan)
+	defer written.Stop()
 	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, recovery_mode, priority,
 			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
 			software, software_micropence_per_core_hour, license_key)
@@ -31,7 +30,7 @@ func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	if err := insertTasks(ctx, tx.Tx, rows); err != nil {
 		return err
 	}
-	return insertShards(ctx, tx.Tx, rows.ID, shards)
+	return written.Insert(ctx, tx.Tx, receipt.JobID)
 }
 
 // insertTasks writes the columns with one statement. COPY would not do: the server refuses it where row-level security holds.
@@ -45,65 +44,6 @@ func insertTasks(ctx context.Context, tx *sqlx.Tx, r TaskColumns) error {
 		pq.Array(r.Weight), pq.Array(r.GPUWeight), pq.Array(r.Ready), pq.Array(r.Queue))
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
-	}
-	return nil
-}
-
-// shardBatchBytes is about how much JSON one statement of insertShards carries: enough that its trip does not count, little beside the
-// request that is in memory anyway. shardOwnBytes is about what a shard takes beside its parameters.
-const (
-	shardBatchBytes = 256 << 10
-	shardOwnBytes   = 600
-)
-
-// shardBatch is neighbours of a plan, as one array of JSON.
-type shardBatch struct {
-	first, end int // places in the plan, end excluded
-	shards     []byte
-	err        error
-}
-
-// writeShards writes a plan as JSON, a batch at a time, because a library's shards are larger than its request: the next one while the
-// database takes the one before it. stop ends the writing, whether all of it was read or not.
-func writeShards(plan []engines.Shard) (batches <-chan shardBatch, stop func()) {
-	out, done := make(chan shardBatch), make(chan struct{})
-	go func() {
-		defer close(out)
-		for first := 0; first < len(plan); {
-			batch := shardBatch{first: first, end: endOfBatch(plan, first)}
-			batch.shards, batch.err = json.Marshal(plan[batch.first:batch.end])
-			select {
-			case out <- batch:
-			case <-done:
-				return
-			}
-			first = batch.end
-		}
-	}()
-	return out, func() { close(done) }
-}
-
-// endOfBatch is the place after the last shard of the batch that begins at first.
-func endOfBatch(plan []engines.Shard, first int) int {
-	end, size := first, 0
-	for end < len(plan) && size < shardBatchBytes {
-		size += shardOwnBytes + len(plan[end].Params)
-		end++
-	}
-	return end
-}
-
-// insertShards keeps what the tasks of these ids are to do.
-func insertShards(ctx context.Context, tx *sqlx.Tx, taskIDs []string, batches <-chan shardBatch) error {
-	for batch := range batches {
-		if batch.err != nil {
-			return fmt.Errorf("encode shards %d to %d: %w", batch.first, batch.end-1, batch.err)
-		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO task_details (task_id, shard) SELECT * FROM ROWS FROM (unnest($1::text[]), jsonb_array_elements($2::text::jsonb)) AS s (task_id, shard)`,
-			pq.Array(taskIDs[batch.first:batch.end]), postgres.Bytes(batch.shards))
-		if err != nil {
-			return fmt.Errorf("insert %d shards: %w", batch.end-batch.first, err)
-		}
 	}
 	return nil
 }

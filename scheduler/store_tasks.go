@@ -47,7 +47,9 @@ func (tx postgresTx) StoreFailure(ctx context.Context, taskID string, failure en
 	if err != nil {
 		return fmt.Errorf("encode failure of %s: %w", taskID, err)
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE task_details SET failure_class = $2, error_code = $3, error_message = $4, item_failures = $5 WHERE task_id = $1`,
+	_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, failure_class, error_code, error_message, item_failures) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (task_id) DO UPDATE SET failure_class = excluded.failure_class, error_code = excluded.error_code,
+			error_message = excluded.error_message, item_failures = excluded.item_failures`,
 		taskID, failure.Class, failure.Code, failure.Message, items)
 	if err != nil {
 		return fmt.Errorf("store failure of %s: %w", taskID, err)

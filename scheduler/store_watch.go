@@ -83,7 +83,8 @@ func (db postgresStore) SaveProgress(ctx context.Context, news []queue.Held) ([]
 		), moved AS (
 			UPDATE tasks t SET progress = f.progress FROM free f WHERE t.id = f.id
 		), told AS (
-			UPDATE task_details d SET message = f.message FROM free f WHERE d.task_id = f.id
+			INSERT INTO task_details (task_id, message) SELECT id, message FROM free
+			ON CONFLICT (task_id) DO UPDATE SET message = excluded.message
 		)
 		SELECT id, attempt FROM free`,
 		pq.Array(ids), pq.Array(attempts), pq.Array(progress), pq.Array(messages))

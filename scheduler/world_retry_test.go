@@ -34,7 +34,7 @@ func (w *world) leftovers(j *submitted) []leftover {
 	var tasks []leftover
 	w.must(w.f.db.Select(&tasks, `SELECT t.name, t.status, coalesce(d.failure_class, '') AS class, t.attempt, t.run, t.retries + t.interruptions AS returns,
 			(SELECT count(*) FROM artifacts a WHERE a.task_id = t.id) + (d.summary IS NOT NULL)::int AS results
-		FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 ORDER BY t.ordinal`, j.id))
+		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 ORDER BY t.ordinal`, j.id))
 	return tasks
 }
 

@@ -143,7 +143,7 @@ func (s *Service) dossierOf(ctx context.Context, accountID string, run runRow, p
 	if d.files = laidOut(made, poses); len(made) > maxBundleFiles || bytesOf(d.files) > maxBundleBytes {
 		return d, fault.New(fault.PayloadTooLarge, "the bundle would have more than %d files or %d bytes; leave poses=true out, or download the files one by one", maxBundleFiles, maxBundleBytes)
 	}
-	if d.given, err = s.store.given(ctx, accountID, run.JobID, maxBundleInputs); err != nil {
+	if d.given, err = s.store.given(ctx, run.JobID, maxBundleInputs); err != nil {
 		return d, err
 	}
 	if d.origins, err = s.store.origins(ctx, accountID, run.ID); err != nil {
@@ -173,7 +173,7 @@ func (s *Service) dossierOf(ctx context.Context, accountID string, run runRow, p
 // addSteps reads what has run, and asks the engine for the command lines. A step whose command line nobody knows any more, because
 // the engine has changed since, goes without one.
 func (s *Service) addSteps(ctx context.Context, accountID string, d *dossier) error {
-	rows, err := s.store.steps(ctx, accountID, d.run.JobID)
+	rows, shards, err := s.store.steps(ctx, accountID, d.run.JobID)
 	if err != nil {
 		return err
 	}
@@ -181,11 +181,11 @@ func (s *Service) addSteps(ctx context.Context, accountID string, d *dossier) er
 	if served {
 		d.spec = engine.Spec()
 	}
-	for _, row := range rows {
+	for i, row := range rows {
 		one := step{stepRow: row}
 		var shard engines.Shard
-		if row.Shard != nil && served {
-			if err := json.Unmarshal(*row.Shard, &shard); err != nil {
+		if shards[i] != nil && served {
+			if err := json.Unmarshal(shards[i], &shard); err != nil {
 				return fmt.Errorf("reading a task of job %s: %w", d.run.JobID, err)
 			}
 			command, err := engine.Command(shard, "")

@@ -146,6 +146,7 @@ const receptorTask = "receptor"
 // givenPath is a storage key as a part of a URI.
 func givenPath(row givenRow) string { return (&url.URL{Path: row.StorageKey}).EscapedPath() }
 
+// numberOfTask is what the names of tasks of one kind differ in; kindOfTask leaves it out.
 var numberOfTask = regexp.MustCompile(`-[0-9]+$`)
 
 func (d dossier) action(one step) rocrate.Action {

@@ -1,11 +1,17 @@
 package docking
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 )
 
 // madeRow is a file of a docking job with the task that made it.
@@ -30,51 +36,85 @@ const kindOfTask = `regexp_replace(t.name, '-[0-9]+$', '')`
 
 // stepRow is a program of a docking job with all of its tasks that have run.
 type stepRow struct {
-	Stage      string           `db:"stage"`
-	Kind       string           `db:"kind"`
-	Tasks      int              `db:"tasks"`
-	Failed     int              `db:"failed"`
-	StartedAt  sql.NullTime     `db:"started_at"`
-	FinishedAt sql.NullTime     `db:"finished_at"`
-	Shard      *json.RawMessage `db:"shard"` // of the first task
+	Stage      string       `db:"stage"`
+	Kind       string       `db:"kind"`
+	Tasks      int          `db:"tasks"`
+	Failed     int          `db:"failed"`
+	Ordinal    int          `db:"ordinal"` // of the first task
+	StartedAt  sql.NullTime `db:"started_at"`
+	FinishedAt sql.NullTime `db:"finished_at"`
 }
 
-// steps reads what has run for a job, in the order of the plan.
-func (s store) steps(ctx context.Context, accountID, jobID string) ([]stepRow, error) {
+// steps reads what has run for a job, in the order of the plan, with the shard of each one's first task; nil where there is none.
+func (s store) steps(ctx context.Context, accountID, jobID string) ([]stepRow, []json.RawMessage, error) {
 	var rows []stepRow
 	err := s.db.SelectContext(ctx, &rows, `
-SELECT k.stage, k.kind, k.tasks, k.failed, k.started_at, k.finished_at, d.shard
-FROM (
-    SELECT t.stage, `+kindOfTask+` AS kind, count(*) AS tasks, count(*) FILTER (WHERE t.status = 'FAILED') AS failed, min(t.ordinal) AS ordinal,
-        min(r.started_at) AS started_at, max(r.finished_at) AS finished_at, (array_agg(t.id ORDER BY t.ordinal))[1] AS first_task
-    FROM tasks t CROSS JOIN LATERAL (
-        SELECT min(started_at) AS started_at, max(finished_at) AS finished_at FROM task_attempts WHERE task_id = t.id HAVING count(*) > 0
-    ) r
-    WHERE t.account_id = $1 AND t.job_id = $2 GROUP BY 1, 2
-) k LEFT JOIN task_details d ON d.task_id = k.first_task ORDER BY k.ordinal`, accountID, jobID)
-	return rows, wrap(err, "reading the steps of a docking job")
+SELECT t.stage, `+kindOfTask+` AS kind, count(*) AS tasks, count(*) FILTER (WHERE t.status = 'FAILED') AS failed, min(t.ordinal) AS ordinal,
+    min(r.started_at) AS started_at, max(r.finished_at) AS finished_at
+FROM tasks t CROSS JOIN LATERAL (
+    SELECT min(started_at) AS started_at, max(finished_at) AS finished_at FROM task_attempts WHERE task_id = t.id HAVING count(*) > 0
+) r
+WHERE t.account_id = $1 AND t.job_id = $2 GROUP BY 1, 2 ORDER BY min(t.ordinal)`, accountID, jobID)
+	if err != nil {
+		return nil, nil, wrap(err, "reading the steps of a docking job")
+	}
+	firsts := make([]plans.Place, len(rows))
+	for i, row := range rows {
+		firsts[i] = plans.Place{JobID: jobID, Ordinal: row.Ordinal}
+	}
+	shards, err := plans.At(ctx, s.db, firsts)
+	return rows, shards, wrap(err, "reading the steps of a docking job")
 }
 
 // givenRow is a stored file that tasks of a kind started from.
 type givenRow struct {
-	Kind       string         `db:"kind"`
-	Name       string         `db:"name"` // what the first of them calls it
-	StorageKey string         `db:"storage_key"`
-	SHA256     sql.NullString `db:"sha256"`
-	ByteSize   sql.NullInt64  `db:"byte_size"`
+	Kind       string
+	Name       string // what the first of them calls it
+	StorageKey string
+	SHA256     sql.NullString
+	ByteSize   sql.NullInt64
 }
 
 // given reads up to limit files that the job was given, in the order of the plan.
-func (s store) given(ctx context.Context, accountID, jobID string, limit int) ([]givenRow, error) {
+func (s store) given(ctx context.Context, jobID string, limit int) ([]givenRow, error) {
 	var rows []givenRow
-	err := s.db.SelectContext(ctx, &rows, `
-SELECT `+kindOfTask+` AS kind, i->'object'->>'storageKey' AS storage_key, (array_agg(i->>'name' ORDER BY t.ordinal, i->>'name'))[1] AS name,
-    max(nullif(i->'object'->>'sha256', '')) AS sha256, max((i->'object'->>'byteSize')::bigint) AS byte_size
-FROM tasks t JOIN task_details d ON d.task_id = t.id,
-    jsonb_array_elements(CASE jsonb_typeof(d.shard->'inputs') WHEN 'array' THEN d.shard->'inputs' ELSE '[]' END) i
-WHERE t.account_id = $1 AND t.job_id = $2 AND jsonb_typeof(i->'object') = 'object'
-GROUP BY 1, 2 ORDER BY min(t.ordinal), 2 LIMIT $3`, accountID, jobID, limit)
+	type place struct{ kind, key string }
+	seen := map[place]int{}
+	err := plans.Each(ctx, s.db, jobID, func(_ int, shard engines.Shard) error {
+		kind := numberOfTask.ReplaceAllString(shard.Name, "")
+		for _, input := range slices.SortedFunc(slices.Values(shard.Inputs), byObject) {
+			if input.Object == nil {
+				continue
+			}
+			at, known := seen[place{kind, input.Object.StorageKey}]
+			if !known {
+				if len(rows) == limit {
+					return plans.ErrEnough
+				}
+				at = len(rows)
+				seen[place{kind, input.Object.StorageKey}] = at
+				rows = append(rows, givenRow{Kind: kind, Name: input.Name, StorageKey: input.Object.StorageKey})
+			}
+			row := &rows[at]
+			row.ByteSize = sql.NullInt64{Int64: max(row.ByteSize.Int64, input.Object.ByteSize), Valid: true}
+			if row.SHA256.String < input.Object.SHA256 {
+				row.SHA256 = sql.NullString{String: input.Object.SHA256, Valid: true}
+			}
+		}
+		return nil
+	})
 	return rows, wrap(err, "reading the inputs of a docking job")
+}
+
+// byObject sorts inputs by what they are stored as, and then by their names; those from earlier stages come first.
+func byObject(a, b engines.Input) int {
+	key := func(i engines.Input) string {
+		if i.Object == nil {
+			return ""
+		}
+		return i.Object.StorageKey
+	}
+	return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.Name, b.Name))
 }
 
 // requestRow is the fingerprint of a job's request as it is kept.

@@ -162,7 +162,7 @@ func TestFramesOfJob(t *testing.T) {
 	tasks := d.taskIDs(jobID)
 	d.exec(`UPDATE tasks SET items = 4, stage = 'render' WHERE job_id = $1 AND id = ANY($2::text[])`, jobID, "{"+strings.Join(tasks[:3], ",")+"}")
 	d.exec(`UPDATE tasks SET status = 'SUCCEEDED' WHERE id = $1`, tasks[0])
-	d.exec(`UPDATE task_details SET item_failures = '[{"item":"2"}]' WHERE task_id = $1`, tasks[0])
+	d.exec(`INSERT INTO task_details (task_id, item_failures) VALUES ($1, '[{"item":"2"}]')`, tasks[0])
 	d.exec(`UPDATE tasks SET status = 'RUNNING', progress = 0.55 WHERE id = $1`, tasks[1])
 	d.exec(`INSERT INTO task_checkpoints (task_id, name, storage_key, sha256, byte_size, attempt, at) VALUES ($1, 'checkpoint/preview.jpg', 'k/live.jpg', $2, 7, 1, now() + interval '1 hour')`, tasks[1], strings.Repeat("d", 64))
 	frame := d.made(caller, tasks[0], "frame_0003.png", "frame")

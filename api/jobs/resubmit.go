@@ -38,7 +38,7 @@ func (s *Service) Resubmit(ctx context.Context, caller access.Principal, jobID s
 	if err != nil {
 		return scheduler.Receipt{}, fmt.Errorf("repeating job %s: %w", jobID, err)
 	}
-	plan, err := s.store.prepareShards(ctx, caller.AccountID, jobID)
+	plan, err := s.store.prepareShards(ctx, jobID)
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}

@@ -151,7 +151,7 @@ func TestJobOverItsLife(t *testing.T) {
 
 	d.exec(`UPDATE tasks SET status = 'SUCCEEDED', progress = 1 WHERE job_id = $1 AND stage = 'prepare'`, jobID)
 	d.exec(`UPDATE tasks SET status = 'RUNNING', progress = 0.5, started_at = now() WHERE job_id = $1 AND name = 'dock-00000'`, jobID)
-	d.exec(`UPDATE task_details SET message = 'docking ethanol' FROM tasks WHERE tasks.id = task_id AND job_id = $1 AND name = 'dock-00000'`, jobID)
+	d.exec(`INSERT INTO task_details (task_id, message) SELECT id, 'docking ethanol' FROM tasks WHERE job_id = $1 AND name = 'dock-00000'`, jobID)
 	d.exec(`UPDATE jobs SET status = 'RUNNING', started_at = now(), accrued_micropence = 1500000 WHERE id = $1`, jobID)
 	_, text = d.call(caller, http.MethodGet, path, "")
 	view = decoded[Job](t, text)

@@ -108,7 +108,7 @@ CROSS JOIN LATERAL (
     FROM job_status_history WHERE job_id = j.id
 ) h
 LEFT JOIN LATERAL (
-    SELECT tasks.stage, d.message FROM tasks JOIN task_details d ON d.task_id = tasks.id
+    SELECT tasks.stage, coalesce(d.message, '') AS message FROM tasks LEFT JOIN task_details d ON d.task_id = tasks.id
     WHERE tasks.job_id = j.id AND tasks.status = 'RUNNING' AND j.status IN ('RUNNING', 'CANCELLING')
     ORDER BY tasks.started_at DESC NULLS LAST, tasks.ordinal LIMIT 1
 ) r ON true
@@ -134,7 +134,7 @@ LEFT JOIN LATERAL (
     SELECT sum(t.items) AS frames_all, sum(CASE t.status
         WHEN 'SUCCEEDED' THEN t.items - coalesce(jsonb_array_length(d.item_failures), 0)
         WHEN 'RUNNING' THEN floor(t.progress * t.items + 0.001)::int ELSE 0 END) AS frames_done
-    FROM tasks t JOIN task_details d ON d.task_id = t.id
+    FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id
     WHERE t.job_id = j.id AND t.stage = 'render'
 ) f ON j.job_type IN ('render', 'molecular', 'pipeline')
 ORDER BY j.created_at DESC, j.id DESC`

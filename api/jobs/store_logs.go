@@ -49,8 +49,8 @@ WITH logs AS (
     SELECT t.id, t.ordinal, t.name, t.stage, t.status, t.attempt, NULL, NULL, NULL, NULL, $4
     FROM tasks t WHERE t.account_id = $1 AND t.job_id = $2 AND t.status = 'RUNNING'
 )
-SELECT l.task_id, l.ordinal, l.name, l.stage, l.status, l.attempt, d.message, l.artifact_id, l.file_name, l.storage_key, l.byte_size
-FROM logs l JOIN task_details d ON d.task_id = l.task_id
+SELECT l.task_id, l.ordinal, l.name, l.stage, l.status, l.attempt, coalesce(d.message, '') AS message, l.artifact_id, l.file_name, l.storage_key, l.byte_size
+FROM logs l LEFT JOIN task_details d ON d.task_id = l.task_id
 WHERE (l.ordinal, l.sort_key COLLATE "C") > ($5, $6) AND ($7 = '' OR l.task_id = $7) AND ($8 < 0 OR l.ordinal = $8)
 ORDER BY l.ordinal, l.sort_key COLLATE "C" LIMIT $9`,
 		accountID, jobID, string(engines.RoleLog), runningKey, f.After.Ordinal, f.After.Artifact, f.TaskID, f.Index, f.Limit)

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 )
 
 // past is what the tables say of how a job's results came to be. Its lists hold maxProvenanceEntries at most.
@@ -38,9 +39,9 @@ type programVersion struct {
 
 // inputFile is a stored file that a task starts from. A scene that no task reads has no size.
 type inputFile struct {
-	StorageKey string         `db:"storage_key"`
-	SHA256     sql.NullString `db:"sha256"`
-	ByteSize   sql.NullInt64  `db:"byte_size"`
+	StorageKey string
+	SHA256     sql.NullString
+	ByteSize   sql.NullInt64
 }
 
 // execution is an attempt with its task.
@@ -69,8 +70,6 @@ func (s store) past(ctx context.Context, accountID, jobID string) (past, error) 
 		args  []any
 	}{
 		{&p.Programs, programsSelect, nil},
-		{&p.Seeds, seedsSelect, nil},
-		{&p.Inputs, inputsSelect, []any{p.Job.SceneFile, maxProvenanceEntries}},
 		{&p.Executions, executionsSelect, []any{maxProvenanceEntries}},
 		{&p.Outputs, madeSelect, []any{string(engines.RoleIntermediate), maxProvenanceEntries}},
 	} {
@@ -78,8 +77,15 @@ func (s store) past(ctx context.Context, accountID, jobID string) (past, error) 
 			return past{}, fmt.Errorf("reading the provenance of job %s: %w", jobID, err)
 		}
 	}
-	p.Counts, err = countPast(ctx, tx, p.Job)
-	return p, err
+	if p.Counts, err = countPast(ctx, tx, p.Job); err != nil {
+		return past{}, err
+	}
+	given := givenTo(p.Job.SceneFile)
+	if err := plans.Each(ctx, tx, jobID, func(_ int, shard engines.Shard) error { return given.add(shard) }); err != nil {
+		return past{}, fmt.Errorf("reading the provenance of job %s: %w", jobID, err)
+	}
+	p.Seeds, p.Inputs, p.Counts.Inputs = given.sortedSeeds(), given.sortedInputs(), len(given.inputs)
+	return p, nil
 }
 
 // readPastJob reads the job and the fingerprint of its request. The request is turned into text once, and leaves the database
@@ -106,31 +112,7 @@ SELECT DISTINCT p.key AS program, p.value AS version
 FROM tasks t JOIN task_details d ON d.task_id = t.id, jsonb_each_text(d.programs) p
 WHERE t.job_id = $1 AND jsonb_typeof(d.programs) = 'object' ORDER BY program, version LIMIT 1000`
 
-// seedsSelect reads the seeds in the parameters of the tasks, wherever the engine has put them: every whole number called
-// "seed", at most three members deep.
-const seedsSelect = `
-SELECT seed::bigint FROM (
-    SELECT DISTINCT (s #>> '{}')::numeric AS seed
-    FROM tasks t JOIN task_details d ON d.task_id = t.id,
-         jsonb_path_query(d.shard->'params', 'strict $.**{0 to 2}.seed ? (@.type() == "number")', '{}', true) s
-    WHERE t.job_id = $1
-) seeds WHERE seed = trunc(seed) AND seed BETWEEN -9223372036854775808 AND 9223372036854775807
-ORDER BY seeds.seed LIMIT 1000`
-
-// inputsOf are the stored files that a job's tasks start from, each once, and its scene.
-const inputsOf = `
-    SELECT o->>'storageKey' AS storage_key, max(nullif(o->>'sha256', '')) AS sha256, max((o->>'byteSize')::bigint) AS byte_size
-    FROM (
-        SELECT i->'object' AS o
-        FROM tasks t JOIN task_details d ON d.task_id = t.id,
-             jsonb_array_elements(CASE jsonb_typeof(d.shard->'inputs') WHEN 'array' THEN d.shard->'inputs' ELSE '[]' END) i
-        WHERE t.job_id = $1 AND jsonb_typeof(i->'object') = 'object'
-        UNION ALL SELECT jsonb_build_object('storageKey', $2::text)
-    ) named GROUP BY 1`
-
 const (
-	inputsSelect = `SELECT * FROM (` + inputsOf + `) inputs ORDER BY storage_key COLLATE "C" LIMIT $3`
-
 	executionsSelect = `
 SELECT a.task_id, t.ordinal, t.name, t.stage, a.attempt, a.run, a.worker_id, a.outcome, a.cpu_us, a.gpu_us, a.wall_ms, a.peak_memory_bytes, a.bytes_in,
        a.bytes_out, a.charged_micropence, a.started_at, a.finished_at
@@ -146,10 +128,9 @@ WHERE a.job_id = $1 AND a.role <> $2 ORDER BY t.ordinal, a.name COLLATE "C", a.i
 func countPast(ctx context.Context, tx *sqlx.Tx, r pastJob) (ProvenanceCounts, error) {
 	var counts ProvenanceCounts
 	err := tx.QueryRowxContext(ctx, `
-SELECT (SELECT count(*) FROM (`+inputsOf+`) inputs),
-       (SELECT count(*) FROM tasks t JOIN task_attempts a ON a.task_id = t.id WHERE t.job_id = $1),
-       (SELECT count(*) FROM artifacts WHERE job_id = $1 AND role <> $3)`,
-		r.ID, r.SceneFile, string(engines.RoleIntermediate)).Scan(&counts.Inputs, &counts.Executions, &counts.Outputs)
+SELECT (SELECT count(*) FROM tasks t JOIN task_attempts a ON a.task_id = t.id WHERE t.job_id = $1),
+       (SELECT count(*) FROM artifacts WHERE job_id = $1 AND role <> $2)`,
+		r.ID, string(engines.RoleIntermediate)).Scan(&counts.Executions, &counts.Outputs)
 	if err != nil {
 		return counts, fmt.Errorf("counting the provenance of job %s: %w", r.ID, err)
 	}

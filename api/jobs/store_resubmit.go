@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 )
 
 // request reads the canonical request of a job, which may be a hundred megabytes. Errors: fault.NotFound, also for another
@@ -25,18 +26,17 @@ func (s store) request(ctx context.Context, accountID, jobID string) (json.RawMe
 }
 
 // prepareShards reads the shards of a job's first stage, in the order of the plan; none for another account's job.
-func (s store) prepareShards(ctx context.Context, accountID, jobID string) ([]engines.Shard, error) {
-	var texts []json.RawMessage
-	err := s.db.SelectContext(ctx, &texts, `SELECT d.shard FROM tasks t JOIN task_details d ON d.task_id = t.id
-WHERE t.account_id = $1 AND t.job_id = $2 AND t.stage_index = 0 ORDER BY t.ordinal`, accountID, jobID)
+func (s store) prepareShards(ctx context.Context, jobID string) ([]engines.Shard, error) {
+	var shards []engines.Shard
+	err := plans.Each(ctx, s.db, jobID, func(_ int, shard engines.Shard) error {
+		if shard.StageIndex > 0 {
+			return plans.ErrEnough
+		}
+		shards = append(shards, shard)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading the plan of job %s: %w", jobID, err)
-	}
-	shards := make([]engines.Shard, len(texts))
-	for i, text := range texts {
-		if err := json.Unmarshal(text, &shards[i]); err != nil {
-			return nil, fmt.Errorf("reading the plan of job %s: %w", jobID, err)
-		}
 	}
 	return shards, nil
 }

@@ -77,11 +77,11 @@ WITH chosen AS MATERIALIZED (
     ORDER BY ordinal LIMIT $7
 )
 SELECT t.id, t.ordinal, t.name, t.stage, t.status, t.attempt, t.progress, t.worker_id, t.queued_at, t.started_at, t.finished_at,
-       d.message, coalesce((d.shard->>'items')::int, 0) AS items, d.failure_class, d.error_code, d.error_message,
+       coalesce(d.message, '') AS message, t.items, d.failure_class, d.error_code, d.error_message,
        coalesce(jsonb_path_query_array(d.item_failures, '$[0 to $last]', jsonb_build_object('last', $8::int)), '[]') AS item_failures,
        coalesce(jsonb_array_length(d.item_failures), 0) AS item_failure_count,
        u.cpu_us, u.gpu_us, u.wall_ms, u.peak_memory_bytes, u.bytes_in, u.bytes_out, a.attempts
-FROM chosen t JOIN task_details d ON d.task_id = t.id
+FROM chosen t LEFT JOIN task_details d ON d.task_id = t.id
 CROSS JOIN LATERAL (
     SELECT coalesce(sum(cpu_us), 0)::bigint AS cpu_us, coalesce(sum(gpu_us), 0)::bigint AS gpu_us, coalesce(sum(wall_ms), 0)::bigint AS wall_ms,
            coalesce(max(peak_memory_bytes), 0) AS peak_memory_bytes,

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lib/pq"
+
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -28,6 +30,7 @@ func (d *desk) worked(caller access.Principal) (jobID string, tasks []string) {
 	d.exec(`UPDATE tasks SET status = 'SUCCEEDED', attempt = 2, progress = 1, worker_id = 'w2', ready = true, queued_at = now(), started_at = now(), finished_at = now() WHERE id = $1`, tasks[0])
 	d.exec(`UPDATE tasks SET status = 'FAILED', attempt = 1, progress = 0.29, worker_id = 'w1', ready = true, finished_at = now() WHERE id = $1`, tasks[1])
 	d.exec(`UPDATE tasks SET status = 'RUNNING', attempt = 1, progress = 0.5, worker_id = 'w1', ready = true, started_at = now() WHERE id = $1`, tasks[2])
+	d.exec(`INSERT INTO task_details (task_id) SELECT unnest($1::text[])`, pq.Array(tasks[:3])) // the others have nothing to tell yet
 	d.exec(`UPDATE task_details SET failure_class = 'USER_INPUT', error_code = 'LIGAND_UNREADABLE', error_message = 'ethanol: no such atom' WHERE task_id = $1`, tasks[1])
 	d.exec(`UPDATE task_details SET item_failures = (SELECT jsonb_agg(jsonb_build_object('item', 'ligand-' || n, 'step', 'embed', 'message', 'no 3D form')) FROM generate_series(1, 25) n), programs = '{"meeko": "0.6.1"}' WHERE task_id = $1`, tasks[0])
 	d.exec(`UPDATE task_details SET message = 'docking benzene' WHERE task_id = $1`, tasks[2])

@@ -23,6 +23,7 @@ var rooms = []room{
 	{"internal", []string{"internal"}},
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
+	{"internal/plans", []string{"engines", "internal"}},                                          // keeps shards
 	{"internal/bench", []string{"worker", "engines", "billing", "internal"}},                     // plans like the fabric, pays its jobs, and is its fleet
 	{"internal/sim", []string{"scheduler", "engines", "billing", "internal"}},                    // lets the scheduler live in memory
 	{"internal/chaos", []string{"worker", "engines", "billing", "internal"}},                     // computes what jobs should have cost, and attacks from within a task
@@ -83,7 +84,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/chaos", "internal/idempotency", "internal/outage", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/chaos", "internal/idempotency", "internal/outage", "internal/plans", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 

@@ -53,10 +53,10 @@ func firstStart(ctx context.Context, db *sqlx.DB, jobID string) (float64, error)
 	return seconds, nil
 }
 
-// libraryTables hold a row a ligand or a task of a submission.
+// libraryTables hold what a submission writes of its ligands and its tasks.
 var libraryTables = []struct{ name, ofJob string }{
 	{"tasks", `job_id = $1`},
-	{"task_details", `task_id IN (SELECT id FROM tasks WHERE job_id = $1)`},
+	{"plan_blocks", `job_id = $1`},
 	{"docking_results", `run_id = (SELECT id FROM docking_runs WHERE job_id = $1)`},
 }
 

@@ -8,19 +8,24 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
-// template is a submitted job of one task, as a pattern for others: whole rows, whatever columns they have.
-type template struct{ job, task, detail copied }
+// template is a submitted job of one task, as a pattern for others: whole rows, whatever columns they have, and what the task does.
+type template struct {
+	job, task copied
+	shard     engines.Shard
+}
 
 // readTemplate reads a job of one task.
 func readTemplate(ctx context.Context, db *sqlx.DB, jobID string) (template, error) {
-	t := template{job: copied{table: "jobs"}, task: copied{table: "tasks"}, detail: copied{table: "task_details"}}
+	t := template{job: copied{table: "jobs"}, task: copied{table: "tasks"}}
 	err := errors.Join(t.job.read(ctx, db, "jobs", `id = $1`, jobID), t.task.read(ctx, db, "tasks", `job_id = $1`, jobID),
-		t.detail.read(ctx, db, "task_details", `task_id IN (SELECT id FROM tasks WHERE job_id = $1)`, jobID))
-	for _, c := range []copied{t.job, t.task, t.detail} {
+		plans.Each(ctx, db, jobID, func(_ int, shard engines.Shard) error { t.shard = shard; return nil }))
+	for _, c := range []copied{t.job, t.task} {
 		if err == nil && len(c.rows) != 1 {
 			err = fmt.Errorf("job %s has %d rows of %s, want 1", jobID, len(c.rows), c.table)
 		}
@@ -54,9 +59,16 @@ func copyJobIn(ctx context.Context, tx *sqlx.Tx, t template, tasks int) error {
 	if err := postgres.Copy(ctx, tx, t.job.table, t.job.columns, slices.Values([][]any{job})); err != nil {
 		return err
 	}
+	plan := make([]engines.Shard, tasks)
+	for i := range plan {
+		plan[i] = t.shard
+		plan[i].Name = probeName(i)
+	}
+	written := plans.Write(plan)
+	defer written.Stop()
 	err := postgres.Copy(ctx, tx, t.task.table, t.task.columns, func(yield func([]any) bool) {
 		for i, taskID := range ids {
-			if !yield(t.task.with(map[string]any{"id": taskID, "job_id": jobID, "ordinal": int64(i), "name": fmt.Sprintf("probe-%05d", i+1),
+			if !yield(t.task.with(map[string]any{"id": taskID, "job_id": jobID, "ordinal": int64(i), "name": probeName(i),
 				"status": "PENDING", "attempt": int64(0), "queued_at": nil, "started_at": nil, "worker_id": nil})) {
 				return
 			}
@@ -65,18 +77,15 @@ func copyJobIn(ctx context.Context, tx *sqlx.Tx, t template, tasks int) error {
 	if err != nil {
 		return err
 	}
-	return postgres.Copy(ctx, tx, t.detail.table, t.detail.columns, func(yield func([]any) bool) {
-		for _, taskID := range ids {
-			if !yield(t.detail.with(map[string]any{"task_id": taskID})) {
-				return
-			}
-		}
-	})
+	return written.Insert(ctx, tx, jobID)
 }
+
+// probeName is the name of a task by its place.
+func probeName(ordinal int) string { return fmt.Sprintf("probe-%05d", ordinal+1) }
 
 // analyzeTasks does what autovacuum does some time after many rows were written.
 func analyzeTasks(ctx context.Context, db *sqlx.DB) error {
-	if _, err := db.ExecContext(ctx, `VACUUM (ANALYZE) tasks, task_details, jobs`); err != nil {
+	if _, err := db.ExecContext(ctx, `VACUUM (ANALYZE) tasks, plan_blocks, jobs`); err != nil {
 		return fmt.Errorf("analyze the tasks: %w", err)
 	}
 	return nil

@@ -2,11 +2,14 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
@@ -37,8 +40,10 @@ var pastStatements = []string{
 		SELECT 'task_' || moment || lpad(to_hex(n * $1 + i), 20, '0'), id, account_id, i, 'probe', 0, 'probe-' || lpad(i::text, 5, '0'), i = 0, 0.02, 'cpu.probe', true, 'SUCCEEDED', 1,
 			'wrk_' || lpad(to_hex(i), 32, '0'), 1, ended - interval '30 minutes', ended - interval '29 minutes', ended - i * interval '1 second', 1
 		FROM past, generate_series(0, $1 - 1) i`,
-	`INSERT INTO task_details (task_id, shard, summary, programs)
-		SELECT 'task_' || moment || lpad(to_hex(n * $1 + i), 20, '0'), jsonb_build_object('stage', 'probe', 'name', 'probe-' || i, 'params', '{}'::jsonb, 'items', 1), '{}', '{"sh": "POSIX"}'
+	`INSERT INTO plan_blocks (job_id, first_ordinal, shards)
+		SELECT past.id, b.first_ordinal, b.shards FROM past, plan_blocks b WHERE b.job_id = (SELECT min(id) FROM past) AND past.id <> b.job_id`,
+	`INSERT INTO task_details (task_id, summary, programs)
+		SELECT 'task_' || moment || lpad(to_hex(n * $1 + i), 20, '0'), '{}', '{"sh": "POSIX"}'
 		FROM past, generate_series(0, $1 - 1) i`,
 	`INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, wall_ms, charged_micropence, started_at, finished_at)
 		SELECT 'task_' || moment || lpad(to_hex(n * $1 + i), 20, '0'), 1, 'wrk_' || lpad(to_hex(i), 32, '0'), 'SUCCEEDED', 1000, 1, 50000, ended - interval '29 minutes', ended - i * interval '1 second'
@@ -70,12 +75,30 @@ func makePast(ctx context.Context, db *sqlx.DB, jobs int, told func(jobs int)) e
 	return nil
 }
 
+// pastPlan is what the tasks of each job did.
+func pastPlan() []engines.Shard {
+	plan := make([]engines.Shard, pastJobTasks)
+	for i := range plan {
+		plan[i] = engines.Shard{Stage: "probe", Name: fmt.Sprintf("probe-%05d", i), Params: json.RawMessage(`{}`), Items: 1}
+	}
+	return plan
+}
+
 func makePastJobs(ctx context.Context, db *sqlx.DB, first, last, of int) error {
 	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, `SET LOCAL session_replication_role = replica`); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, pastStatements[0], first, last, of, pastAccounts); err != nil {
+			return err
+		}
+		var one string
+		if err := tx.GetContext(ctx, &one, `SELECT min(id) FROM past`); err != nil {
+			return err
+		}
+		written := plans.Write(pastPlan())
+		defer written.Stop()
+		if err := written.Insert(ctx, tx, one); err != nil { // the other jobs copy it
 			return err
 		}
 		for _, statement := range pastStatements[1:] {

@@ -36,14 +36,14 @@ func crashPoints() []crashPoint {
 		{name: "before it looks for the key", hold: table("idempotency_keys")},
 		{name: "before it holds the money", hold: func(ctx context.Context, w *World, a *Account) (func() error, error) { return w.lockCredit(ctx, a.ID) }},
 	}
-	for _, name := range []string{"holds", "ledger_entries", "jobs", "tasks", "task_details"} {
+	for _, name := range []string{"holds", "ledger_entries", "jobs", "tasks", "plan_blocks"} {
 		points = append(points, crashPoint{name: "before it writes " + name, hold: table(name)})
 	}
 	return append(points,
 		crashPoint{name: "in its commit", hold: func(ctx context.Context, w *World, _ *Account) (func() error, error) {
 			return func() error { return w.holdCommits(context.WithoutCancel(ctx), false) }, w.holdCommits(ctx, true)
 		}, stored: true},
-		crashPoint{name: "between its commit and its answer", hold: table("task_details"), then: pastCommit, stored: true})
+		crashPoint{name: "between its commit and its answer", hold: table("plan_blocks"), then: pastCommit, stored: true})
 }
 
 // apiKilled is R2: the first API is killed at each place, and at random instants; the second one answers the repetitions.

@@ -238,9 +238,9 @@ func dumpPostgres(t *testing.T, db *sqlx.DB) dump {
 		"tasks": selected(t, db, `SELECT t.id, t.job_id, t.ordinal, t.stage, t.stage_index, t.name, t.queue, t.ready, t.status, t.attempt, t.run, t.retries,
 			t.interruptions, t.given_back, coalesce(t.worker_id, '') AS worker_id, coalesce(t.license_key, '') AS license_key, t.progress, t.not_before, t.queued_at,
 			t.started_at, t.finished_at, coalesce(d.failure_class, '') AS failure_class, coalesce(d.error_code, '') AS error_code,
-			coalesce(d.error_message, '') AS error_message, d.message, coalesce(d.item_failures::text, '') AS item_failures,
+			coalesce(d.error_message, '') AS error_message, coalesce(d.message, '') AS message, coalesce(d.item_failures::text, '') AS item_failures,
 			coalesce(d.summary::text, '') AS summary, coalesce(d.programs::text, '') AS programs
-			FROM tasks t JOIN task_details d ON d.task_id = t.id ORDER BY t.id`, func(row *taskLine) {
+			FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id ORDER BY t.id`, func(row *taskLine) {
 			row.Items, row.Summary, row.Programs = canonical(t, row.Items), canonical(t, row.Summary), canonical(t, row.Programs)
 		}),
 		"attempts": selected[attemptLine](t, db, `SELECT task_id, attempt, run, worker_id, outcome, cpu_us, gpu_us, wall_ms, bytes_out, charged_micropence, finished_at

@@ -57,7 +57,7 @@ func (w *world) job(id string, finished *time.Time) {
 	w.db.MustExec(`INSERT INTO job_status_history (job_id, seq, status, at) VALUES ($1, 1, 'SUBMITTED', $2), ($1, 2, $3, $2)`, id, daysAgo(100), status)
 	w.db.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
 		VALUES ('task_' || $1, $1, 'acct_a', 0, 'dock', 0, 'dock-1', true, 1, 'cpu.autodock-vina', true, 'SUCCEEDED')`, id)
-	w.db.MustExec(`INSERT INTO task_details (task_id, shard) VALUES ('task_' || $1, '{}')`, id)
+	w.db.MustExec(`INSERT INTO task_details (task_id) VALUES ('task_' || $1)`, id)
 	w.db.MustExec(`INSERT INTO task_attempts (task_id, attempt, outcome, charged_micropence, finished_at) VALUES ('task_' || $1, 1, 'SUCCEEDED', 7, $2)`, id, daysAgo(90))
 	w.db.MustExec(`INSERT INTO worker_faults (job_id, worker_id, attempts, code, at) VALUES ($1, 'wrk_1', 2, 'OUT_OF_MEMORY', $2)`, id, daysAgo(90))
 }

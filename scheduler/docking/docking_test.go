@@ -75,7 +75,7 @@ func (w world) submit(jobID string, library bool) {
 		w.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 'cpu.autodock-vina', true, 'PENDING')`,
 			taskID(jobID, shard.Name), jobID, account, i, shard.Stage, shard.StageIndex, shard.Name, shard.Essential)
-		w.exec(`INSERT INTO task_details (task_id, shard) VALUES ($1, '{}')`, taskID(jobID, shard.Name))
+		w.exec(`INSERT INTO task_details (task_id) VALUES ($1)`, taskID(jobID, shard.Name))
 	}
 	w.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Submitted(w.t.Context(), tx, scheduler.Accepted{

@@ -24,7 +24,8 @@ INSERT INTO job_events (job_id, kind, body, at) VALUES ('job_@', 'status', '{}',
 INSERT INTO worker_faults (job_id, worker_id, attempts, code, at) VALUES ('job_@', 'worker', 1, 'WORKER_LOST', now());
 INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
     VALUES ('task_@', 'job_@', 'acct_@', 0, 'dock', 0, 'dock-00000', true, 1, 'cpu.autodock-vina', true, 'RUNNING');
-INSERT INTO task_details (task_id, shard) VALUES ('task_@', '{}');
+INSERT INTO plan_blocks (job_id, first_ordinal, shards) VALUES ('job_@', 0, '');
+INSERT INTO task_details (task_id) VALUES ('task_@');
 INSERT INTO task_attempts (task_id, attempt, outcome, finished_at) VALUES ('task_@', 1, 'LOST', now());
 INSERT INTO task_checkpoints (task_id, name, storage_key, sha256, byte_size, attempt, at) VALUES ('task_@', 'checkpoint/state', 'accounts/acct_@/state', repeat('@', 64), 1, 1, now());
 INSERT INTO kept_work (task_id, attempt, cpu_us, gpu_us, wall_ms, at) VALUES ('task_@', 1, 1, 0, 1, now());
