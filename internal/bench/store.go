@@ -93,13 +93,17 @@ func (c *copied) read(ctx context.Context, db *sqlx.DB, table, ofJob, jobID stri
 	if c.columns, err = rows.Columns(); err != nil {
 		return err
 	}
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
 	for rows.Next() {
 		row, err := rows.SliceScan()
 		if err != nil {
 			return err
 		}
 		for i, value := range row {
-			if text, ok := value.([]byte); ok { // JSON and lists, which COPY would take for binary
+			if text, ok := value.([]byte); ok && types[i].DatabaseTypeName() != "BYTEA" { // JSON and lists, which COPY would take for bytes
 				row[i] = string(text)
 			}
 		}
