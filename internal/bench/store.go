@@ -54,10 +54,10 @@ func firstStart(ctx context.Context, db *sqlx.DB, jobID string) (float64, error)
 }
 
 // libraryTables hold what a submission writes of its ligands and its tasks.
-var libraryTables = []struct{ name, ofJob string }{
-	{"tasks", `job_id = $1`},
-	{"plan_blocks", `job_id = $1`},
-	{"docking_results", `run_id = (SELECT id FROM docking_runs WHERE job_id = $1)`},
+var libraryTables = []struct{ name, ofJob, parent string }{
+	{"tasks", `job_id = $1`, `(job_id) REFERENCES jobs (id)`},
+	{"plan_blocks", `job_id = $1`, `(job_id) REFERENCES jobs (id)`},
+	{"docking_results", `run_id = (SELECT id FROM docking_runs WHERE job_id = $1)`, `(run_id) REFERENCES docking_runs (id)`},
 }
 
 // copied is what a job wrote into one table.
@@ -67,12 +67,12 @@ type copied struct {
 	rows    [][]any
 }
 
-// readLibraryRows reads what a job wrote, and makes an empty twin of each table, with its indexes.
+// readLibraryRows reads what a job wrote, and makes an empty twin of each table, with its indexes and its foreign key.
 func readLibraryRows(ctx context.Context, db *sqlx.DB, jobID string) ([]copied, error) {
 	var all []copied
 	for _, table := range libraryTables {
 		c := copied{table: "bench_" + table.name}
-		if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+c.table+` (LIKE `+table.name+` INCLUDING ALL)`); err != nil {
+		if _, err := db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS `+c.table+` (LIKE `+table.name+` INCLUDING ALL, FOREIGN KEY `+table.parent+`)`); err != nil {
 			return nil, fmt.Errorf("make %s: %w", c.table, err)
 		}
 		if err := c.read(ctx, db, table.name, table.ofJob, jobID); err != nil {

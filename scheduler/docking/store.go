@@ -3,6 +3,7 @@ package docking
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -73,17 +74,45 @@ func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 // the library's.
 const resultBatch = 2000
 
-// insertResults writes a pending result a ligand.
+// insertResults writes a pending result a ligand. The next batch is laid out while the database takes the one before it.
 func insertResults(ctx context.Context, tx *sqlx.Tx, run runRow) error {
-	for ligands := range slices.Chunk(run.Planned.Ligands, resultBatch) {
-		if err := insertSomeResults(ctx, tx, run, ligands); err != nil {
-			return err
+	batches, done := make(chan resultColumns), make(chan struct{})
+	defer close(done)
+	go func() {
+		defer close(batches)
+		for ligands := range slices.Chunk(run.Planned.Ligands, resultBatch) {
+			select {
+			case batches <- layOut(ligands):
+			case <-done:
+				return
+			}
+		}
+	}()
+	for batch := range batches {
+		if batch.err != nil {
+			return fmt.Errorf("lay %d results out: %w", batch.n, batch.err)
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO docking_results (account_id, run_id, status, created_at, updated_at,
+				id, ligand_index, ligand_id, label, source, input_smiles, prepare_task, dock_task)
+			SELECT $1, $2, $3, $4, $4, id, index, ligand, label, source, nullif(smiles, ''), prepare, dock
+			FROM unnest($5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
+				AS l (id, index, ligand, label, source, smiles, prepare, dock)`,
+			append([]any{run.AccountID, run.ID, statusPending, run.At}, batch.columns...)...)
+		if err != nil {
+			return fmt.Errorf("keep %d results: %w", batch.n, err)
 		}
 	}
 	return nil
 }
 
-func insertSomeResults(ctx context.Context, tx *sqlx.Tx, run runRow, some []vina.PlannedLigand) error {
+// resultColumns are results as insertResults sends them.
+type resultColumns struct {
+	n       int
+	columns []any
+	err     error
+}
+
+func layOut(some []vina.PlannedLigand) resultColumns {
 	n := len(some)
 	ids, ligands, labels, sources, smiles := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	prepares, docks, indices := make([]string, n), make([]string, n), make([]int64, n)
@@ -91,17 +120,12 @@ func insertSomeResults(ctx context.Context, tx *sqlx.Tx, run runRow, some []vina
 		ids[i], indices[i], ligands[i], labels[i], sources[i], smiles[i] = id.New("result_"), int64(l.Index), l.LigandID, l.Label, l.Source, l.SMILES
 		prepares[i], docks[i] = l.PrepareShard, l.DockShard
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO docking_results (account_id, run_id, status, created_at, updated_at,
-			id, ligand_index, ligand_id, label, source, input_smiles, prepare_task, dock_task)
-		SELECT $1, $2, $3, $4, $4, id, index, ligand, label, source, nullif(smiles, ''), prepare, dock
-		FROM unnest($5::text[], $6::int[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
-			AS l (id, index, ligand, label, source, smiles, prepare, dock)`,
-		run.AccountID, run.ID, statusPending, run.At,
-		pq.Array(ids), pq.Array(indices), pq.Array(ligands), pq.Array(labels), pq.Array(sources), pq.Array(smiles), pq.Array(prepares), pq.Array(docks))
-	if err != nil {
-		return fmt.Errorf("keep %d results: %w", n, err)
+	out := resultColumns{n: n}
+	for _, column := range []any{ids, indices, ligands, labels, sources, smiles, prepares, docks} {
+		text, err := pq.Array(column).Value()
+		out.columns, out.err = append(out.columns, text), errors.Join(out.err, err)
 	}
-	return nil
+	return out
 }
 
 // ofJob selects the results of a job's run; every statement that uses it takes the job as $1.

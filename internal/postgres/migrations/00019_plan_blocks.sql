@@ -35,6 +35,29 @@ CREATE POLICY own ON plan_blocks TO molfabric_app USING ((SELECT true FROM jobs 
 CREATE POLICY everyone ON plan_blocks TO molfabric_everyone USING (true);
 GRANT SELECT, INSERT, UPDATE, DELETE ON plan_blocks TO molfabric_app, molfabric_everyone;
 
+-- A request of ten thousand ligands is compressed in a tenth of the time. A server that was built without it keeps its own way.
+-- +goose StatementBegin
+DO $$
+DECLARE patience int := 30;
+BEGIN
+    PERFORM set_config('lock_timeout', '1s', true);
+    LOOP
+        BEGIN
+            ALTER TABLE jobs ALTER request SET COMPRESSION lz4;
+            EXIT;
+        EXCEPTION
+            WHEN feature_not_supported THEN EXIT;
+            WHEN lock_not_available THEN
+                patience := patience - 1;
+                IF patience = 0 THEN
+                    RAISE;
+                END IF;
+        END;
+        PERFORM pg_sleep(0.5);
+    END LOOP;
+END $$;
+-- +goose StatementEnd
+
 -- +goose Down
 -- The program of before finds no plan of the jobs that were submitted since.
 DROP TABLE plan_blocks;
