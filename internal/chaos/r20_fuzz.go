@@ -169,15 +169,28 @@ func (v *victim) fuzz(ctx context.Context, fuzzer string, door *entrance, rng *r
 	return nil
 }
 
-// cancelAll ends what the fuzzer has submitted for engines that nobody offers here.
+// cancelAll ends what the fuzzer has submitted for engines that nobody offers here. It signs in for it: the fuzzer may revoke every key of
+// the account, and does.
 func (v *victim) cancelAll(ctx context.Context) error {
-	err := v.world.Eventually(ctx, "the fuzzer's jobs are cancelled", v.world.Bound(patience), func(ctx context.Context) (bool, error) {
-		list, err := v.Client.Jobs(ctx, client.JobFilter{Page: client.Page{Limit: 100}, Status: []string{"SUBMITTED", "QUEUED", "RUNNING"}})
+	owner, err := client.New(client.Options{Server: v.world.APIs()[0].URL})
+	if err != nil {
+		return err
+	}
+	defer owner.Close()
+	err = v.world.Eventually(ctx, "the fuzzer's account is signed in to", v.world.Bound(patience), func(ctx context.Context) (bool, error) {
+		_, err := owner.SignIn(ctx, v.Email, password)
+		return err == nil, nil // the fuzzer has used up what an address may try in a minute
+	})
+	if err != nil {
+		return err
+	}
+	err = v.world.Eventually(ctx, "the fuzzer's jobs are cancelled", v.world.Bound(patience), func(ctx context.Context) (bool, error) {
+		list, err := owner.Jobs(ctx, client.JobFilter{Page: client.Page{Limit: 100}, Status: []string{"SUBMITTED", "QUEUED", "RUNNING"}})
 		if err != nil {
 			return false, err
 		}
 		for _, open := range list.Jobs {
-			_, _ = v.Client.Cancel(ctx, open.JobID, "the fuzzer is done") // it may have ended meanwhile
+			_, _ = owner.Cancel(ctx, open.JobID, "the fuzzer is done") // it may have ended meanwhile
 		}
 		return len(list.Jobs) == 0, nil
 	})
