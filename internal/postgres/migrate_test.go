@@ -123,11 +123,26 @@ func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
 	}
 }
 
-// TestMigrationsGiveWay holds a table that a migration wants: the migration lets go of its place in the queue for it, and comes back.
+// TestMigrationsGiveWay holds a table that a migration wants: the migration lets go of its place in the queue for it, and of all that it
+// has locked, and comes back.
 func TestMigrationsGiveWay(t *testing.T) {
 	t.Parallel()
+	for hold, undo := range map[string]string{
+		"LOCK TABLE jobs IN SHARE UPDATE EXCLUSIVE MODE": "DELETE FROM goose_db_version WHERE version_id >= 18; DROP TABLE plan_blocks", // 18 may be applied twice
+		"LOCK TABLE jobs IN ACCESS SHARE MODE":           "DELETE FROM goose_db_version WHERE version_id >= 19; DROP TABLE plan_blocks",
+		"LOCK TABLE task_details IN ACCESS SHARE MODE":   "DELETE FROM goose_db_version WHERE version_id >= 19; DROP TABLE plan_blocks",
+	} {
+		t.Run(hold, func(t *testing.T) {
+			t.Parallel()
+			givesWay(t, hold, undo)
+		})
+	}
+}
+
+func givesWay(t *testing.T, hold, undo string) {
+	t.Helper()
 	db := pgtest.Owner(t)
-	if _, err := db.Exec("DELETE FROM goose_db_version WHERE version_id >= 18; DROP TABLE plan_blocks"); err != nil { // 18 may be applied twice
+	if _, err := db.Exec(undo); err != nil {
 		t.Fatal(err)
 	}
 	tx, err := db.Beginx()
@@ -135,21 +150,31 @@ func TestMigrationsGiveWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.Exec("LOCK TABLE jobs IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+	var holder int
+	if err := tx.Get(&holder, "SELECT pg_backend_pid()"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(hold); err != nil {
 		t.Fatal(err)
 	}
 	migrated := make(chan error, 1)
 	go func() { migrated <- postgres.Migrate(t.Context(), db) }()
-	for _, waits := range []bool{true, false} {
-		for now := !waits; now != waits; {
-			if err := db.Get(&now, "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'jobs'::regclass AND NOT granted)"); err != nil {
-				t.Fatal(err)
-			}
-			select {
-			case err := <-migrated:
-				t.Fatalf("Migrate has ended with %v while the table was held", err)
-			case <-time.After(10 * time.Millisecond):
-			}
+	for waited, gone := false, false; !waited || !gone; {
+		var others struct{ Waiting, Asleep, Locks int }
+		err := db.Get(&others, `SELECT count(*) FILTER (WHERE NOT granted) AS waiting, count(*) FILTER (WHERE granted AND wait_event = 'PgSleep') AS asleep, count(*) AS locks
+			FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE relation IN ('jobs'::regclass, 'task_details'::regclass) AND pid <> $1`, holder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if others.Asleep > 0 {
+			t.Fatal("the migration sleeps between two tries, and keeps a table locked")
+		}
+		waited = waited || others.Waiting > 0
+		gone = waited && others.Locks == 0
+		select {
+		case err := <-migrated:
+			t.Fatalf("Migrate has ended with %v while the table was held", err)
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	if err := tx.Commit(); err != nil {
