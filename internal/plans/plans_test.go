@@ -125,6 +125,23 @@ func TestNoPlan(t *testing.T) {
 	}
 }
 
+// TestBrokenPlan reads a plan that cannot be read any more beside a sound one.
+func TestBrokenPlan(t *testing.T) {
+	t.Parallel()
+	db := store(t, "broken", "sound")
+	keep(t, db, "broken", plan(2, 10))
+	keep(t, db, "sound", plan(2, 10))
+	db.MustExec(`UPDATE plan_blocks SET shards = substring(shards FOR 20) WHERE job_id = 'broken'`)
+	texts, err := At(t.Context(), db, []Place{{"broken", 0}, {"sound", 1}})
+	if err != nil || texts[0] != nil || !bytes.Contains(texts[1], []byte("dock-00001")) {
+		t.Errorf("got %s, %v", texts, err)
+	}
+	err = Each(t.Context(), db, "broken", func(int, engines.Shard) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "the plan of broken") {
+		t.Errorf("the whole plan: %v", err)
+	}
+}
+
 // TestEachEnds ends the reading early, with and without an error.
 func TestEachEnds(t *testing.T) {
 	t.Parallel()
