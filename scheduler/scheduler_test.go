@@ -221,6 +221,22 @@ func TestSmallAccountsHaveMoreTurns(t *testing.T) {
 	}
 }
 
+// TestBrokenPlanFailsAlone breaks what is kept of one job's plan: that job fails, free of charge, and another one beside it runs.
+func TestBrokenPlanFailsAlone(t *testing.T) {
+	t.Parallel()
+	rdb, _, prefix := redistest.New(t)
+	f := newFabric(t, rdb, prefix)
+	broken, sound := f.submit(f.account(), 1), f.submit(f.account(), 1)
+	f.db.MustExec(`UPDATE plan_blocks SET shards = '' WHERE job_id = $1`, broken)
+	f.lead()
+	f.hire(2, failIn("none", engines.System, 0))
+	got := f.awaitStatus(broken, job.Failed)
+	if *got.Charged != 0 || !strings.Contains(*got.Message, "the plan of this task cannot be read any more") {
+		t.Errorf("the job with the broken plan is charged %d and says %q", *got.Charged, *got.Message)
+	}
+	f.awaitStatus(sound, job.Completed)
+}
+
 func TestOnlyOneSchedulerLeads(t *testing.T) {
 	t.Parallel()
 	f := start(t)
