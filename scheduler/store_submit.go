@@ -12,14 +12,17 @@ import (
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
+// RequestText selects the canonical request of a job from jobs, as text. Jobs from before keep theirs as jsonb.
+const RequestText = `coalesce(request_text, request::text)`
+
 func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	sub, receipt, rows, plan := n.Submission, n.Receipt, n.Tasks, n.Plan
 	written := plans.Write(plan)
 	defer written.Stop()
-	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, recovery_mode, priority,
+	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request_text, recovery_mode, priority,
 			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
 			software, software_micropence_per_core_hour, license_key)
-		VALUES ($1,$2,$3,$4,$5,$6,$7::text::jsonb,$8,$9,$10,$11,$12,$13,$14,$15,$16,$16,nullif($17, ''),$18,nullif($19, ''))`,
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$16,nullif($17, ''),$18,nullif($19, ''))`,
 		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey, postgres.Bytes(sub.Request),
 		sub.RecoveryMode, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1, len(plan),
 		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt,

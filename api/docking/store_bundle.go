@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/plans"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // madeRow is a file of a docking job with the task that made it.
@@ -124,7 +125,7 @@ type requestRow struct {
 }
 
 // keptRequest is a job's request as it is kept, as bytes.
-const keptRequest = `SELECT convert_to(request::text, 'UTF8') AS bytes FROM jobs WHERE account_id = $1 AND id = $2`
+const keptRequest = `SELECT convert_to(` + scheduler.RequestText + `, 'UTF8') AS bytes FROM jobs WHERE account_id = $1 AND id = $2`
 
 func (s store) request(ctx context.Context, accountID, jobID string) (row requestRow, err error) {
 	err = s.db.GetContext(ctx, &row, `WITH kept AS MATERIALIZED (`+keptRequest+`)

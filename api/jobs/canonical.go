@@ -92,7 +92,8 @@ func encode(tree any) (json.RawMessage, error) {
 	return bytes.TrimSpace(out.Bytes()), nil
 }
 
-// storable refuses numbers that Postgres' jsonb cannot hold. The rest of a value has been checked with the body.
+// storable refuses numbers that Postgres' jsonb cannot hold, so that whoever reads a kept request as JSON there can. The rest of a value has been
+// checked with the body.
 func storable(path string, value any) error {
 	switch value := value.(type) {
 	case json.Number:

@@ -1,8 +1,10 @@
 package jobs
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/molfabric/molfabric/engines/blast"
 	"github.com/molfabric/molfabric/engines/fold"
@@ -10,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/mol"
+	"github.com/molfabric/molfabric/internal/parallel"
 )
 
 // The engines' parameters need names of their own here: a struct cannot embed five types that are called Params.
@@ -72,11 +75,20 @@ func sorted(params SimulationParams) (json.RawMessage, error) {
 		return nil, err
 	}
 	if len(library) > 0 {
-		if tree["ligandLibrary"], err = encode(library); err != nil {
+		if tree["ligandLibrary"], err = encodeLibrary(library); err != nil {
 			return nil, err
 		}
 	}
 	return writeObject(tree)
+}
+
+// encodeLibrary is encode for a library.
+func encodeLibrary(library []mol.LigandEntry) (json.RawMessage, error) {
+	runs, err := parallel.Runs(library, func(run []mol.LigandEntry) ([]byte, error) {
+		text, err := encode(run)
+		return bytes.Trim(text, "[]"), err // of the list: what is in it has no brackets at its ends
+	})
+	return slices.Concat([]byte{'['}, bytes.Join(runs, []byte{','}), []byte{']'}), err
 }
 
 func (p *SimulationParams) completeLigands() {

@@ -50,7 +50,7 @@ func TestProvenance(t *testing.T) {
 		t.Errorf("got citations %v and seeds %v", p.Citations, p.Seeds)
 	}
 	var kept string
-	if err := d.db.GetContext(t.Context(), &kept, `SELECT request::text FROM jobs WHERE id = $1`, jobID); err != nil {
+	if err := d.db.GetContext(t.Context(), &kept, `SELECT request_text FROM jobs WHERE id = $1`, jobID); err != nil {
 		t.Fatal(err)
 	}
 	digest := sha256.Sum256([]byte(kept))
@@ -100,7 +100,7 @@ func TestProvenanceLeavesALargeRequestOut(t *testing.T) {
 	d := open(t)
 	caller := d.account()
 	jobID := d.submit(caller)
-	d.exec(`UPDATE jobs SET request = jsonb_build_object('jobName', repeat('a', $2)) WHERE id = $1`, jobID, maxRequestShown)
+	d.exec(`UPDATE jobs SET request_text = json_build_object('jobName', repeat('a', $2)) WHERE id = $1`, jobID, maxRequestShown)
 	p, err := d.Provenance(access.With(t.Context(), caller), caller.AccountID, jobID)
 	if err != nil || p.Request.Content != nil || p.Request.ByteSize <= maxRequestShown || len(p.Request.SHA256) != 64 {
 		t.Errorf("got %+v, %v", p.Request, err)

@@ -30,7 +30,7 @@ func TestResubmit(t *testing.T) {
 		t.Fatalf("got %+v, %v; want a job like %+v", again, err, first)
 	}
 	var same bool
-	if err := d.db.GetContext(t.Context(), &same, `SELECT b.request = jsonb_set(a.request, '{simulationParams,seed}', '-7') - 'dockingRequest'
+	if err := d.db.GetContext(t.Context(), &same, `SELECT b.request_text::jsonb = jsonb_set(a.request_text::jsonb, '{simulationParams,seed}', '-7') - 'dockingRequest'
 		FROM jobs a, jobs b WHERE a.id = $1 AND b.id = $2`, first.JobID, again.JobID); err != nil || !same {
 		t.Errorf("the request is another one (%v)", err)
 	}
@@ -44,6 +44,11 @@ func TestResubmit(t *testing.T) {
 		other := d.account()
 		_, err = d.Resubmit(access.With(t.Context(), other), other, jobID, 1, "run_1", "")
 		wantFault(t, "another account: "+jobID, err, fault.NotFound, "jobId")
+	}
+	d.exec(`UPDATE jobs SET request = request_text::jsonb, request_text = NULL WHERE id = $1`, first.JobID) // as jobs from before have it
+	older, err := d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -7, "run_1", "key-0002")
+	if err != nil || older.JobID != again.JobID || !older.Replayed {
+		t.Errorf("replay of a job from before: got %+v, %v", older, err)
 	}
 	delete(d.files, caller.AccountID+" receptor.pdb")
 	_, err = d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -7, "run_1", "")

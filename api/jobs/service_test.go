@@ -84,7 +84,7 @@ func TestSubmitOverTheWire(t *testing.T) {
 	_, err := d.Submit(access.With(t.Context(), caller), caller, "first-key", request(t, strings.Replace(docking, "ABL1 screen", "another", 1)))
 	wantFault(t, "another request", err, fault.IdempotencyKeyReused, "")
 	var ticket string
-	if err := d.db.GetContext(t.Context(), &ticket, `SELECT request->'metadata'->>'ticket' FROM jobs WHERE id = $1`, first.JobID); err != nil || ticket != "12345678901234567890" {
+	if err := d.db.GetContext(t.Context(), &ticket, `SELECT request_text::json->'metadata'->>'ticket' FROM jobs WHERE id = $1`, first.JobID); err != nil || ticket != "12345678901234567890" {
 		t.Errorf("metadata keeps %q, %v", ticket, err)
 	}
 	for _, body := range []string{

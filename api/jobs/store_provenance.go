@@ -10,6 +10,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/plans"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // past is what the tables say of how a job's results came to be. Its lists hold maxProvenanceEntries at most.
@@ -93,8 +94,8 @@ func (s store) past(ctx context.Context, accountID, jobID string) (past, error) 
 func readPastJob(ctx context.Context, tx *sqlx.Tx, accountID, jobID string) (pastJob, error) {
 	var row pastJob
 	err := tx.GetContext(ctx, &row, `
-WITH kept AS MATERIALIZED (SELECT convert_to(request::text, 'UTF8') AS bytes FROM jobs WHERE account_id = $1 AND id = $2)
-SELECT `+jobColumns+`, scene_file, CASE WHEN octet_length(kept.bytes) <= $3 THEN request END AS request,
+WITH kept AS MATERIALIZED (SELECT convert_to(`+scheduler.RequestText+`, 'UTF8') AS bytes FROM jobs WHERE account_id = $1 AND id = $2)
+SELECT `+jobColumns+`, scene_file, CASE WHEN octet_length(kept.bytes) <= $3 THEN kept.bytes END AS request,
        encode(sha256(kept.bytes), 'hex') AS request_sha256, octet_length(kept.bytes) AS request_byte_size
 FROM jobs, kept WHERE account_id = $1 AND id = $2`, accountID, jobID, maxRequestShown)
 	if errors.Is(err, sql.ErrNoRows) {

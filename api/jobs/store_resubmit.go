@@ -9,13 +9,14 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/plans"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // request reads the canonical request of a job, which may be a hundred megabytes. Errors: fault.NotFound, also for another
 // account's job.
 func (s store) request(ctx context.Context, accountID, jobID string) (json.RawMessage, error) {
-	var kept json.RawMessage
-	err := s.db.GetContext(ctx, &kept, `SELECT request FROM jobs WHERE account_id = $1 AND id = $2`, accountID, jobID)
+	var kept []byte
+	err := s.db.GetContext(ctx, &kept, `SELECT `+scheduler.RequestText+` FROM jobs WHERE account_id = $1 AND id = $2`, accountID, jobID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noSuchJob()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/mol"
+	"github.com/molfabric/molfabric/internal/parallel"
 )
 
 // The stages of a docking job, in their order. Redocking and its gate are stages of jobs that ask for them.
@@ -160,6 +161,7 @@ func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, err
 	}
 	plan := planner{request: q, order: longestFirst(q.ligands, q.components)}
+	plan.shards = make([]engines.Shard, 0, fewestShards+len(plan.order)/plan.shardSize*5/4)
 	plan.receptorShard()
 	chunks := plan.ligandShards()
 	plan.redockShards()
@@ -169,18 +171,17 @@ func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	plan.analyseShards(docked)
 	plan.stage++
 	plan.rankShard()
-	if plan.err != nil {
-		return nil, plan.err
-	}
-	return plan.shards, nil
+	return plan.shards, plan.write()
 }
+
+// fewestShards is how many a plan has beside those that depend on how many ligands there are, at most.
+const fewestShards = 8
 
 type planner struct {
 	request
 	order  []sized // of the ligands
 	stage  int     // index of the stage that is being planned
 	shards []engines.Shard
-	err    error
 }
 
 // sized is a ligand, by its place in the request, and a guess of how many heavy atoms it has.
@@ -213,12 +214,21 @@ func longestFirst(ligands []mol.LigandEntry, components map[string]engines.Compo
 }
 
 func (p *planner) add(shard engines.Shard, params any) {
-	text, err := json.Marshal(params)
-	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("vina: writing the parameters of shard %s: %w", shard.Name, err)
-	}
-	shard.Params, shard.Written, shard.StageIndex = text, params, p.stage
+	shard.Written, shard.StageIndex = params, p.stage
 	p.shards = append(p.shards, shard)
+}
+
+// write writes the parameters of all shards.
+func (p *planner) write() error {
+	_, err := parallel.Runs(p.shards, func(run []engines.Shard) (none struct{}, err error) {
+		for i := range run {
+			if run[i].Params, err = json.Marshal(run[i].Written); err != nil {
+				return none, fmt.Errorf("vina: writing the parameters of shard %s: %w", run[i].Name, err)
+			}
+		}
+		return none, nil
+	})
+	return err
 }
 
 // fromReceptor is an output of the prepared receptor, staged under its own name.

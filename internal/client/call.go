@@ -57,6 +57,9 @@ func (c call) text() ([]byte, error) {
 	if c.body == nil {
 		return nil, nil
 	}
+	if ready, isText := c.body.(json.RawMessage); isText {
+		return ready, nil
+	}
 	text, err := json.Marshal(c.body)
 	if err != nil {
 		return nil, fmt.Errorf("writing the request: %w", err)

@@ -50,12 +50,10 @@ type Writing struct {
 	err    error // set before blocks is closed
 }
 
-// ahead is how many blocks are written before somebody takes them.
-const ahead = 32
-
-// Write begins to write a plan, beside whatever its job needs first. Stop must be called, whether the blocks are used or not.
+// Write begins to write a plan, beside whatever its job needs first. Stop must be called, whether the blocks are used or not. Blocks that
+// nobody has taken yet wait in memory: they take a fraction of what the plan itself takes there.
 func Write(plan []engines.Shard) *Writing {
-	w := &Writing{blocks: make(chan block, ahead), stop: make(chan struct{})}
+	w := &Writing{blocks: make(chan block, countBlocks(plan)), stop: make(chan struct{})}
 	go func() {
 		defer close(w.blocks)
 		var text bytes.Buffer // of one block after the other
@@ -81,6 +79,13 @@ func Write(plan []engines.Shard) *Writing {
 
 // Stop ends the writing.
 func (w *Writing) Stop() { close(w.stop) }
+
+func countBlocks(plan []engines.Shard) (n int) {
+	for first := 0; first < len(plan); first = endOfBlock(plan, first) {
+		n++
+	}
+	return n
+}
 
 // endOfBlock is the place after the last shard of the block that begins at first.
 func endOfBlock(plan []engines.Shard, first int) int {

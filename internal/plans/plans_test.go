@@ -190,7 +190,7 @@ func TestEarlierPlans(t *testing.T) {
 func TestStopEndsWriting(t *testing.T) {
 	t.Parallel()
 	db := store(t, "job")
-	dropped := Write(plan(2*ahead*blockShards, 10))
+	dropped := Write(plan(64*blockShards, 10))
 	dropped.Stop()
 	for ended := time.After(time.Minute); ; {
 		select {

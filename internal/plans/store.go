@@ -20,7 +20,7 @@ type Querier interface {
 var ErrEnough = errors.New("the rest of the plan is not wanted")
 
 // insertBlocks is how many blocks one statement of Insert carries.
-const insertBlocks = ahead
+const insertBlocks = 32
 
 // Insert keeps the plan of a job that the transaction has written.
 func (w *Writing) Insert(ctx context.Context, tx *sqlx.Tx, jobID string) error {

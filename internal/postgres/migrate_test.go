@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync"
@@ -127,14 +128,19 @@ func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
 // has locked, and comes back.
 func TestMigrationsGiveWay(t *testing.T) {
 	t.Parallel()
-	for hold, undo := range map[string]string{
-		"LOCK TABLE jobs IN SHARE UPDATE EXCLUSIVE MODE": "DELETE FROM goose_db_version WHERE version_id >= 18; DROP TABLE plan_blocks", // 18 may be applied twice
-		"LOCK TABLE jobs IN ACCESS SHARE MODE":           "DELETE FROM goose_db_version WHERE version_id >= 19; DROP TABLE plan_blocks",
-		"LOCK TABLE task_details IN ACCESS SHARE MODE":   "DELETE FROM goose_db_version WHERE version_id >= 19; DROP TABLE plan_blocks",
+	const undo20, undo19 = "ALTER TABLE jobs DROP COLUMN request_text;", "DROP TABLE plan_blocks;"
+	for _, test := range []struct {
+		name, hold, undo string
+		from             int // the first migration that is applied again
+	}{
+		{"18", "LOCK TABLE jobs IN SHARE UPDATE EXCLUSIVE MODE", undo20 + undo19, 18}, // 18 may be applied twice
+		{"19 jobs", "LOCK TABLE jobs IN ACCESS SHARE MODE", undo20 + undo19, 19},
+		{"19 task_details", "LOCK TABLE task_details IN ACCESS SHARE MODE", undo20 + undo19, 19},
+		{"20", "LOCK TABLE jobs IN ACCESS SHARE MODE", undo20, 20},
 	} {
-		t.Run(hold, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			givesWay(t, hold, undo)
+			givesWay(t, test.hold, fmt.Sprintf("%s DELETE FROM goose_db_version WHERE version_id >= %d", test.undo, test.from))
 		})
 	}
 }
