@@ -53,8 +53,9 @@ func firstStart(ctx context.Context, db *sqlx.DB, jobID string) (float64, error)
 	return seconds, nil
 }
 
-// libraryTables hold what a submission writes of its ligands and its tasks.
+// libraryTables hold what a submission writes of itself, its ligands and its tasks.
 var libraryTables = []struct{ name, ofJob, parent string }{
+	{"jobs", `id = $1`, `(account_id) REFERENCES accounts (id)`},
 	{"tasks", `job_id = $1`, `(job_id) REFERENCES jobs (id)`},
 	{"plan_blocks", `job_id = $1`, `(job_id) REFERENCES jobs (id)`},
 	{"docking_results", `run_id = (SELECT id FROM docking_runs WHERE job_id = $1)`, `(run_id) REFERENCES docking_runs (id)`},
