@@ -16,7 +16,7 @@ const (
 	youngJobs       = 10 // a thousand tasks
 	historyWorkers  = 8  // of four slots
 	historySlots    = 4
-	historyJobs     = 4
+	historyJobs     = 16
 	historySize     = 500 // tasks of each
 	historyCalls    = 100 // of each reading of the API
 	historyGoal     = 0.9
