@@ -68,7 +68,7 @@ type DockingBatch struct {
 	Counts       DockingCounts      `json:"counts" doc:"Ligands by outcome, so far."`
 	Progress     DockingProgress    `json:"progress" doc:"How far it is."`
 	LigandCount  int                `json:"ligandCount" doc:"Ligands of the library."`
-	ShardSize    int                `json:"shardSize" doc:"Ligands a docking task."`
+	ShardSize    int                `json:"shardSize" doc:"Most ligands a docking task."`
 	Seed         int64              `json:"seed" doc:"Seed of every random choice."`
 	TopResults   []DockingTopResult `json:"topResults" maxItems:"10" doc:"The best ten so far, best first; they change while the job runs."`
 	CreatedAt    time.Time          `json:"createdAt" doc:"When it was submitted."`

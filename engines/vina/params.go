@@ -52,7 +52,7 @@ type PocketResidue struct {
 
 // DockingExecution says how a library is cut into docking tasks, and which receptor is ready for them.
 type DockingExecution struct {
-	ShardSize        *int              `json:"shardSize,omitempty" minimum:"1" maximum:"10" default:"1" doc:"Ligands per docking task."`
+	ShardSize        *int              `json:"shardSize,omitempty" minimum:"1" maximum:"10" default:"1" doc:"Most ligands per docking task. Towards the end of a library tasks become smaller, so that no processor waits for the last one."`
 	PreparedReceptor *PreparedReceptor `json:"preparedReceptor,omitempty" doc:"A receptor that an earlier job has prepared."`
 }
 

@@ -174,6 +174,14 @@ func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	return plan.shards, plan.write()
 }
 
+const (
+	// shareholders is among how many the rest of a library is shared when a shard's size is decided. A plan does not know how many
+	// processors there will be: fewer never wait for each other, and more of them get their work in smaller pieces all the same.
+	shareholders = 8
+	// leastShareCPUSeconds is what a shard may take whatever is left: a few seconds keep nobody waiting.
+	leastShareCPUSeconds = 5
+)
+
 // fewestShards is how many a plan has beside those that depend on how many ligands there are, at most.
 const fewestShards = 8
 
@@ -393,15 +401,25 @@ func (p *planner) redockShards() {
 	}, gateParams{Program: programGate, GateRMSDAngstrom: *p.gateRMSDAngstrom})
 }
 
+// dockShards cuts the chunks into docking shards of at most shardSize ligands. Towards the end of the library they become smaller: a
+// shard of several ligands takes no more than its share of what is still to be done (guided self-scheduling), so that no processor waits
+// for the last of them.
 func (p *planner) dockShards(chunks []chunk) []dockGroup {
 	var groups []dockGroup
+	left := 0.0 // CPU seconds of the ligands that are in no shard yet
+	for _, ligand := range p.order {
+		left += searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
+	}
 	for _, c := range chunks {
-		for first := c.first; first < c.last; first += p.shardSize {
+		for first, last := c.first, 0; first < c.last; first = last {
+			searches := p.shareOf(left, p.order[first:min(first+p.shardSize, c.last)])
+			last = first + len(searches)
 			params := dockParams{Program: programDock, Search: p.search()}
 			expected, atoms := mapsCPUSeconds(p.box), 0.0
-			for _, ligand := range p.order[first:min(first+p.shardSize, c.last)] {
+			for i, ligand := range p.order[first:last] {
 				params.Indices = append(params.Indices, ligand.index)
-				expected += searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
+				expected += searches[i]
+				left -= searches[i]
 				atoms = max(atoms, ligand.heavyAtoms)
 			}
 			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c.name, indices: params.Indices, heavyAtoms: atoms}
@@ -418,6 +436,21 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 		}
 	}
 	return groups
+}
+
+// shareOf is the expected CPU seconds of each of the first ligands that make a shard, of those that may: one at least.
+func (p *planner) shareOf(left float64, ligands []sized) []float64 {
+	share, together := max(left/shareholders, leastShareCPUSeconds), 0.0
+	var searches []float64
+	for _, ligand := range ligands {
+		seconds := searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
+		together += seconds
+		if len(searches) > 0 && together > share {
+			break
+		}
+		searches = append(searches, seconds)
+	}
+	return searches
 }
 
 // analyseShards exports and examines what neighbouring docking shards of one chunk have found.

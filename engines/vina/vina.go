@@ -4,7 +4,7 @@
 //
 // A job has four stages, and up to two more. "prepare": one shard "receptor" and one "ligands-0000"… per chunk of the library.
 // "redock" and "gate", where they are asked for: the native ligand is docked again, and the job ends when its pose is not found.
-// "dock": shards "dock-00000"… of shardSize ligands, one process each, with the affinity maps computed once. "analyse": shards
+// "dock": shards "dock-00000"… of up to shardSize ligands, one process each, with the affinity maps computed once. "analyse": shards
 // "analyse-0000"… that export the poses with their bond orders and find their interactions and flaws. "rank": one shard that
 // writes the ranking and the report.
 package vina

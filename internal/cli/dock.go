@@ -103,7 +103,7 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 	flags.IntVar(&f.numModes, "num-modes", 9, "most poses kept per ligand, 1 to 100")
 	flags.Float64Var(&f.energyRange, "energy-range", 3, "drop poses this much worse than the best, in kcal/mol")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of every random choice (default: made from the job's id)")
-	flags.IntVar(&f.shardSize, "shard-size", 1, "ligands per task, 1 to 10")
+	flags.IntVar(&f.shardSize, "shard-size", 1, "most ligands per task, 1 to 10")
 	flags.Float64Var(&f.ph, "ph", 7.4, "pH at which receptor and ligands are protonated")
 	flags.IntVar(&f.cpu, "cpu", 1, "threads per task")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the receptor and the ligands)")
