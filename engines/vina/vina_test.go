@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -232,6 +233,42 @@ func TestLigandsOfADockingShardComeFromOneChunk(t *testing.T) {
 		}
 		if docked != 157 {
 			t.Errorf("shardSize %d: %d ligands are docked, want 157", size, docked)
+		}
+	}
+}
+
+func TestTheLastDockingShardsAreSmall(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		ligands []mol.LigandEntry
+		first   int // ligands of the first docking shard
+		last    int // and of the last
+	}{
+		{"a long library", manyLigands(1000, strings.Repeat("C", 30)), 10, 1},
+		{"a short library of long searches", manyLigands(20, strings.Repeat("C", 40)), 2, 1},
+		{"searches of no account", manyLigands(20, "C"), 10, 10},
+		{"one ligand", manyLigands(1, "CCO"), 1, 1},
+	} {
+		plan, err := Vina{}.Plan(requestFor(params(func(p *Params) {
+			library(test.ligands...)(p)
+			p.DockingExecution = &DockingExecution{ShardSize: ptr(10)}
+		})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sizes []int
+		docked := map[int]bool{}
+		for _, shard := range plan {
+			if docking, ok := shard.Written.(dockParams); ok {
+				sizes = append(sizes, len(docking.Indices))
+				for _, index := range docking.Indices {
+					docked[index] = true
+				}
+			}
+		}
+		if sizes[0] != test.first || sizes[len(sizes)-1] != test.last || len(docked) != len(test.ligands) || slices.Max(sizes) > 10 {
+			t.Errorf("%s: %d of %d ligands in shards of %v, want the first of %d and the last of %d", test.name, len(docked), len(test.ligands), sizes, test.first, test.last)
 		}
 	}
 }
