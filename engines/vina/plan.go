@@ -411,9 +411,9 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 		left += searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
 	}
 	for _, c := range chunks {
-		for first, last := c.first, 0; first < c.last; first = last {
+		for first := c.first; first < c.last; {
 			searches := p.shareOf(left, p.order[first:min(first+p.shardSize, c.last)])
-			last = first + len(searches)
+			last := first + len(searches)
 			params := dockParams{Program: programDock, Search: p.search()}
 			expected, atoms := mapsCPUSeconds(p.box), 0.0
 			for i, ligand := range p.order[first:last] {
@@ -433,6 +433,7 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 				ExpectedCPUSeconds: roundCPUSeconds(expected),
 			}, params)
 			groups = append(groups, group)
+			first = last
 		}
 	}
 	return groups
