@@ -3,6 +3,7 @@ package jobs
 import (
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -360,5 +361,25 @@ func TestDecodedIsWhatParamsSay(t *testing.T) {
 	}
 	if !reflect.DeepEqual(read, decoded) {
 		t.Errorf("decoded %+v\nread    %+v", decoded, read)
+	}
+}
+
+// A library is written in runs, side by side, and is the same text: the idempotency of a repetition depends on it.
+func TestEncodeLibraryIsEncode(t *testing.T) {
+	t.Parallel()
+	var library []mol.LigandEntry
+	for i := range 1000 {
+		entry := mol.LigandEntry{LigandID: fmt.Sprint(i), Label: "[<&>] é", Source: mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: "C[C@H](N)[O-]"}}}
+		library = append(library, entry.Completed())
+		if i > 3 && i < 990 {
+			continue
+		}
+		want, err := encode(library)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := encodeLibrary(library); err != nil || string(got) != string(want) {
+			t.Fatalf("%d ligands: got %.200s, %v; want %.200s", len(library), got, err, want)
+		}
 	}
 }
