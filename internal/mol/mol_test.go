@@ -127,6 +127,11 @@ func TestDefaultsKeepExplicitZero(t *testing.T) {
 	if got := receptor.Completed(); *got.ProtonationMethod != "pdb2pqr-propka" || *got.ForceField != "AMBER" || *got.ProtonationPh != 7.4 {
 		t.Errorf("got %+v, want the specification's defaults", got)
 	}
+	for given, want := range map[string]string{WatersNone: "", WatersStructural: WatersStructural} {
+		if got := (&ReceptorPreparation{Waters: &given}).Completed().Waters; (got == nil) != (want == "") || got != nil && *got != want {
+			t.Errorf("waters %s: got %v, want %q", given, got, want)
+		}
+	}
 }
 
 func TestBoxSizeReadsNumberOrArray(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/molfabric/molfabric/internal/cif"
 )
 
 // maxDefinitionBytes bounds what is kept of a component: it travels with tasks. The longest of the dictionary has about 5 kB.
@@ -125,18 +127,18 @@ func (l *Library) fetchComponent(ctx context.Context, id string) (Component, err
 
 // readComponent reads the definition of a component as the Chemical Component Dictionary writes it.
 func readComponent(text, id string) (Component, error) {
-	b := readBlock(text)
-	if found := b.first("_chem_comp.id"); !strings.EqualFold(found, id) || strings.ContainsRune(text, 0) {
+	b := cif.ReadBlock(text)
+	if found := b.First("_chem_comp.id"); !strings.EqualFold(found, id) || strings.ContainsRune(text, 0) {
 		return Component{}, fmt.Errorf("the file is not the definition of component %s: its _chem_comp.id is %.20q", id, found)
 	}
 	c := Component{
-		ID: id, Name: b.first("_chem_comp.name"), Formula: b.first("_chem_comp.formula"), Type: strings.ToUpper(b.first("_chem_comp.type")),
+		ID: id, Name: b.First("_chem_comp.name"), Formula: b.First("_chem_comp.formula"), Type: strings.ToUpper(b.First("_chem_comp.type")),
 		Synonyms: []string{}, SMILES: descriptor(b, "SMILES_CANONICAL", "OpenEye", "CACTVS", ""), InChIKey: descriptor(b, "InChIKey", ""),
 	}
 	if c.SMILES == "" {
 		c.SMILES = descriptor(b, "SMILES", "")
 	}
-	listed := append(strings.Split(b.first("_chem_comp.pdbx_synonyms"), ";"), b.items["_pdbx_chem_comp_synonyms.name"]...)
+	listed := append(strings.Split(b.First("_chem_comp.pdbx_synonyms"), ";"), b.Items["_pdbx_chem_comp_synonyms.name"]...)
 	for _, synonym := range listed {
 		if synonym = strings.TrimSpace(synonym); synonym != "" && !slices.Contains(c.Synonyms, synonym) {
 			c.Synonyms = append(c.Synonyms, synonym)
@@ -149,8 +151,8 @@ func readComponent(text, id string) (Component, error) {
 }
 
 // descriptor finds a component's descriptor of a kind, as the first of the programs wrote it that has written one; "" is any.
-func descriptor(b block, kind string, programs ...string) string {
-	kinds, writers, texts := b.items["_pdbx_chem_comp_descriptor.type"], b.items["_pdbx_chem_comp_descriptor.program"], b.items["_pdbx_chem_comp_descriptor.descriptor"]
+func descriptor(b cif.Block, kind string, programs ...string) string {
+	kinds, writers, texts := b.Items["_pdbx_chem_comp_descriptor.type"], b.Items["_pdbx_chem_comp_descriptor.program"], b.Items["_pdbx_chem_comp_descriptor.descriptor"]
 	for _, program := range programs {
 		for i := range min(len(kinds), len(writers), len(texts)) {
 			if kinds[i] == kind && strings.HasPrefix(writers[i], program) && texts[i] != "" {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/cif"
 	"github.com/molfabric/molfabric/internal/object"
 )
 
@@ -39,6 +40,16 @@ func (l *Library) Structure(ctx context.Context, pdbID string) (Entry, error) {
 		return Entry{}, fmt.Errorf("entry %q: %w", pdbID, ErrNotFound)
 	}
 	return once(ctx, l, "entry "+id, func(ctx context.Context) (Entry, error) { return l.structure(ctx, id) })
+}
+
+// Kept finds an entry among those that were fetched before, in either case of its id, however long ago. It asks no source. Errors:
+// object.ErrUnavailable.
+func (l *Library) Kept(ctx context.Context, pdbID string) (entry Entry, ok bool, err error) {
+	id, valid := entryID(pdbID)
+	if !valid {
+		return Entry{}, false, nil
+	}
+	return l.keptEntry(ctx, id)
 }
 
 func (l *Library) structure(ctx context.Context, id string) (Entry, error) {
@@ -141,12 +152,12 @@ func seekStart(file *os.File) error {
 // checkEntry looks at the head of a file that should be an entry as mmCIF. The archive names the data block after the entry;
 // others may write its longer form.
 func checkEntry(head, id string) error {
-	b := readBlock(head)
+	b := cif.ReadBlock(head)
 	isID := func(name string) bool { return strings.EqualFold(name, id) || strings.EqualFold(name, "pdb_0000"+id) }
-	if !isID(b.name) {
-		return fmt.Errorf("the file is not entry %s as mmCIF: its first data block is %.40q", id, b.name)
+	if !isID(b.Name) {
+		return fmt.Errorf("the file is not entry %s as mmCIF: its first data block is %.40q", id, b.Name)
 	}
-	if name := b.first("_entry.id"); name != "" && !isID(name) {
+	if name := b.First("_entry.id"); name != "" && !isID(name) {
 		return fmt.Errorf("the file is not entry %s as mmCIF: its _entry.id is %.40q", id, name)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package structures
+package cif
 
 import (
 	"reflect"
@@ -26,9 +26,9 @@ func TestReadBlock(t *testing.T) {
 		{"windows", "data_a\r\n_x\r\n;one\r\n;\r\n_y 2\r\n", "a", map[string][]string{"_x": {"one"}, "_y": {"2"}}},
 		{"no value", "data_a _x _y 1", "a", map[string][]string{"_y": {"1"}}},
 	} {
-		got := readBlock(c.text)
-		if got.name != c.block || !reflect.DeepEqual(got.items, c.items) {
-			t.Errorf("%s: %q gives %q %v, want %q %v", c.name, c.text, got.name, got.items, c.block, c.items)
+		got := ReadBlock(c.text)
+		if got.Name != c.block || !reflect.DeepEqual(got.Items, c.items) {
+			t.Errorf("%s: %q gives %q %v, want %q %v", c.name, c.text, got.Name, got.Items, c.block, c.items)
 		}
 	}
 }
@@ -40,7 +40,7 @@ func FuzzReadBlock(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		total := 0
-		for tag, values := range readBlock(text).items {
+		for tag, values := range ReadBlock(text).Items {
 			if !strings.HasPrefix(tag, "_") || len(values) == 0 {
 				t.Errorf("%q gives item %q %v", text, tag, values)
 			}
