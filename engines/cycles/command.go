@@ -10,6 +10,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/program"
 	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/program/tracer"
 	"github.com/molfabric/molfabric/engines/program/viewer"
 )
 
@@ -47,22 +48,23 @@ func (Cycles) Command(shard engines.Shard, _ engines.Dir) (engines.Command, erro
 	}, nil
 }
 
-// sources are a program and those that it imports: the film's, and the viewer's or this engine's own.
+// sources are a program and those that it imports: the film's, and the viewer's or this engine's own with the tracer's.
 func sources(name string) (map[string][]byte, error) {
 	files, err := film.Sources(programFolder)
 	if err != nil {
 		return nil, err
 	}
-	var own fs.FS = programs
-	folder := "programs"
+	folders := map[fs.FS]string{programs: "programs", tracer.Programs: "."}
 	if name == programExport {
-		own, folder = viewer.Programs, "."
+		folders = map[fs.FS]string{viewer.Programs: "."}
 	}
-	more, err := program.Sources(own, folder, programFolder)
-	if err != nil {
-		return nil, err
+	for own, folder := range folders {
+		more, err := program.Sources(own, folder, programFolder)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, more)
 	}
-	maps.Copy(files, more)
 	return files, nil
 }
 

@@ -55,7 +55,7 @@ func planCases() []enginestest.PlanCase {
 	return []enginestest.PlanCase{
 		{Name: "project", Golden: true, Request: blend(project)},
 		{Name: "turntable", Golden: true, Request: molecule(func(r *engines.Request) {
-			r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "4", "Background": "#102030"}
+			r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "4", "Background": "#102030", "Floor": "shadow", "Caps": "false"}
 			r.Metadata = json.RawMessage(`{"resolution":"640x360","samples":16}`)
 		})},
 		{Name: "still", Request: molecule(unchanged)},

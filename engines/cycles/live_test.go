@@ -154,7 +154,7 @@ const sharedScenes = "../../../shared/data/scenes"
 // turned is a turntable of two frames of a molecular scene, through both programs.
 func turned() enginestest.LiveCase {
 	request := molecule(func(r *engines.Request) {
-		r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "2"}
+		r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "2", "Floor": "shadow", "DepthCue": "true"}
 		r.Metadata = json.RawMessage(`{"resolution":"160x90","samples":4}`)
 	})
 	objects := map[string]string{

@@ -78,6 +78,8 @@ type pictureParams struct {
 	Denoise      *bool   `json:"denoise"`
 	Camera       *string `json:"camera"`
 	Device       string  `json:"device"`
+	Floor        string  `json:"floor,omitempty"` // of a molecule, as is Caps
+	Caps         *bool   `json:"caps,omitempty"`
 }
 
 // exportParams are the parameters of the shard "scene", as the viewer's export.py reads them.
@@ -111,6 +113,7 @@ type exportPicture struct {
 	Background       *string `json:"background"`
 	Outline          *bool   `json:"outline"`
 	AmbientOcclusion *bool   `json:"ambientOcclusion"`
+	DepthCue         *bool   `json:"depthCue"`
 }
 
 // Plan gives the shard that opens the scene, one for each chunk of frames, and one that joins them where there are several. The
@@ -195,7 +198,7 @@ func (q request) sceneShard() (engines.Shard, any) {
 		Animation: q.animationParams(),
 		Picture: exportPicture{
 			WidthPixels: q.WidthPixels, HeightPixels: q.HeightPixels, Format: q.Job.Format, Transparent: q.Transparent, Background: optional(q.Background),
-			Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion,
+			Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion, DepthCue: q.DepthCue,
 		},
 	}
 	return engines.Shard{
@@ -244,7 +247,7 @@ func (q request) pictureParams() pictureParams {
 		Background: optional(q.Background), Camera: optional(q.Camera), Device: q.Device, Denoise: q.denoise,
 	}
 	if q.molecular {
-		params.Denoise = &q.Denoise
+		params.Denoise, params.Floor, params.Caps = &q.Denoise, q.Floor, &q.Caps
 	}
 	return params
 }

@@ -68,7 +68,7 @@ func metadata(text string) func(*engines.Request) {
 
 func planCases() []enginestest.PlanCase {
 	return []enginestest.PlanCase{
-		{Name: "still", Golden: true, Request: requestFor(unchanged, "Transparent=true", "Outline=true")},
+		{Name: "still", Golden: true, Request: requestFor(unchanged, "Transparent=true", "Outline=true", "DepthCue=false")},
 		{Name: "timeline", Golden: true, Request: requestFor(slow, "Background=#ffffff")},
 		{Name: "turntable", Request: requestFor(unchanged, "Animation=turntable", "ImageFormat=JPEG", "Video=webm")},
 		{Name: "some-frames", Request: requestFor(asking("1-49:7"))},
@@ -86,6 +86,7 @@ func refusedCases() []enginestest.RefusedCase {
 	return []enginestest.RefusedCase{
 		{Name: "EXR", Field: "parameters.ImageFormat", Request: requestFor(unchanged, "ImageFormat=EXR")},
 		{Name: "a device", Field: "parameters.Device", Request: requestFor(unchanged, "Device=cuda")},
+		{Name: "a floor", Field: "parameters.Floor", Request: requestFor(unchanged, "Floor=shadow")},
 		{Name: "an unknown animation", Field: "parameters.Animation", Request: requestFor(unchanged, "Animation=spin")},
 		{Name: "a size", Field: "metadata.resolution", Request: requestFor(metadata(`{"resolution":"9000x10"}`))},
 		{Name: "a frame too many", Field: "parameters.Frames", Request: requestFor(asking("1-50"), "Frames=1-50")},

@@ -43,6 +43,7 @@ type pictureParams struct {
 	Background       *string `json:"background"` // "#rrggbb"; null leaves it to the scene
 	Outline          *bool   `json:"outline"`
 	AmbientOcclusion *bool   `json:"ambientOcclusion"`
+	DepthCue         *bool   `json:"depthCue"`
 }
 
 // Plan cuts the frames into shards of about a minute and joins them in a last one. The stage render is not essential unless it is
@@ -96,7 +97,7 @@ func (q request) animationParams() animationParams {
 func (q request) pictureParams() pictureParams {
 	params := pictureParams{
 		WidthPixels: q.WidthPixels, HeightPixels: q.HeightPixels, Format: q.Job.Format, Transparent: q.Transparent,
-		Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion,
+		Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion, DepthCue: q.DepthCue,
 	}
 	if q.Background != "" {
 		params.Background = &q.Background

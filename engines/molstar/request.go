@@ -34,6 +34,9 @@ func resolve(r engines.Request) (request, error) {
 	if options.GPU() {
 		return request{}, invalid("parameters.Device", "is %s; the raster tier draws on the CPU: leave it out, or ask for metadata.renderEngine cycles", options.Device)
 	}
+	if options.Floor != picture.NoFloor {
+		return request{}, invalid("parameters.Floor", "is %s; the raster tier casts no shadows: leave it out, or ask for metadata.renderEngine cycles", options.Floor)
+	}
 	q := request{Options: options, scene: r.SceneFile, shown: engines.Scene{Format: engines.SceneMVSJ}, rendered: r.Found.Rendered, resumable: r.Recovery == recoveryResumable}
 	if r.Found.Scene != nil {
 		q.shown = *r.Found.Scene

@@ -19,7 +19,7 @@ class StageScene:
 
     def __init__(self, request: dict[str, Any]) -> None:
         picture = request["picture"]
-        names = ("widthPixels", "heightPixels", "samples", "denoise", "format", "transparent", "background")
+        names = ("widthPixels", "heightPixels", "samples", "denoise", "format", "transparent", "background", "floor", "caps")
         try:
             molecule.build(Path(request["scene"]["file"]), {**{name: picture[name] for name in names}, "threads": request["threads"]})
         except StageError as error:

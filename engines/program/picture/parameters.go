@@ -41,6 +41,11 @@ func (o *Options) readVideo(name, text string) (err error) {
 	return err
 }
 
+func (o *Options) readFloor(name, text string) (err error) {
+	o.Floor, err = oneOf(name, text, NoFloor, ShadowFloor)
+	return err
+}
+
 func (o *Options) readDevice(name, text string) (err error) {
 	o.Device, err = oneOf(name, text, DeviceCPU, DeviceCUDA, DeviceOptiX, DeviceHIP)
 	return err

@@ -60,6 +60,12 @@ const (
 	WebM    = "webm"
 )
 
+// What a molecule stands on.
+const (
+	NoFloor     = "none"
+	ShadowFloor = "shadow" // nothing is seen of it but the shadows on it
+)
+
 // What renders.
 const (
 	DeviceCPU   = "cpu"
@@ -79,11 +85,13 @@ type Options struct {
 	Format       string // PNG, JPEG or EXR
 	Transparent  bool
 	Background   string // "#rrggbb" in lower case; "" leaves it to the scene
-	// Outline and AmbientOcclusion are nil where the scene decides.
-	Outline, AmbientOcclusion *bool
-	Denoise                   bool
-	Device                    string // cpu, cuda, optix or hip
-	Camera                    string // of a render job: an object of the scene; "" for its active one
+	// Outline, AmbientOcclusion and DepthCue are nil where the scene decides.
+	Outline, AmbientOcclusion, DepthCue *bool
+	Floor                               string // NoFloor or ShadowFloor; of the ray-traced tier
+	Caps                                bool   // sections are closed; of the ray-traced tier
+	Denoise                             bool
+	Device                              string // cpu, cuda, optix or hip
+	Camera                              string // of a render job: an object of the scene; "" for its active one
 
 	animation       string         // as asked; "" for the scene's own
 	turntableFrames int            // as asked; 0 when not given
@@ -96,7 +104,7 @@ type Options struct {
 func Parse(r engines.Request) (Options, error) {
 	o := Options{
 		WidthPixels: DefaultWidthPixels, HeightPixels: DefaultHeightPixels, Samples: DefaultSamples, FPS: DefaultFPS,
-		Format: PNG, Denoise: true, Device: DeviceCPU,
+		Format: PNG, Denoise: true, Device: DeviceCPU, Floor: NoFloor, Caps: true,
 	}
 	err := o.read(r, []reader{
 		{"Animation", (*Options).readAnimation}, {"TurntableFrames", (*Options).readTurntableFrames},
@@ -104,6 +112,9 @@ func Parse(r engines.Request) (Options, error) {
 		{"Background", (*Options).readBackground}, {"ImageFormat", (*Options).readFormat},
 		{"Outline", func(o *Options, name, text string) error { return readOptional(name, text, &o.Outline) }},
 		{"AmbientOcclusion", func(o *Options, name, text string) error { return readOptional(name, text, &o.AmbientOcclusion) }},
+		{"DepthCue", func(o *Options, name, text string) error { return readOptional(name, text, &o.DepthCue) }},
+		{"Floor", (*Options).readFloor},
+		{"Caps", func(o *Options, name, text string) error { return readBool(name, text, &o.Caps) }},
 		{"Video", (*Options).readVideo}, {"Device", (*Options).readDevice},
 		{"Denoise", func(o *Options, name, text string) error { return readBool(name, text, &o.Denoise) }},
 	})

@@ -40,12 +40,12 @@ func wantRefused(t *testing.T, name string, err error, field, part string) {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	molecular, err := Parse(engines.Request{})
-	want := Options{WidthPixels: 1920, HeightPixels: 1080, Samples: 64, FPS: 24, Format: PNG, Denoise: true, Device: DeviceCPU, askedBy: "frameStart"}
+	want := Options{WidthPixels: 1920, HeightPixels: 1080, Samples: 64, FPS: 24, Format: PNG, Denoise: true, Device: DeviceCPU, Floor: NoFloor, Caps: true, askedBy: "frameStart"}
 	if err != nil || !reflect.DeepEqual(molecular, want) {
 		t.Errorf("a molecular job: got %+v, %v; want %+v", molecular, err, want)
 	}
 	render, err := ParseFilm(engines.Request{})
-	want.WidthPixels, want.HeightPixels, want.Samples = 0, 0, 0
+	want.WidthPixels, want.HeightPixels, want.Samples, want.Floor, want.Caps = 0, 0, 0, "", false
 	if err != nil || !reflect.DeepEqual(render, want) {
 		t.Errorf("a render job: got %+v, %v; want %+v", render, err, want)
 	}
@@ -70,6 +70,9 @@ func TestParse(t *testing.T) {
 		{"transparent", `{}`, []string{"Transparent=True"}, func(o *Options) { o.Transparent = true }},
 		{"looks", `{}`, []string{"Background= #FFeedd ", "Outline=true", "AmbientOcclusion=false", "ImageFormat=jpeg"}, func(o *Options) {
 			o.Background, o.Outline, o.AmbientOcclusion, o.Format = "#ffeedd", &on, &off, JPEG
+		}},
+		{"light", `{}`, []string{"DepthCue=true", "Floor=Shadow", "Caps=false"}, func(o *Options) {
+			o.DepthCue, o.Floor, o.Caps = &on, ShadowFloor, false
 		}},
 		{"turntable", `{}`, []string{"Animation=Turntable", "TurntableFrames=72", "Video=webm"}, func(o *Options) {
 			o.animation, o.turntableFrames, o.video = Turntable, 72, WebM
@@ -116,6 +119,8 @@ func TestParseRefuses(t *testing.T) {
 		{`{}`, "Background=" + strings.Repeat("#", 1000), "parameters.Background", "…"},
 		{`{}`, "ImageFormat=TIFF", "parameters.ImageFormat", "PNG, JPEG or EXR"},
 		{`{}`, "Video=avi", "parameters.Video", "none, mp4 or webm"},
+		{`{}`, "Floor=marble", "parameters.Floor", "none or shadow"},
+		{`{}`, "DepthCue=far", "parameters.DepthCue", "true or false"},
 		{`{}`, "Device=metal", "parameters.Device", "cpu, cuda, optix or hip"},
 		{`{}`, "Denoise=", "parameters.Denoise", "true or false"},
 	} {

@@ -70,7 +70,10 @@ def write_stage(request: dict[str, Any], viewer: Viewer, progress: Progress, pat
                 models[model] = document["representations"]
             background = document["background"]
             overlay = stage.add_once("labels", "png", labels_png(labels, picture)) if labels else None
-            told.append({"frame": frame, "model": model, "translation": translation, "background": background, "camera": document["camera"], "labels": overlay})
+            told.append({
+                "frame": frame, "model": model, "translation": translation, "background": background, "labels": overlay,
+                "camera": document["camera"], "occlusion": document["occlusion"],
+            })  # fmt: skip
         stage_json = {
             "schema": STAGE_SCHEMA, "widthPixels": picture["widthPixels"], "heightPixels": picture["heightPixels"],
             "background": picture["background"] or background, "transparent": picture["transparent"], "frames": told,

@@ -41,6 +41,7 @@ type job struct {
 	kind       string
 	length     int
 	background any
+	depthCue   any
 }
 
 // interpreter is the scientific Python, with the page built below it.
@@ -87,7 +88,7 @@ func (j job) request(t *testing.T, folder string) {
 		"animation": map[string]any{"kind": cmp.Or(j.kind, "none"), "frames": max(j.length, 1), "fps": 10},
 		"picture": map[string]any{
 			"widthPixels": width, "heightPixels": height, "format": "PNG", "transparent": false, "background": j.background,
-			"outline": nil, "ambientOcclusion": false,
+			"outline": nil, "ambientOcclusion": false, "depthCue": j.depthCue,
 		},
 		"film": map[string]any{"video": nil, "fps": 10},
 	})

@@ -5,10 +5,10 @@ package viewer
 
 import "embed"
 
-// Programs are viewer.py, which draws, with its helpers atoms.py, browser.py and serving.py, and export.py, which hands a scene to a ray
-// tracer. They need engines/program/film's task.py beside them.
+// Programs are viewer.py, which draws, with its helpers atoms.py, browser.py and serving.py, export.py, which hands a scene to a ray
+// tracer, and stills.py, which does either for single pictures. They need engines/program/film's task.py beside them.
 //
-//go:embed atoms.py browser.py export.py serving.py viewer.py
+//go:embed atoms.py browser.py export.py serving.py stills.py viewer.py
 var Programs embed.FS
 
 // PageFolder is where the built page lies, below the prefix of the Python that runs the programs.

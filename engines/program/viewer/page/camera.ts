@@ -4,10 +4,11 @@ import type { Camera } from 'molstar/lib/mol-canvas3d/camera';
 import { Mat3, Quat, Vec3 } from 'molstar/lib/mol-math/linear-algebra';
 import { PrincipalAxes } from 'molstar/lib/mol-math/linear-algebra/matrix/principal-axes';
 import { Structure, StructureElement, StructureProperties, Unit } from 'molstar/lib/mol-model/structure';
+import { extentOf, type Extent } from './extent';
 import { settle, type Stage } from './plugin';
 
 // Part of the picture's width and height that stays free on each side.
-const MARGIN = 0.05;
+const MARGIN = 0.05, TURN_MARGIN = 0.02;
 // What is drawn is wider than the centres of its atoms: half a ribbon, or a ball.
 const CARTOON_RADIUS_ANGSTROM = 2, BALL_RADIUS_ANGSTROM = 0.6;
 
@@ -86,6 +87,43 @@ function positions(structure: Structure, cartoon: boolean): number[] {
 export function setCamera(stage: Stage, snapshot: Partial<Camera.Snapshot>): void {
     stage.canvas3d.requestCameraReset({ snapshot, durationMs: 0 });
     settle(stage);
+}
+
+/** Where a camera stands for a turn about its target, the axis up through it: as far back along its view as is needed for every
+ * frame to hold what is shown. A camera whose own picture cuts something off is a close-up, and stays. */
+export function fitTurn(stage: Stage, camera: Camera.Snapshot): Partial<Camera.Snapshot> {
+    const extent = extentOf(stage);
+    const { width, height } = stage.canvas3d.camera.viewport;
+    const half = Math.tan(camera.fov / 2);
+    const eye = Vec3.sub(Vec3(), camera.position, camera.target), distance = Vec3.magnitude(eye);
+    const back = Vec3.normalize(Vec3(), eye), up = Vec3.orthogonalize(Vec3(), back, camera.up);
+    const right = Vec3.cross(Vec3(), up, back);
+    const perspective = camera.mode === 'perspective';
+    if (!holds(extent, [right, up, back], camera.target, distance, half * width / height, half, perspective)) return {};
+    const tall = half * (1 - 2 * TURN_MARGIN), wide = tall * width / height;
+    let needed = distance;
+    const place = Vec3();
+    for (let i = 0; i < extent.length; i += 4) {
+        Vec3.sub(place, Vec3.fromArray(place, extent, i), camera.target);
+        const reach = extent[i + 3], high = Math.abs(Vec3.dot(place, up)) + reach;
+        const around = Math.sqrt(Math.max(Vec3.squaredMagnitude(place) - Vec3.dot(place, up) ** 2, 0));
+        // What goes round at a distance looks widest where the line of sight touches its circle, and tallest where it is nearest.
+        const across = perspective ? around * Math.sqrt(1 + 1 / wide ** 2) + reach * (1 + 1 / wide) : (around + reach) / wide;
+        needed = Math.max(needed, across, perspective ? around + reach + high / tall : high / tall);
+    }
+    return { position: Vec3.scaleAndAdd(Vec3(), camera.target, back, needed) };
+}
+
+/** Whether a picture holds the middle of everything that is shown. */
+function holds(extent: Extent, basis: Vec3[], target: Vec3, distance: number, wide: number, tall: number, perspective: boolean): boolean {
+    const place = Vec3();
+    for (let i = 0; i < extent.length; i += 4) {
+        Vec3.sub(place, Vec3.fromArray(place, extent, i), target);
+        const [x, y, z] = basis.map(axis => Vec3.dot(place, axis));
+        const depth = perspective ? distance - z : distance;
+        if (Math.abs(x) > wide * depth || Math.abs(y) > tall * depth) return false;
+    }
+    return true;
 }
 
 /** A camera turned by an angle in radians about its target. The axis is in the camera's space: right, up, towards the viewer. */

@@ -11,7 +11,7 @@ import { Color } from 'molstar/lib/mol-util/color';
 import { Camera } from 'molstar/lib/mol-canvas3d/camera';
 import { Viewport } from 'molstar/lib/mol-canvas3d/camera/util';
 import type { Answer } from './channel';
-import { drawLabels, type Picture } from './picture';
+import { drawLabels, setDepthCue, type Picture } from './picture';
 import type { Stage } from './plugin';
 
 export interface ExportCommand {
@@ -25,7 +25,22 @@ interface Representation {
     type: string;
     component: string;
     opacity: number;
+    clip: Clip[];
 }
+
+/** A region that is cut away: what lies in it, or outside of it where it is inverted. Of a plane it is the side that its normal,
+ * the y axis as the rotation turns it, points to. transform is applied to a place before it is looked at. */
+interface Clip {
+    type: string;
+    invert: boolean;
+    position: number[];
+    rotation: number[]; // a quaternion, x y z w
+    scale: number[]; // whole extents
+    transform: number[]; // by column
+    whole: boolean; // an object is left out whole when its middle lies there, and nothing is cut
+}
+
+const CLIPS = ['none', 'plane', 'sphere', 'box', 'cylinder', 'cone'];
 
 // Names of the engine's representations, where they differ from those of scenes.
 const TYPES: Record<string, string> = {
@@ -35,7 +50,10 @@ const TYPES: Record<string, string> = {
 
 export async function exportFrame(stage: Stage, command: ExportCommand): Promise<Answer> {
     const parts: Uint8Array<ArrayBuffer>[] = [];
+    setDepthCue(stage, command.picture);
+    const { postprocessing } = stage.canvas3d.props;
     const document: Record<string, unknown> = {
+        occlusion: command.picture.ambientOcclusion ?? postprocessing.occlusion.name === 'on',
         camera: cameraOf(stage, command.picture),
         background: Color.toHexStyle(stage.canvas3d.props.renderer.backgroundColor),
         modelBytes: 0,
@@ -73,6 +91,7 @@ function cameraOf(stage: Stage, picture: Picture): Record<string, unknown> {
     return {
         position: [...state.position], target: [...state.target], up: [...state.up],
         fovYRadians: state.fov, mode: state.mode, near: camera.near, far: camera.far,
+        fog: state.fog > 0 ? { near: camera.fogNear, far: camera.fogFar } : null,
     };
 }
 
@@ -83,12 +102,24 @@ async function exportModel(stage: Stage) {
     for (const { type, component, objects } of drawn(stage)) {
         for (const object of objects) {
             for (const mesh of await stage.plugin.runTask(Task.create('Export', context => exporter.addNamed(object, webgl, context)))) {
-                representations.push({ mesh, type, component, opacity: object.values.uAlpha.ref.value });
+                representations.push({ mesh, type, component, opacity: object.values.uAlpha.ref.value, clip: clipsOf(object) });
             }
         }
     }
     const { glb } = await exporter.getData();
     return { glb: glb as Uint8Array<ArrayBuffer>, representations, translation: exporter.translation };
+}
+
+/** The regions that are cut away from an object. */
+function clipsOf(object: GraphicsRenderObject): Clip[] {
+    const { values } = object as any;
+    const whole = values.dClipVariant.ref.value === 'instance';
+    const of = (name: string, i: number, width: number): number[] => [...values[name].ref.value.slice(i * width, (i + 1) * width)];
+    return Array.from({ length: values.dClipObjectCount.ref.value }, (_, i) => ({
+        type: CLIPS[values.uClipObjectType.ref.value[i]], invert: !!values.uClipObjectInvert.ref.value[i],
+        position: of('uClipObjectPosition', i, 3), rotation: of('uClipObjectRotation', i, 4), scale: of('uClipObjectScale', i, 3),
+        transform: of('uClipObjectTransform', i, 16), whole,
+    }));
 }
 
 function drawn(stage: Stage): { type: string; component: string; objects: GraphicsRenderObject[] }[] {

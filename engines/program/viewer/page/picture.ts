@@ -8,7 +8,7 @@ import { ParamDefinition } from 'molstar/lib/mol-util/param-definition';
 import type { GraphicsRenderObject } from 'molstar/lib/mol-gl/render-object';
 import { Task } from 'molstar/lib/mol-task';
 import { type Answer, Failure } from './channel';
-import type { Stage } from './plugin';
+import { settle, type Stage } from './plugin';
 
 export interface Picture {
     widthPixels: number;
@@ -17,6 +17,7 @@ export interface Picture {
     background: string | null; // #rrggbb; null for the scene's own
     outline: boolean | null; // null for as the scene says
     ambientOcclusion: boolean | null;
+    depthCue?: boolean | null;
 }
 
 // 2^3 jittered views a picture: 16 look alike and take twice as long.
@@ -28,11 +29,14 @@ const PIXELS_PER_OUTLINE = 1200;
 const MAX_OUTLINE = 5;
 // The image of a background lies on the same machine, if anywhere.
 const BACKGROUND_DEADLINE_MS = 30_000;
+// Where depth cue is asked for, what lies behind the middle fades at least, and what is farthest is gone.
+const DEPTH_CUE_INTENSITY = 50;
 const OCCLUSION = ParamDefinition.getDefaultValues(SsaoParams);
 const OUTLINE = ParamDefinition.getDefaultValues(OutlineParams);
 
 /** Draws the scene, and its labels over it: they stay legible, and neither outlines nor shadows touch them. */
 export async function drawPicture(stage: Stage, picture: Picture): Promise<Answer> {
+    setDepthCue(stage, picture);
     const labels = await drawLabels(stage, picture);
     const image = await withHidden(stage, object => object.type === 'text', () => draw(stage, picture, false));
     if (labels) lay(labels.data, image.data);
@@ -43,6 +47,16 @@ export async function drawPicture(stage: Stage, picture: Picture): Promise<Answe
 export async function drawLabels(stage: Stage, picture: Picture): Promise<ImageData | undefined> {
     if (!stage.canvas3d.getRenderObjects().some(object => object.state.visible && object.type === 'text')) return undefined;
     return withHidden(stage, object => object.type !== 'text', () => draw(stage, { ...picture, transparent: true }, true));
+}
+
+/** Fades what is far away, or does not, where the request says it. */
+export function setDepthCue(stage: Stage, picture: Picture): void {
+    const { canvas3d } = stage;
+    if (picture.depthCue == null) return;
+    const own = canvas3d.props.cameraFog;
+    const params = { intensity: Math.max(own.name === 'on' ? own.params.intensity : 0, DEPTH_CUE_INTENSITY) };
+    canvas3d.setProps({ cameraFog: picture.depthCue ? { name: 'on', params } : { name: 'off', params: {} } });
+    settle(stage);
 }
 
 /** Does something while the chosen objects are hidden. */

@@ -24,6 +24,7 @@ export interface Stage {
     animation: Animation;
     cameras: (Camera.Snapshot | undefined)[]; // of each state at its beginning, where it has been shown
     models: { ref: string; count: number }; // of a plain structure, its first on the stage: each is a state
+    turning?: Camera.Snapshot; // where a turntable begins: the whole turn fits the picture
     shown?: string; // which moment is on the stage
     pass?: ImagePass;
 }

@@ -7,7 +7,7 @@ import { CameraTransitionManager } from 'molstar/lib/mol-canvas3d/camera/transit
 import { PluginState } from 'molstar/lib/mol-plugin/state';
 import { ParamDefinition } from 'molstar/lib/mol-util/param-definition';
 import { degToRad } from 'molstar/lib/mol-math/misc';
-import { setCamera, turned } from './camera';
+import { fitTurn, setCamera, turned } from './camera';
 import { Failure } from './channel';
 import { withLabels } from './labels';
 import { settle, type Stage } from './plugin';
@@ -110,7 +110,7 @@ function arrive(stage: Stage, from: Camera.Snapshot, part: number): void {
 
 /** Carries the camera once around its target. The scene turns to the right, as on a table that is turned anticlockwise. */
 function turn(stage: Stage, angleRad: number): void {
-    const camera = stage.cameras[0]!;
+    const camera = stage.turning ??= { ...stage.cameras[0]!, ...fitTurn(stage, stage.cameras[0]!) };
     const { center, radius } = stage.canvas3d.boundingSphereVisible;
     const offset = Math.hypot(...center.map((value, k) => value - camera.target[k]));
     // Nothing may be cut off on the far side of a target that is not the middle of the scene.

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import bpy
-from mathutils import Euler, Matrix
+import numpy as np
+from mathutils import Euler, Matrix, Vector
 
 from molecule_stage import Part
 
@@ -30,6 +31,13 @@ GLASS_EDGE = 0.5
 # What remains of the opacity of those sheets of a folded surface that lie behind its first one, so that they do not clutter the inside.
 GLASS_REAR = 0.35
 REAR_PROPERTY = "molecule_rear"
+# The floor reaches so many times as far as what stands on it, and its shadows fade from the second part of that on.
+FLOOR_REACH, FLOOR_FADES, FLOOR_CORNERS = 3.0, 0.3, 96
+# Ambient occlusion: a place is darkened, up to this part, by how much of the sky things take from it that lie nearer than this.
+# What a surface in the open loses to its own neighbours does not count.
+OCCLUSION_ANGSTROM, OCCLUSION_PART, OCCLUSION_SAMPLES = 7.0, 0.8, 6
+OPEN_PART = 0.15
+OCCLUSION_NODE = "occlusion"
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,34 @@ def material_of(finish: Finish) -> bpy.types.Material:
     body.inputs["Specular IOR Level"].default_value = finish.specular
     body.inputs["Coat Weight"].default_value = finish.coat
     body.inputs["Coat Roughness"].default_value = 0.08
-    tree.links.new(color.outputs["Color"], body.inputs["Base Color"])
+    tree.links.new(occluded(tree, color.outputs["Color"]), body.inputs["Base Color"])
     shader = body.outputs["BSDF"]
     if finish is GLASS:
         shader = see_through(tree, shader, color.outputs["Alpha"])
     tree.links.new(shader, output.inputs["Surface"])
     return material
+
+
+def occluded(tree: Any, color: Any) -> Any:
+    """A colour that is darker in folds and pockets, as far as set_occlusion says."""
+    around, part = tree.nodes.new("ShaderNodeAmbientOcclusion"), tree.nodes.new("ShaderNodeValue")
+    around.samples = OCCLUSION_SAMPLES
+    around.inputs["Distance"].default_value = OCCLUSION_ANGSTROM
+    part.name = OCCLUSION_NODE
+    hidden = math_node(tree, "MAXIMUM", math_node(tree, "SUBTRACT", 1.0 - OPEN_PART, around.outputs["AO"]), 0.0)
+    shade = math_node(tree, "SUBTRACT", 1.0, math_node(tree, "MULTIPLY", hidden, part.outputs["Value"]))
+    darker = tree.nodes.new("ShaderNodeVectorMath")
+    darker.operation = "SCALE"
+    tree.links.new(color, darker.inputs[0])
+    tree.links.new(shade, darker.inputs["Scale"])
+    return darker.outputs["Vector"]
+
+
+def set_occlusion(on: bool) -> None:
+    """Switches the ambient occlusion of all materials that have been made."""
+    for material in bpy.data.materials:
+        if material.use_nodes and (part := material.node_tree.nodes.get(OCCLUSION_NODE)) is not None:
+            part.outputs["Value"].default_value = OCCLUSION_PART if on else 0.0
 
 
 def see_through(tree: Any, body: Any, opacity: Any) -> Any:
@@ -186,3 +216,63 @@ class Surroundings:
 def linear_color(color: tuple[float, float, float]) -> tuple[float, ...]:
     """The linear values of sRGB ones between 0 and 1 (IEC 61966-2-1)."""
     return tuple(c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color)
+
+
+class Floor:
+    """A floor below what is shown, square to the picture's up, of which nothing is seen but the shadows on it."""
+
+    def __init__(self, scene: bpy.types.Scene) -> None:
+        turn = np.arange(FLOOR_CORNERS) * 2 * math.pi / FLOOR_CORNERS
+        disc = np.stack((np.cos(turn), np.sin(turn), np.zeros(FLOOR_CORNERS)), axis=1)
+        mesh = bpy.data.meshes.new("floor")
+        mesh.from_pydata(disc.tolist(), [], [list(range(FLOOR_CORNERS))])
+        self.thing = bpy.data.objects.new("floor", mesh)
+        self.thing.is_shadow_catcher = True
+        mesh.materials.append(fading())
+        scene.collection.objects.link(self.thing)
+        self.scene = scene
+
+    def lay(self, camera: Matrix) -> None:
+        """Puts the floor right below everything, as the camera has below."""
+        things = [thing for thing in self.scene.objects if thing.type == "MESH" and thing is not self.thing]
+        if not things:
+            return
+        up = camera.to_3x3().col[1].normalized()
+        corners = np.array([thing.matrix_world @ Vector(corner) for thing in things for corner in thing.bound_box])
+        middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
+        reach = float(np.linalg.norm(corners - middle, axis=1).max())
+        below = lowest(things, np.array(up)) - float(middle @ np.array(up))
+        turn = up.to_track_quat("Z", "Y").to_matrix().to_4x4()
+        self.thing.matrix_world = Matrix.Translation(Vector(middle) + below * up) @ turn @ Matrix.Scale(FLOOR_REACH * reach, 4)
+
+
+def lowest(things: list[bpy.types.Object], up: np.ndarray) -> float:
+    """How far down the lowest vertex lies, along a direction that is up."""
+    found, places = math.inf, dict[str, np.ndarray]()
+    for thing in things:
+        if thing.data.name not in places:
+            flat = np.empty(3 * len(thing.data.vertices), np.float32)
+            thing.data.vertices.foreach_get("co", flat)
+            places[thing.data.name] = flat.reshape(-1, 3)
+        matrix = np.array(thing.matrix_world)
+        found = min(found, float((places[thing.data.name] @ (matrix[:3, :3].T @ up)).min() + matrix[:3, 3] @ up))
+    return found
+
+
+def fading() -> bpy.types.Material:
+    """The material of the floor, less of it towards its edge, so that no shadow ends there."""
+    material = bpy.data.materials.new("molecule floor")
+    material.use_nodes = True
+    tree = material.node_tree
+    tree.nodes.clear()
+    place, length = tree.nodes.new("ShaderNodeTexCoord"), tree.nodes.new("ShaderNodeVectorMath")
+    length.operation = "LENGTH"
+    tree.links.new(place.outputs["Object"], length.inputs[0])
+    beyond = math_node(tree, "SUBTRACT", length.outputs["Value"], FLOOR_FADES)
+    share = math_node(tree, "MINIMUM", math_node(tree, "MAXIMUM", math_node(tree, "DIVIDE", beyond, 1 - FLOOR_FADES), 0.0), 1.0)
+    body, nothing, mix = (tree.nodes.new(f"ShaderNode{kind}") for kind in ("BsdfDiffuse", "BsdfTransparent", "MixShader"))
+    tree.links.new(share, mix.inputs[0])
+    tree.links.new(body.outputs["BSDF"], mix.inputs[1])
+    tree.links.new(nothing.outputs["BSDF"], mix.inputs[2])
+    tree.links.new(mix.outputs["Shader"], tree.nodes.new("ShaderNodeOutputMaterial").inputs["Surface"])
+    return material

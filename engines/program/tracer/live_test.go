@@ -1,4 +1,4 @@
-package cycles_test
+package tracer_test
 
 import (
 	"os"
@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/program/tracer"
 	"github.com/molfabric/molfabric/engines/program/viewer"
+	"github.com/molfabric/molfabric/engines/program/viewer/viewertest"
 )
 
 // stageMaker writes stages of balls, as the viewer's export would: whatever a picture of balls must look like can be calculated.
@@ -201,8 +203,12 @@ for name, change in {
     "position": {"frames": [frame(1, view={**camera(), "position": [0, 0, 1e99]})]},
     "own position": {"frames": [frame(1, view={**camera(), "position": camera()["target"]})]},
     "background": {"background": "white"},
+    "fog": {"frames": [frame(1, view={**camera(), "fog": {"near": 1, "far": None}})]},
+    "clip": {"parts": [{**part(0, "cartoon", "polymer"), "clip": [{"type": "plane", "position": [0, 0]}]}]},
+    "rotation": {"parts": [{**part(0, "cartoon", "polymer"), "clip": [{"type": "plane", "position": [0, 0, 0], "rotation": [0, 1e99, 0, 0]}]}]},
 }.items():
-    write_stage(folder / "wrong.tar", change.get("frames", [frame(1)]), {"model-0.glb": model}, background=change.get("background", "#ffffff"))
+    frames, parts = change.get("frames", [frame(1)]), change.get("parts", [])
+    write_stage(folder / "wrong.tar", frames, {"model-0.glb": model}, parts, background=change.get("background", "#ffffff"))
     try:
         Stage(folder / "wrong.tar")
         raise AssertionError(f"a wrong {name} passes")
@@ -254,7 +260,7 @@ func TestTiersOverlap(t *testing.T) {
 		enginestest.Skip(t, "build the viewer's page (engines/program/viewer/build.sh)")
 	}
 	folder := t.TempDir()
-	structure, err := os.ReadFile("../openmm/testdata/two-peptides.pdb")
+	structure, err := os.ReadFile("../../openmm/testdata/two-peptides.pdb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,11 +280,58 @@ func TestTiersOverlap(t *testing.T) {
 	t.Log(tail(string(output)))
 }
 
+// holdTurn renders frames of a turntable of something long, without denoising, and wants nothing of it at a picture's edge.
+const holdTurn = `import json, sys, tarfile
+from pathlib import Path
+import bpy
+import numpy as np
+from PIL import Image
+import molecule
+
+folder = Path(sys.argv[1])
+with tarfile.open(folder / "out/stage.tar") as archive:
+    frames = json.load(archive.extractfile("stage.json"))["frames"]
+distances = [float(np.linalg.norm(np.subtract(f["camera"]["position"], f["camera"]["target"]))) for f in frames]
+assert np.ptp(distances) < 1e-3, f"the camera comes nearer and goes away: {distances}"
+molecule.build(folder / "out/stage.tar", {"samples": 1, "threads": 2, "transparent": True, "denoise": False})
+for frame in (1, 2, 3):
+    molecule.show(frame)
+    bpy.context.scene.render.filepath = str(folder / "turn.png")
+    bpy.ops.render.render(write_still=True)
+    alpha = np.array(Image.open(folder / "turn.png"))[..., 3]
+    seen = alpha > 0
+    print("frame", frame, "is seen in", round(float(seen.mean()), 3), "of the picture")
+    assert seen.mean() > 0.005, "nothing is seen"
+    assert not (seen[0].any() or seen[-1].any() or seen[:, 0].any() or seen[:, -1].any()), f"frame {frame} is cut off"
+print("the turn is held")`
+
+// TestTurnIsHeld traces a turntable of a helix that is ten times as long as it is wide.
+func TestTurnIsHeld(t *testing.T) {
+	t.Parallel()
+	python := enginestest.Python(t)
+	if _, err := os.Stat(filepath.Join(prefix(python), viewer.PageFolder)); err != nil {
+		enginestest.Skip(t, "build the viewer's page (engines/program/viewer/build.sh)")
+	}
+	folder := t.TempDir()
+	writeInto(t, filepath.Join(folder, "in", "scene.pdb"), []byte(viewertest.Helix(60)))
+	writeInto(t, filepath.Join(folder, "request.json"), []byte(`{"scene": {"file": "in/scene.pdb", "format": "pdb", "references": {}}, "frames": [1, 2, 3],
+		"animation": {"kind": "turntable", "frames": 8, "fps": 24}, "threads": 2, "picture": {"widthPixels": 160, "heightPixels": 90, "format": "PNG",
+		"transparent": true, "background": null, "outline": false, "ambientOcclusion": false, "depthCue": false}}`))
+	runRaster(t, python, folder, "export.py")
+	command := exec.CommandContext(t.Context(), python, "-B", "-c", holdTurn, folder)
+	command.Env = blenderEnvironment(python)
+	output, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "the turn is held") {
+		t.Errorf("%v: %s", err, tail(string(output)))
+	}
+	t.Log(tail(string(output)))
+}
+
 // runRaster runs a program of the raster tier where it lies in the repository: no engine imports another.
 func runRaster(t *testing.T, python, folder, program string) {
 	t.Helper()
 	folders := make([]string, 0, 3)
-	for _, name := range []string{"../molstar/programs", "../program/viewer", "../program/film"} {
+	for _, name := range []string{"../../molstar/programs", "../viewer", "../film"} {
 		whole, err := filepath.Abs(name)
 		if err != nil {
 			t.Fatal(err)
@@ -303,7 +356,7 @@ func runRaster(t *testing.T, python, folder, program string) {
 
 // blenderEnvironment lets a script find the programs, and Blender's module where it lies in a folder of its own.
 func blenderEnvironment(python string) []string {
-	return append(os.Environ(), "PYTHONPATH=programs:"+filepath.Join(prefix(python), "share/molfabric/blender"))
+	return append(os.Environ(), "PYTHONPATH=.:"+filepath.Join(prefix(python), tracer.BlenderFolder))
 }
 
 // prefix is the folder that a Python is installed in.

@@ -27,6 +27,7 @@ MAX_LABELS_BYTES = 64 << 20
 MAX_MEMBERS = 30_000
 MAX_FRAMES = 20_000
 MAX_PARTS = 200_000
+MAX_REGIONS = 32
 MAX_NAME_CHARS = 100
 MAX_PROGRAMS = 20
 MAX_SIDE_PIXELS = 16_384
@@ -40,7 +41,8 @@ class StageError(ValueError):
 
 @dataclass(frozen=True)
 class Camera:
-    """Position, target and up in the scene's axes and Å; fov_y in radians; near and far are distances along the view in Å."""
+    """Position, target and up in the scene's axes and Å; fov_y in radians; near and far are distances along the view in Å, as are
+    those between which what is shown fades; fog is None where nothing does."""
 
     position: tuple[float, float, float]
     target: tuple[float, float, float]
@@ -49,6 +51,22 @@ class Camera:
     orthographic: bool
     near: float
     far: float
+    fog: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of space that a representation is cut by: kind is plane, sphere or box. It holds the points whose place, moved by
+    transform (4 × 4), lies in the region at position that a quaternion (x, y, z, w) turns and that has these whole extents. Of a
+    plane it is the side that its own second axis points to."""
+
+    kind: str
+    invert: bool
+    position: tuple[float, ...]
+    rotation: tuple[float, ...]
+    scale: tuple[float, ...]
+    transform: tuple[float, ...]  # by column
+    whole: bool
 
 
 @dataclass(frozen=True)
@@ -59,15 +77,18 @@ class Frame:
     camera: Camera
     labels: str | None
     background: tuple[float, float, float]
+    occlusion: bool
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one node of a model shows: the representation's type and component, and its opacity between 0 and 1."""
+    """What one node of a model shows: the representation's type and component, its opacity between 0 and 1, and what is cut away
+    from it."""
 
     type: str = "other"
     component: str = "other"
     opacity: float = 1.0
+    regions: tuple[Region, ...] = ()
 
 
 class Stage:
@@ -154,7 +175,8 @@ def read_frame(document: Any, background: Any) -> Frame:
     if not isinstance(camera, dict):
         raise StageError(f"The camera of {where} is missing.")
     own = color(document.get("background") or background, where)
-    return Frame(number, model, vector(document, "translation", where), read_camera(camera, where), labels, own)
+    occlusion = document.get("occlusion", True) is True
+    return Frame(number, model, vector(document, "translation", where), read_camera(camera, where), labels, own, occlusion)
 
 
 def read_camera(document: dict[str, Any], where: str) -> Camera:
@@ -166,7 +188,26 @@ def read_camera(document: dict[str, Any], where: str) -> Camera:
     near, far = number(document, "near", where), number(document, "far", where)
     if math.dist(position, target) < 1e-6 or not 1e-3 < fov < math.pi - 1e-3 or not far > near:
         raise StageError(f"The camera of {where} looks at its own position, has no field of view, or ends before it starts.")
-    return Camera(position, target, up, fov, mode == "orthographic", near, far)
+    return Camera(position, target, up, fov, mode == "orthographic", near, far, read_fog(document.get("fog"), where))
+
+
+def read_fog(document: Any, where: str) -> tuple[float, float] | None:
+    if not isinstance(document, dict):
+        return None
+    near, far = number(document, "near", f"fog of {where}"), number(document, "far", f"fog of {where}")
+    return (near, far) if far > near else None
+
+
+def read_region(document: Any) -> Region:
+    """One region that is cut away. A kind that is not known is kept: who cuts says that it is left out."""
+    where = f"a clip of {DOCUMENT}"
+    if not isinstance(document, dict):
+        raise StageError(f"{where[:1].upper()}{where[1:]} is no object.")
+    position, rotation, scale, transform = (
+        numbers(document, name, count, where) for name, count in (("position", 3), ("rotation", 4), ("scale", 3), ("transform", 16))
+    )
+    kind, invert, whole = word(document.get("type")), document.get("invert") is True, document.get("whole") is True
+    return Region(kind, invert, position, rotation, scale, transform, whole)
 
 
 def read_part(document: Any) -> list[tuple[tuple[str | None, int | str], Part]]:
@@ -178,6 +219,7 @@ def read_part(document: Any) -> list[tuple[tuple[str | None, int | str], Part]]:
         word(document.get("type")),
         word(document.get("component")),
         min(max(float(opacity), 0.0), 1.0) if isinstance(opacity, (int, float)) and math.isfinite(opacity) else 1.0,
+        tuple(map(read_region, listed(document, "clip", MAX_REGIONS))),
     )
     model, nodes = document.get("model"), document.get("mesh")
     nodes = nodes if isinstance(nodes, list) else [nodes]
@@ -218,11 +260,15 @@ def number(document: dict[str, Any], name: str, where: str) -> float:
     return float(value)
 
 
-def vector(document: dict[str, Any], name: str, where: str) -> tuple[float, float, float]:
+def numbers(document: dict[str, Any], name: str, count: int, where: str) -> tuple[float, ...]:
     value = document.get(name)
-    if not isinstance(value, list) or len(value) != 3:
-        raise StageError(f"{name} of {where} must be three numbers.")
-    x, y, z = (number({name: one}, name, where) for one in value)
+    if not isinstance(value, list) or len(value) != count:
+        raise StageError(f"{name} of {where} must be {count} numbers.")
+    return tuple(number({name: one}, name, where) for one in value)
+
+
+def vector(document: dict[str, Any], name: str, where: str) -> tuple[float, float, float]:
+    x, y, z = numbers(document, name, 3, where)
     return x, y, z
 
 

@@ -4,7 +4,7 @@ frames.py calls build once, show and compose for every frame, and summary at the
 
     python molecule.py --stage stage.tar --frame 1 --out picture.png --samples 64
 
-Not imitated from the raster tier: its fog (depth cue) and its outlines.
+Not imitated from the raster tier: its outlines.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -19,13 +20,15 @@ from typing import Any
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
+from molecule_clip import Clip, clipped
 from molecule_film import Film
 from molecule_glb import Mesh, Model, Node
 from molecule_labels import put_labels
-from molecule_look import COLOR_ATTRIBUTE, GLASS, GLASS_REAR, REAR_PROPERTY, Finish, Surroundings, add_lamps, finish_of, material_of
-from molecule_stage import Camera, Frame, Part, Stage, StageError, color
+from molecule_look import COLOR_ATTRIBUTE, GLASS, GLASS_REAR, REAR_PROPERTY, Finish, Floor, Surroundings
+from molecule_look import add_lamps, finish_of, material_of, set_occlusion
+from molecule_stage import Camera, Frame, Part, Region, Stage, StageError, color
 
 # The viewer's y is up, Blender's z: (x, y, z) becomes (x, -z, y).
 AXES = Matrix(((1, 0, 0, 0), (0, 0, -1, 0), (0, 1, 0, 0), (0, 0, 0, 1)))
@@ -41,6 +44,8 @@ MAX_BOUNCES, MAX_SHELLS = 5, 48
 # A path brighter than this after its first bounce is a speck of noise, not light.
 CLAMP_INDIRECT, CLAMP_DIRECT = 3.0, 12.0
 MAX_WARNINGS = 20
+FLOOR_SHADOW, FLOOR_NEAR = "shadow", 0.2
+RIGID = 1e-4  # how far a transformation may be from a turn and a shift
 
 
 class Scene:
@@ -60,6 +65,7 @@ class Scene:
         self.scene.camera = self.camera
         self.surroundings = Surroundings(self.scene)
         add_lamps(self.scene, self.camera)
+        self.floor = Floor(self.scene) if options.get("floor") == FLOOR_SHADOW else None
         set_picture(self.scene, stage, options)
         set_sampling(self.scene, options)
         self.film = Film(self.scene, bool(options.get("transparent", stage.transparent)), self.scene.cycles.use_denoising)
@@ -73,20 +79,26 @@ class Scene:
     def show(self, frame: Frame) -> None:
         if frame.model != self.model:
             self.unload()
-            self.load(frame.model)
+            self.load(frame.model, np.array(frame.translation))
         place_camera(self.camera, frame)
+        set_occlusion(frame.occlusion)
+        self.film.fog(frame.camera.fog)
         self.film.background(self.background or frame.background)
         self.surroundings.turn(self.camera.matrix_world)
+        if self.floor:
+            see_floor(self.camera.data)
+            self.floor.lay(self.camera.matrix_world)
 
     def unload(self) -> None:
         """Frees the objects and meshes of the model that is shown, so that states do not add up in memory."""
-        for thing in [thing for thing in self.scene.objects if thing.type == "MESH"]:
+        for thing in [thing for thing in self.scene.objects if thing.type == "MESH" and not thing.is_shadow_catcher]:
             bpy.data.objects.remove(thing)
         for mesh in [mesh for mesh in bpy.data.meshes if not mesh.users]:
             bpy.data.meshes.remove(mesh)
         self.model = None
 
-    def load(self, name: str) -> None:
+    def load(self, name: str, translation: np.ndarray) -> None:
+        """Makes the objects of a model, whose coordinates are the scene's plus translation."""
         model = Model(self.stage.model(name))
         if model.left_out:
             self.warn(f"{model.left_out:,} parts of {name} that are points or lines are left out")
@@ -94,10 +106,10 @@ class Scene:
         shells: dict[bpy.types.Object, Part] = {}
         for node in model.nodes:
             part = self.stage.part(name, node.index, node.name)
-            thing, finish = self.add(model.meshes[node.mesh], node, part, made)
-            if finish is GLASS:
+            thing, finish = self.add(model.meshes[node.mesh], node, part, made, translation)
+            if thing is not None and finish is GLASS:
                 shells[thing] = part
-        self.film.glass(bool(shells))
+        self.film.translucent(bool(shells) or self.floor is not None)
         for thing in shells:
             hide_from_light(thing)
             # Of several see-through parts one may lie inside another, and must not fade for it.
@@ -105,18 +117,58 @@ class Scene:
         self.model = name
         self.faces[name] = sum(len(model.meshes[node.mesh].faces) for node in model.nodes)
 
-    def add(self, mesh: Mesh, node: Node, part: Part, made: dict[tuple[int, str], bpy.types.Mesh]) -> tuple[bpy.types.Object, Finish]:
-        """One object for a node; nodes of one mesh share its data."""
+    def add(
+        self, mesh: Mesh, node: Node, part: Part, made: dict[tuple[int, str], bpy.types.Mesh], translation: np.ndarray
+    ) -> tuple[bpy.types.Object | None, Finish]:  # fmt: skip
+        """One object for a node; nodes of one mesh that nothing is cut from share its data. None where all of it is cut away."""
         finish = finish_of(part, bool((mesh.colors[:, 3] < 1).any()))
-        key = (node.mesh, finish.name)
-        if key not in made:
-            made[key] = blender_mesh(mesh)
-            made[key].materials.append(material_of(finish))
-            self.materials.add(finish.name)
-        thing = bpy.data.objects.new(f"{finish.name} {node.index}", made[key])
-        thing.matrix_world = AXES @ Matrix(node.matrix)
+        clips, matrix = self.clips_of(part, translation), Matrix(node.matrix)
+        if clips:
+            left = clipped(placed(mesh, node.matrix), clips, self.options.get("caps") is not False and finish is not GLASS)
+            if left is None:
+                return None, finish
+            data, matrix = blender_mesh(left), Matrix()
+            data.materials.append(material_of(finish))
+        else:
+            key = (node.mesh, finish.name)
+            if key not in made:
+                made[key] = blender_mesh(mesh)
+                made[key].materials.append(material_of(finish))
+            data = made[key]
+        self.materials.add(finish.name)
+        thing = bpy.data.objects.new(f"{finish.name} {node.index}", data)
+        thing.matrix_world = AXES @ matrix
         self.scene.collection.objects.link(thing)
         return thing, finish
+
+    def clips_of(self, part: Part, translation: np.ndarray) -> list[Clip]:
+        found = [clip_of(region, translation) for region in part.regions]
+        if None in found:
+            self.warn("clips that are no plane, sphere or box, or that are moved by more than a turn and a shift, are left out")
+        return [clip for clip in found if clip is not None]
+
+
+def placed(mesh: Mesh, matrix: np.ndarray) -> Mesh:
+    """A mesh in its model's coordinates."""
+    turn = matrix[:3, :3]
+    vertices = (mesh.vertices @ turn.T + matrix[:3, 3]).astype(np.float32)
+    normals = mesh.normals
+    if normals is not None:
+        normals = normals @ np.linalg.inv(turn)
+        normals = (normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-9)).astype(np.float32)
+    return Mesh(vertices, normals, mesh.faces if np.linalg.det(turn) > 0 else mesh.faces[:, ::-1], mesh.colors)
+
+
+def clip_of(region: Region, translation: np.ndarray) -> Clip | None:
+    """A region in a model's coordinates; None where it is none that can be cut."""
+    moved = np.array(region.transform).reshape(4, 4).T
+    turn, shift = moved[:3, :3], moved[:3, 3]
+    if region.kind not in ("plane", "sphere", "box") or np.abs(turn @ turn.T - np.eye(3)).max() > RIGID:
+        return None
+    x, y, z, w = region.rotation
+    axes = turn.T @ np.array(Quaternion((w, x, y, z)).to_matrix())
+    position = turn.T @ (np.array(region.position) - shift) + translation
+    return Clip(region.kind, region.invert, position, axes, np.abs(np.array(region.scale)) / 2, region.whole)
 
 
 def hide_from_light(shell: bpy.types.Object) -> None:
@@ -162,6 +214,11 @@ def set_lens(lens: bpy.types.Camera, view: Camera) -> None:
     lens.lens = SENSOR_MM / (2 * half)
     lens.ortho_scale = 2 * half * math.dist(view.position, view.target)
     lens.clip_start, lens.clip_end = max(view.near, 1e-3), max(view.far, 2e-3)
+
+
+def see_floor(lens: bpy.types.Camera) -> None:
+    """Shows the floor from the viewer's feet on: the camera's planes hold what stands on it, and cut the floor short."""
+    lens.clip_start, lens.clip_end = lens.clip_start * FLOOR_NEAR, lens.clip_end / FLOOR_NEAR
 
 
 def set_picture(scene: bpy.types.Scene, stage: Stage, options: dict[str, Any]) -> None:
@@ -255,6 +312,9 @@ def main() -> int:
     parser.add_argument("--width", type=int, default=0, help="width in pixels (default: the stage's)")
     parser.add_argument("--height", type=int, default=0, help="height in pixels (default: the stage's)")
     parser.add_argument("--threads", type=int, default=0, help="processor threads (default: all)")
+    floors = ("none", FLOOR_SHADOW)
+    parser.add_argument("--floor", choices=floors, default=floors[0], help="a floor that shows shadows alone (default: none)")
+    parser.add_argument("--open", action="store_true", help="leave open what clips have cut")
     parser.add_argument("--plain", action="store_true", help="do not denoise")
     parser.add_argument("--transparent", action="store_true", help="no background")
     arguments = parser.parse_args()
@@ -262,6 +322,7 @@ def main() -> int:
     started = time.monotonic()
     options = {
         "samples": arguments.samples, "denoise": not arguments.plain, "threads": arguments.threads, "format": kind,
+        "floor": arguments.floor, "caps": not arguments.open,
         "widthPixels": arguments.width, "heightPixels": arguments.height, **({"transparent": True} if arguments.transparent else {}),
     }  # fmt: skip
     try:
@@ -274,8 +335,9 @@ def main() -> int:
     except StageError as error:
         print(error, file=sys.stderr)
         return 65
-    print(json.dumps({**summary(), "loadSeconds": round(loaded - started, 2), "seconds": round(time.monotonic() - loaded, 2)}))
-    return 0
+    took = {"loadSeconds": round(loaded - started, 2), "seconds": round(time.monotonic() - loaded, 2)}
+    print(json.dumps({**summary(), **took, "blender": bpy.app.version_string.split(" ")[0]}), flush=True)
+    os._exit(0)  # Blender's own end takes time and has been seen to hang
 
 
 if __name__ == "__main__":
