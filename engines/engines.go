@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -66,6 +67,13 @@ type Explainer interface {
 	// Explain returns why the process failed, or nil when it cannot say more than the exit code. logTail is the end of what
 	// the process printed (standard output and error together).
 	Explain(shard Shard, dir Dir, exitCode int, logTail string) *Failure
+}
+
+// Forecaster is an Engine that can tell more of a request than its plan does, before it is submitted.
+type Forecaster interface {
+	// Foretell returns what the caller should know of a request, as a JSON object, or nil when there is nothing to tell. It is pure, and
+	// returns the same *InvalidError that Plan would.
+	Foretell(Request) (json.RawMessage, error)
 }
 
 // ImagePinner is an Engine whose requests may name the container image that must run a shard.
@@ -129,6 +137,10 @@ type Request struct {
 type Found struct {
 	Structures map[string]Object    // entries of the Protein Data Bank as mmCIF, by id in upper case
 	Components map[string]Component // of the Chemical Component Dictionary, by id in upper case
+	// Receptor is what the file holds that a docking takes as its receptor; nil where nobody has read it, as for most estimates.
+	Receptor *coordinates.Structure
+	// BoxLigand is where the ligand lies whose place is to be docked into, of a request that gives it as a file; nil as Receptor is.
+	BoxLigand *coordinates.Molecule
 	// Prepared is an earlier preparation of the request's receptor; nil when there is none.
 	Prepared *PreparedReceptor
 	// Database is the sequence database that the request names; nil in an estimate that names none of the deployment's.
@@ -237,10 +249,16 @@ type Shard struct {
 	Needs   Resources `json:"needs"`
 	// Essential shards decide the job: when one fails for good, later stages are not started and the job fails.
 	Essential bool `json:"essential"`
+	// Preparation says that the shard only makes the job's input ready and has nothing of its own to show. The first stages of a plan may
+	// consist of such shards: a job that fails for its user's input before it has used anything beyond them is free.
+	Preparation bool `json:"preparation,omitempty"`
 	// Items counts what the shard works on (ligands, queries, frames), for progress and reports.
 	Items int `json:"items"`
 	// ExpectedCPUSeconds is the engine's own guess for quotes and for starting the longest shards first.
 	ExpectedCPUSeconds float64 `json:"expectedCpuSeconds"`
+	// MostCPUSeconds is what a shard may come to that decides by itself how much it does, on the same scale; 0 for all others. What is
+	// set aside for a job covers it.
+	MostCPUSeconds float64 `json:"mostCpuSeconds,omitempty"`
 	// ExpectedGPUSeconds is the same for devices: seconds × devices, as if it had each for itself; 0 where it asks for none.
 	ExpectedGPUSeconds float64 `json:"expectedGpuSeconds,omitempty"`
 }
@@ -265,7 +283,10 @@ type From struct {
 
 // Resources are what a shard may use. The worker enforces them as caps.
 type Resources struct {
-	CPUs         int           `json:"cpus"`         // slots taken while the process lives, and threads it may keep busy
+	CPUs int `json:"cpus"` // slots taken while the process lives, and threads it may keep busy
+	// MoreCPUs are slots beside CPUs that it can make use of: the worker gives it those that nobody else wants when it starts, and the
+	// engine's Command gets the sum as CPUs. What it finds must not depend on them.
+	MoreCPUs     int           `json:"moreCpus,omitempty"`
 	MemoryBytes  int64         `json:"memoryBytes"`  // resident memory of the whole process tree
 	FileBytes    int64         `json:"fileBytes"`    // largest single file it may write
 	Processes    int           `json:"processes"`    // processes and threads alive at once
@@ -385,6 +406,18 @@ type Failure struct {
 	Code    string        `json:"code"` // e.g. "RECEPTOR_UNREADABLE"
 	Message string        `json:"message"`
 	Items   []ItemFailure `json:"items,omitempty"`
+	// Unbegun says that the shard found nothing to work on before its work began: what it used until then is free.
+	Unbegun bool `json:"unbegun,omitempty"`
+}
+
+// PreparationStages is how many stages of a plan, from its first on, consist of preparing shards alone.
+func PreparationStages(plan []Shard) int {
+	for _, shard := range plan { // in the order of their stages
+		if !shard.Preparation {
+			return shard.StageIndex
+		}
+	}
+	return 0
 }
 
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }

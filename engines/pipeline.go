@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 )
@@ -40,6 +41,14 @@ func (p Pipeline) Spec() Spec {
 	spec.JobTypes = []string{JobTypePipeline}
 	spec.GPU = spec.GPU || p.render.Spec().GPU
 	return spec
+}
+
+// Foretell is what the simulation tells.
+func (p Pipeline) Foretell(r Request) (json.RawMessage, error) {
+	if simulation, ok := p.Engine.(Forecaster); ok {
+		return simulation.Foretell(r)
+	}
+	return nil, nil
 }
 
 // Plan is the simulation's plan and then the renderer's. The renderer plans a molecular job from stand-ins for files that are still

@@ -75,3 +75,26 @@ func TestPipeline(t *testing.T) {
 		t.Errorf("inputs %q, want %q", got, want)
 	}
 }
+
+func TestPreparationStages(t *testing.T) {
+	t.Parallel()
+	shard := func(stage int, preparation bool) engines.Shard {
+		return engines.Shard{StageIndex: stage, Preparation: preparation}
+	}
+	for _, c := range []struct {
+		name string
+		plan []engines.Shard
+		want int
+	}{
+		{"none", []engines.Shard{shard(0, false), shard(1, false)}, 0},
+		{"one", []engines.Shard{shard(0, true), shard(0, true), shard(1, false), shard(2, false)}, 1},
+		{"two", []engines.Shard{shard(0, true), shard(1, true), shard(2, false)}, 2},
+		{"one beside work", []engines.Shard{shard(0, true), shard(0, false), shard(1, false)}, 0},
+		{"nothing else", []engines.Shard{shard(0, true)}, 0},
+		{"one between work", []engines.Shard{shard(0, false), shard(1, true), shard(2, false)}, 0},
+	} {
+		if got := engines.PreparationStages(c.plan); got != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got, c.want)
+		}
+	}
+}

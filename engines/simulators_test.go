@@ -1,6 +1,7 @@
 package engines_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/molfabric/molfabric/engines"
@@ -35,6 +36,27 @@ func TestKnownNames(t *testing.T) {
 		if _, ok := engines.Lookalike(s.ID); ok {
 			t.Errorf("%s is called a lookalike of itself", s.ID)
 		}
+	}
+}
+
+func TestMisspeltSimulators(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"autodock-vinna": "autodock-vina", "AutoDoc Vina": "autodock-vina", "autodokc_vina": "autodock-vina",
+		"vinna": "autodock-vina", "vin": "autodock-vina",
+		"opennm": "openmm", "openm": "openmm", "OpenMM8": "openmm", "fpockets": "fpocket", "blatsp": "blastp",
+		"blast-x": "", "alfafold": "alphafold",
+		"esmfold2": "esmfold", "wawewatch3": "wavewatch3", "swam": "swan", "blastq": "blastp blastn",
+		"vina": "", "autodock-vina": "", "smina": "", "blast": "", "alphafold3": "",
+		"gromacs": "", "amber": "", "": "", "x": "", "probe": "", "cycles": "",
+		strings.Repeat("v", 5000): "",
+	} {
+		if got := strings.Join(engines.Misspelt(name), " "); got != want {
+			t.Errorf("%.40q: got %q, want %q", name, got, want)
+		}
+	}
+	if got := engines.DidYouMean("blastq"); got != "did you mean blastp or blastn?" {
+		t.Errorf("got %q", got)
 	}
 }
 

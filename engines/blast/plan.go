@@ -122,7 +122,7 @@ func (b Blast) planSplit(q request, count int) (engines.Shard, error) {
 		Program: programSplit, Search: b.program, Parts: count, MaxPartQueries: maxShardQueries, MaxQueries: maxQueries, MaxQueryLetters: longest, MaxFileBytes: maxQueryFileBytes,
 	})
 	return engines.Shard{
-		Stage: stageSplit, StageIndex: 0, Name: shardSplit, Params: params, Essential: true, Items: 1, Needs: splitNeeds(),
+		Stage: stageSplit, StageIndex: 0, Name: shardSplit, Params: params, Essential: true, Preparation: true, Items: 1, Needs: splitNeeds(),
 		Inputs:             []engines.Input{{Name: inputQueries, Object: &q.queries}},
 		ExpectedCPUSeconds: roundCPUSeconds(startCPUSeconds + splitCPUSecondsPerByte*float64(queryBytes(q.queries))),
 	}, err

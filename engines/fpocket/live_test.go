@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/internal/abl1"
 )
 
 // sharedPockets holds whole crystal structures beside a developer's checkout; the tests that use it skip without it.
@@ -221,30 +222,28 @@ func TestCrystalStructures(t *testing.T) {
 	}
 }
 
-// TestPublishedReceptor finds the pocket of dockstring's ABL1, a PDBQT with hydrogens and without chains, where the package is
-// installed: the published docking site lies in one of the boxes.
-func TestPublishedReceptor(t *testing.T) {
+// TestReceptorWithoutChains finds the pocket of c-Abl in a PDBQT with hydrogens and without chains: imatinib's place lies in one
+// of the boxes.
+func TestReceptorWithoutChains(t *testing.T) {
 	t.Parallel()
-	find := exec.CommandContext(t.Context(), enginestest.Python(t), "-c",
-		"import importlib.util as u; print(u.find_spec('dockstring').submodule_search_locations[0])")
-	found, err := find.Output()
-	if err != nil {
-		t.Skip("SKIPPED: install engines/vina/requirements-demo.lock into MOLFABRIC_PYTHON for ABL1's receptor")
+	enginestest.Python(t)
+	receptor := filepath.Join(t.TempDir(), "receptor.pdbqt")
+	chainless := regexp.MustCompile(`(?m)^(.{21})A`).ReplaceAll(abl1.Prepared(), []byte("$1 "))
+	if err := os.WriteFile(receptor, chainless, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	receptor := filepath.Join(strings.TrimSpace(string(found)), "resources", "targets", "ABL1_target.pdbqt")
 	outcome := enginestest.Drive(t, New(), requestFor(`{}`), map[string]string{"scene.pdb": receptor})
 	document := readPocketsOf(t, outcome)
 	if document.Structure.Format != "pdbqt" || document.Structure.HydrogensLeftOut == 0 {
 		t.Errorf("got %+v, want a PDBQT whose hydrogens were left out", document.Structure)
 	}
-	site := [3]float64{15.851, 14.647, 3.904}
 	for _, pocket := range document.Pockets {
-		if d := distance(site, pocket.CenterAngstrom); d < 8 {
-			t.Logf("pocket %d, druggability %.3f, is %.1f Å from the published site", pocket.Rank, pocket.DruggabilityScore, d)
+		if d := distance(abl1.SiteCenterAngstrom, pocket.CenterAngstrom); d < 8 {
+			t.Logf("pocket %d, druggability %.3f, is %.1f Å from imatinib's place", pocket.Rank, pocket.DruggabilityScore, d)
 			return
 		}
 	}
-	t.Errorf("no pocket is near the published site %v", site)
+	t.Errorf("no pocket is near imatinib's place %v", abl1.SiteCenterAngstrom)
 }
 
 // --- structures made from the carved one ---

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -23,10 +24,13 @@ const toleranceNm = 2e-5
 
 // analysisFile is what the tests read of analysis.json.
 type analysisFile struct {
-	Schema     string
-	System     struct{ Atoms, Waters, Ions int }
-	Solute     *struct{ Kind string }
-	Run        struct{ Frames, FramesAnalysed, StateRows int }
+	Schema string
+	System struct{ Atoms, Waters, Ions int }
+	Solute *struct{ Kind string }
+	Run    struct {
+		StartNs                           float64
+		Frames, FramesAnalysed, StateRows int
+	}
 	Quantities []struct {
 		ID, Verdict   string
 		Mean          float64
@@ -159,6 +163,58 @@ func TestAnalyse(t *testing.T) {
 	checkSimulationReport(t, analysisText(t, dir, "report.html"))
 	t.Run("again", func(t *testing.T) { checkSameBytes(t, dir) })
 	t.Run("chunks", func(t *testing.T) { checkChunks(t, dir) })
+}
+
+// TestAnalyseOfARestart analyses a run that goes on after 4,000,000 steps and 8 ns, and wants figures over the whole time.
+func TestAnalyseOfARestart(t *testing.T) {
+	t.Parallel()
+	dir, known := layAnalysis(t, 20, 50)
+	lines := strings.Split(strings.TrimSpace(string(readIn(t, dir, "state.csv"))), "\n")
+	for i, line := range lines[1:] {
+		_, rest, _ := strings.Cut(line, ",")
+		_, rest, _ = strings.Cut(rest, ",")
+		lines[1+i] = fmt.Sprintf("%d,%.3f,%s", 4_000_000+50*(i+1), 8000+0.1*float64(i+1), rest)
+	}
+	writeAnalysisInput(t, dir, "in/state.csv", []byte(strings.Join(lines, "\n")+"\n"))
+	writeAnalysisInput(t, dir, "in/simulation.json", []byte(`{"restart":{"earlierSteps":4000000,"earlierTimePs":8000.0}}`))
+	if failure := analyse(t, dir); failure != nil {
+		t.Fatalf("got the failure %+v", failure)
+	}
+	document, rows := readAnalysis(t, dir)
+	first := rows[0]
+	counted := first["step"] == "4000050" && first["time_ps"] == "8000.1"
+	if document.Run.StartNs != 8 || !counted || first["potential_kj_mol"] != "-1000" {
+		t.Errorf("got a run from %g ns on and the first row %v", document.Run.StartNs, first)
+	}
+	wantNear(t, "the first frame's RMSD", first["rmsd_nm"], known.RMSD[0])
+	if report := analysisText(t, dir, "report.html"); !strings.Contains(report, "2 ps (from 8 ns to 8.002 ns)") {
+		t.Error("the report does not say from where to where the run is")
+	}
+	figure := analysisText(t, dir, "plots/temperature.svg")
+	if !strings.Contains(figure, "<!-- 8.0005 -->") || strings.Contains(figure, "<!-- 0.0 -->") {
+		t.Error("the time axis does not begin at 8 ns")
+	}
+	for _, odd := range []string{
+		`{"restart":{"earlierSteps":-5,"earlierTimePs":1}}`, `{"restart":7}`, `{"restart":{"earlierSteps":"x"}}`, `{}`,
+	} {
+		other, _ := layAnalysis(t, 4, 50)
+		writeAnalysisInput(t, other, "in/simulation.json", []byte(odd))
+		if failure := analyse(t, other); failure != nil {
+			t.Fatalf("%s: got the failure %+v", odd, failure)
+		}
+		if document, rows := readAnalysis(t, other); document.Run.StartNs != 0 || rows[0]["step"] != "50" {
+			t.Errorf("%s: got a run from %g ns on", odd, document.Run.StartNs)
+		}
+	}
+}
+
+func readIn(t *testing.T, dir, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(dir, "in", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 func wantNear(t *testing.T, what, got string, want float64) {

@@ -114,7 +114,7 @@ func (q request) prepareShard(engines.Request) (engines.Shard, any) {
 	atoms := q.likelyAtoms()
 	expected := startCPUSeconds + prepareCPUSecondsPerAtom*atoms
 	return engines.Shard{
-		Stage: stagePrepare, StageIndex: 0, Name: shardSystem, Essential: true, Inputs: inputs,
+		Stage: stagePrepare, StageIndex: 0, Name: shardSystem, Essential: true, Preparation: true, Inputs: inputs,
 		Needs: q.prepareNeeds(atoms, expected), ExpectedCPUSeconds: round(expected),
 	}, params
 }

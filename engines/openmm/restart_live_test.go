@@ -2,6 +2,7 @@ package openmm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -105,6 +106,26 @@ func checkRestarted(t *testing.T, shard engines.Shard, made attempt) {
 	readJSON(t, made.dir, resultsFile, &results)
 	if results.Restart == nil || results.Restart.EarlierSteps != 100 || results.Frames != 1 || results.PotentialEnergyKjMol.Mean > -15_000 {
 		t.Errorf("got %+v, want a frame after 100 earlier steps", results)
+	}
+	checkClock(t, made.dir)
+}
+
+// checkClock wants table and trajectory to count on from the 100 steps of 2 fs before.
+func checkClock(t *testing.T, dir engines.Dir) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(string(readOut(t, dir, stateFile))), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], "105,0.210000,") || !strings.HasPrefix(lines[2], "110,0.220000,") {
+		t.Errorf("the table is %q, want steps 105 and 110 at 0.21 and 0.22 ps", lines)
+	}
+	var first, interval, last int32
+	header := bytes.NewReader(readOut(t, dir, trajectoryFile)[12:])
+	for _, number := range []*int32{&first, &interval, &last} {
+		if err := binary.Read(header, binary.LittleEndian, number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first != 110 || interval != 10 || last != 110 {
+		t.Errorf("the trajectory is of the steps %d to %d, every %d; want 110 alone", first, last, interval)
 	}
 }
 

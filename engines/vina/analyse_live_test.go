@@ -1,9 +1,9 @@
 package vina
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +64,9 @@ func (i interactionRecord) place() string {
 type analysedLigand struct {
 	LigandID, Status, FailureStage, Error string
 	Poses                                 []struct {
-		Rank                  int
+		Rank, VinaRank        int
+		CNNScore              *float64
+		CNNAffinityPk         *float64
 		ReferenceRMSDAngstrom *float64
 		Checks                *struct {
 			Passed bool
@@ -75,12 +77,31 @@ type analysedLigand struct {
 	Files   map[string]string
 	BestSDF string
 	Notes   []string
+	Missing []struct{ Step, Why string }
+
+	AnalyseCPUSeconds float64
 }
 
 // analysePoses runs analyse.py in a task directory of its own and returns the directory and what it found.
 func analysePoses(t *testing.T, receptor, native string, ligands ...poseLigand) (string, []analysedLigand) {
 	t.Helper()
-	python, dir := enginestest.Python(t), t.TempDir()
+	return analyseAs(t, map[string]any{}, receptor, native, ligands...)
+}
+
+// analyseAs is analysePoses with other members of the request.
+func analyseAs(t *testing.T, members map[string]any, receptor, native string, ligands ...poseLigand) (string, []analysedLigand) {
+	t.Helper()
+	dir := layAnalysis(t, members, receptor, native, ligands...)
+	if output, err := runAnalysis(t, dir); err != nil {
+		t.Fatalf("analyse.py: %v\n%s", err, output)
+	}
+	return dir, readAnalysis(t, dir, len(ligands))
+}
+
+// layAnalysis fills a task directory for analyse.py.
+func layAnalysis(t *testing.T, members map[string]any, receptor, native string, ligands ...poseLigand) string {
+	t.Helper()
+	dir := t.TempDir()
 	layPrograms(t, dir)
 	var prepared, docked []map[string]any
 	var indices []int
@@ -91,31 +112,49 @@ func analysePoses(t *testing.T, receptor, native string, ligands ...poseLigand) 
 		}
 		prepared, docked, indices = append(prepared, entry), append(docked, dockedEntry(i, ligand)), append(indices, i)
 	}
-	writeTaskJSON(t, dir, "request.json", map[string]any{"program": "analyse.py", "indices": indices, "mostPosesAnalysed": 2, "internalEnergy": true})
+	request := map[string]any{
+		"program": "analyse.py", "indices": indices, "mostPosesAnalysed": 2, "internalEnergy": true, "ligandCpuSeconds": analyseLigandCPUSeconds,
+		"rankBy": rankByVina,
+	}
+	maps.Copy(request, members)
+	writeTaskJSON(t, dir, "request.json", request)
 	writeTaskJSON(t, dir, "in/ligands.json", map[string]any{"ligands": prepared})
 	writeTaskJSON(t, dir, "in/docked/dock-00000/dock.json", map[string]any{"ligands": docked, "programs": map[string]string{"vina": "1.2.7"}})
 	writeTaskJSON(t, dir, "in/serials.json", map[string]any{"serials": serialsOf(receptor)})
 	writeTaskFile(t, dir, "in/receptor.pdb", receptor)
+	writeTaskFile(t, dir, "in/receptor.pdbqt", pdbqtOf(receptor))
 	if native != "" {
 		writeTaskJSON(t, dir, "in/native.json", map[string]any{"molblock": native})
 	}
-	command := exec.CommandContext(t.Context(), python, "program/analyse.py")
+	return dir
+}
+
+func runAnalysis(t *testing.T, dir string) ([]byte, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "program/analyse.py")
 	command.Dir = dir
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("analyse.py: %v\n%s", err, output)
-	}
+	return command.CombinedOutput()
+}
+
+func readAnalysis(t *testing.T, dir string, count int) []analysedLigand {
+	t.Helper()
 	var document struct{ Ligands []analysedLigand }
-	content, err := os.ReadFile(filepath.Join(dir, "out/analysis.json"))
-	if err != nil {
-		t.Fatal(err)
+	readTaskJSON(t, dir, "out/analysis.json", &document)
+	if len(document.Ligands) != count {
+		t.Fatalf("got %d ligands, want %d", len(document.Ligands), count)
 	}
-	if err := json.Unmarshal(content, &document); err != nil {
-		t.Fatal(err)
+	return document.Ligands
+}
+
+// pdbqtOf writes a receptor's atoms as PDBQT, without charges and with their elements as types.
+func pdbqtOf(receptor string) string {
+	var text strings.Builder
+	for line := range strings.Lines(receptor) {
+		if strings.HasPrefix(line, "ATOM") || strings.HasPrefix(line, "HETATM") {
+			fmt.Fprintf(&text, "%-66s    +0.000 %s\n", strings.TrimRight(line, "\n")[:66], strings.TrimSpace(line[76:78]))
+		}
 	}
-	if len(document.Ligands) != len(ligands) {
-		t.Fatalf("got %d ligands, want %d", len(document.Ligands), len(ligands))
-	}
-	return dir, document.Ligands
+	return text.String()
 }
 
 func dockedEntry(index int, ligand poseLigand) map[string]any {
@@ -258,6 +297,31 @@ func TestAnalyseImatinib(t *testing.T) {
 	}
 }
 
+// TestImatinibsHydrogenBonds finds the bonds that Nagar et al. 2002 describe in 1IEP's site, in the crystal's pose and in a
+// docked one, whose amide stands at a sharper angle.
+func TestImatinibsHydrogenBonds(t *testing.T) {
+	t.Parallel()
+	_, ligands := analyseAs(t, map[string]any{"internalEnergy": false}, readText(t, "testdata/1iep-site.pdb"), "",
+		poseLigand{"crystal", imatinibSMILES, []string{readText(t, "testdata/1iep-imatinib-crystal.pdbqt")}},
+		poseLigand{"docked", imatinibSMILES, []string{readText(t, "testdata/1iep-imatinib-docked.pdbqt")}})
+	for _, ligand := range ligands {
+		if ligand.Status != statusCompleted {
+			t.Fatalf("%s: got %s: %s", ligand.LigandID, ligand.Status, ligand.Error)
+		}
+		pose := ligand.Poses[0]
+		for _, want := range []string{"A:318:MET:N", "A:315:THR:OG1", "A:286:GLU:OE2", "A:381:ASP:N"} {
+			if found := places(pose.Interactions); !slices.Contains(found, "hydrogen_bond "+want) {
+				t.Errorf("%s lacks the hydrogen bond to %s; it has %v", ligand.LigandID, want, found)
+			}
+		}
+	}
+	docked := ligands[1].Poses[0].Interactions
+	sharp := slices.IndexFunc(docked, func(i interactionRecord) bool { return i.place() == "hydrogen_bond A:286:GLU:OE2" })
+	if sharp < 0 || *docked[sharp].AngleDegrees > 110 {
+		t.Errorf("got %+v; this pose is here for its bond to Glu 286, below 110 degrees", docked)
+	}
+}
+
 // TestAnalyseSmall has a pocket of a few atoms and a ligand of every kind: whole, without its molecule, broken, another molecule.
 func TestAnalyseSmall(t *testing.T) {
 	t.Parallel()
@@ -284,14 +348,24 @@ func TestAnalyseSmall(t *testing.T) {
 	}
 	checkSmallPocket(t, found[0])
 	nothing := found[1]
-	if pose := nothing.Poses[0]; pose.Checks != nil || pose.Interactions != nil || nothing.Files["sdf"] != "" || nothing.BestSDF != "" || len(nothing.Notes) != 1 {
+	if pose := nothing.Poses[0]; pose.Checks != nil || pose.Interactions != nil || nothing.Files["sdf"] != "" ||
+		nothing.BestSDF != "" ||
+		len(nothing.Notes) != 1 || len(nothing.Missing) != 1 || nothing.Missing[0].Step != "export" {
 		t.Errorf("a ligand without its molecule: got %+v, want no SDF, checks or interactions and a note", nothing)
 	}
 	again, _ := analysePoses(t, aroundParacetamol, readText(t, "testdata/lactic-acid.sdf"), ligands...)
-	seconds := regexp.MustCompile(`"analyseCpuSeconds": [0-9.e-]+|"analysis.json": "[0-9a-f]+"`) // the time taken, and the digest of what holds it
-	for _, name := range []string{"analysis.json", "result.json", "poses/00001.sdf", "poses/00006.sdf"} {
+	sameAnalysis(t, dir, again, "analysis.json", "result.json", "poses/00001.sdf", "poses/00006.sdf")
+}
+
+// analysisTimes are the time that an analysis took, and the digest of what holds it.
+var analysisTimes = regexp.MustCompile(`"analyseCpuSeconds": [0-9.e-]+|"analysis.json": "[0-9a-f]+"`)
+
+// sameAnalysis compares the files of two analyses byte by byte, but for the time taken.
+func sameAnalysis(t *testing.T, dir, again string, names ...string) {
+	t.Helper()
+	for _, name := range names {
 		one, other := readText(t, filepath.Join(dir, "out", name)), readText(t, filepath.Join(again, "out", name))
-		if !bytes.Equal(seconds.ReplaceAll([]byte(one), nil), seconds.ReplaceAll([]byte(other), nil)) {
+		if analysisTimes.ReplaceAllString(one, "") != analysisTimes.ReplaceAllString(other, "") {
 			t.Errorf("%s differs between two runs", name)
 		}
 	}

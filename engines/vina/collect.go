@@ -10,6 +10,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/program"
+	"github.com/molfabric/molfabric/internal/mol"
 )
 
 const (
@@ -51,6 +52,7 @@ type ligandRecord struct {
 	Error        string            `json:"error"`
 	PDBQT        string            `json:"pdbqt"`
 	Poses        []json.RawMessage `json:"poses"`
+	Convergence  map[string]any    `json:"convergence"`
 	Files        map[string]string `json:"files"` // null is read as ""
 }
 
@@ -87,6 +89,8 @@ func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error
 		err = collectDocked(shard, dir, &result)
 	case programAnalyse:
 		err = collectAnalysed(shard, dir, &result)
+	case programPicture:
+		err = collectPicture(shard, dir, &result)
 	case programRank:
 		err = collectRanked(shard, dir, &result)
 	}
@@ -161,7 +165,7 @@ func collectRedocked(dir engines.Dir, result *engines.Result) error {
 	result.Artifacts = []engines.Artifact{
 		{Name: outputRedocked, Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"},
 		{Name: "native/crystal.sdf", Role: engines.RoleResult, MediaType: mediaTypes["sdf"], Format: "sdf"},
-		{Name: "native/redocked.sdf", Role: engines.RoleResult, MediaType: mediaTypes["sdf"], Format: "sdf"},
+		{Name: outputRedockedSDF, Role: engines.RoleResult, MediaType: mediaTypes["sdf"], Format: "sdf"},
 	}
 	return nil
 }
@@ -196,8 +200,10 @@ func collectDocked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 	if err := json.Unmarshal(shard.Params, &params); err != nil {
 		return fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
 	}
+	judged := params.Search.Exhaustiveness == mol.AutoExhaustiveness
 	if err := collectRecords(dir, outputDocked, posesSchema, params.Indices, result, func(l ligandRecord) bool {
-		return l.Status == statusCompleted && len(l.Poses) > 0 && strings.Count(l.PDBQT, "ENDMDL") == len(l.Poses)
+		whole := len(l.Poses) > 0 && strings.Count(l.PDBQT, "ENDMDL") == len(l.Poses)
+		return l.Status == statusCompleted && whole && (l.Convergence != nil) == judged
 	}); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/molfabric/molfabric/engines/program/pockets"
 )
 
-//go:embed programs/*.py
+//go:embed programs/*.py programs/*.json
 var programs embed.FS
 
 const (
@@ -40,6 +40,13 @@ func (Vina) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error)
 		}
 		maps.Copy(files, finder)
 	}
+	if name == programPicture {
+		renderers, err := rendererSources()
+		if err != nil {
+			return engines.Command{}, fmt.Errorf("vina: %w", err)
+		}
+		maps.Copy(files, renderers)
+	}
 	files[requestFile] = shard.Params
 	return engines.Command{
 		Argv:  []string{"python", "-B", programFolder + "/" + name, "--request", requestFile},
@@ -56,7 +63,7 @@ func programOf(shard engines.Shard) (string, error) {
 		return "", fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
 	}
 	switch head.Program {
-	case programReceptor, programLigands, programRedock, programGate, programDock, programAnalyse, programRank:
+	case programReceptor, programLigands, programRedock, programGate, programDock, programAnalyse, programPicture, programRank:
 		return head.Program, nil
 	}
 	return "", fmt.Errorf("vina: shard %s names the unknown program %q", shard.Name, head.Program)

@@ -26,6 +26,12 @@ type taskFailure struct{ Class, Code, Message string }
 // in/). It returns the directory and what was printed, or the failure that the program wrote.
 func runTask(t *testing.T, name string, request any, inputs map[string]string) (string, string, *taskFailure) {
 	t.Helper()
+	return runTaskOn(t, 0, name, request, inputs)
+}
+
+// runTaskOn is runTask as a worker runs it that grants so many cores; 0 leaves the environment as it is.
+func runTaskOn(t *testing.T, cores int, name string, request any, inputs map[string]string) (string, string, *taskFailure) {
+	t.Helper()
 	python, dir := enginestest.Python(t), t.TempDir()
 	layPrograms(t, dir)
 	for input, content := range inputs {
@@ -34,6 +40,9 @@ func runTask(t *testing.T, name string, request any, inputs map[string]string) (
 	writeTaskJSON(t, dir, "request.json", request)
 	command := exec.CommandContext(t.Context(), python, "-B", "program/"+name)
 	command.Dir = dir
+	if cores > 0 {
+		command.Env = append(os.Environ(), fmt.Sprintf("OMP_NUM_THREADS=%d", cores))
+	}
 	var printed, log bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &log
 	err := command.Run()
@@ -197,11 +206,15 @@ type redockDocument struct {
 }
 
 func redockRequest() map[string]any {
-	return map[string]any{"program": "redock.py", "search": searchRequest(1), "thresholdAngstrom": 2, "seed": 42, "protonationPh": 7.4}
+	return map[string]any{"program": "redock.py", "search": searchRequest(1), "thresholdAngstrom": 2, "seed": 42,
+		"protonationPh": 7.4, "ligandCpuSeconds": prepareLigandCPUSeconds, "rankBy": rankByVina}
 }
 
-func nativeOf(molblock string) string {
-	text, _ := json.Marshal(map[string]any{"componentId": "STI", "chain": "A", "residue": 201, "insertionCode": "", "smiles": "", "molblock": molblock})
+// nativeOf is native.json of a ligand by its SMILES and its crystal pose.
+func nativeOf(smiles, molblock string) string {
+	text, _ := json.Marshal(map[string]any{
+		"componentId": "STI", "chain": "A", "residue": 201, "insertionCode": "", "smiles": smiles, "molblock": molblock,
+	})
 	return string(text)
 }
 
@@ -222,7 +235,7 @@ func TestRedockImatinib(t *testing.T) {
 	search["exhaustiveness"], search["engineSeed"], search["numModes"] = 2, 7, 9
 	request["search"] = search
 	dir, _, failure := runTask(t, "redock.py", request, map[string]string{
-		"receptor.pdbqt": string(receptor), "native.json": nativeOf(crystal),
+		"receptor.pdbqt": string(receptor), "native.json": nativeOf(imatinibSMILES, crystal),
 		"box.json": `{"centerAngstrom":[15.6,53.4,16.0],"sizeAngstrom":[14,22,14]}`,
 	})
 	if failure != nil {
@@ -272,7 +285,7 @@ func checkRedocked(t *testing.T, dir string, document redockDocument) {
 func TestRedockAway(t *testing.T) {
 	t.Parallel()
 	inputs := map[string]string{
-		"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"), "native.json": nativeOf(readText(t, "testdata/lactic-acid.sdf")), "box.json": peptideBox,
+		"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"), "native.json": nativeOf("C[C@H](O)C(=O)O", readText(t, "testdata/lactic-acid.sdf")), "box.json": peptideBox,
 	}
 	dir, _, failure := runTask(t, "redock.py", redockRequest(), inputs)
 	if failure != nil {
@@ -285,7 +298,7 @@ func TestRedockAway(t *testing.T) {
 	}
 	checkRedocked(t, dir, document)
 
-	inputs["native.json"] = nativeOf("no structure")
+	inputs["native.json"] = nativeOf("CCO", "no structure")
 	if _, _, failure := runTask(t, "redock.py", redockRequest(), inputs); failure == nil || failure.Code != "NATIVE_LIGAND_UNREADABLE" {
 		t.Errorf("a torn native ligand: got %+v, want NATIVE_LIGAND_UNREADABLE", failure)
 	}

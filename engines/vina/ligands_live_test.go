@@ -62,12 +62,18 @@ var ligandKinds = []givenLigand{
 // runPrepareLigands runs prepare_ligands.py on the ligands, files named by their path below testdata, and returns its task's folder.
 func runPrepareLigands(t *testing.T, ligands []givenLigand) string {
 	t.Helper()
+	return runPreparation(t, prepareLigandCPUSeconds, ligands)
+}
+
+// runPreparation is runPrepareLigands with a bound on the processor time of a ligand.
+func runPreparation(t *testing.T, cpuSeconds int, ligands []givenLigand) string {
+	t.Helper()
 	python, dir := enginestest.Python(t), t.TempDir()
 	program, err := filepath.Abs("programs/prepare_ligands.py")
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := ligandsParams{Program: programLigands, Seed: 42}
+	request := ligandsParams{Program: programLigands, Seed: 42, LigandCPUSeconds: cpuSeconds}
 	for i, ligand := range ligands {
 		entry := ligandParams{Index: i, LigandID: fmt.Sprintf("l%d", i), Label: ligand.kind, SMILES: ligand.smiles, ProtonationPh: 7.4}
 		if ligand.format != "" {
@@ -87,11 +93,17 @@ func runPrepareLigands(t *testing.T, ligands []givenLigand) string {
 
 func prepareLigands(t *testing.T, ligands []givenLigand) []preparedLigand {
 	t.Helper()
+	return prepareLigandsWithin(t, prepareLigandCPUSeconds, ligands)
+}
+
+func prepareLigandsWithin(t *testing.T, cpuSeconds int, ligands []givenLigand) []preparedLigand {
+	t.Helper()
 	var document struct {
 		Schema  string
 		Ligands []preparedLigand
 	}
-	if err := json.Unmarshal([]byte(readText(t, filepath.Join(runPrepareLigands(t, ligands), "out/ligands.json"))), &document); err != nil {
+	if err := json.Unmarshal([]byte(readText(t, filepath.Join(runPreparation(t, cpuSeconds, ligands), "out/ligands.json"))),
+		&document); err != nil {
 		t.Fatal(err)
 	}
 	if document.Schema != "molfabric.docking.ligands/v1" || len(document.Ligands) != len(ligands) {

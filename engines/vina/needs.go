@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/mol"
 )
 
 // maxHeavyAtoms is the largest ligand that is docked. Vina keeps a table for every pair of ligand atoms; at 100 heavy atoms
@@ -19,11 +20,15 @@ const (
 	ligandCPUSeconds          = 0.1    // protonation, embedding, force field, Meeko
 	analyseStartCPUSeconds    = 2.0    // interpreter, RDKit, ProLIF, PoseBusters, receptor
 	analysePoseCPUSeconds     = 0.25   // interactions and checks of a pose
+	cnnPoseCPUSeconds         = 0.05   // the CNN's score of a pose
 	energyCPUSecondsPerSquare = 0.004  // per heavy atom squared: the conformers that a ligand's internal energy is held against
 	rankCPUSeconds            = 0.01   // a ligand's place in the tables and the report
 	reusedCPUSeconds          = 1.0    // a receptor that is prepared already
 	dockStartCPUSeconds       = 0.5    // interpreter, receptor
+	autoStartCPUSeconds       = 0.6    // interpreter, and RDKit for the ligands' symmetries
 	mapsCPUSecondsPerVolume   = 3.7e-5 // per Å³ of the box
+	roundCPUSecondsPerVolume  = 1.7e-5 // per Å³ of the box and round of an automatic search: maps of one ligand's atom types
+	roundStartCPUSeconds      = 0.1    // a round: receptor, pair tables
 	searchCPUSecondsPerCube   = 1.5e-4 // per heavy atom cubed and unit of exhaustiveness
 )
 
@@ -31,8 +36,37 @@ func mapsCPUSeconds(b boxRequest) float64 {
 	return dockStartCPUSeconds + mapsCPUSecondsPerVolume*b.volumeCubicAngstrom(usualPocketEdgeAngstrom)
 }
 
-func searchCPUSeconds(heavyAtoms float64, exhaustiveness int) float64 {
-	return searchCPUSecondsPerCube * heavyAtoms * heavyAtoms * heavyAtoms * float64(exhaustiveness)
+func searchCPUSeconds(heavyAtoms, exhaustiveness float64) float64 {
+	return searchCPUSecondsPerCube * heavyAtoms * heavyAtoms * heavyAtoms * exhaustiveness
+}
+
+// work is what something is expected to take in CPU seconds, and the most that it can; 0 where that is not bounded.
+type work struct{ expected, most float64 }
+
+func (w work) plus(other work) work { return work{w.expected + other.expected, w.most + other.most} }
+
+// mostOr is the most, or what is given where there is none.
+func (w work) mostOr(seconds float64) float64 { return max(w.most, seconds) }
+
+// startWork is that of a docking process before its first ligand.
+func startWork(e mol.Exhaustiveness, b boxRequest) work {
+	if e == mol.AutoExhaustiveness {
+		return work{autoStartCPUSeconds, autoStartCPUSeconds}
+	}
+	return work{expected: mapsCPUSeconds(b)}
+}
+
+// searchWork is that of a ligand.
+func searchWork(e mol.Exhaustiveness, heavyAtoms float64, b boxRequest) work {
+	if e != mol.AutoExhaustiveness {
+		return work{expected: searchCPUSeconds(heavyAtoms, float64(e))}
+	}
+	bound := autoSearchRule.boundOf(heavyAtoms)
+	round := roundStartCPUSeconds + roundCPUSecondsPerVolume*b.volumeCubicAngstrom(usualPocketEdgeAngstrom)
+	of := func(exhaustiveness float64) float64 {
+		return searchCPUSeconds(heavyAtoms, exhaustiveness) + round*autoSearchRule.rounds(exhaustiveness)
+	}
+	return work{expected: of(bound.expected), most: of(float64(bound.Exhaustiveness))}
 }
 
 // roundCPUSeconds keeps plans free of digits that mean nothing.
@@ -45,12 +79,19 @@ const (
 	slowdown          = 20
 	leastTime         = 15 * time.Minute
 	mostTime          = 72 * time.Hour
-	analyseLimit      = 3 * time.Minute // a ligand; the program gives up on one before that
+	prepareLimit      = 5 * time.Minute  // a ligand: the processor time that it may take, on a busy machine
+	analyseLimit      = 12 * time.Minute // a ligand, likewise
 	maxLogBytes       = 4 * mebibyte
 	bytesPerRanked    = 64 << 10  // a ligand's record in results.json with 100 poses, and in the report
 	bytesPerPair      = 400 << 10 // Vina's table of one pair of ligand atoms, measured
 	bytesPerGridPoint = 310       // all affinity maps together, measured
 	gridSpacing       = 0.375     // Å, Vina's default
+)
+
+// Processor time after which a program gives a ligand up: not time on the clock, so that a busy machine changes no result.
+const (
+	prepareLigandCPUSeconds = 120 // ordinary ligands take 0.1 s, a macrocycle of 38 heavy atoms 0.5 s
+	analyseLigandCPUSeconds = 300 // imatinib's nine poses take 6 s, a flexible ligand of 57 heavy atoms 18 s
 )
 
 func prepareNeeds(limit time.Duration) engines.Resources {

@@ -10,29 +10,35 @@ type Params struct {
 	ReceptorAssemblyID  *string                  `json:"receptorAssemblyId,omitempty" minLength:"1" maxLength:"32" doc:"The biological assembly of the receptor to dock into; the structure as it was deposited when left out."`
 	ReceptorModel       *int                     `json:"receptorModel,omitempty" minimum:"1" maximum:"9999" doc:"The model of the receptor to dock into, of a file with several; the first when left out."`
 	ReceptorChains      []string                 `json:"receptorChains,omitempty" minItems:"1" maxItems:"128" minLength:"1" maxLength:"16" doc:"The chains of the receptor to dock into, by their author ids; all when left out."`
-	LigandIdentity      *mol.LigandEntry         `json:"ligandIdentity,omitempty" doc:"The ligand of a docking of one ligand."`
+	LigandIdentity      *mol.LigandEntry         `json:"ligandIdentity,omitempty" doc:"The ligand of a docking of one ligand. Without it and ligandLibrary the native ligand of dockingValidation alone is docked, once."`
 	LigandLibrary       []mol.LigandEntry        `json:"ligandLibrary,omitempty" minItems:"1" maxItems:"10000" doc:"The ligands of a docking of many; used in place of ligandIdentity."`
 	ReceptorPreparation *mol.ReceptorPreparation `json:"receptorPreparation,omitempty" doc:"How to prepare the receptor."`
 	DockingValidation   *DockingValidation       `json:"dockingValidation,omitempty" doc:"What to hold the docking against."`
 	DockingExecution    *DockingExecution        `json:"dockingExecution,omitempty" doc:"How to cut the library into tasks."`
+	DockingReport       *DockingReport           `json:"dockingReport,omitempty" doc:"What the report shows."`
 	PocketLigand        *string                  `json:"pocketLigand,omitempty" minLength:"1" maxLength:"8" doc:"Residue name of the ligand in the receptor whose place is the box, when boxCenterAngstrom is left out."`
 	PocketLigandChain   *string                  `json:"pocketLigandChain,omitempty" minLength:"1" maxLength:"16" doc:"Chain of that ligand."`
 	PocketLigandResidue *int                     `json:"pocketLigandResidue,omitempty" minimum:"-9999" maximum:"99999" doc:"Residue number of that ligand."`
 	PocketResidues      []PocketResidue          `json:"pocketResidues,omitempty" minItems:"1" maxItems:"256" doc:"Residues of the receptor around which the box is laid, when neither boxCenterAngstrom nor pocketLigand is given."`
-	BoxCenterAngstrom   *mol.BoxCenter           `json:"boxCenterAngstrom,omitempty" doc:"Centre of the docking box in Å: x, y, z. Without a centre, a pocketLigand and pocketResidues, the box is laid around the best pocket that fpocket finds."`
+	BoxSource           *string                  `json:"boxSource,omitempty" enum:"boundLigand,fpocket" doc:"Where the box is laid when no other member says where: around the drug-like ligand that is bound, or around the best pocket that fpocket finds. When left out: the native ligand of dockingValidation, else the bound ligand, else the best pocket."`
+	BoxLigandArtifact   *mol.ArtifactReference   `json:"boxLigandArtifact,omitempty" doc:"A ligand in the receptor's coordinates around which the box is laid: SDF, MOL2, PDB, PDBQT or mmCIF. It takes no other part in the docking."`
+	BoxCenterAngstrom   *mol.BoxCenter           `json:"boxCenterAngstrom,omitempty" doc:"Centre of the docking box in Å: x, y, z. Where neither it nor boxLigandArtifact, pocketLigand and pocketResidues are given, boxSource says where the box is laid."`
 	BoxSizeAngstrom     *mol.BoxSize             `json:"boxSizeAngstrom,omitempty" doc:"Size of the docking box in Å: one number for a cube, or x, y, z; each 1 to 100. Required with boxCenterAngstrom; a box around a pocket fits the pocket when it is left out."`
-	Exhaustiveness      *int                     `json:"exhaustiveness,omitempty" minimum:"1" maximum:"128" doc:"Independent searches per ligand; 8 when left out."`
+	Exhaustiveness      *mol.Exhaustiveness      `json:"exhaustiveness,omitempty" doc:"Independent searches per ligand: 1 to 128, or auto; 8 when left out. With auto each ligand is searched until two independent searches find the same best pose, up to 16 or 32 by its size, and the result says whether they did."`
 	NumModes            *int                     `json:"numModes,omitempty" minimum:"1" maximum:"100" doc:"Most poses kept per ligand; 9 when left out."`
 	EnergyRangeKcalMol  *float64                 `json:"energyRangeKcalMol,omitempty" minimum:"0.1" maximum:"100" doc:"Poses this much worse than the best are dropped, in kcal/mol; 3 when left out."`
+	RankBy              *string                  `json:"rankBy,omitempty" enum:"vina,cnn" doc:"What poses and ligands are ranked by: Vina's score, or the probability by GNINA's network that a pose is near to native, which each analysed pose gets besides; vina when left out."`
 	Seed                *int64                   `json:"seed,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"Seed of every random choice; derived from the job's id when left out."`
-	CPUThreads          *int                     `json:"cpuThreads,omitempty" minimum:"1" maximum:"256" doc:"Threads per docking task; 1 when left out. More than exhaustiveness, or than 8, bring nothing."`
+	CPUThreads          *int                     `json:"cpuThreads,omitempty" minimum:"1" maximum:"256" doc:"Threads per docking task. When left out: 1, and where there are at most seven docking tasks also the cores that are free when they start. Poses do not depend on it; more than exhaustiveness, or than 8, bring nothing."`
 }
 
 // DockingValidation says what a docking is held against.
 type DockingValidation struct {
 	NativeReference *NativeReference `json:"nativeReference,omitempty" doc:"The ligand in the receptor's structure that is docked again, to see whether its pose is found."`
+	// Beside the specification's members, so that nobody has to look up what his structure calls its ligand.
+	RedockBound *bool `json:"redockBound,omitempty" doc:"Docks the ligand again that pocketLigand names, else the drug-like one that is bound, in place of nativeReference."`
 	// Beside the specification's members, which leave open when a poor redocking is reason to stop.
-	GateRMSDAngstrom *float64 `json:"gateRmsdAngstrom,omitempty" minimum:"0.1" maximum:"20" doc:"The library is docked only when the native ligand is found again within this deviation in Å, usually 2; otherwise the job ends there. Needs nativeReference."`
+	GateRMSDAngstrom *float64 `json:"gateRmsdAngstrom,omitempty" minimum:"0.1" maximum:"20" doc:"The library is docked only when the native ligand is found again within this deviation in Å, usually 2; otherwise the job ends there. Needs nativeReference or redockBound. Of a job without other ligands it only says what passes."`
 }
 
 // NativeReference names a ligand in the receptor's structure.
@@ -62,6 +68,21 @@ func (e *DockingExecution) Completed() DockingExecution {
 	if completed.ShardSize == nil {
 		size := defaultShardSize
 		completed.ShardSize = &size
+	}
+	return completed
+}
+
+// DockingReport says what the report shows.
+type DockingReport struct {
+	Picture *string `json:"picture,omitempty" enum:"none,molstar,cycles" default:"molstar" doc:"What draws the best pose in its site and the box: Mol* (raster, about 20 CPU seconds), Cycles (ray-traced, about 120), or nothing. Where the worker lacks the renderer, the report goes without and says so."`
+}
+
+// Completed returns the report's choices with every default filled in. A nil receiver means all of them.
+func (r *DockingReport) Completed() DockingReport {
+	completed := valueOr(r, DockingReport{})
+	if completed.Picture == nil {
+		picture := PictureMolstar
+		completed.Picture = &picture
 	}
 	return completed
 }

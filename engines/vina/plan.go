@@ -14,9 +14,11 @@ import (
 	"github.com/molfabric/molfabric/internal/parallel"
 )
 
-// The stages of a docking job, in their order. Redocking and its gate are stages of jobs that ask for them.
+// The stages of a docking job, in their order. Redocking and its gate are stages of jobs that ask for them. In a job that docks its
+// native ligand alone, that ligand is prepared in a stage of its own, behind the receptor that it comes from, and measured after it was docked.
 const (
 	stagePrepare = "prepare"
+	stageNative  = "native"
 	stageRedock  = "redock"
 	stageGate    = "gate"
 	stageDock    = "dock"
@@ -41,6 +43,7 @@ const (
 	outputLigands        = "ligands.json"
 	outputDocked         = "dock.json"
 	outputRedocked       = "redock.json"
+	outputRedockedSDF    = "native/redocked.sdf"
 	outputAnalysis       = "analysis.json"
 )
 
@@ -83,9 +86,11 @@ type (
 		ToolchainSHA256        string `json:"toolchainSha256"`
 	}
 	ligandsParams struct {
-		Program string         `json:"program"`
-		Seed    int64          `json:"seed"`
-		Ligands []ligandParams `json:"ligands"`
+		Program string `json:"program"`
+		Seed    int64  `json:"seed"`
+		// LigandCPUSeconds is the processor time after which a ligand is given up; so it is in the other programs.
+		LigandCPUSeconds int            `json:"ligandCpuSeconds"`
+		Ligands          []ligandParams `json:"ligands"`
 	}
 	ligandParams struct {
 		Index         int     `json:"index"` // place in the request, from 0
@@ -98,12 +103,13 @@ type (
 		ProtonationPh float64 `json:"protonationPh"`
 	}
 	searchParams struct {
-		Exhaustiveness     int     `json:"exhaustiveness"`
-		NumModes           int     `json:"numModes"`
-		EnergyRangeKcalMol float64 `json:"energyRangeKcalMol"`
-		Seed               int64   `json:"seed"`
-		EngineSeed         int64   `json:"engineSeed"`
-		CPUThreads         int     `json:"cpuThreads"`
+		Exhaustiveness     mol.Exhaustiveness `json:"exhaustiveness"`
+		Auto               *autoSearch        `json:"auto,omitempty"` // of the exhaustiveness "auto"
+		NumModes           int                `json:"numModes"`
+		EnergyRangeKcalMol float64            `json:"energyRangeKcalMol"`
+		Seed               int64              `json:"seed"`
+		EngineSeed         int64              `json:"engineSeed"`
+		CPUThreads         int                `json:"cpuThreads"`
 	}
 	dockParams struct {
 		Program string       `json:"program"`
@@ -116,6 +122,9 @@ type (
 		ThresholdAngstrom float64      `json:"thresholdAngstrom"`
 		Seed              int64        `json:"seed"`
 		ProtonationPh     float64      `json:"protonationPh"`
+		LigandCPUSeconds  int          `json:"ligandCpuSeconds"`
+		RankBy            string       `json:"rankBy"`
+		LigandIndex       *int         `json:"ligandIndex,omitempty"` // of the job's ligand that is the native one, docked already
 	}
 	gateParams struct {
 		Program          string  `json:"program"`
@@ -126,6 +135,8 @@ type (
 		Indices           []int  `json:"indices"`
 		MostPosesAnalysed int    `json:"mostPosesAnalysed"`
 		InternalEnergy    bool   `json:"internalEnergy"`
+		LigandCPUSeconds  int    `json:"ligandCpuSeconds"`
+		RankBy            string `json:"rankBy"`
 	}
 	rankParams struct {
 		Program             string                  `json:"program"`
@@ -136,8 +147,10 @@ type (
 		CPUThreadsAsked     int                     `json:"cpuThreadsAsked"`
 		ReceptorPreparation mol.ReceptorPreparation `json:"receptorPreparation"`
 		Search              searchParams            `json:"search"`
+		RankBy              string                  `json:"rankBy"`
 		GateRMSDAngstrom    *float64                `json:"gateRmsdAngstrom,omitempty"`
 		Depicted            bool                    `json:"depicted,omitempty"` // a pipeline draws the best complex, outputBest
+		Picture             string                  `json:"picture"`
 		Citations           []engines.Citation      `json:"citations"`
 	}
 )
@@ -154,22 +167,37 @@ const (
 )
 
 // Plan cuts a docking request into its shards: receptor, ligand chunks, redocking where a native ligand is named, docking
-// shards, analysis, ranking. The ligands that are expected to take longest come first, so that no long one is left for the end.
+// shards, analysis, pictures, ranking. The ligands that are expected to take longest come first, so that no long one is left for the end.
 func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
 		return nil, err
 	}
 	plan := planner{request: q, order: longestFirst(q.ligands, q.components)}
+	if q.nativeAlone && q.nativeAt != nil {
+		plan.order[0].heavyAtoms = float64(q.nativeAt.HeavyAtoms)
+	}
 	plan.shards = make([]engines.Shard, 0, fewestShards+len(plan.order)/plan.shardSize*5/4)
 	plan.receptorShard()
 	chunks := plan.ligandShards()
-	plan.redockShards()
+	native := plan.nativeIndex()
+	if native < 0 {
+		plan.redockShards()
+	}
 	plan.stage++
+	first := len(plan.shards)
 	docked := plan.dockShards(chunks)
+	for i := range plan.shards[first:] {
+		shard := &plan.shards[first+i]
+		shard.Needs = plan.moreThreads(shard.Needs, len(docked))
+	}
 	plan.stage++
+	if native >= 0 {
+		plan.measureShard(native, docked)
+	}
 	plan.analyseShards(docked)
 	plan.stage++
+	plan.pictureShard()
 	plan.rankShard()
 	return plan.shards, plan.write()
 }
@@ -200,15 +228,29 @@ type sized struct {
 
 // chunk is a run of the order that one preparation shard handles.
 type chunk struct {
-	name        string
+	name, stage string
 	first, last int // places in the order, last excluded
 }
 
 // dockGroup is a docking shard, the preparation shard that its ligands come from, and how many they are.
 type dockGroup struct {
-	shard, chunk string
-	indices      []int
-	heavyAtoms   float64 // of the largest of its ligands
+	shard      string
+	chunk      chunk
+	indices    []int
+	heavyAtoms float64 // of the largest of its ligands
+}
+
+// prepared are the ligands of a chunk, as an input.
+func (c chunk) prepared() engines.Input {
+	return engines.Input{Name: outputLigands, From: &engines.From{Stage: c.stage, Shard: c.name, Output: outputLigands}}
+}
+
+// docked are the poses of a group, as an input; optional says that a shard can do without them.
+func (g dockGroup) docked(optional bool) engines.Input {
+	return engines.Input{
+		Name: "docked/" + g.shard + "/" + outputDocked,
+		From: &engines.From{Stage: stageDock, Shard: g.shard, Output: outputDocked, Optional: optional},
+	}
 }
 
 // longestFirst orders the ligands by falling size, equal ones as in the request.
@@ -247,7 +289,7 @@ func fromReceptor(output string) engines.Input {
 func (p *planner) receptorShard() {
 	receptor := p.receptor
 	shard := engines.Shard{
-		Stage: stagePrepare, Name: shardReceptor, Essential: true, Items: 1,
+		Stage: stagePrepare, Name: shardReceptor, Essential: true, Preparation: true, Items: 1,
 		Inputs:             []engines.Input{{Name: "receptor", Object: &receptor}},
 		Needs:              prepareNeeds(30 * time.Minute),
 		ExpectedCPUSeconds: receptorCPUSeconds,
@@ -297,10 +339,13 @@ func (p *planner) receptorComponents() map[string]engines.Component {
 // ligandShards cuts the library into chunks whose length is a multiple of shardSize, so that the ligands of a docking shard
 // always come from one chunk.
 func (p *planner) ligandShards() []chunk {
+	if p.nativeAlone {
+		return p.nativeShard()
+	}
 	var chunks []chunk
 	most := max(maxChunkLigands/p.shardSize, 1) * p.shardSize
 	for first := 0; first < len(p.order); {
-		params := ligandsParams{Program: programLigands, Seed: p.seed}
+		params := ligandsParams{Program: programLigands, Seed: p.seed, LigandCPUSeconds: prepareLigandCPUSeconds}
 		var inputs []engines.Input
 		last, bytes := first, 0
 		for last < len(p.order) && last-first < most {
@@ -322,10 +367,10 @@ func (p *planner) ligandShards() []chunk {
 			bytes += size
 			last += len(group)
 		}
-		c := chunk{name: fmt.Sprintf("ligands-%04d", len(chunks)), first: first, last: last}
+		c := chunk{name: fmt.Sprintf("ligands-%04d", len(chunks)), stage: stagePrepare, first: first, last: last}
 		p.add(engines.Shard{
-			Stage: stagePrepare, Name: c.name, Items: last - first, Inputs: inputs,
-			Needs:              prepareNeeds(10*time.Minute + time.Duration(last-first)*2*time.Minute),
+			Stage: stagePrepare, Name: c.name, Preparation: true, Items: last - first, Inputs: inputs,
+			Needs:              prepareNeeds(leastTime + time.Duration(last-first)*prepareLimit),
 			ExpectedCPUSeconds: pythonStartCPUSeconds + float64(last-first)*ligandCPUSeconds,
 		}, params)
 		chunks = append(chunks, c)
@@ -333,6 +378,24 @@ func (p *planner) ligandShards() []chunk {
 	}
 	return chunks
 }
+
+// nativeShard prepares the native ligand from the receptor's structure, as the only ligand of the job.
+func (p *planner) nativeShard() []chunk {
+	p.stage++
+	only := chunk{name: "ligands-0000", stage: stageNative, last: 1}
+	entry, _ := p.ligandParams(0)
+	entry.File, entry.Format = outputNative, formatNative
+	p.add(engines.Shard{
+		Stage: only.stage, Name: only.name, Preparation: true, Items: 1, Inputs: []engines.Input{fromReceptor(outputNative)}, Needs: prepareNeeds(12 * time.Minute),
+		ExpectedCPUSeconds: pythonStartCPUSeconds + ligandCPUSeconds,
+	}, ligandsParams{
+		Program: programLigands, Seed: p.seed, LigandCPUSeconds: prepareLigandCPUSeconds, Ligands: []ligandParams{entry},
+	})
+	return []chunk{only}
+}
+
+// formatNative marks the native ligand as the receptor's preparation has taken it out of the structure.
+const formatNative = "native"
 
 // paramsBytes bounds what a ligand takes in a shard's parameters; JSON may write a character in six bytes.
 func paramsBytes(ligand mol.LigandEntry) int {
@@ -363,10 +426,14 @@ func (p *planner) ligandParams(index int) (ligandParams, *engines.Input) {
 }
 
 func (p *planner) search() searchParams {
-	return searchParams{
+	params := searchParams{
 		Exhaustiveness: p.exhaustiveness, NumModes: p.numModes, EnergyRangeKcalMol: p.energyRangeKcalMol,
 		Seed: p.seed, EngineSeed: engineSeed(p.seed), CPUThreads: p.threads,
 	}
+	if p.exhaustiveness == mol.AutoExhaustiveness {
+		params.Auto = &autoSearchRule
+	}
+	return params
 }
 
 // redockShards docks the native ligand before the library, and lets a gate stop the job when its pose is not found again.
@@ -379,15 +446,15 @@ func (p *planner) redockShards() {
 	if component, ok := p.components[strings.ToUpper(p.native.ComponentID)]; ok {
 		atoms = min(atomLetters(component.SMILES), maxHeavyAtoms)
 	}
-	expected := mapsCPUSeconds(p.box) + searchCPUSeconds(atoms, p.exhaustiveness)
+	work := startWork(p.exhaustiveness, p.box).plus(searchWork(p.exhaustiveness, atoms, p.box))
 	p.add(engines.Shard{
 		Stage: stageRedock, Name: shardRedock, Essential: true, Items: 1,
 		Inputs:             []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputBox), fromReceptor(outputNative)},
-		Needs:              dockNeeds(p.threads, p.box, max(atoms, largeHeavyAtoms), expected),
-		ExpectedCPUSeconds: roundCPUSeconds(expected),
+		Needs:              p.moreThreads(dockNeeds(p.threads, p.box, max(atoms, largeHeavyAtoms), work.mostOr(work.expected)), 1),
+		ExpectedCPUSeconds: roundCPUSeconds(work.expected), MostCPUSeconds: roundCPUSeconds(work.most),
 	}, redockParams{
 		Program: programRedock, Search: p.search(), ThresholdAngstrom: valueOr(p.gateRMSDAngstrom, thresholdAngstrom),
-		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh,
+		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh, LigandCPUSeconds: prepareLigandCPUSeconds, RankBy: p.rankBy,
 	})
 	if p.gateRMSDAngstrom == nil {
 		return
@@ -401,6 +468,36 @@ func (p *planner) redockShards() {
 	}, gateParams{Program: programGate, GateRMSDAngstrom: *p.gateRMSDAngstrom})
 }
 
+// nativeIndex is the place in the library of the ligand that is the native one, which is then docked once and measured; -1 where
+// the native ligand is docked again by itself: because the library lacks it, or prepares it otherwise, or waits for a gate.
+func (p *planner) nativeIndex() int {
+	if p.nativeAlone {
+		return 0
+	}
+	if p.native == nil || p.gateRMSDAngstrom != nil {
+		return -1
+	}
+	return slices.IndexFunc(p.ligands, func(l mol.LigandEntry) bool {
+		return l.Source.CCD != nil && strings.EqualFold(l.Source.CCD.ComponentID, p.native.ComponentID) &&
+			*l.Preparation.ProtonationPh == *p.preparation.ProtonationPh
+	})
+}
+
+// measureShard holds the poses of a ligand of the job, which is the native one, against the crystal's. A library does without it
+// when that ligand fails.
+func (p *planner) measureShard(index int, docked []dockGroup) {
+	group := docked[slices.IndexFunc(docked, func(g dockGroup) bool { return slices.Contains(g.indices, index) })]
+	p.add(engines.Shard{
+		Stage: stageAnalyse, Name: shardRedock, Essential: p.nativeAlone, Items: 1,
+		Inputs: []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputNative), group.chunk.prepared(), group.docked(false)},
+		Needs:  prepareNeeds(10 * time.Minute), ExpectedCPUSeconds: pythonStartCPUSeconds,
+	}, redockParams{
+		Program: programRedock, Search: p.search(), ThresholdAngstrom: valueOr(p.gateRMSDAngstrom, thresholdAngstrom),
+		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh, LigandCPUSeconds: prepareLigandCPUSeconds, RankBy: p.rankBy,
+		LigandIndex: &index,
+	})
+}
+
 // dockShards cuts the chunks into docking shards of at most shardSize ligands. Towards the end of the library they become smaller: a
 // shard of several ligands takes no more than its share of what is still to be done (guided self-scheduling), so that no processor waits
 // for the last of them.
@@ -408,29 +505,26 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 	var groups []dockGroup
 	left := 0.0 // CPU seconds of the ligands that are in no shard yet
 	for _, ligand := range p.order {
-		left += searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
+		left += searchWork(p.exhaustiveness, ligand.heavyAtoms, p.box).expected
 	}
 	for _, c := range chunks {
 		for first := c.first; first < c.last; {
 			searches := p.shareOf(left, p.order[first:min(first+p.shardSize, c.last)])
 			last := first + len(searches)
 			params := dockParams{Program: programDock, Search: p.search()}
-			expected, atoms := mapsCPUSeconds(p.box), 0.0
+			work, atoms := startWork(p.exhaustiveness, p.box), 0.0
 			for i, ligand := range p.order[first:last] {
 				params.Indices = append(params.Indices, ligand.index)
-				expected += searches[i]
-				left -= searches[i]
+				work = work.plus(searches[i])
+				left -= searches[i].expected
 				atoms = max(atoms, ligand.heavyAtoms)
 			}
-			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c.name, indices: params.Indices, heavyAtoms: atoms}
+			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c, indices: params.Indices, heavyAtoms: atoms}
 			p.add(engines.Shard{
 				Stage: stageDock, Name: group.shard, Items: len(params.Indices),
-				Inputs: []engines.Input{
-					fromReceptor(outputReceptor), fromReceptor(outputBox),
-					{Name: outputLigands, From: &engines.From{Stage: stagePrepare, Shard: c.name, Output: outputLigands}},
-				},
-				Needs:              dockNeeds(p.threads, p.box, atoms, expected),
-				ExpectedCPUSeconds: roundCPUSeconds(expected),
+				Inputs:             []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputBox), c.prepared()},
+				Needs:              dockNeeds(p.threads, p.box, atoms, work.mostOr(work.expected)),
+				ExpectedCPUSeconds: roundCPUSeconds(work.expected), MostCPUSeconds: roundCPUSeconds(work.most),
 			}, params)
 			groups = append(groups, group)
 			first = last
@@ -439,17 +533,28 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 	return groups
 }
 
-// shareOf is the expected CPU seconds of each of the first ligands that make a shard, of those that may: one at least.
-func (p *planner) shareOf(left float64, ligands []sized) []float64 {
+// moreThreads lets each of so few docking shards that a worker of maxThreads cores would be idle beside them use its share of
+// those cores. Poses do not depend on the threads.
+func (p *planner) moreThreads(needs engines.Resources, shards int) engines.Resources {
+	if p.threadsGiven {
+		return needs
+	}
+	needs.MoreCPUs = max(min((maxThreads+shards-1)/shards, mostSearches(p.exhaustiveness))-needs.CPUs, 0)
+	needs.Processes += 2 * needs.MoreCPUs
+	return needs
+}
+
+// shareOf is the work of each of the first ligands that make a shard, of those that may: one at least.
+func (p *planner) shareOf(left float64, ligands []sized) []work {
 	share, together := max(left/shareholders, leastShareCPUSeconds), 0.0
-	var searches []float64
+	var searches []work
 	for _, ligand := range ligands {
-		seconds := searchCPUSeconds(ligand.heavyAtoms, p.exhaustiveness)
-		together += seconds
+		search := searchWork(p.exhaustiveness, ligand.heavyAtoms, p.box)
+		together += search.expected
 		if len(searches) > 0 && together > share {
 			break
 		}
-		searches = append(searches, seconds)
+		searches = append(searches, search)
 	}
 	return searches
 }
@@ -463,7 +568,7 @@ func (p *planner) analyseShards(docked []dockGroup) {
 	most := max(poses/min(p.numModes, mostPosesAnalysed), 1)
 	for number := 0; len(docked) > 0; number++ {
 		count, ligands := 1, len(docked[0].indices)
-		for count < len(docked) && docked[count].chunk == docked[0].chunk && ligands+len(docked[count].indices) <= most {
+		for count < len(docked) && docked[count].chunk.name == docked[0].chunk.name && ligands+len(docked[count].indices) <= most {
 			ligands += len(docked[count].indices)
 			count++
 		}
@@ -473,10 +578,12 @@ func (p *planner) analyseShards(docked []dockGroup) {
 }
 
 func (p *planner) analyseShard(number int, docked []dockGroup) {
-	params := analyseParams{Program: programAnalyse, MostPosesAnalysed: mostPosesAnalysed, InternalEnergy: p.checksEnergy()}
+	params := analyseParams{
+		Program: programAnalyse, MostPosesAnalysed: mostPosesAnalysed, InternalEnergy: p.checksEnergy(),
+		LigandCPUSeconds: analyseLigandCPUSeconds, RankBy: p.rankBy,
+	}
 	inputs := []engines.Input{
-		fromReceptor(outputReceptorPDB), fromReceptor(outputSerials),
-		{Name: outputLigands, From: &engines.From{Stage: stagePrepare, Shard: docked[0].chunk, Output: outputLigands}},
+		fromReceptor(outputReceptor), fromReceptor(outputReceptorPDB), fromReceptor(outputSerials), docked[0].chunk.prepared(),
 	}
 	if p.native != nil {
 		inputs = append(inputs, fromReceptor(outputNative))
@@ -485,10 +592,7 @@ func (p *planner) analyseShard(number int, docked []dockGroup) {
 	for _, group := range docked {
 		params.Indices = append(params.Indices, group.indices...)
 		expected += p.analyseCPUSeconds(group)
-		inputs = append(inputs, engines.Input{
-			Name: "docked/" + group.shard + "/" + outputDocked,
-			From: &engines.From{Stage: stageDock, Shard: group.shard, Output: outputDocked, Optional: true},
-		})
+		inputs = append(inputs, group.docked(true))
 	}
 	p.add(engines.Shard{
 		Stage: stageAnalyse, Name: fmt.Sprintf("analyse-%04d", number), Items: len(params.Indices), Inputs: inputs,
@@ -503,7 +607,7 @@ func (p *planner) checksEnergy() bool { return len(p.ligands) <= mostEnergyCheck
 func (p *planner) analyseCPUSeconds(group dockGroup) float64 {
 	seconds := 0.0
 	for range group.indices {
-		seconds += analysePoseCPUSeconds * float64(min(p.numModes, mostPosesAnalysed))
+		seconds += analysePoseCPUSeconds*float64(min(p.numModes, mostPosesAnalysed)) + cnnPoseCPUSeconds*float64(p.numModes)
 		if p.checksEnergy() {
 			seconds += energyCPUSecondsPerSquare * group.heavyAtoms * group.heavyAtoms
 		}
@@ -515,20 +619,38 @@ func (p *planner) rankShard() {
 	count := len(p.ligands)
 	inputs := []engines.Input{
 		fromReceptor(outputReceptorReport), fromReceptor(outputReceptorPDB), fromReceptor(outputBox),
-		{Name: "ligands", From: &engines.From{Stage: stagePrepare, Output: outputLigands}},
+		{Name: "ligands", From: &engines.From{Stage: p.ligandStage(), Output: outputLigands}},
 		{Name: "analysed", From: &engines.From{Stage: stageAnalyse, Output: outputAnalysis}},
 	}
 	if p.native != nil {
-		inputs = append(inputs, engines.Input{Name: "redock", From: &engines.From{Stage: stageRedock, Output: outputRedocked}})
+		inputs = append(inputs, engines.Input{Name: "redock", From: &engines.From{Stage: p.redockStage(), Output: outputRedocked}})
 	}
+	inputs = append(inputs, p.pictureInputs()...)
 	p.add(engines.Shard{
 		Stage: stageRank, Name: shardRank, Essential: true, Items: count, Inputs: inputs,
 		Needs:              rankNeeds(count),
 		ExpectedCPUSeconds: roundCPUSeconds(pythonStartCPUSeconds + float64(count)*rankCPUSeconds),
 	}, rankParams{
 		Program: programRank, Title: p.title, Library: p.library, LigandCount: count, ShardSize: p.shardSize, CPUThreadsAsked: p.threadsAsked,
-		ReceptorPreparation: p.preparation, Search: p.search(), GateRMSDAngstrom: p.gateRMSDAngstrom, Depicted: p.depicted, Citations: citations(),
+		ReceptorPreparation: p.preparation, Search: p.search(), RankBy: p.rankBy, GateRMSDAngstrom: p.gateRMSDAngstrom, Depicted: p.depicted,
+		Picture: p.picture, Citations: p.citations(),
 	})
+}
+
+// ligandStage is the stage that prepares ligands.
+func (p *planner) ligandStage() string {
+	if p.nativeAlone {
+		return stageNative
+	}
+	return stagePrepare
+}
+
+// redockStage is the stage of the shard that says how far the native ligand's poses are from the crystal's.
+func (p *planner) redockStage() string {
+	if p.nativeIndex() >= 0 {
+		return stageAnalyse
+	}
+	return stageRedock
 }
 
 // What stands for a ligand of which nothing is known: a small drug for the time that it takes, a large one for the memory.

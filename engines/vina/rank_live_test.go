@@ -38,8 +38,8 @@ type rankedDocument struct {
 
 func rankRequest(count int) map[string]any {
 	return map[string]any{
-		"program": "rank.py", "ligandCount": count, "shardSize": 10, "cpuThreadsAsked": 2, "title": `Peptide </title><script>alert(1)</script>`,
-		"receptorPreparation": map[string]any{"protonationPh": 7.4}, "search": searchRequest(2), "citations": citations(), "gateRmsdAngstrom": 2,
+		"program": "rank.py", "ligandCount": count, "shardSize": 10, "cpuThreadsAsked": 2, "rankBy": rankByVina, "title": `Peptide </title><script>alert(1)</script>`,
+		"receptorPreparation": map[string]any{"protonationPh": 7.4}, "search": searchRequest(2), "citations": citations(), "gateRmsdAngstrom": 2, "picture": PictureNone,
 	}
 }
 

@@ -21,7 +21,6 @@ const (
 	crafted      = "testdata/receptor-crafted.pdb"
 	sharedData   = "../../../shared/data"
 	smilesOfPU8  = "CCCCn1c(Cc2cc(OC)c(OC)c(OC)c2Cl)nc2c(N)ncnc12"
-	smilesOfATP  = "c1nc(c2c(n1)n(cn2)[C@H]3[C@@H]([C@@H]([C@H](O3)CO[P@@](=O)(O)O[P@](=O)(O)OP(=O)(O)O)O)O)N"
 	acetateBonds = "loop_\n_chem_comp_bond.comp_id\n_chem_comp_bond.atom_id_1\n_chem_comp_bond.atom_id_2\n_chem_comp_bond.value_order\n" +
 		"ACY C O DOUBLE\nACY C OXT SING\nACY C CH3 SING\nACY OXT HXT SING\nACY CH3 H1 SING\nACY CH3 H2 SING\nACY CH3 H3 SING\n"
 )
@@ -50,19 +49,21 @@ type residueRecord struct {
 	Chain, InsertionCode, ResidueName string
 	Residue                           int
 	Status, Why, ConvertedTo, Kept    string
+	Option                            string
 	State                             string
 	Atoms                             []string
 }
 
 type receptorReport struct {
-	AtomsInBox, AtomCount                                                                       int
-	Notes                                                                                       []string
-	AlternateLocations, InsertionCodes, MissingResidues, NonStandardResidues, Metals, Titration []residueRecord
-	RebuiltResidues, DroppedResidues                                                            []residueRecord
-	ChainBreaks                                                                                 []any
-	Selection                                                                                   struct{ Copies []struct{ Chain, Of string } }
-	RemovedComponents                                                                           []struct{ Component, Why string }
-	Hashes                                                                                      map[string]string
+	AtomsInBox, AtomCount                                                  int
+	Notes                                                                  []string
+	AlternateLocations, InsertionCodes, MissingResidues, Titration         []residueRecord
+	Site, RebuiltResidues, TrimmedResidues, RigidResidues, LeftOutResidues []residueRecord
+	Waters                                                                 struct{ Kept, Removed int }
+	ChainBreaks                                                            []any
+	Selection                                                              struct{ Copies []struct{ Chain, Of string } }
+	RemovedComponents                                                      []struct{ Component, Why string }
+	Hashes                                                                 map[string]string
 }
 
 // prepareReceptor runs the program on a receptor. The request is completed with the defaults of the API.
@@ -151,6 +152,14 @@ func (r *task) summary() receptorSummary {
 	return summary
 }
 
+// wantNote checks that the report's notes hold one.
+func (r *task) wantNote(note string) {
+	r.t.Helper()
+	if notes := r.report().Notes; !slices.Contains(notes, note) {
+		r.t.Errorf("got notes %q, want %q", notes, note)
+	}
+}
+
 // wantRefused checks that the run ended with a USER_INPUT failure that says all of texts.
 func (r *task) wantRefused(code string, texts ...string) {
 	r.t.Helper()
@@ -213,6 +222,20 @@ func residues(records []residueRecord) []string {
 	return names
 }
 
+// sited tells what became of each component, in order, and the option that changes it where it is one that the request did not give.
+func sited(report receptorReport) []string {
+	var told []string
+	for _, r := range report.Site {
+		entry := fmt.Sprintf("%s %s", residues([]residueRecord{r})[0], r.Status)
+		if strings.HasPrefix(r.Option, "--") {
+			entry += ": " + r.Option
+		}
+		told = append(told, entry)
+	}
+	slices.Sort(told)
+	return told
+}
+
 func wantEqual[T comparable](t *testing.T, what string, got, want []T) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -235,14 +258,11 @@ func TestCraftedReceptor(t *testing.T) {
 	wantEqual(t, "alternate locations", residues(report.AlternateLocations), []string{"A:SER9"})
 	wantEqual(t, "insertion codes", residues(report.InsertionCodes), []string{"A:LYS5A", "A:TYR5B"})
 	wantEqual(t, "missing residues", residues(report.MissingResidues), []string{"A:MET0"})
-	wantEqual(t, "non-standard residues", residues(report.NonStandardResidues), []string{"A:MSE14", "A:ACY203", "A:GOL204"})
-	wantEqual(t, "metals", residues(report.Metals), []string{"A:ZN201", "A:K202"})
+	wantEqual(t, "components", sited(report), []string{
+		"A:ACY203 kept", "A:GOL204 removed: --keep GOL (receptorPreparation.retainComponents)", "A:K202 kept", "A:MSE14 converted",
+		"A:ZN201 kept: --remove ZN (receptorPreparation.removeComponents)",
+	})
 	wantEqual(t, "rebuilt residues", residues(report.RebuiltResidues), []string{"A:LYS5A"})
-	for i, want := range []string{"converted", "kept", "removed"} {
-		if got := report.NonStandardResidues[i]; got.Status != want || got.Why == "" {
-			t.Errorf("got %+v, want it %s and why", got, want)
-		}
-	}
 	if got := report.AlternateLocations[0].Kept; got != "B" {
 		t.Errorf("alternate location %s of SER 9 is kept, want B, which has the greater occupancy", got)
 	}
@@ -354,14 +374,22 @@ func TestReceptorSelection(t *testing.T) {
 		{"state of an asparagine", whole, fields{"preparation": fields{"fixedProtonationStates": []fields{{"chain": "A", "residue": 16, "residueName": "GLU", "state": "neutral"}}}}, func(_ *testing.T, run *task) {
 			run.wantRefused("RECEPTOR_RESIDUE_MISSING", "fixedProtonationStates[0]", "there is GLN 16")
 		}},
-		{"retained without definition", whole, fields{"preparation": fields{"retainComponents": []string{"ACY"}}}, func(_ *testing.T, run *task) {
-			run.wantRefused("RECEPTOR_COMPONENT_UNSUPPORTED", "ACY", "definition")
+		{"retained without definition", whole, fields{"preparation": fields{"retainComponents": []string{"ACY"}}}, func(t *testing.T, run *task) {
+			run.wantNote("atom types by element alone, because no definition fits the atoms: ACY 203 of chain A")
+			if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 203, ""); len(atoms) != 4 {
+				t.Errorf("got the atoms %v, want the four that were given", atoms)
+			}
 		}},
-		{"retained that is cut off", whole, fields{"preparation": fields{"retainComponents": []string{"GOL"}}, "components": fields{"GOL": fields{"smiles": "OCC(O)CO"}}}, func(_ *testing.T, run *task) {
-			run.wantRefused("RECEPTOR_COMPONENT_UNSUPPORTED", "GOL 204", "do not match its definition")
+		{"retained that is cut off", whole, fields{"preparation": fields{"retainComponents": []string{"GOL"}}, "components": fields{"GOL": fields{"smiles": "OCC(O)CO"}}}, func(t *testing.T, run *task) {
+			if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 204, ""); len(atoms) != 6 {
+				t.Errorf("got the atoms %v, want the four that were seen and two hydroxyl hydrogens", atoms)
+			}
 		}},
-		{"incomplete residue in the box", whole, fields{"preparation": fields{"protonationMethod": "meeko"}}, func(_ *testing.T, run *task) {
-			run.wantRefused("RECEPTOR_RESIDUE_INCOMPLETE", "LYS 5A of chain A")
+		{"incomplete residue in the box", whole, fields{"preparation": fields{"protonationMethod": "meeko"}}, func(t *testing.T, run *task) {
+			run.wantNote("kept as it stands, because no residue template fits its atoms: LYS 5A of chain A")
+			if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 5, "A"); !slices.Contains(atoms, "CA") {
+				t.Errorf("LYS 5A has the atoms %v, want those that were given", atoms)
+			}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -450,9 +478,7 @@ func TestPreparedReceptorIsReused(t *testing.T) {
 		return whole
 	}
 	first := prepareReceptor(t, receptor, request(nil), nil)
-	if dropped := residues(first.report().DroppedResidues); !slices.Equal(dropped, []string{"A:LYS5A"}) {
-		t.Fatalf("dropped %v, want LYS 5A, which lies far from the box", dropped)
-	}
+	wantEqual(t, "residues kept as they stand", residues(first.report().RigidResidues), []string{"A:LYS5A"})
 	prepared := func(required bool, changed ...string) fields {
 		hashes := fields{"required": required}
 		for key, value := range first.report().Hashes {
@@ -472,8 +498,6 @@ func TestPreparedReceptorIsReused(t *testing.T) {
 			t.Errorf("%s of the reused preparation differs", name)
 		}
 	}
-	near := fields{"source": "explicit", "centerAngstrom": []float64{-9, -2, -2}, "sizeAngstrom": []float64{20, 20, 20}}
-	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true), "box": near}), first).wantRefused("RECEPTOR_RESIDUE_INCOMPLETE", "LYS 5A")
 	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true, "toolchainSha256")}), first).wantRefused("PREPARED_RECEPTOR_STALE", "toolchainSha256")
 	anew := prepareReceptor(t, receptor, request(fields{"prepared": prepared(false, "preparationSha256")}), first)
 	if summary := anew.summary().Summary; summary.Reused || !strings.Contains(strings.Join(summary.Notes, "\n"), "preparationSha256 differs") {
@@ -554,7 +578,10 @@ func TestBoxSources(t *testing.T) {
 	missing.wantRefused("POCKET_LIGAND_MISSING", "STI, chain A", "PU8 1224 of chain A")
 	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "B", "residue": 1224}}, nil).wantRefused("NATIVE_LIGAND_MISSING", "PU8 1224 of chain A")
 	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "no hydrogens", "mmCIF")
-	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": "CC" + smilesOfPU8}}}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "28 of its 30 heavy atoms")
+	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": strings.Repeat("C", 30) + smilesOfPU8}}}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "28 of its 58 heavy atoms")
+	partial := prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": "CC" + smilesOfPU8}}}, nil)
+	checkNative(t, partial, 28)
+	partial.wantNote("28 of the 30 heavy atoms of PU8 1224 of chain A were seen; it is docked whole, and compared where it was seen")
 }
 
 func checkNative(t *testing.T, run *task, heavy int) {
@@ -580,23 +607,25 @@ func TestMmcifFromArchive(t *testing.T) {
 	}
 }
 
-// TestMetalsAndCofactors keeps the manganese, the phosphates on the chain and, where the deployment knows it, the ATP of a kinase.
+// TestMetalsAndCofactors wants the manganese, the phosphates on the chain and the ATP of a kinase to stay unasked.
 func TestMetalsAndCofactors(t *testing.T) {
 	t.Parallel()
 	run := prepareReceptor(t, sharedReceptor(t, "pockets/1ATP.pdb"), fields{
-		"box":         fields{"source": "pocketResidues", "residues": []fields{{"chain": "E", "residue": 184}}},
-		"preparation": fields{"retainComponents": []string{"ATP"}}, "components": fields{"ATP": fields{"smiles": smilesOfATP}},
+		"box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "E", "residue": 184}}},
 	}, nil)
 	report, pdb := run.report(), run.output("receptor.pdb")
-	wantEqual(t, "metals", residues(report.Metals), []string{"E:MN351", "E:MN352"})
-	wantEqual(t, "non-standard residues", residues(report.NonStandardResidues), []string{"E:TPO197", "E:SEP338", "E:ATP355"})
+	wantEqual(t, "components", sited(report), []string{
+		"E:ATP355 kept: --remove ATP (receptorPreparation.removeComponents)", "E:MN351 kept: --remove MN (receptorPreparation.removeComponents)",
+		"E:MN352 kept: --remove MN (receptorPreparation.removeComponents)", "E:SEP338 kept: --remove SEP (receptorPreparation.removeComponents)",
+		"E:TPO197 kept: --remove TPO (receptorPreparation.removeComponents)",
+	})
 	for residue, atLeast := range map[int]int{351: 1, 197: 12, 338: 11, 355: 31} {
 		if got := len(atomsOf(pdb, "E", residue, "")); got < atLeast {
 			t.Errorf("residue %d has %d atoms, want at least %d", residue, got, atLeast)
 		}
 	}
-	if len(report.DroppedResidues) != 0 {
-		t.Errorf("dropped %v", report.DroppedResidues)
+	if len(report.LeftOutResidues) != 0 {
+		t.Errorf("left out %v", report.LeftOutResidues)
 	}
 }
 
@@ -618,7 +647,7 @@ func TestHostileReceptors(t *testing.T) {
 		{"not a number", strings.Replace(line, "12.000", "   nan", 1), "", "RECEPTOR_UNREADABLE", "out of range"},
 		{"residue number", strings.Replace(line, "A   1 ", "A   * ", 1), "", "RECEPTOR_UNREADABLE", "residue number"},
 		{"only a ligand", "HETATM" + line[6:17] + "LIG" + line[20:], "", "RECEPTOR_NO_POLYMER", "protein"},
-		{"chains of one name", strings.Repeat(line, 2), "", "RECEPTOR_RESIDUE_TWICE", "ALA 1 of chain A"},
+		{"chains of one name", line + strings.Replace(line, "12.000", "52.000", 1), "", "RECEPTOR_RESIDUE_TWICE", "ALA 1 of chain A"},
 		{"mmCIF said to be PDB", cif, "pdb", "RECEPTOR_FORMAT_MISMATCH", "the file is mmCIF"},
 		{"PDB said to be mmCIF", whole, "mmcif", "RECEPTOR_FORMAT_MISMATCH", "the file is PDB"},
 		{"PDB said to be PDBQT", whole, "pdbqt", "RECEPTOR_FORMAT_MISMATCH", "the file is PDB"},

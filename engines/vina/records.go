@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/mol"
 )
 
 // Records are what a docking job has to say to those who keep its science: what its plan holds, and what a shard has found.
@@ -13,7 +14,9 @@ import (
 
 // PlannedRun is what all ligands of a planned job have in common.
 type PlannedRun struct {
-	Exhaustiveness     int
+	RankBy             string // vina or cnn
+	Exhaustiveness     int    // the most that a ligand gets
+	AutoExhaustiveness bool   // each ligand gets as much of it as its search needs to converge
 	NumModes           int
 	EnergyRangeKcalMol float64
 	Seed               int64
@@ -64,7 +67,7 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 		if params.NativeReference != nil {
 			run.NativeComponentID = params.NativeReference.ComponentID
 		}
-	case shard.Stage == stagePrepare:
+	case shard.Stage == stagePrepare, shard.Stage == stageNative:
 		params, err := paramsOf[ligandsParams](shard)
 		if err != nil {
 			return err
@@ -88,8 +91,10 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 			return err
 		}
 		run.ShardSize, run.GateRMSDAngstrom, run.Library = params.ShardSize, params.GateRMSDAngstrom, params.Library
+		run.RankBy = params.RankBy
 		search := params.Search
-		run.Exhaustiveness, run.NumModes, run.EnergyRangeKcalMol = search.Exhaustiveness, search.NumModes, search.EnergyRangeKcalMol
+		run.Exhaustiveness, run.AutoExhaustiveness = mostSearches(search.Exhaustiveness), search.Exhaustiveness == mol.AutoExhaustiveness
+		run.NumModes, run.EnergyRangeKcalMol = search.NumModes, search.EnergyRangeKcalMol
 		run.Seed, run.CPUThreads = search.Seed, search.CPUThreads
 	}
 	return nil
@@ -109,7 +114,7 @@ func paramsOf[T any](shard engines.Shard) (params T, err error) {
 func FoundIn(plan []engines.Shard) (engines.Found, error) {
 	found := engines.Found{Structures: map[string]engines.Object{}, Components: map[string]engines.Component{}}
 	for _, shard := range plan {
-		if shard.Stage != stagePrepare {
+		if shard.Stage != stagePrepare && shard.Stage != stageNative {
 			continue
 		}
 		var params struct {
@@ -132,6 +137,42 @@ func FoundIn(plan []engines.Shard) (engines.Found, error) {
 	return found, nil
 }
 
+// Pinned are the parameters of a request that is planned again, with what its first plan has chosen: where the box lies that nothing in
+// the request places, and which ligand is docked again. Shards that dock may be left out of the plan.
+func (p Params) Pinned(plan []engines.Shard) (Params, error) {
+	for _, shard := range plan {
+		if shard.Name != shardReceptor {
+			continue
+		}
+		first, err := paramsOf[receptorParams](shard)
+		if err != nil {
+			return p, fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
+		}
+		if p.DockingValidation != nil && valueOr(p.DockingValidation.RedockBound, false) && first.NativeReference != nil {
+			validation := *p.DockingValidation
+			validation.RedockBound, validation.NativeReference = nil, first.NativeReference
+			p.DockingValidation = &validation
+		}
+		if p.BoxCenterAngstrom == nil && p.BoxLigandArtifact == nil && p.PocketLigand == nil && len(p.PocketResidues) == 0 {
+			p.pinBox(first.Box)
+		}
+	}
+	return p, nil
+}
+
+func (p *Params) pinBox(first boxRequest) {
+	switch first.Source {
+	case boxFpocket:
+		source := sourceFpocket
+		p.BoxSource = &source
+	case boxPocketLigand:
+		p.BoxSource, p.PocketLigand, p.PocketLigandResidue = nil, &first.ComponentID, first.Residue
+		if first.Chain != "" {
+			p.PocketLigandChain = &first.Chain
+		}
+	}
+}
+
 // ligand makes room for a ligand's place. An index of our own plan is below the library's bound.
 func (run *PlannedRun) ligand(index int) *PlannedLigand {
 	for len(run.Ligands) <= index {
@@ -142,7 +183,7 @@ func (run *PlannedRun) ligand(index int) *PlannedLigand {
 
 func (l ligandParams) source() string {
 	switch {
-	case l.File != "":
+	case l.File != "" && l.Format != formatNative:
 		return "artifact"
 	case l.ComponentID != "":
 		return "ccd"
@@ -172,11 +213,16 @@ func KindOf(stage, name string) Kind {
 			return KindReceptor
 		}
 		return KindLigands
+	case stageNative:
+		return KindLigands
 	case stageRedock:
 		return KindRedock
 	case stageDock:
 		return KindDock
 	case stageAnalyse:
+		if name == shardRedock {
+			return KindRedock
+		}
 		return KindAnalyse
 	case stageRank:
 		return KindRank
@@ -220,6 +266,8 @@ type LigandFound struct {
 	PDBQT           string      `json:"pdbqt"` // Artifact.Name
 	SDF             string      `json:"sdf"`   // Artifact.Name; "" when there is none
 	Poses           []PoseFound `json:"poses"`
+	// Convergence is how the independent searches of the ligand agreed; null for a search of a fixed length.
+	Convergence json.RawMessage `json:"convergence"`
 }
 
 // Failed tells whether the ligand's way ended here.
@@ -238,9 +286,15 @@ type PoseFound struct {
 		Unbound   float64 `json:"unbound"`
 	} `json:"terms"`
 	ReferenceRMSDAngstrom *float64        `json:"referenceRmsdAngstrom"`
-	Checks                json.RawMessage `json:"checks"`       // null when it was not checked
-	Interactions          json.RawMessage `json:"interactions"` // null when they were not looked for
+	VinaRank              int             `json:"vinaRank"`      // its model in the PDBQT; 0 in what a docking has found
+	CNNScore              *float64        `json:"cnnScore"`      // null where the network has not seen it
+	CNNAffinityPk         *float64        `json:"cnnAffinityPk"` // likewise
+	Checks                json.RawMessage `json:"checks"`        // null when it was not checked
+	Interactions          json.RawMessage `json:"interactions"`  // null when they were not looked for
 }
+
+// RankedAgain tells whether the pose has another rank than Vina gave it.
+func (p PoseFound) RankedAgain() bool { return p.VinaRank != 0 && p.VinaRank != p.Rank }
 
 // PassedChecks is the verdict of the pose's checks; nil when there is none.
 func (p PoseFound) PassedChecks() *bool {

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/mol"
+	notation "github.com/molfabric/molfabric/internal/smiles" // tests have a function of this name
 )
 
 // What a request that does not say gets: AutoDock Vina's own defaults, and one thread because many ligands run side by side.
@@ -16,8 +19,15 @@ const (
 	defaultExhaustiveness     = 8
 	defaultNumModes           = 9
 	defaultEnergyRangeKcalMol = 3.0
+	defaultRankBy             = rankByVina
 	defaultThreads            = 1
 	defaultShardSize          = 1
+)
+
+// What poses and ligands may be ranked by.
+const (
+	rankByVina = "vina" // Vina's score
+	rankByCNN  = "cnn"  // the probability by GNINA's network that the pose is near to native
 )
 
 // thresholdAngstrom is the usual bound of a pose that is found again: what "passed" means unless a gate says otherwise.
@@ -25,8 +35,9 @@ const thresholdAngstrom = 2.0
 
 // Bounds on input files: far above any real structure, and small enough to read into memory.
 const (
-	maxReceptorBytes       = 64 << 20
-	maxLigandArtifactBytes = 8 << 20
+	maxReceptorBytes = 64 << 20
+	// MaxLigandBytes bounds the file of a ligand.
+	MaxLigandBytes = 8 << 20
 )
 
 // request is a docking request with every default filled in.
@@ -39,18 +50,25 @@ type request struct {
 	ligands            []mol.LigandEntry         // completed, in the caller's order
 	library            bool                      // given as a library, not as one ligand
 	components         map[string]engines.Component
+	site               *site // nil where nobody has read the receptor
+	boxLigand          *coordinates.Molecule
 	box                boxRequest
 	native             *NativeReference
+	nativeAt           *coordinates.Residue // the same, where the receptor has been read
+	nativeAlone        bool                 // no other ligand is docked
 	gateRMSDAngstrom   *float64
 	shardSize          int
-	exhaustiveness     int
+	exhaustiveness     mol.Exhaustiveness
 	numModes           int
 	energyRangeKcalMol float64
+	rankBy             string
 	seed               int64
 	threadsAsked       int
+	threadsGiven       bool // the request says how many, and means it
 	threads            int
 	title              string
-	depicted           bool // the best complex is drawn afterwards
+	depicted           bool   // the best complex is drawn afterwards
+	picture            string // what draws the report's pictures
 }
 
 // selection is which part of which kind of file the receptor is; a zero member is not stated.
@@ -65,11 +83,9 @@ type selection struct {
 // resolve reads the parameters, fills in the defaults and applies the rules that no schema can state. It returns an
 // *engines.InvalidError for a request that this engine cannot serve.
 func resolve(r engines.Request) (request, error) {
-	p, decoded := r.Decoded.(Params)
-	if !decoded {
-		if err := json.Unmarshal(r.Params, &p); err != nil {
-			return request{}, fmt.Errorf("vina: reading simulationParams: %w", err)
-		}
+	p, err := paramsOfRequest(r)
+	if err != nil {
+		return request{}, err
 	}
 	resolved := request{
 		preparation:        p.ReceptorPreparation.Completed(),
@@ -78,19 +94,23 @@ func resolve(r engines.Request) (request, error) {
 		exhaustiveness:     valueOr(p.Exhaustiveness, defaultExhaustiveness),
 		numModes:           valueOr(p.NumModes, defaultNumModes),
 		energyRangeKcalMol: valueOr(p.EnergyRangeKcalMol, defaultEnergyRangeKcalMol),
+		rankBy:             valueOr(p.RankBy, defaultRankBy),
 		seed:               valueOr(p.Seed, defaultSeed(r.JobID)),
 		threadsAsked:       valueOr(p.CPUThreads, defaultThreads),
+		threadsGiven:       p.CPUThreads != nil,
+		boxLigand:          r.Found.BoxLigand,
 		prepared:           r.Found.Prepared,
 		preparedRequired:   p.DockingExecution != nil && p.DockingExecution.PreparedReceptor != nil,
 		title:              cmp.Or(r.JobName, r.JobID),
 		depicted:           r.JobType == engines.JobTypePipeline,
+		picture:            *p.DockingReport.Completed().Picture,
 	}
-	resolved.threads = min(resolved.threadsAsked, resolved.exhaustiveness, maxThreads)
+	resolved.threads = min(resolved.threadsAsked, mostSearches(resolved.exhaustiveness), maxThreads)
 	for _, take := range []func() error{
 		func() error { return resolved.takeReceptor(r, p) },
+		func() error { return resolved.takeValidation(p) },
 		func() error { return resolved.takeLigands(p) },
 		func() error { return resolved.takeBox(p) },
-		func() error { return resolved.takeValidation(p.DockingValidation) },
 	} {
 		if err := take(); err != nil {
 			return request{}, err
@@ -99,9 +119,25 @@ func resolve(r engines.Request) (request, error) {
 	return resolved, nil
 }
 
+// paramsOfRequest are the parameters of a request, read unless they are at hand.
+func paramsOfRequest(r engines.Request) (Params, error) {
+	p, decoded := r.Decoded.(Params)
+	if decoded {
+		return p, nil
+	}
+	if err := json.Unmarshal(r.Params, &p); err != nil {
+		return p, fmt.Errorf("vina: reading simulationParams: %w", err)
+	}
+	return p, nil
+}
+
+func (p Params) selection() selection {
+	return selection{AssemblyID: valueOr(p.ReceptorAssemblyID, ""), Model: valueOr(p.ReceptorModel, 0), Chains: p.ReceptorChains}
+}
+
 // takeReceptor finds the receptor's file: the named entry, else the named artifact, else the scene.
 func (q *request) takeReceptor(r engines.Request, p Params) error {
-	q.selection = selection{AssemblyID: valueOr(p.ReceptorAssemblyID, ""), Model: valueOr(p.ReceptorModel, 0), Chains: p.ReceptorChains}
+	q.selection = p.selection()
 	var err error
 	switch {
 	case p.ReceptorPDBID != nil && p.ReceptorArtifact != nil:
@@ -118,10 +154,14 @@ func (q *request) takeReceptor(r engines.Request, p Params) error {
 	default:
 		err = q.takeScene(r.SceneFile)
 	}
+	if err == nil {
+		err = checkComponents(q.preparation)
+	}
 	if err != nil {
 		return err
 	}
-	return checkComponents(q.preparation)
+	q.site = siteOf(r.Found.Receptor, q.selection, q.preparation)
+	return q.checkReceptor(p)
 }
 
 func (q *request) takeReceptorArtifact(a mol.ArtifactReference) error {
@@ -172,10 +212,16 @@ func (q *request) takeLigands(p Params) error {
 		if err := checkLigand("ligandIdentity", *p.LigandIdentity); err != nil {
 			return err
 		}
+		if err := checkStructure(*p.LigandIdentity); err != nil {
+			return invalid("ligandIdentity.source.smiles", "%v", err)
+		}
 		q.ligands = []mol.LigandEntry{p.LigandIdentity.Completed()}
 		return nil
+	case len(p.LigandLibrary) == 0 && q.native != nil:
+		q.nativeAlone, q.ligands = true, []mol.LigandEntry{q.nativeEntry()}
+		return nil
 	case len(p.LigandLibrary) == 0:
-		return invalid("ligandIdentity", "is missing; give ligandIdentity for one ligand or ligandLibrary for several")
+		return invalid("ligandIdentity", "is missing; give ligandIdentity for one ligand or ligandLibrary for several, or dockingValidation to dock the receptor's own ligand again")
 	}
 	q.library = true
 	first := make(map[string]int, len(p.LigandLibrary))
@@ -191,8 +237,43 @@ func (q *request) takeLigands(p Params) error {
 		}
 		q.ligands = append(q.ligands, ligand.Completed())
 	}
-	return nil
+	return refuseUnreadable(p.LigandLibrary)
 }
+
+// refuseUnreadable refuses a library without a single ligand that could be read. One with some of them is docked, and names the others.
+func refuseUnreadable(library []mol.LigandEntry) error {
+	var first error
+	for _, ligand := range library {
+		err := checkStructure(ligand)
+		if err == nil {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	if len(library) > 1 {
+		return invalid("ligandLibrary[0].source.smiles", "%v; none of the %d ligands can be read", first, len(library))
+	}
+	return invalid("ligandLibrary[0].source.smiles", "%v", first)
+}
+
+// checkStructure says what is wrong with the writing of a ligand's SMILES.
+func checkStructure(ligand mol.LigandEntry) error {
+	if ligand.Source.SMILES == nil {
+		return nil
+	}
+	text := strings.TrimSpace(ligand.Source.SMILES.SMILES)
+	err := notation.Check(text)
+	switch {
+	case err == nil:
+		return nil
+	case wordForm.MatchString(text):
+		return fmt.Errorf("is no SMILES: %w; a name is looked up first (POST /v1/molecular/docking/ligands/resolve)", err)
+	}
+	return fmt.Errorf("is no SMILES: %w", err)
+}
+
+// wordForm is a text that reads as a name.
+var wordForm = regexp.MustCompile(`^[A-Za-z][a-z-]{3,}$`)
 
 func checkLigand(field string, ligand mol.LigandEntry) error {
 	switch ligand.Source.Kind() {
@@ -205,23 +286,108 @@ func checkLigand(field string, ligand mol.LigandEntry) error {
 		default:
 			return invalid(field+".source.artifact.format", "is %s; a ligand must be sdf, mol2, pdbqt or pdb", a.Format)
 		}
-		if a.ByteSize == 0 || a.ByteSize > maxLigandArtifactBytes {
-			return invalid(field+".source.artifact.byteSize", "is %d; a ligand must have 1 to %d bytes", a.ByteSize, maxLigandArtifactBytes)
+		if a.ByteSize == 0 || a.ByteSize > MaxLigandBytes {
+			return invalid(field+".source.artifact.byteSize", "is %d; a ligand must have 1 to %d bytes", a.ByteSize, MaxLigandBytes)
 		}
 		return nil
 	}
 	return invalid(field+".source", "is missing; give a ccd component, a smiles or an artifact")
 }
 
-func (q *request) takeValidation(v *DockingValidation) error {
-	if v == nil {
-		return nil
+// nativeEntry is the native ligand as the only ligand of a job, protonated as the receptor is.
+func (q *request) nativeEntry() mol.LigandEntry {
+	componentID := strings.ToUpper(q.native.ComponentID)
+	entry := mol.LigandEntry{
+		LigandID: componentID, Label: cmp.Or(q.components[componentID].Name, componentID),
+		Source:      mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: componentID}},
+		Preparation: &mol.LigandPreparation{ProtonationPh: q.preparation.ProtonationPh},
 	}
-	if v.GateRMSDAngstrom != nil && v.NativeReference == nil {
-		return invalid("dockingValidation.gateRmsdAngstrom", "needs nativeReference, the ligand that is docked again")
+	return entry.Completed()
+}
+
+// unknownNative stands for the native ligand of an estimate whose receptor nobody has read.
+var unknownNative = NativeReference{ComponentID: "LIG", Chain: "A", Residue: 1}
+
+// takeValidation takes the ligand that is docked again: the one that is named, else the one that is bound.
+func (q *request) takeValidation(p Params) error {
+	v := valueOr(p.DockingValidation, DockingValidation{})
+	bound := valueOr(v.RedockBound, false)
+	switch {
+	case bound && v.NativeReference != nil:
+		return invalid("dockingValidation.redockBound", "is given beside nativeReference; give one of them")
+	case v.GateRMSDAngstrom != nil && v.NativeReference == nil && !bound:
+		return invalid("dockingValidation.gateRmsdAngstrom", "needs nativeReference or redockBound, the ligand that is docked again")
 	}
 	q.native, q.gateRMSDAngstrom = v.NativeReference, v.GateRMSDAngstrom
+	switch {
+	case bound && q.site == nil:
+		q.native = &unknownNative
+	case bound:
+		found, err := q.chooseNative(p)
+		if err != nil {
+			return err
+		}
+		q.nativeAt, q.native = &found, referenceTo(found)
+	case q.native != nil && q.site != nil:
+		insertionCode := strings.TrimSpace(valueOr(q.native.InsertionCode, ""))
+		found, ok := q.site.find(q.native.ComponentID, q.native.Chain, &q.native.Residue, &insertionCode)
+		if !ok {
+			return invalid("dockingValidation.nativeReference", "names %s, chain %s, residue %d%s, which the receptor does not have; beside its chains it has: %s",
+				strings.ToUpper(q.native.ComponentID), q.native.Chain, q.native.Residue, insertionCode, q.site.listed())
+		}
+		q.nativeAt = &found
+	}
 	return nil
+}
+
+// NativeComponent is the component of the ligand that redockBound means in a receptor; "" where it is not asked for, or not found.
+func (p Params) NativeComponent(receptor *coordinates.Structure) string {
+	if p.DockingValidation == nil || !valueOr(p.DockingValidation.RedockBound, false) || receptor == nil {
+		return ""
+	}
+	q := request{site: siteOf(receptor, p.selection(), p.ReceptorPreparation.Completed())}
+	found, err := q.chooseNative(p)
+	if err != nil {
+		return ""
+	}
+	return found.Name
+}
+
+// chooseNative finds the ligand that redockBound means.
+func (q *request) chooseNative(p Params) (coordinates.Residue, error) {
+	if p.PocketLigand != nil {
+		found, ok := q.site.find(*p.PocketLigand, valueOr(p.PocketLigandChain, ""), p.PocketLigandResidue, nil)
+		if !ok {
+			return found, invalid("pocketLigand", "names %s, which the receptor does not have; beside its chains it has: %s", strings.ToUpper(*p.PocketLigand), q.site.listed())
+		}
+		return found, nil
+	}
+	found, _, ok := q.site.bound()
+	if !ok {
+		return found, invalid("dockingValidation.redockBound", "asks for the bound ligand, but the receptor holds no drug-like one of %d to %d heavy atoms; beside its chains it has: %s. Name one as nativeReference",
+			fewestLigandAtoms, mostLigandAtoms, q.site.listed())
+	}
+	return found, nil
+}
+
+func referenceTo(r coordinates.Residue) *NativeReference {
+	reference := NativeReference{ComponentID: r.Name, Chain: r.Chain, Residue: r.Number}
+	if r.InsertionCode != "" {
+		reference.InsertionCode = &r.InsertionCode
+	}
+	return &reference
+}
+
+// leaves are the ligands that are taken out of the receptor because they are docked again, or because the box lies around them.
+func (q *request) leaves() []*coordinates.Residue {
+	var found []*coordinates.Residue
+	if q.nativeAt != nil {
+		found = append(found, q.site.linked(*q.nativeAt)...)
+	}
+	if around := q.box.around; around != nil && !q.site.retain[around.Name] {
+		found = append(found, q.site.linked(*around)...)
+	}
+	return found
 }
 
 func objectOf(a mol.ArtifactReference) engines.Object {

@@ -36,6 +36,7 @@ type UsedPreparation struct {
 	FixedProtonationStates []UsedFixedState `json:"fixedProtonationStates"`
 	RemoveComponents       []string         `json:"removeComponents"`
 	RetainComponents       []string         `json:"retainComponents"`
+	Waters                 string           `json:"waters"`
 }
 
 // UsedFixedState is a residue's given state without the reason for it.
@@ -53,6 +54,7 @@ func (p Params) PreparationAsUsed() UsedPreparation {
 	used := UsedPreparation{
 		ProtonationPh: *c.ProtonationPh, AddHydrogens: *c.AddHydrogens, ProtonationMethod: *c.ProtonationMethod, ForceField: *c.ForceField,
 		FixedProtonationStates: []UsedFixedState{}, RemoveComponents: components(c.RemoveComponents), RetainComponents: components(c.RetainComponents),
+		Waters: valueOr(c.Waters, mol.WatersNone),
 	}
 	for _, f := range c.FixedProtonationStates {
 		used.FixedProtonationStates = append(used.FixedProtonationStates, fixedState(f))

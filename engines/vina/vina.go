@@ -2,11 +2,11 @@
 // bindings, prepared with RDKit, molscrub, Meeko, PDB2PQR and PROPKA. It plans shards, writes their command lines and reads
 // their outputs; the chemistry is in the Python programs beside it, which it embeds. It runs nothing itself.
 //
-// A job has four stages, and up to two more. "prepare": one shard "receptor" and one "ligands-0000"… per chunk of the library.
+// A job has five stages, and up to two more. "prepare": one shard "receptor" and one "ligands-0000"… per chunk of the library.
 // "redock" and "gate", where they are asked for: the native ligand is docked again, and the job ends when its pose is not found.
 // "dock": shards "dock-00000"… of up to shardSize ligands, one process each, with the affinity maps computed once. "analyse": shards
-// "analyse-0000"… that export the poses with their bond orders and find their interactions and flaws. "rank": one shard that
-// writes the ranking and the report.
+// "analyse-0000"… that export the poses with their bond orders and find their interactions and flaws. "picture", unless it is not
+// wanted: one shard that draws the best pose. "rank": one shard that writes the ranking and the report.
 package vina
 
 import (
@@ -36,6 +36,7 @@ var (
 	_ engines.Progresser   = Vina{}
 	_ engines.Checkpointer = Vina{}
 	_ engines.Explainer    = Vina{}
+	_ engines.Forecaster   = Vina{}
 )
 
 // New returns the engine.
@@ -53,6 +54,17 @@ func (Vina) Spec() engines.Spec {
 	}
 }
 
+// citations lists the papers of the request's programs.
+func (q request) citations() []engines.Citation {
+	if q.picture == PictureNone {
+		return citations()
+	}
+	return append(citations(), engines.Citation{
+		Text: "Sehnal D, et al. Mol* Viewer: modern web app for 3D visualization and analysis of large biomolecular structures. Nucleic Acids Res 2021, 49, W431.",
+		DOI:  "10.1093/nar/gkab314",
+	})
+}
+
 // citations lists the programs' papers; a citation without a DOI has no paper but should be named.
 func citations() []engines.Citation {
 	return []engines.Citation{
@@ -64,14 +76,21 @@ func citations() []engines.Citation {
 		{Text: "Jurrus E, et al. Improvements to the APBS biomolecular solvation software suite (PDB2PQR). Protein Sci 2018, 27, 112.", DOI: "10.1002/pro.3280"},
 		{Text: "Bouysset C, Fiorucci S. ProLIF: a library to encode molecular interactions as fingerprints. J Cheminform 2021, 13, 72.", DOI: "10.1186/s13321-021-00548-6"},
 		{Text: "Buttenschoen M, Morris GM, Deane CM. PoseBusters: AI-based docking methods fail to generate physically valid poses or generalise to novel sequences. Chem Sci 2024, 15, 3130.", DOI: "10.1039/D3SC04185A"},
+		{Text: "McNutt AT, Li Y, Meli R, Aggarwal R, Koes DR. GNINA 1.3: the next increment in molecular docking with deep learning. J Cheminform 2025, 17, 28.", DOI: "10.1186/s13321-025-00973-x"},
 		{Text: "Olsson MHM, Søndergaard CR, Rostkowski M, Jensen JH. PROPKA3: Consistent Treatment of Internal and Surface Residues in Empirical pKa Predictions. J Chem Theory Comput 2011, 7, 525.", DOI: "10.1021/ct100578z"},
 	}
 }
 
 // probeProgram imports every program a shard uses, so that a broken installation is found here, and prints their versions.
+// rustina, which scores poses a second time, has no build for every machine.
 const probeProgram = `import json, importlib.metadata as m
 import vina, rdkit.Chem, meeko, molscrub, pdb2pqr.main, propka
-names = ("vina", "rdkit", "meeko", "molscrub", "pdb2pqr", "propka", "numpy")
+names = ["vina", "rdkit", "meeko", "molscrub", "pdb2pqr", "propka", "numpy"]
+try:
+    import rustina
+    names.append("rustina")
+except ImportError:
+    pass
 print(json.dumps({name: m.version(name) for name in names}))`
 
 // checkProbe reads the versions and refuses an AutoDock Vina that reports wrong affinities.

@@ -39,8 +39,9 @@ func params(change func(*Params)) Params {
 		LigandIdentity:    &ligand,
 		BoxCenterAngstrom: &mol.BoxCenter{-9, -3, 3},
 		BoxSizeAngstrom:   &mol.BoxSize{18, 18, 18},
-		Exhaustiveness:    ptr(1),
+		Exhaustiveness:    ptr(mol.Exhaustiveness(1)),
 		Seed:              ptr(int64(42)),
+		DockingReport:     &DockingReport{Picture: ptr(PictureNone)}, // a browser for every little docking is much
 	}
 	if change != nil {
 		change(&p)
@@ -75,9 +76,14 @@ func planCases() []enginestest.PlanCase {
 			library(smiles("a", "C"), smiles("b", "CC"), artifact("c", "lig.sdf", "sdf"))(p)
 			p.DockingExecution = &DockingExecution{ShardSize: ptr(2)}
 			p.ReceptorArtifact = ptr(reference("receptor.pdbqt", "pdbqt"))
-			p.CPUThreads, p.Exhaustiveness, p.Seed = ptr(256), ptr(4), nil
+			p.CPUThreads, p.Exhaustiveness, p.Seed = ptr(256), ptr(mol.Exhaustiveness(4)), nil
 		}))},
-		{Name: "validated", Golden: true, Request: validatedRequest()},
+		{Name: "validated", Golden: true, Request: validatedRequest(nil)},
+		{Name: "native-alone", Request: validatedRequest(func(p *Params) { p.LigandLibrary, p.DockingValidation.GateRMSDAngstrom = nil, nil })},
+		{Name: "converging", Golden: true, Request: requestFor(params(func(p *Params) {
+			library(smiles("a", "C"), smiles("imatinib", "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C"))(p)
+			p.Exhaustiveness = ptr(mol.AutoExhaustiveness)
+		}))},
 		{Name: "ten-thousand", Request: requestFor(params(library(manyLigands(10_000, "CCO")...)))},
 		{Name: "long-smiles", Request: requestFor(params(func(p *Params) {
 			library(manyLigands(300, strings.Repeat("C", 4096))...)(p)
@@ -88,18 +94,22 @@ func planCases() []enginestest.PlanCase {
 
 // validatedRequest docks into an entry of the PDB that an earlier job has prepared, around its native ligand, which is docked
 // first and guards the library.
-func validatedRequest() engines.Request {
+func validatedRequest(change func(*Params)) engines.Request {
 	object := func(name string) engines.Object {
 		return engines.Object{StorageKey: name, SHA256: testDigest, ByteSize: 1}
 	}
 	sti := mol.LigandEntry{LigandID: "sti", Label: "Imatinib", Source: mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: "sti"}}}
 	r := requestFor(params(func(p *Params) {
 		library(smiles("small", "CC"), sti)(p)
+		p.DockingReport = nil
 		p.BoxCenterAngstrom, p.BoxSizeAngstrom = nil, nil
 		p.ReceptorPDBID, p.ReceptorChains = ptr("1iep"), []string{"A"}
 		p.PocketLigand, p.PocketLigandChain = ptr("STI"), ptr("A")
 		p.DockingValidation = &DockingValidation{
 			NativeReference: &NativeReference{ComponentID: "STI", Chain: "A", Residue: 201}, GateRMSDAngstrom: ptr(2.0),
+		}
+		if change != nil {
+			change(p)
 		}
 	}))
 	r.Found = engines.Found{
@@ -127,6 +137,8 @@ func refusedCases() []enginestest.RefusedCase {
 		with("both ligands", "ligandLibrary", func(p *Params) { p.LigandLibrary = manyLigands(1, "C") }),
 		with("no size", "boxSizeAngstrom", func(p *Params) { p.BoxSizeAngstrom = nil }),
 		with("same ids", "ligandLibrary[2].ligandId", library(smiles("a", "C"), smiles("b", "C"), smiles("a", "N"))),
+		with("a ligand that is no SMILES", "ligandIdentity.source.smiles", func(p *Params) { p.LigandIdentity = ptr(smiles("a", "C1CC")) }),
+		with("a library of nothing but such", "ligandLibrary[0].source.smiles", library(smiles("a", "aspirin"), smiles("b", "C("))),
 		with("ligand format", "ligandLibrary[0].source.artifact.format", library(artifact("a", "k", "mmcif"))),
 		with("receptor format", "receptorArtifact.format", func(p *Params) { p.ReceptorArtifact = ptr(reference("r", "sdf")) }),
 		with("empty receptor", "receptorArtifact.byteSize", func(p *Params) {
@@ -315,6 +327,11 @@ func TestParamsSchema(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"exhaustiveness":8,"cpuThreads":1,"seed":-2147483648,"boxSizeAngstrom":20}`: "",
+		`{"exhaustiveness":"auto"}`:             "",
+		`{"exhaustiveness":128}`:                "",
+		`{"exhaustiveness":"Auto"}`:             "exhaustiveness",
+		`{"exhaustiveness":"8"}`:                "exhaustiveness",
+		`{"exhaustiveness":1.5}`:                "exhaustiveness",
 		`{"exhaustiveness":0}`:                  "exhaustiveness",
 		`{"exhaustiveness":129}`:                "exhaustiveness",
 		`{"numModes":101}`:                      "numModes",

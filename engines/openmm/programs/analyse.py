@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,23 +25,43 @@ from analysis_statistics import KINDS, describe, judgement, rounded
 from common import IN, OUT, Failure, Progress, main, program_versions, read_json, write_bytes, write_json, write_text
 
 ANALYSIS_SCHEMA = "molfabric.openmm.analysis/v1"
+MOST_PS = 1e12  # of earlier runs, a second; no simulation of the service comes near
 MAX_DOCUMENT_BYTES = 64 << 20  # of preparation.json and simulation.json
 FRAME_COLUMNS = {"rmsd": "rmsd_nm", "radius-of-gyration": "radius_of_gyration_nm"}
 
 
-class Run(NamedTuple):
-    """Everything that was found. series has times in ps and values of each quantity, both of shape (n,)."""
+class Start(NamedTuple):
+    """What the earlier runs have done that this one goes on from."""
 
+    steps: int
+    time_ps: float
+
+
+class Run(NamedTuple):
+    """Everything that was found. series has times in ps and values of each quantity, both of shape (n,); steps and times_ps are
+    those of the analysed frames. All of them are counted from the start of the first run that this one goes on from."""
+
+    start: Start
     system: analysis_trajectory.System
     frames: int
     plan: analysis_trajectory.Plan
     motion: analysis_trajectory.Motion | None
     state: analysis_state.State
     steps: np.ndarray
+    times_ps: np.ndarray
     series: dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def measure(request: dict[str, Any], progress: Progress) -> Run:
+def start_of(simulation: dict[str, Any]) -> Start:
+    """Zero for a run that goes on from none, or whose simulation does not tell."""
+    earlier = simulation.get("restart")
+    steps, time_ps = (earlier.get("earlierSteps"), earlier.get("earlierTimePs")) if isinstance(earlier, dict) else (0, 0.0)
+    if type(steps) is not int or type(time_ps) not in (int, float) or not 0 <= steps < 2**53 or not 0 <= time_ps < MOST_PS:
+        return Start(0, 0.0)
+    return Start(steps, float(time_ps))
+
+
+def measure(request: dict[str, Any], start: Start, progress: Progress) -> Run:
     """Reads everything below in/. Raises a Failure when the files are torn or do not belong together."""
     progress(0.0, "reading the topology")
     system = analysis_trajectory.survey(analysis_trajectory.read_topology(IN))
@@ -49,7 +70,8 @@ def measure(request: dict[str, Any], progress: Progress) -> Run:
         raise Failure("EXECUTOR", "OUTPUT_MISSING", "The simulation has left no trajectory.dcd or no state.csv.")
     found = analysis_dcd.look(trajectory, system.atoms)
     plan = analysis_trajectory.plan_frames(found.frames, request["trajectoryIntervalSteps"], request["analysisIntervalSteps"])
-    steps = (plan.frames + 1) * request["trajectoryIntervalSteps"]
+    own = (plan.frames + 1) * request["trajectoryIntervalSteps"]
+    steps, times = start.steps + own, start.time_ps + own * request["timestepFs"] / 1000
     state = analysis_state.read_state(IN / "state.csv", set(steps.tolist()))
     series = {name: (state.times_ps, values) for name, values in state.values.items()}
     motion = None
@@ -59,9 +81,8 @@ def measure(request: dict[str, Any], progress: Progress) -> Run:
         motion = analysis_trajectory.follow(trajectory, system, plan, told, snapshots and snapshots.take)
         if snapshots and (note := snapshots.write(system.solute.topology)):
             plan.notes.append(note)
-        times = steps * request["timestepFs"] / 1000
         series = {"rmsd": (times, motion.rmsd), "radius-of-gyration": (times, motion.gyration), **series}
-    return Run(system, found.frames, plan, motion, state, steps, series)
+    return Run(start, system, found.frames, plan, motion, state, steps, times, series)
 
 
 def document_of(request: dict[str, Any], run: Run) -> dict[str, Any]:
@@ -83,8 +104,10 @@ def document_of(request: dict[str, Any], run: Run) -> dict[str, Any]:
             "residues": len(solute.residues), "molecules": len(solute.molecules),
         },
         "run": {
-            "durationNs": rounded(duration_ns), "timestepFs": request["timestepFs"], "productionSteps": request["productionSteps"],
-            "temperatureK": request["temperatureK"], "frames": run.frames, "framesAnalysed": len(run.plan.frames),
+            "startNs": rounded(run.start.time_ps / 1000), "durationNs": rounded(duration_ns),
+            "timestepFs": request["timestepFs"], "productionSteps": request["productionSteps"],
+            "temperatureK": request["temperatureK"], "frames": run.frames,
+            "framesAnalysed": len(run.plan.frames),
             "stateRows": run.state.rows, "nsPerDay": rounded(run.state.speed_ns_day),
         },
         "quantities": quantities,
@@ -97,7 +120,7 @@ def document_of(request: dict[str, Any], run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_table(request: dict[str, Any], run: Run) -> None:
+def write_table(run: Run) -> None:
     """analysis.csv: a row for each analysed frame; energies stay empty where state.csv has no row of the same step."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -107,7 +130,7 @@ def write_table(request: dict[str, Any], run: Run) -> None:
     for row, step in enumerate(run.steps.tolist()):
         energies = run.state.wanted.get(step, {})
         table.writerow([
-            step, f"{step * request['timestepFs'] / 1000:.10g}", *(f"{run.series[name][1][row]:.5f}" for name in measured),
+            step, f"{run.times_ps[row]:.10g}", *(f"{run.series[name][1][row]:.5f}" for name in measured),
             *(f"{energies[name]:.8g}" if name in energies else "" for name in kept),
         ])  # fmt: skip
     write_text(OUT / "analysis.csv", text.getvalue())
@@ -116,24 +139,25 @@ def write_table(request: dict[str, Any], run: Run) -> None:
 def figures(document: dict[str, Any], run: Run) -> dict[str, plots.Figure]:
     """The figures that the run has values for, by file name without ending."""
     described = {quantity["id"]: quantity for quantity in document["quantities"]}
-    target = document["run"]["temperatureK"]
+    target, over_time = document["run"]["temperatureK"], partial(plots.over_time, start_ps=run.start.time_ps)
     curve = lambda name, label, **more: plots.Curve(label, *run.series[name], mean_text(described[name]), **more)  # noqa: E731
     drawn = {}
     if run.motion and run.system.solute:
         whose = "Backbone RMSD" if run.system.solute.kind == "backbone" else "RMSD"
-        drawn["rmsd"] = plots.over_time([curve("rmsd", f"{whose} (nm)", from_zero=True)], f"{whose} to the first frame over time")
-        drawn["radius-of-gyration"] = plots.over_time([curve("radius-of-gyration", "Radius of gyration (nm)")], "Radius of gyration over time")
+        drawn["rmsd"] = over_time([curve("rmsd", f"{whose} (nm)", from_zero=True)], f"{whose} to the first frame over time")
+        gyration = curve("radius-of-gyration", "Radius of gyration (nm)")
+        drawn["radius-of-gyration"] = over_time([gyration], "Radius of gyration over time")
         if len(run.plan.frames) > 1:
             places = [plots.Place(name.chain, name.number + name.insertion, name.name) for name, _ in run.system.solute.residues]
             atoms = "Cα RMSF" if run.system.solute.kind == "backbone" else "RMSF"
             drawn["rmsf"] = plots.per_residue(places, run.motion.rmsf, f"{atoms} (nm)", f"{atoms} of each residue")
     if run.state.rows:
         energy = [curve("potential-energy", "Potential (kJ/mol)"), curve("total-energy", "Total (kJ/mol)")]
-        drawn["energy"] = plots.over_time(energy, "Potential and total energy over time")
+        drawn["energy"] = over_time(energy, "Potential and total energy over time")
         dashed = {"target": target, "target_label": f"thermostat {target:g} K"}
-        drawn["temperature"] = plots.over_time([curve("temperature", "Temperature (K)", **dashed)], "Temperature over time")
+        drawn["temperature"] = over_time([curve("temperature", "Temperature (K)", **dashed)], "Temperature over time")
         if "density" in run.series:
-            drawn["density"] = plots.over_time([curve("density", "Density (g/ml)")], "Density over time")
+            drawn["density"] = over_time([curve("density", "Density (g/ml)")], "Density over time")
     return drawn
 
 
@@ -143,7 +167,8 @@ def mean_text(quantity: dict[str, Any]) -> str:
 
 
 def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    run = measure(request, progress)
+    preparation, simulation = (document_below(IN / name) for name in ("preparation.json", "simulation.json"))
+    run = measure(request, start_of(simulation), progress)
     document = document_of(request, run)
     progress(0.85, "drawing the figures")
     drawn = figures(document, run)
@@ -152,9 +177,8 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         write_bytes(OUT / "plots" / f"{name}.png", figure.png)
     progress(0.95, "writing the report")
     write_json(OUT / "analysis.json", document)
-    write_table(request, run)
+    write_table(run)
     programs = program_versions(["openmm", "mdtraj", "numpy", "matplotlib"])
-    preparation, simulation = (document_below(IN / name) for name in ("preparation.json", "simulation.json"))
     write_text(OUT / "report.html", analysis_report.report_html(request, document, preparation, simulation, drawn, programs))
     summary = {
         "run": document["run"], "judgement": document["judgement"], "plots": sorted(drawn), "notes": document["notes"],

@@ -71,6 +71,12 @@ def length_text(ns: float) -> str:
     return f"{ns * scale:.4g} {unit}"
 
 
+def span_text(run: dict[str, Any]) -> str:
+    """How long a run is, and of one that goes on from an earlier one, from where to where."""
+    length, start = length_text(run["durationNs"]), run["startNs"]
+    return f"{length} (from {length_text(start)} to {length_text(start + run['durationNs'])})" if start else length
+
+
 # Members of preparation.json, and of members of simulation.json, that the page shows, with their units.
 PREPARED = {
     "forceField": ("Force field", ""), "waterModel": ("Water model", ""), "massDalton": ("Mass", "Da"), "netChargeE": ("Net charge", "e"),
@@ -135,7 +141,7 @@ class Report:
     def head(self) -> str:
         run, system = self.document["run"], self.document["system"]
         lead = (
-            f"{length_text(run['durationNs'])} of {system['atoms']:,} atoms at {run['temperatureK']:g} K, in steps of {run['timestepFs']:g} fs, "
+            f"{span_text(run)} of {system['atoms']:,} atoms at {run['temperatureK']:g} K, in steps of {run['timestepFs']:g} fs, "
             f"with OpenMM {self.programs['openmm']}."
         )
         return f'<header><p class="kicker">Molecular dynamics report</p><h1>{self.title}</h1><p class="lead">{text(lead, 500)}</p></header>'
@@ -208,7 +214,7 @@ class Report:
             ("Box at the start", box_text(self.preparation)), *plain(self.preparation, PREPARED),
         ]  # fmt: skip
         ran = [
-            ("Length", length_text(run["durationNs"])), ("Time step", f"{run['timestepFs']:g} fs"), ("Steps", f"{run['productionSteps']:,}"),
+            ("Length", span_text(run)), ("Time step", f"{run['timestepFs']:g} fs"), ("Steps", f"{run['productionSteps']:,}"),
             ("Temperature", f"{run['temperatureK']:g} K"), ("Frame every", f"{self.request['trajectoryIntervalSteps']:,} steps"),
             ("Analysed every", f"{self.request['analysisIntervalSteps']:,} steps"), *self.simulated(),
         ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import openmm
@@ -33,12 +33,20 @@ STATISTICS = {
 }  # fmt: skip
 
 
+class Clock(NamedTuple):
+    """Steps and time of the earlier runs that production goes on from; its own are counted on from them."""
+
+    steps: int
+    time_ps: float
+
+
 class Outputs:
     """Trajectory and table. What an interrupted attempt had saved of them is copied first; what came after its save never is."""
 
     def __init__(self, request: dict[str, Any], atoms: int, resumed: Saved | None, segments: list[Needed]) -> None:
         self.request, self.atoms = request, atoms
         self.timestep_ps = request["protocol"]["timestepFs"] / 1000
+        self.clock = Clock(0, 0.0)
         self.frames = self.rows = self.tail_frames = self.tail_rows = 0
         self.structures: dict[str, str] = {}
         self.dcd, self.csv = Growing("trajectory.dcd", self.header(0)), Growing("state.csv", CSV_HEADER)
@@ -58,7 +66,8 @@ class Outputs:
         return steps // outputs["trajectoryIntervalSteps"] * frame_bytes(atoms) + steps // outputs["stateIntervalSteps"] * ROW_BYTES
 
     def header(self, frames: int) -> bytes:
-        return dcd_header(self.atoms, frames, self.request["outputs"]["trajectoryIntervalSteps"], self.timestep_ps)
+        interval = self.request["outputs"]["trajectoryIntervalSteps"]
+        return dcd_header(self.atoms, frames, interval, self.timestep_ps, self.clock.steps)
 
     def take(self, parts: dict[str, Part], frames: int, rows: int) -> None:
         for growing, part in ((self.dcd, parts["dcd"]), (self.csv, parts["csv"])):
@@ -74,7 +83,9 @@ class Outputs:
         self.count(1, 0)
 
     def row(self, step: int, energies: Energies, speed_ns_day: float) -> None:
-        self.csv.append(csv_row(step, self.timestep_ps, energies, speed_ns_day))
+        """step is this run's."""
+        time_ps = self.clock.time_ps + step * self.timestep_ps
+        self.csv.append(csv_row(self.clock.steps + step, time_ps, energies, speed_ns_day))
         self.count(0, 1)
 
     def flush(self) -> None:
@@ -194,7 +205,10 @@ def notes(run: Run) -> list[str]:
     if asked not in (found, ANY_IMAGE):
         kept.append(f"execution.workerImageDigest asks for {asked}; the run was made by the installation {found}")
     if run.request["restart"]:
-        kept.append("the run went on from an earlier one: it was not minimised and not equilibrated again")
+        kept.append(
+            "the run went on from an earlier one: it was not minimised and not equilibrated again; steps and time are counted on "
+            f"from its {run.outputs.clock.time_ps:g} ps"
+        )
     if run.facts["resumes"]:
         kept.append(f"the run was interrupted and went on from a save {len(run.facts['resumes'])} times")
     return kept
@@ -231,6 +245,8 @@ def methods(run: Run, results: dict[str, Any]) -> str:
     if run.lengths["npt"]:
         way.append(f"for {run.lengths['npt'] * p['timestepFs'] / 1000:g} ps at constant pressure")
     before = f" Before, {', '.join(way)}." if way else ""
+    if run.request["restart"]:
+        before = f" It went on from an earlier run of {run.outputs.clock.time_ps / 1000:g} ns."
     return (
         f"A system of {preparation['atoms']:,} atoms with {field} was simulated for {results['simulatedNs']:g} ns with OpenMM {results['platform']['openmmVersion']} "
         f"({results['platform']['name']} platform) at {p['temperatureK']:g} K and {p['pressureBar']:g} bar, with the Langevin middle integrator "

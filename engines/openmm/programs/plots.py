@@ -68,12 +68,13 @@ def drawn(draw: Callable[[Any], None], height_in: float, text: str) -> Figure:
     return Figure(svg.getvalue(), png.getvalue(), text)
 
 
-def over_time(curves: Sequence[Curve], text: str) -> Figure:
-    """Quantities over time, one below the other, each with its running mean and its distribution at the side."""
-    return drawn(lambda figure: draw_curves(figure, curves), HEIGHT_IN + 1.35 * (len(curves) - 1), text)
+def over_time(curves: Sequence[Curve], text: str, start_ps: float = 0.0) -> Figure:
+    """Quantities over time, one below the other, each with its running mean and its distribution at the side. The axis begins at
+    start_ps."""
+    return drawn(lambda figure: draw_curves(figure, curves, start_ps), HEIGHT_IN + 1.35 * (len(curves) - 1), text)
 
 
-def draw_curves(figure: Any, curves: Sequence[Curve]) -> None:
+def draw_curves(figure: Any, curves: Sequence[Curve], start_ps: float) -> None:
     panels = figure.subplots(len(curves), 2, squeeze=False, sharex="col", sharey="row", gridspec_kw={"width_ratios": [1, 0.13], "wspace": 0.02})
     scale, unit = time_unit(max(float(curve.times_ps[-1]) for curve in curves))
     window_ps = 0.0
@@ -90,7 +91,7 @@ def draw_curves(figure: Any, curves: Sequence[Curve]) -> None:
         main.set_ylabel(curve.label)
         main.set_title(curve.mean, loc="right", color=GREY, pad=5)
         dress(main, side)
-        main.set_xlim(0, max(float(times[-1]), 1e-9))
+        main.set_xlim(start_ps / scale, max(float(times[-1]), start_ps / scale + 1e-9))
         if curve.from_zero:
             main.set_ylim(0, max(float(curve.values.max()) * 1.08, 1e-3))
     panels[-1, 0].set_xlabel(f"Time ({unit})")

@@ -11,7 +11,7 @@ import openmm
 from common import IN, Progress, user_error
 from dynamics import NPT, NVT, PRODUCTION, Dynamics, Energies, make_integrator, read_state, state_xml
 from identity import CHECKPOINT_FIELDS, STATE_FIELDS, check_restart, identity_of
-from outputs import Outputs, structure_text, write_results
+from outputs import Clock, Outputs, structure_text, write_results
 from platforms import Chosen, properties_of
 from saving import Saved, Saver, saves
 from systems import check_box, listed
@@ -62,6 +62,8 @@ class Run:
             self.restart()
         else:
             self.start()
+        if earlier := self.facts["restart"]:
+            self.outputs.clock = Clock(earlier["earlierSteps"], earlier["earlierTimePs"])
 
     def start(self) -> None:
         """Minimises, and saves that at once: of a large system it takes long."""
@@ -242,8 +244,8 @@ class Run:
         total, timestep = sum(self.lengths.values()), self.request["protocol"]["timestepFs"]
         done, length = self.total_step(), self.lengths[self.phase]
         speed = self.rate * timestep * 1e-6 * 86400
-        message = f"{PHASE_NAMES[self.phase]} {span(self.step * timestep)} of {span(length * timestep)}, {speed:.3g} ns/day, {left((total - done) / self.rate)} left"
-        self.progress(self.share(), message)
+        way = f"{PHASE_NAMES[self.phase]} {span(self.step * timestep)} of {span(length * timestep)}"
+        self.progress(self.share(), f"{way}, {speed:.3g} ns/day, about {left((total - done) / self.rate)} left")
 
     def share(self) -> float:
         """Of the work that is done, for the progress bar."""

@@ -19,14 +19,17 @@ from dynamics import Energies
 COLUMNS = ("step", "time_ps", "potential_kj_mol", "kinetic_kj_mol", "total_kj_mol", "temperature_k", "volume_nm3", "density_g_ml", "speed_ns_day")
 CSV_HEADER = ",".join(COLUMNS).encode() + b"\n"
 AKMA_PS = 0.04888821  # CHARMM's unit of time
-FRAME_COUNT_OFFSET = 8
+MOST_STEPS = 2**31 - 1
 TITLE = b"molfabric"
 COPY_BYTES = 1 << 20
 
 
-def dcd_header(atoms: int, frames: int, interval_steps: int, timestep_ps: float) -> bytes:
-    """The first frame is that of step interval_steps."""
-    control = struct.pack("<4s9if", b"CORD", frames, interval_steps, interval_steps, frames * interval_steps, 0, 0, 0, 0, 0, timestep_ps / AKMA_PS)
+def dcd_header(atoms: int, frames: int, interval_steps: int, timestep_ps: float, earlier_steps: int) -> bytes:
+    """The first frame is that of interval_steps after the earlier ones. Where the file's numbers of 32 bits cannot hold the steps
+    of all runs together, they count those of this run."""
+    before = earlier_steps if earlier_steps + frames * interval_steps <= MOST_STEPS else 0
+    steps = before + interval_steps, interval_steps, before + frames * interval_steps
+    control = struct.pack("<4s9if", b"CORD", frames, *steps, 0, 0, 0, 0, 0, timestep_ps / AKMA_PS)
     control += struct.pack("<10i", 1, 0, 0, 0, 0, 0, 0, 0, 0, 24)
     titles = struct.pack("<i80s", 1, TITLE.ljust(80))
     return b"".join(struct.pack("<i", len(r)) + r + struct.pack("<i", len(r)) for r in (control, titles, struct.pack("<i", atoms)))
@@ -48,9 +51,9 @@ def dcd_frame(positions_nm: np.ndarray, box_nm: np.ndarray) -> bytes:
     return b"".join(parts)
 
 
-def csv_row(step: int, timestep_ps: float, energies: Energies, speed_ns_day: float) -> bytes:
+def csv_row(step: int, time_ps: float, energies: Energies, speed_ns_day: float) -> bytes:
     values = (
-        f"{step}", f"{step * timestep_ps:.6f}", f"{energies.potential_kj_mol:.4f}", f"{energies.kinetic_kj_mol:.4f}",
+        f"{step}", f"{time_ps:.6f}", f"{energies.potential_kj_mol:.4f}", f"{energies.kinetic_kj_mol:.4f}",
         f"{energies.potential_kj_mol + energies.kinetic_kj_mol:.4f}", f"{energies.temperature_k:.3f}", f"{energies.volume_nm3:.5f}",
         f"{energies.density_g_ml:.6f}", f"{speed_ns_day:.3f}",
     )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from common import MAX_COORDINATE, Failure, is_atom, one_line, pdbqt_atom, read_json, user_error, write_json
+from components import class_of
 from pdbtext import Line, text_of
 from residues import HYDROGENS, MAX_WORKING_NUMBER, WATERS, is_polymer
 from structure import CHAIN_LETTERS, Atom, Residue, Structure, named
@@ -18,6 +21,7 @@ SCHEMA = "molfabric.docking.box/v1"
 LIGAND_MARGIN_ANGSTROM = 5.0  # on each side, so that a ligand of the same size can turn
 RESIDUE_MARGIN_ANGSTROM = 4.0  # the residues themselves line the pocket
 MIN_EDGE_ANGSTROM, MAX_EDGE_ANGSTROM = 15.0, 40.0  # of a box whose size is not given
+GIVEN = ("explicit", "ligandFile")  # sources whose box comes with its numbers
 CONTACT_ANGSTROM = 4.0  # a box farther than this from every atom touches nothing
 NEAR_BOX_ANGSTROM = 8.0  # Vina's interaction cutoff: a residue closer than this to the box takes part in the docking
 LARGE_BOX_CUBIC_ANGSTROM = 27_000.0  # above this Vina's manual advises more exhaustiveness
@@ -25,7 +29,9 @@ SMALL_EDGE_ANGSTROM = 10.0  # a drug has about this length
 
 # The engine fpocket's programs lie beside these ones where a deployment has them.
 FIND_POCKETS = Path(__file__).resolve().parent / "fpocket" / "find_pockets.py"
-POCKET_SECONDS = 600  # 1UYD takes 1 s
+POCKET_CPU_SECONDS = 600  # 1UYD takes 1 s
+MAX_POCKETS = 20  # that are looked at, the best by fpocket's own score
+DRUGGABLE_SCORE = 0.5  # of 1: Schmidtke and Barril 2010 (doi:10.1021/jm100574m) take pockets above it for druggable
 
 
 class Place(NamedTuple):
@@ -100,18 +106,20 @@ def pocket_residues(structure: Structure, wanted: list[dict[str, Any]]) -> tuple
 
 
 def best_pocket(structure: Structure) -> Place:
-    """The pocket that the engine fpocket ranks first among the structure's chains without ligands."""
+    """The most druggable pocket that the engine fpocket finds in the structure's chains with their cofactors and metals."""
     if not FIND_POCKETS.exists():
         raise no_pocket("this worker has no pocket finder")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         (folder / "in").mkdir()
         (folder / "in" / "structure").write_text(pocket_pdb(structure), encoding="ascii")
-        write_json(folder / "request.json", {"maxPockets": 1, "citations": []})
+        write_json(folder / "request.json", {"maxPockets": MAX_POCKETS, "citations": []})
         try:
-            done = subprocess.run([sys.executable, "-B", str(FIND_POCKETS)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=POCKET_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            raise no_pocket(f"the pocket finder took more than {POCKET_SECONDS} s") from None
+            done = subprocess.run([sys.executable, "-B", str(FIND_POCKETS)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=bound_cpu, check=False)
+        except OSError as error:
+            raise no_pocket(f"the pocket finder cannot be run ({one_line(str(error), 100)})") from None
+        if done.returncode == -signal.SIGXCPU:
+            raise no_pocket(f"the pocket finder took more than {POCKET_CPU_SECONDS} s of a processor")
         if done.returncode != 0:
             failure = folder / "out" / "failure.json"
             said = read_json(failure)["message"] if failure.exists() else done.stderr[-300:].decode("utf-8", "replace")
@@ -119,13 +127,21 @@ def best_pocket(structure: Structure) -> Place:
         document = read_json(folder / "out" / "pockets.json")
     if not document["pockets"]:
         raise no_pocket("the pocket finder found no pocket")
-    pocket = document["pockets"][0]
+    pocket = max(document["pockets"], key=lambda pocket: (pocket["druggabilityScore"] or 0.0, -pocket["rank"]))
     box, engine = pocket["dockingBox"], document["engine"]
     center, size = box["boxCenterAngstrom"], box["boxSizeAngstrom"]
-    detail = {"program": engine["name"], "programVersion": engine["version"], "rank": 1, "marginAngstrom": LIGAND_MARGIN_ANGSTROM}
+    detail = {"program": engine["name"], "programVersion": engine["version"], "rank": pocket["rank"], "marginAngstrom": LIGAND_MARGIN_ANGSTROM}
     detail |= {key: pocket[key] for key in ("score", "druggabilityScore", "volumeCubicAngstrom")}
     low, high = ([c + sign * s / 2 for c, s in zip(center, size)] for sign in (-1, 1))
-    return Place(low, high, detail, [f"the box lies around the best of {document['pocketsFound']} pockets that {engine['name']} {engine['version']} found"])
+    druggability = pocket["druggabilityScore"] or 0.0
+    notes = [f"the box lies around the most druggable of the {len(document['pockets'])} best pockets that {engine['name']} {engine['version']} found, its score {druggability:.2f}"]
+    if druggability < DRUGGABLE_SCORE:
+        notes.append(f"no pocket looks druggable (the best has {druggability:.2f} of 1; {DRUGGABLE_SCORE:g} is the usual bound): name the site by a ligand, by residues or by a box")
+    return Place(low, high, detail, notes)
+
+
+def bound_cpu() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (POCKET_CPU_SECONDS, POCKET_CPU_SECONDS + 5))
 
 
 def no_pocket(why: str) -> Failure:
@@ -133,11 +149,11 @@ def no_pocket(why: str) -> Failure:
 
 
 def pocket_pdb(structure: Structure) -> str:
-    """The chains' heavy atoms, residues numbered anew: the pocket finder need not know the author's ids."""
+    """The heavy atoms of chains, cofactors and metals, residues numbered anew: the pocket finder need not know the author's ids."""
     lines, place = [], {}  # type: ignore[var-annotated]
     for atom in structure.atoms:
         name = atom.residue.name
-        if atom.element in HYDROGENS or not is_polymer(name):
+        if atom.element in HYDROGENS or not (is_polymer(name) or class_of(name) in ("cofactor", "metal", "modified")):
             continue
         letter, number = divmod(place.setdefault(atom.residue, len(place)), MAX_WORKING_NUMBER)
         if letter >= len(CHAIN_LETTERS):
@@ -147,14 +163,15 @@ def pocket_pdb(structure: Structure) -> str:
 
 
 def resolve_box(request: dict[str, Any], structure: Structure | None) -> dict[str, Any]:
-    """The box's document (schema above). structure is needed for every source but explicit."""
-    if request["source"] == "explicit":
-        return document_of("explicit", request["centerAngstrom"], request["sizeAngstrom"], {}, [])
+    """The box's document (schema above). structure is needed for every source but those that are GIVEN."""
+    chosen = request.get("notes", [])
+    if request["source"] in GIVEN:
+        return document_of(request["source"], request["centerAngstrom"], request["sizeAngstrom"], {}, list(chosen))
     assert structure is not None
     place = place_of(request, structure)
     center = [(low + high) / 2 for low, high in zip(place.low, place.high)]
     wanted = [high - low for low, high in zip(place.low, place.high)]
-    size, notes = request.get("sizeAngstrom"), place.notes
+    size, notes = request.get("sizeAngstrom"), [*chosen, *place.notes]
     if size is None:
         size = [min(max(edge, MIN_EDGE_ANGSTROM), MAX_EDGE_ANGSTROM) for edge in wanted]
         if max(wanted) > MAX_EDGE_ANGSTROM:
@@ -185,7 +202,7 @@ def check_box(pdbqt: str, box: dict[str, Any]) -> dict[str, Any]:
     distances = [distance_to_box(p, box) for p in positions]
     nearest = min(distances)
     if nearest > CONTACT_ANGSTROM:
-        field = "boxCenterAngstrom" if box["source"] == "explicit" else box["source"]
+        field = {"explicit": "boxCenterAngstrom", "ligandFile": "boxLigandArtifact"}.get(box["source"], box["source"])
         extent = ", ".join(f"{axis} {a:.1f} to {b:.1f}" for axis, a, b in zip("xyz", low, high))
         raise user_error(
             "BOX_OUTSIDE_RECEPTOR",
@@ -198,15 +215,19 @@ def check_box(pdbqt: str, box: dict[str, Any]) -> dict[str, Any]:
     return {"atomCount": len(positions), "extentAngstrom": {"low": low, "high": high}, "atomsInBox": sum(d == 0 for d in distances)}
 
 
-def check_dropped(dropped: list[dict[str, Any]], box: dict[str, Any]) -> None:
-    """Residues that are not in the prepared receptor, seen from this box: a hole in the chain there is refused, others are noted."""
-    for record in dropped:
-        if min((distance_to_box(p, box) for p in record["positionsAngstrom"]), default=math.inf) > NEAR_BOX_ANGSTROM:
-            continue
-        label = f"{record['residueName']} {record['residue']}{record['insertionCode']} of chain {record['chain'] or '(blank)'}"
-        if record["kind"] == "incomplete":
-            raise user_error(
-                "RECEPTOR_RESIDUE_INCOMPLETE",
-                f"Residue {label} lies in or near the box and matches no residue template (atoms missing or in excess); repair it, or name it in receptorPreparation.removeComponents.",
-            )
-        box["notes"].append(f"{label} lies in or near the box and is not in the prepared receptor")
+def note_left_out(records: list[dict[str, Any]], box: dict[str, Any]) -> None:
+    """Says which residues that are not in the prepared receptor would take part in the docking."""
+    for record in records:
+        if nearest(record["positionsAngstrom"], box) <= NEAR_BOX_ANGSTROM:
+            label = f"{record['residueName']} {record['residue']}{record['insertionCode']} of chain {record['chain'] or '(blank)'}"
+            box["notes"].append(f"{label} lies in or near the box and is not in the prepared receptor")
+
+
+def nearest(positions: list[list[float]], box: dict[str, Any]) -> float:
+    return min((distance_to_box(tuple(p), box) for p in positions), default=math.inf)
+
+
+def place_entries(entries: list[dict[str, Any]], box: dict[str, Any]) -> list[dict[str, Any]]:
+    """The components of the structure with their distance from the box in Å, the nearest first; 0 is inside."""
+    placed = [{**entry, "distanceToBoxAngstrom": round(nearest(entry["positionsAngstrom"], box), 1)} for entry in entries]
+    return sorted(placed, key=lambda entry: entry["distanceToBoxAngstrom"])

@@ -39,11 +39,12 @@ MAX_COORDINATE = 9999.0
 
 
 class Failure(Exception):
-    """A failure of the whole shard that is understood. failure_class is USER_INPUT or EXECUTOR."""
+    """A failure of the whole shard that is understood. failure_class is USER_INPUT or EXECUTOR. unbegun says that there was nothing
+    to work on: what the shard has used until then is not charged."""
 
-    def __init__(self, failure_class: str, code: str, message: str, items: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, failure_class: str, code: str, message: str, items: list[dict[str, Any]] | None = None, unbegun: bool = False) -> None:
         super().__init__(message)
-        self.failure_class, self.code, self.message, self.items = failure_class, code, message, items or []
+        self.failure_class, self.code, self.message, self.items, self.unbegun = failure_class, code, message, items or [], unbegun
 
 
 def user_error(code: str, message: str) -> Failure:
@@ -178,6 +179,7 @@ def main(description: str, work: Callable[[dict[str, Any], Progress], dict[str, 
             "code": failure.code,
             "message": one_line(failure.message, 2 * MAX_MESSAGE_CHARS),
             "items": failure.items[:MAX_FAILURE_ITEMS],
+            "unbegun": failure.unbegun,
         }
         write_json(OUT / "failure.json", document)
         print(f"{failure.code}: {document['message']}", file=sys.stderr)

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from common import IN, OUT, Failure, Progress, main, one_line, read_json, require_vina, sha256, write_json, write_text
-from vina_process import Box, Outcome, PoseError, check_poses, dock_all, failed, parse_poses, read_box
+from rounds import checked, notes_of
+from vina_output import PoseError, check_poses, parse_poses
+from vina_process import Box, Outcome, dock_all, failed, read_box
 
 MAX_RESUME_FILES = 1000  # a shard has at most 10 ligands
 MAX_RESUME_BYTES = 8 << 20  # a ligand's poses take some 100 kB
@@ -47,9 +49,10 @@ def resumed(path: Path, wanted: dict[int, str]) -> tuple[int, Outcome] | None:
         text = entry["pdbqt"]
         poses = parse_poses(text)
         check_poses(poses)
+        convergence = checked(entry["convergence"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, PoseError, Failure):
         return None
-    return index, {"status": "COMPLETED", "poses": poses, "pdbqt": text, "cpuSeconds": seconds}
+    return index, {"status": "COMPLETED", "poses": poses, "pdbqt": text, "convergence": convergence, "cpuSeconds": seconds}
 
 
 def size_notes(record: dict[str, Any], box: Box) -> list[str]:
@@ -70,7 +73,7 @@ class Entries:
     def keep(self, record: dict[str, Any], outcome: Outcome) -> None:
         """Keeps a ligand's outcome and writes its poses; in a shard of several, its checkpoint too."""
         index = record["index"]
-        entry = {"index": index, "ligandId": record["ligandId"], "label": record["label"], "notes": size_notes(record, self.box), **outcome}
+        entry = {"index": index, "ligandId": record["ligandId"], "label": record["label"], "notes": self.notes(record, outcome), **outcome}
         self.by_index[index] = entry
         if entry["status"] == "COMPLETED":
             write_text(OUT / pose_file(index), entry["pdbqt"])
@@ -78,6 +81,9 @@ class Entries:
             name = f"checkpoint/{index + 1:05d}.json"
             write_json(OUT / name, {**entry, "inputsSha256": self.prints[index]})
             print(json.dumps({"checkpoint": [name]}), flush=True)
+
+    def notes(self, record: dict[str, Any], outcome: Outcome) -> list[str]:
+        return size_notes(record, self.box) + notes_of(outcome.get("convergence"))
 
     def in_order(self) -> list[dict[str, Any]]:
         return [self.by_index[record["index"]] for record in self.records]
@@ -93,7 +99,7 @@ def summarize(entry: dict[str, Any]) -> dict[str, Any]:
     return {
         "index": entry["index"], "status": entry["status"], "failureStage": entry.get("failureStage"), "error": entry.get("error"),
         "pdbqt": pose_file(entry["index"]) if docked else None, "cpuSeconds": entry.get("cpuSeconds", 0.0),
-        "poses": entry.get("poses", []), "notes": entry["notes"],
+        "poses": entry.get("poses", []), "convergence": entry.get("convergence"), "notes": entry["notes"],
     }  # fmt: skip
 
 
@@ -148,7 +154,8 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     ]
     if len(failures) == len(entries):
         reason = f"{failures[0]['step']}: {failures[0]['message']}"
-        raise Failure("USER_INPUT", "NO_LIGAND_DOCKED", f"None of the task's {len(entries)} ligands could be docked ({reason}).", failures)
+        searched = any(failure["step"] in RESUMED_STAGES for failure in failures)
+        raise Failure("USER_INPUT", "NO_LIGAND_DOCKED", f"None of the task's {len(entries)} ligands could be docked ({reason}).", failures, unbegun=not searched)
     programs = versions(vina)
     write_json(OUT / "dock.json", {"schema": "molfabric.docking.poses/v1", "ligands": entries, "programs": programs})
     best = min(entry["poses"][0]["scoreKcalMol"] for entry in entries if entry["status"] == "COMPLETED")

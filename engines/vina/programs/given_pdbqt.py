@@ -8,7 +8,8 @@ from typing import Any
 
 from common import PdbqtAtom, RECEPTOR_TYPES, is_atom, one_line, pdbqt_atom, user_error
 from pdbtext import Line, text_of
-from residues import WATERS, component_filter, listed
+from components import component_filter
+from residues import WATERS, listed
 from structure import Atom, Residue, Structure, choose_chains, unreadable
 
 MAX_ATOMS = 99_999

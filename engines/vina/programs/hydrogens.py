@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
+import re
 import sys
 import tempfile
 import warnings
@@ -14,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from common import is_atom, one_line, user_error
+from components import Prepared
 from pdbtext import Line, parse_line, text_of
-from residues import AMINO_ACIDS, HISTIDINES, HYDROGENS, Numbering, is_polymer, listed
-from structure import Atom, Residue, named
+from residues import HISTIDINES, HYDROGENS, Numbering, is_polymer, listed
+from structure import Atom, Residue
 
 # Of a residue whose state the request gives: its names, the name in each state, and the hydrogens of its carboxylic acid.
 CARBOXYLS: dict[str, tuple[frozenset[str], dict[str, str], frozenset[str]]] = {
@@ -28,7 +31,12 @@ FORCED_PKA = {"anionic": -99.0, "neutral": 99.0}  # below and above every pH
 BASE_NAMES = {"ASH": "ASP", "GLH": "GLU", "LYN": "LYS", "CYX": "CYS", "CYM": "CYS", "TYM": "TYR", "AR0": "ARG"} | dict.fromkeys(HISTIDINES, "HIS")
 USUAL_STATES = frozenset("ASP GLU LYS ARG CYS TYR".split())  # everything else is worth reporting, a histidine's always
 UNCONVERTED = {"TYM": "TYR"}
-BACKBONE = frozenset("N CA C".split())
+MAX_SET_ASIDE = 20  # residues, or rounds, before PDB2PQR is given up
+NAMED_BY_PDB2PQR = re.compile(r"\b([A-Z0-9]{1,3}) ([A-Za-z0-9]) (-?\d+)\b")
+# Atoms that give a metal their electrons and may have a hydrogen before, and how near they are to it.
+METAL_LIGANDS = {(name, atom) for name in HISTIDINES for atom in ("ND1", "NE2")} | {(name, "SG") for name in ("CYS", "CYM", "CYX")}
+OTHER_NITROGEN = {"ND1": "NE2", "NE2": "ND1"}
+COORDINATION_ANGSTROM = 2.8
 CAPS = frozenset("H H1 H2 H3 HXT".split())
 
 
@@ -64,35 +72,62 @@ def enforce(lines: list[Line], states: dict[str, str]) -> list[Line]:
     return kept
 
 
-def protonate(lines: list[Line], states: dict[str, str], numbering: Numbering, preparation: dict[str, Any], report: dict[str, Any]) -> list[Line]:
-    """The lines with the hydrogens of the pH. Ions and components that PDB2PQR does not know go around it."""
-    polymer = [line for line in lines if is_polymer(line.residue) and line.element not in HYDROGENS]
-    others = [line for line in lines if not is_polymer(line.residue)]
-    hint = incomplete_backbones(polymer, numbering)
-    hydrogenated, pkas = run_pdb2pqr(text_of(polymer), states, preparation, hint)
-    hydrogenated = [line._replace(residue=BASE_NAMES.get(line.residue, line.residue)) for line in without_false_termini(hydrogenated, lines)]
-    strange = [line.residue for line in hydrogenated if line.key not in numbering.author]
-    if strange:
-        raise user_error("RECEPTOR_PROTONATION_FAILED", f"PDB2PQR gave {strange[0]} another chain; name the receptor's chains, or set receptorPreparation.protonationMethod to meeko.")
+def protonate(lines: list[Line], states: dict[str, str], numbering: Numbering, prepared: Prepared, preparation: dict[str, Any], report: dict[str, Any]) -> list[Line]:
+    """The lines with the hydrogens of the pH. What stays as it is goes around PDB2PQR, and so does a residue that PDB2PQR cannot
+    work on; where it names none, or too many, the hydrogens are left to Meeko."""
+    aside = {numbering.working[residue] for residue in prepared.rigid}
+    for _ in range(MAX_SET_ASIDE):
+        polymer = [line for line in lines if is_polymer(line.residue) and line.element not in HYDROGENS and line.key not in aside]
+        try:
+            hydrogenated, pkas = run_pdb2pqr(text_of(polymer), states, preparation)
+            break
+        except Pdb2pqrError as error:
+            named_by_it = {key for key in error.residues if key in numbering.author} - aside
+            if not named_by_it:
+                return left_to_meeko(lines, f"PDB2PQR cannot protonate it ({author_ids(str(error), numbering)})", report)
+            for key in named_by_it:
+                prepared.rigid[numbering.author[key]] = f"PDB2PQR cannot work on it ({author_ids(str(error), numbering)})"
+            aside |= named_by_it
+    else:
+        return left_to_meeko(lines, f"PDB2PQR cannot work on more than {MAX_SET_ASIDE} of its residues", report)
+    others = [line for line in lines if not is_polymer(line.residue) or line.key in aside]
+    ended = without_false_termini(hydrogenated, lines, aside)
+    hydrogenated = [line._replace(residue=BASE_NAMES.get(line.residue, line.residue)) for line in ended]
+    if any(line.key not in numbering.author for line in hydrogenated):
+        return left_to_meeko(lines, "PDB2PQR gave a residue another chain", report)
     report_rebuilt(polymer, hydrogenated, numbering, report)
     report_titration(hydrogenated, pkas, numbering, report)
     report["protonation"] = f"PDB2PQR and PROPKA at pH {preparation['protonationPh']:g}, {preparation['forceField']} force field"
     return hydrogenated + others
 
 
-def incomplete_backbones(polymer: list[Line], numbering: Numbering) -> str:
-    """What PDB2PQR cannot rebuild, for its failure's message: it says nothing itself."""
-    names: dict[str, set[str]] = {}
-    for line in polymer:
-        if line.residue in AMINO_ACIDS:
-            names.setdefault(line.key, set()).add(line.name)
-    incomplete = [str(numbering.author[key]) for key, present in names.items() if not BACKBONE <= present]
-    return f"; residues without a whole backbone (N, CA, C): {named(incomplete)}" if incomplete else ""
+def left_to_meeko(lines: list[Line], why: str, report: dict[str, Any]) -> list[Line]:
+    report["notes"].append(f"the receptor's hydrogens are placed by Meeko's residue templates: {why}; histidines get the state that fits their name")
+    report["protonation"] = "by Meeko's residue templates"
+    return [line for line in lines if line.element not in HYDROGENS]
 
 
-def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any], hint: str) -> tuple[list[Line], dict[str, float]]:
+class Pdb2pqrError(Exception):
+    """PDB2PQR cannot work on a receptor; residues are the working ids that it names."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(one_line(message, 150))
+        self.residues = {f"{chain}:{number}" for _, chain, number in NAMED_BY_PDB2PQR.findall(message)}
+
+
+def author_ids(message: str, numbering: Numbering) -> str:
+    """A message of PDB2PQR's with the author's residues in place of working ids."""
+
+    def author(found: re.Match[str]) -> str:
+        residue = numbering.author.get(f"{found[2]}:{found[3]}")
+        return str(residue) if residue else found[0]
+
+    return NAMED_BY_PDB2PQR.sub(author, message)
+
+
+def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any]) -> tuple[list[Line], dict[str, float]]:
     """PDB2PQR's atoms, and PROPKA's pKa by working id. Residues with a given state get a pKa that leads to it, so that PDB2PQR
-    places the acid's hydrogen by the hydrogen bonds around it."""
+    places the acid's hydrogen by the hydrogen bonds around it. Raises Pdb2pqrError."""
     logging.getLogger().setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
     import pdb2pqr.main as program
@@ -118,21 +153,42 @@ def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any], h
                 ["--ff", preparation["forceField"], "--titration-state-method", "propka", "--with-ph", str(preparation["protonationPh"]),
                  "--keep-chain", "--log-level", "ERROR", "--pdb-output", str(hydrogenated), str(source), str(pqr)]
             )  # fmt: skip
-        except (Exception, SystemExit) as error:
-            raise user_error(
-                "RECEPTOR_PROTONATION_FAILED",
-                f"PDB2PQR cannot protonate the receptor ({one_line(str(error.__cause__ or error), 150)}{hint}); repair it, or set receptorPreparation.protonationMethod to meeko.",
-            ) from error
+        except (Exception, SystemExit) as error:  # it raises what its libraries raise
+            raise Pdb2pqrError(str(error.__cause__ or error)) from error
         finally:
             program.run_propka = predict
         return [parse_line(line.rstrip("\n").ljust(80)) for line in hydrogenated.read_text().splitlines() if is_atom(line)], pkas
 
 
-def without_false_termini(lines: list[Line], given: list[Line]) -> list[Line]:
+def free_metal_ligands(lines: list[Line], metals: list[tuple[float, float, float]]) -> list[Line]:
+    """The lines without the hydrogens of what binds a metal: a cysteine's sulfur and the nitrogen of a histidine that points there.
+    The other nitrogen of such a histidine has the hydrogen."""
+    if not metals:
+        return lines
+    binding = {
+        (line.key, line.name) for line in lines
+        if (line.residue, line.name) in METAL_LIGANDS and any(math.dist(line.position, metal) <= COORDINATION_ANGSTROM for metal in metals)
+    }  # fmt: skip
+    gone, renamed = set(), {}
+    for key, name in binding:
+        if name == "SG":
+            gone.add((key, "HG"))
+            renamed[key] = "CYM"
+        elif (key, OTHER_NITROGEN[name]) not in binding:
+            gone |= {(key, "HD1"), (key, "HE2")} if (key, hydrogen_of(OTHER_NITROGEN[name])) not in {(a.key, a.name) for a in lines} else {(key, hydrogen_of(name))}
+            renamed[key] = "HID" if name == "NE2" else "HIE"
+    return [line._replace(residue=renamed.get(line.key, line.residue)) for line in lines if (line.key, line.name) not in gone]
+
+
+def hydrogen_of(nitrogen: str) -> str:
+    return {"ND1": "HD1", "NE2": "HE2"}[nitrogen]
+
+
+def without_false_termini(lines: list[Line], given: list[Line], aside: set[str]) -> list[Line]:
     """PDB2PQR takes a residue beside one that goes around it (a phosphoserine) for a chain's end and caps it. The caps go;
     Meeko adds the hydrogen that belongs there."""
     atoms = {(line.key, line.name) for line in given}
-    order = list(dict.fromkeys((line.chain, line.key, is_polymer(line.residue)) for line in given))
+    order = list(dict.fromkeys((line.chain, line.key, is_polymer(line.residue) and line.key not in aside) for line in given))
     beside = {
         key
         for i, (chain, key, inside) in enumerate(order)

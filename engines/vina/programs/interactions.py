@@ -25,10 +25,10 @@ MAX_LEFT_OUT = 50  # residues that RDKit cannot understand; with more the recept
 MAX_REPAIRS = 20  # rounds of leaving out residues
 
 # Distances in Å between heavy atoms or ring centres, angles in degrees. ProLIF's defaults, which follow Pharmit and RDKit's
-# features, but for the hydrogen bond: ProLIF asks for 130 degrees at the hydrogen, the IUPAC definition (Arunan et al. 2011,
-# doi:10.1351/PAC-REC-10-01-02) for more than 110. 120 keeps imatinib's bond to the hydroxyl of ABL1's Thr 315 in docked poses,
-# whose hydrogens are ideal and not refined.
-HYDROGEN_BOND = {"distance": 3.5, "DHA_angle": (120, 180)}
+# features, but for the angle of the hydrogen bond: ProLIF asks for 130 degrees at the hydrogen, PLIP for 100 (Salentin et al. 2015,
+# doi:10.1093/nar/gkv315). A docked pose's hydrogens are ideal and not refined: imatinib's amide points at ABL1's Glu 286 at 131 degrees
+# in the crystal and at 109 where Vina puts it, 0.5 Å away. PLIP's 4.1 Å are not taken over: bonds so long are weak (Jeffrey 1997).
+HYDROGEN_BOND = {"distance": 3.5, "DHA_angle": (100, 180)}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "HBDonor": HYDROGEN_BOND,
     "HBAcceptor": HYDROGEN_BOND,
@@ -51,6 +51,7 @@ TYPES = {
     "CationPi": "pi_cation", "PiCation": "pi_cation", "Cationic": "salt_bridge", "Anionic": "salt_bridge",
     "XBDonor": "halogen_bond", "XBAcceptor": "halogen_bond", "MetalDonor": "metal_complex", "MetalAcceptor": "metal_complex",
 }  # fmt: skip
+ORDERS = {1.0: Chem.BondType.SINGLE, 2.0: Chem.BondType.DOUBLE, 3.0: Chem.BondType.TRIPLE}
 ANGLES = ("DHA_angle", "AXD_angle", "plane_angle", "angle")  # ProLIF's names of the angle that is reported
 BRIDGE_BONDS = ("HBDonor", "HBAcceptor")
 
@@ -89,7 +90,9 @@ class Receptor:
         molecule = Chem.MolFromPDBBlock(standard_names(lines), removeHs=False, sanitize=False)
         if molecule is None or molecule.GetNumAtoms() == 0:
             raise ValueError("RDKit cannot read the prepared receptor around the poses")
-        molecule = self.understood(Chem.RWMol(molecule))
+        molecule = Chem.RWMol(molecule)
+        set_bonds(molecule, numbering.get("molecules", []))
+        molecule = self.understood(molecule)
         self.atoms = [self.named(atom, numbering["serials"], numbering.get("renamed", {})) for atom in molecule.GetAtoms()]
         self.residue_numbers = number_residues(molecule)
         self.positions = molecule.GetConformer().GetPositions()
@@ -197,6 +200,25 @@ def free_hydrogens(molecule: Chem.RWMol) -> None:
             if j != nearest:
                 molecule.RemoveBond(i, j)
     molecule.CommitBatchEdit()
+
+
+def set_bonds(molecule: Chem.RWMol, known: list[dict[str, Any]]) -> None:
+    """Gives cofactors and what else stayed as it is the bonds and charges that the preparation found; RDKit's table has none of them."""
+    places: dict[tuple[str, int, str], dict[str, int]] = {}
+    for atom in molecule.GetAtoms():
+        chain, number, code, _ = residue_key(atom)
+        places.setdefault((chain, number, code), {})[atom.GetPDBResidueInfo().GetName().strip()] = atom.GetIdx()
+    for residue in known:
+        atoms = places.get((residue["chain"], residue["residue"], residue["insertionCode"]), {})
+        inside = set(atoms.values())
+        for bond in [bond for bond in molecule.GetBonds() if {bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()} <= inside]:
+            molecule.RemoveBond(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx())
+        for first, second, order in residue["bonds"]:
+            if first in atoms and second in atoms:
+                molecule.AddBond(atoms[first], atoms[second], ORDERS[order])
+        for name, charge in residue["charges"].items():
+            if name in atoms:
+                molecule.GetAtomWithIdx(atoms[name]).SetFormalCharge(charge)
 
 
 def hydrogens_on(atom: Chem.Atom) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from rdkit import Chem, rdBase
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
-from common import IN, one_line
+from common import IN, one_line, read_json
 from pdb_ligand import UnreadableError, parse_pdb
 
 MAX_HEAVY_ATOMS = 100  # Vina's tables grow with the square of the atoms; 100 take 6 GB
@@ -90,10 +90,23 @@ def listed(names: list[str]) -> str:
 def read_molecule(entry: dict[str, Any], notes: list[str]) -> Chem.Mol:
     """The molecule of a request's entry without hydrogens, with the stereochemistry that it was given. Raises LigandError."""
     messages = RdkitMessages()
-    molecule = parse_file(entry, messages, notes) if "file" in entry else parse_smiles(entry["smiles"], messages)
+    if entry.get("format") == "native":
+        molecule = parse_smiles(read_json(IN / entry["file"])["smiles"], messages)
+    else:
+        molecule = parse_file(entry, messages, notes) if "file" in entry else parse_smiles(entry["smiles"], messages)
     if molecule.GetNumAtoms() > MAX_INPUT_ATOMS:
         raise LigandError("parse", f"it has {molecule.GetNumAtoms()} atoms; give one small molecule")
     return choose_fragment(free_alkali_metals(molecule), notes)
+
+
+def parse_native(native: dict[str, Any]) -> Chem.Mol:
+    """The native ligand in its crystal pose, as the receptor's preparation has taken it out, with the stereochemistry of its
+    geometry and without hydrogens. Raises LigandError."""
+    molecule = Chem.MolFromMolBlock(native["molblock"])
+    if molecule is None or molecule.GetNumConformers() != 1 or not molecule.GetNumHeavyAtoms():
+        raise LigandError("parse", f"the structure of the native ligand {one_line(native['componentId'], 20)} cannot be read")
+    Chem.AssignStereochemistryFrom3D(molecule)
+    return Chem.RemoveHs(molecule)
 
 
 def parse_smiles(smiles: str, messages: RdkitMessages) -> Chem.Mol:

@@ -6,17 +6,19 @@ from typing import Any
 
 from gemmi import cif
 from rdkit import Chem, RDLogger
-from rdkit.Chem import AllChem, rdDetermineBonds
+from rdkit.Chem import rdDetermineBonds
 from rdkit.Geometry import Point3D
 
 from common import Failure, one_line, user_error
 from residues import HYDROGENS
+from rigid import match
 from structure import Atom, Residue, Structure, named
 
 SCHEMA = "molfabric.docking.native/v1"
 MAX_HEAVY_ATOMS = 100  # what can be docked
 MAX_CHARGE = 2  # of a molecule whose bonds are guessed from its hydrogens
 MAX_BOND_GUESSES = 10_000
+LEAST_SEEN = 0.5  # of a ligand's heavy atoms: fewer say nothing of a pose
 
 ORDERS = {
     "SING": Chem.BondType.SINGLE, "DOUB": Chem.BondType.DOUBLE, "TRIP": Chem.BondType.TRIPLE, "AROM": Chem.BondType.AROMATIC,
@@ -29,14 +31,16 @@ def unusable(residue: Residue, why: str) -> Exception:
 
 
 def extract(structure: Structure, residue: Residue, atoms: list[Atom], components: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The native ligand's document (schema above): molblock is the crystal pose without hydrogens, coordinates in Å."""
+    """The native ligand's document (schema above): molblock is the crystal pose without hydrogens, coordinates in Å, as far as it was
+    seen; smiles is the whole ligand."""
     RDLogger.DisableLog("rdApp.*")
     heavy = [atom for atom in atoms if atom.element not in HYDROGENS]
     if not heavy or len(heavy) > MAX_HEAVY_ATOMS:
         raise unusable(residue, f"it has {len(heavy)} heavy atoms; 1 to {MAX_HEAVY_ATOMS} can be docked")
     smiles = next((value.get("smiles") for name, value in components.items() if name.upper() == residue.name), None)
+    whole = None
     if smiles:
-        molecule, source = from_smiles(residue, heavy, smiles), "the component's definition"
+        (molecule, whole), source = from_smiles(residue, heavy, smiles), "the component's definition"
     elif structure.block is not None and (bonds := bonds_of(structure.block, residue.name)):
         molecule, source = from_bonds(residue, heavy, bonds, structure.block), "the bonds that the mmCIF file lists"
     else:
@@ -44,9 +48,13 @@ def extract(structure: Structure, residue: Residue, atoms: list[Atom], component
         notes.append(f"the bond orders of {residue} are guessed from its geometry; a component definition would be better")
     Chem.AssignStereochemistryFrom3D(molecule)
     molecule.SetProp("_Name", residue.name)
+    if whole is None or whole.GetNumAtoms() == molecule.GetNumAtoms():
+        whole = molecule
+    else:
+        notes.append(f"{molecule.GetNumAtoms()} of the {whole.GetNumAtoms()} heavy atoms of {residue} were seen; it is docked whole, and compared where it was seen")
     return {
         "schema": SCHEMA, "componentId": residue.name, "chain": residue.chain, "residue": residue.number, "insertionCode": residue.insertion_code,
-        "smiles": Chem.MolToSmiles(molecule), "molblock": Chem.MolToMolBlock(molecule), "bondsFrom": source,
+        "smiles": Chem.MolToSmiles(whole), "molblock": Chem.MolToMolBlock(molecule), "bondsFrom": source,
     }  # fmt: skip
 
 
@@ -65,21 +73,30 @@ def bare_molecule(residue: Residue, atoms: list[Atom]) -> Chem.RWMol:
     return molecule
 
 
-def from_smiles(residue: Residue, heavy: list[Atom], smiles: str) -> Chem.Mol:
+def from_smiles(residue: Residue, heavy: list[Atom], smiles: str) -> tuple[Chem.Mol, Chem.Mol]:
+    """The seen part of the ligand and the whole of it, without hydrogens."""
     template = Chem.MolFromSmiles(smiles)
     if template is None:
         raise unusable(residue, "RDKit cannot read its definition")
     template = Chem.RemoveAllHs(template)
-    if template.GetNumAtoms() != len(heavy):
+    if not template.GetNumAtoms() * LEAST_SEEN <= len(heavy) <= template.GetNumAtoms():
         raise unusable(residue, f"{len(heavy)} of its {template.GetNumAtoms()} heavy atoms are in the structure")
+    places = match(heavy, template)
+    if places is None:
+        raise unusable(residue, "its atoms do not match its definition")
+    Chem.Kekulize(template, clearAromaticFlags=True)
     molecule = bare_molecule(residue, heavy)
-    try:
-        rdDetermineBonds.DetermineConnectivity(molecule)
-        for atom in molecule.GetAtoms():
-            atom.SetNoImplicit(False)  # what is connected by distances is taken to have no hydrogens
-        return AllChem.AssignBondOrdersFromTemplate(template, molecule.GetMol())
-    except (ValueError, RuntimeError):
-        raise unusable(residue, "its atoms do not match its definition") from None
+    for i, place in enumerate(places):
+        molecule.GetAtomWithIdx(i).SetFormalCharge(template.GetAtomWithIdx(place).GetFormalCharge())
+    seen = {place: i for i, place in enumerate(places)}
+    for bond in template.GetBonds():
+        if bond.GetBeginAtomIdx() in seen and bond.GetEndAtomIdx() in seen:
+            molecule.AddBond(seen[bond.GetBeginAtomIdx()], seen[bond.GetEndAtomIdx()], bond.GetBondType())
+    Chem.SanitizeMol(template)
+    if len(heavy) == template.GetNumAtoms():
+        return sanitized(residue, molecule, "its definition's bonds"), template
+    Chem.SanitizeMol(molecule)
+    return molecule.GetMol(), template
 
 
 def bonds_of(block: Any, name: str) -> list[tuple[str, str, str]]:

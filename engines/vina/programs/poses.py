@@ -41,7 +41,8 @@ def pose_molecule(pdbqt: str, smiles: str) -> Chem.Mol:
 def sdf_record(molecule: Chem.Mol, conformer: int, ligand: dict[str, Any], pose: dict[str, Any]) -> str:
     """One SDF record: the ligand's id as title, the structure, and the pose's figures as data items.
 
-    ligand has ligandId and label; pose has rank, scoreKcalMol, rmsdLowerBound, rmsdUpperBound (Å) and terms (kcal/mol).
+    ligand has ligandId and label; pose has rank, scoreKcalMol, rmsdLowerBound, rmsdUpperBound (Å) and terms (kcal/mol), and
+    perhaps cnnScore and cnnAffinityPk.
     """
     copy = Chem.Mol(molecule, confId=conformer)
     for name in list(copy.GetPropNames(includePrivate=True)):
@@ -56,6 +57,7 @@ def sdf_record(molecule: Chem.Mol, conformer: int, ligand: dict[str, Any], pose:
         "rmsdLowerBound": f"{pose['rmsdLowerBound']:.3f}",
         "rmsdUpperBound": f"{pose['rmsdUpperBound']:.3f}",
         **{f"{name}KcalMol": f"{value:.3f}" for name, value in pose["terms"].items()},
+        **{name: pose[name] for name in ("cnnScore", "cnnAffinityPk") if pose.get(name) is not None},
     }
     return block + "".join(f">  <{name}>\n{value}\n\n" for name, value in items.items()) + "$$$$\n"
 
@@ -84,7 +86,10 @@ def skeleton(molecule: Chem.Mol, orders: bool) -> Chem.Mol:
 def deviations(molecule: Chem.Mol, reference: Chem.Mol) -> list[float]:
     """Symmetry-corrected heavy-atom deviation of every conformer of molecule from reference, in place, in Å. Hydrogens,
     charges and, where they differ, bond orders do not count; terminal atoms of conjugated groups (the oxygens of a
-    carboxylate) count as equal. Raises ExportError for different molecules."""
+    carboxylate) count as equal. A reference of which a part was seen is compared where it was seen. Raises ExportError for
+    different molecules."""
+    if reference.GetNumHeavyAtoms() < molecule.GetNumHeavyAtoms():
+        return partial_deviations(skeleton(molecule, False), skeleton(reference, False))
     for orders in (True, False):
         probe, known = skeleton(molecule, orders), skeleton(reference, orders)
         if probe.GetNumAtoms() != known.GetNumAtoms() or probe.GetNumBonds() != known.GetNumBonds():
@@ -97,3 +102,11 @@ def deviations(molecule: Chem.Mol, reference: Chem.Mol) -> list[float]:
         except RuntimeError:  # no mapping of one onto the other
             continue
     raise ExportError("the two are different molecules")
+
+
+def partial_deviations(probe: Chem.Mol, seen: Chem.Mol) -> list[float]:
+    places = probe.GetSubstructMatches(seen, uniquify=False, maxMatches=MAX_SYMMETRIES)
+    if not places:
+        raise ExportError("the two are different molecules")
+    mappings = [[(place, i) for i, place in enumerate(match)] for match in places]
+    return [round(rdMolAlign.CalcRMS(probe, seen, conformer.GetId(), -1, map=mappings), 3) for conformer in probe.GetConformers()]

@@ -1,6 +1,6 @@
 """Prepares a chunk of ligands for docking: parse, protonate at a pH, embed in 3D, write PDBQT.
 
-Reads request.json (and in/ligand-*.sdf, .mol2, .pdbqt, .pdb for ligands given as files), writes out/ligands.json with one
+Reads request.json (and in/ligand-*.sdf, .mol2, .pdbqt, .pdb for ligands given as files, in/native.json for the native ligand), writes out/ligands.json with one
 record a ligand, and out/result.json. A ligand that fails is recorded with the step that failed and does not stop the others:
 each is prepared in a child process of its own, so that neither a crash nor an endless embedding costs more than that one ligand.
 
@@ -12,24 +12,20 @@ open is chosen by the embedding, for which the seed decides. A record's notes sa
 from __future__ import annotations
 
 import json
-import os
 import resource
-import select
-import signal
 import sys
-import time
-from typing import Any, BinaryIO
+from typing import Any
 
 from molscrub import AcidBaseConjugator
 from rdkit import Chem
 
+from bounded import Tell, in_child
 from common import IN, OUT, Progress, main, one_line, program_versions, write_json
 from conformer import embed, length_angstrom
 from ligand_pdbqt import check_elements, describe_pdbqt, to_pdbqt
 from molecule import MAX_FILE_BYTES, LigandError, check_molecule, note_tautomers, read_molecule, without_isotopes
 from protonation import protonate
 
-LIGAND_SECONDS = 90.0  # wall time for one ligand; ordinary ones take 0.1 s
 MAX_RECORD_BYTES = 4 << 20
 MAX_SUMMARY_BYTES = 900_000  # what the document of a finished task has room for
 SUMMARY_NOTE_CHARS = (500, 200, 80, 20)  # tried in this order until the summary fits
@@ -99,55 +95,17 @@ def failed(step: str, message: str) -> dict[str, Any]:
     return {"status": "FAILED", "failureStage": step, "error": one_line(message)}
 
 
-def run_child(pipe: BinaryIO, entry: dict[str, Any], seed: int, conjugator: AcidBaseConjugator) -> None:
-    """Writes a line for each step that is reached, and the record as the last line."""
+def attempt_in_child(entry: dict[str, Any], seed: int, conjugator: AcidBaseConjugator, cpu_seconds: int) -> dict[str, Any]:
+    """Prepares a ligand in a child with a bound on its processor time, and turns a crash or a ligand without end into a failed record."""
 
-    def write(document: dict[str, Any]) -> None:
-        pipe.write(json.dumps(document).encode() + b"\n")
-        pipe.flush()
+    def work(tell: Tell) -> None:
+        tell(attempt(entry, seed, conjugator, lambda step: tell({"reached": step})))
 
-    write(attempt(entry, seed, conjugator, lambda step: write({"reached": step})))
-
-
-def attempt_in_child(entry: dict[str, Any], seed: int, conjugator: AcidBaseConjugator) -> dict[str, Any]:
-    """Prepares a ligand in a forked child with a time limit, and turns a crash or a timeout into a failed record."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        status = 1
-        try:
-            with os.fdopen(writer, "wb") as pipe:
-                run_child(pipe, entry, seed, conjugator)
-            status = 0
-        finally:
-            os._exit(status)  # a child must never return into the parent's code
-    os.close(writer)
-    answer, expired = read_answer(reader, time.monotonic() + LIGAND_SECONDS)
-    if expired:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    lines = [json.loads(line) for line in answer.splitlines(keepends=True) if line.endswith(b"\n")]
-    step = next((line["reached"] for line in reversed(lines) if "reached" in line), "parse")
-    if expired:
-        return failed(step, f"preparation took longer than {LIGAND_SECONDS:g} seconds")
-    if status != 0 or not lines or "status" not in lines[-1]:
-        return failed(step, "preparation crashed on this molecule")
-    return lines[-1]
-
-
-def read_answer(reader: int, deadline: float) -> tuple[bytes, bool]:
-    """What the child wrote, and whether it was still writing at the deadline or wrote more than any record holds."""
-    answer = b""
-    with os.fdopen(reader, "rb", buffering=0) as pipe:
-        while len(answer) <= MAX_RECORD_BYTES:
-            if not select.select([pipe], [], [], max(deadline - time.monotonic(), 0))[0]:
-                return answer, True
-            block = pipe.read(1 << 16)
-            if not block:
-                return answer, False
-            answer += block
-    return answer, True
+    answer = in_child(work, cpu_seconds, MAX_RECORD_BYTES, "preparation")
+    if answer.documents and "status" in answer.documents[-1] and not answer.ended:
+        return answer.documents[-1]
+    step = next((document["reached"] for document in reversed(answer.documents) if "reached" in document), "parse")
+    return failed(step, answer.ended or "the record is larger than any real ligand's")
 
 
 def summary_of(records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -170,7 +128,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         progress(done / len(ligands), f"preparing {entry['label']} ({done + 1} of {len(ligands)})")
         sys.stdout.flush()
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        record = attempt_in_child(entry, request["seed"], conjugator)
+        record = attempt_in_child(entry, request["seed"], conjugator, request["ligandCpuSeconds"])
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         record["cpuSeconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
         known = {"componentId": entry["componentId"]} if "componentId" in entry else {}

@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from box import check_box, check_dropped, find_ligand, resolve_box
+from box import GIVEN, check_box, find_ligand, note_left_out, place_entries, resolve_box
 from common import IN, OUT, Progress, main, program_versions, sha256, user_error, write_json, write_text
 from given_pdbqt import is_pdbqt, read_pdbqt, take_pdbqt
-from residues import Numbering, Prepared, choose_alternates, choose_components, component_filter, is_known, report_chain
+from components import Prepared, Site, choose_components, component_filter, stays, with_linked
+from residues import HYDROGENS, MAX_LISTED, METALS, Numbering, chain_members, choose_alternates, report_chain
 from reuse import FILES, hashes_of, identity_of, preparation_of, take_over
-from structure import Residue, Structure, read_structure, unreadable
+from structure import Atom, Residue, Structure, read_structure, unreadable
 
 MAX_RECEPTOR_BYTES = 64 << 20
 CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\v"))  # in no text
@@ -28,7 +29,7 @@ SCHEMA = "molfabric.docking.receptor/v1"
 SERIALS_SCHEMA = "molfabric.docking.serials/v1"
 FORMATS = {"pdb": "PDB", "mmcif": "mmCIF", "pdbqt": "PDBQT"}
 PROGRAMS = ("rdkit", "meeko", "pdb2pqr", "propka", "gemmi")
-SUMMARY = ("format", "atomCount", "atomsInBox", "protonation", "notes", "reused", "hashes", "identity", "preparation")
+SUMMARY = ("format", "atomCount", "atomsInBox", "protonation", "notes", "reused", "hashes", "identity", "preparation", "site", "waters")
 
 
 def read_receptor(path: Path) -> tuple[bytes, str]:
@@ -82,7 +83,8 @@ def parse(text: str, found: str, request: dict[str, Any]) -> Given:
 
 
 def to_leave_out(given: Given, preparation: dict[str, Any], notes: list[str]) -> set[Residue]:
-    """The named ligands that would stay in the receptor if nothing were done. What is prepared depends on them."""
+    """The named ligands that would stay in the receptor if nothing were done, with what is bonded to them. What is prepared depends
+    on them."""
     _, retain = component_filter(preparation)
     found = {given.native} if given.native else set()
     pocket = given.pocket
@@ -90,35 +92,46 @@ def to_leave_out(given: Given, preparation: dict[str, Any], notes: list[str]) ->
         notes.append(f"{pocket} stays in the receptor, because retainComponents names it; it fills the box")
     elif pocket:
         found.add(pocket)
-    return {residue for residue in found if given.structure.format == "pdbqt" or is_known(residue.name) or residue.name in retain}
+    residues = given.structure.residues()
+    whole = set[Residue]().union(*(with_linked(residues, residue, notes) for residue in sorted(found)))
+    kept = {residue for residue in whole - found if residue.name in retain}
+    in_chain = chain_members(residues)
+    return {
+        residue for residue in whole - kept
+        if given.structure.format == "pdbqt" or stays(residue, residues[residue], in_chain, preparation)
+    }  # fmt: skip
 
 
 def prepare(given: Given, request: dict[str, Any], leave_out: set[Residue], progress: Progress) -> tuple[dict[str, str], dict[str, Any]]:
     """Prepares anew: the files by the names that take_over gives them, and the report of the preparation."""
     preparation, structure = request["preparation"], given.structure
-    report = {**given.findings, "selection": structure.selected, "droppedResidues": []}
-    renamed: dict[str, list[Any]] = {}
+    report = {**given.findings, "selection": structure.selected, "leftOutResidues": []}
+    document: dict[str, Any]
     if structure.format == "pdbqt":
         pdbqt, pdb, serials = take_pdbqt(structure, given.lines, preparation, leave_out, report)
+        document = {"serials": serials, "renamed": {}, "molecules": []}
     else:
         residues = structure.residues()
         report_chain(residues, structure.missing, report)
-        prepared = choose_components(residues, preparation, leave_out, request.get("components") or {}, report)
+        prepared, site = choose_components(residues, preparation, leave_out, report)
         numbering = Numbering(prepared.kept)
         report["notes"] += numbering.note()
-        pdbqt, pdb, serials, report["droppedResidues"] = hydrogenate_and_convert(prepared, numbering, preparation, progress, report)
-        renamed = numbering.renamed()
-    document = {"schema": SERIALS_SCHEMA, "serials": serials, "renamed": renamed}
+        pdbqt, pdb, document = hydrogenate_and_convert(prepared, site, numbering, request, progress, report)
+        site.report(report)
+    document = {"schema": SERIALS_SCHEMA, **document}
     files = {"prepared.pdbqt": pdbqt, "prepared.pdb": pdb, "prepared-serials.json": json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"}
     report |= {key: sha256(files[name].encode()) for name, key in FILES.items()}
     return files, report
 
 
-def hydrogenate_and_convert(prepared: Prepared, numbering: Numbering, preparation: dict[str, Any], progress: Progress, report: dict[str, Any]) -> Any:
+def hydrogenate_and_convert(
+    prepared: Prepared, site: Site, numbering: Numbering, request: dict[str, Any], progress: Progress, report: dict[str, Any]
+) -> tuple[str, str, dict[str, Any]]:
     from conversion import convert  # these import PDB2PQR and Meeko, which a reused preparation does without
-    from hydrogens import enforce, fixed_states, protonate
+    from hydrogens import enforce, fixed_states, free_metal_ligands, protonate
     from pdbtext import line_of
 
+    preparation = request["preparation"]
     states = fixed_states(preparation, prepared.kept, numbering)
     lines = [
         line_of(atom, numbering.working[residue], "MET" if residue.name == "MSE" else residue.name)
@@ -128,15 +141,26 @@ def hydrogenate_and_convert(prepared: Prepared, numbering: Numbering, preparatio
     if preparation["protonationMethod"] == "meeko":
         report["protonation"] = "by Meeko's residue templates"
     else:
-        lines = protonate(lines, states, numbering, preparation, report)
+        lines = protonate(lines, states, numbering, prepared, preparation, report)
     progress(0.6, "converting the receptor")
     order = {key: place for place, key in enumerate(numbering.author)}
-    lines = sorted(enforce(lines, states), key=lambda line: order[line.key])
-    return convert(lines, prepared, numbering, preparation, report)
+    metals = [atom.position for atoms in prepared.kept.values() for atom in atoms if atom.element in METALS]
+    lines = sorted(enforce(free_metal_ligands(lines, metals), states), key=lambda line: order[line.key])
+    components = {name.upper(): value for name, value in (request.get("components") or {}).items()}
+    found = convert(lines, prepared, numbering, components, preparation, report)
+    for residue, why in found.left_out.items():
+        site.without(residue, why)
+    gone = {residue: prepared.kept[residue] for residue in found.left_out} | prepared.removed_polymer
+    report["leftOutResidues"] = [{**residue.record(), "positionsAngstrom": heavy_positions(atoms)} for residue, atoms in list(gone.items())[:MAX_LISTED]]
+    return found.pdbqt, found.pdb, found.numbering
+
+
+def heavy_positions(atoms: list[Atom]) -> list[list[float]]:
+    return [[round(c, 3) for c in atom.position] for atom in atoms if atom.element not in HYDROGENS]
 
 
 def needs_structure(request: dict[str, Any]) -> bool:
-    return request["box"]["source"] != "explicit" or bool(request.get("nativeReference"))
+    return request["box"]["source"] not in GIVEN or bool(request.get("nativeReference"))
 
 
 def native_document(given: Given, request: dict[str, Any], notes: list[str]) -> dict[str, Any]:
@@ -168,16 +192,16 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         given = given or parse(text, found, request)
         files, report = prepare(given, request, leave_out, progress)
         report["preparationNotes"] = report.pop("notes")
-    known = {residue for residue in (given.pocket, given.native) if residue} if given else set()
     figures = check_box(files["prepared.pdbqt"], box)
-    check_dropped([record for record in report["droppedResidues"] if not any(record.items() >= residue.record().items() for residue in known)], box)
+    note_left_out(report["leftOutResidues"], box)
+    report["site"] = place_entries(report.get("site", []), box)
     report = {
         **report, **figures, "schema": SCHEMA, "format": found, "pdbId": request.get("pdbId"), "inputSha256": identity["inputSha256"], "hashes": hashes,
         "identity": identity, "preparation": preparation, "reused": earlier is not None, "notes": report["preparationNotes"] + notes + box["notes"],
         "programs": program_versions([] if found == "pdbqt" else PROGRAMS),
     }  # fmt: skip
     write_outputs(files, box, native, report)
-    summary = {key: report[key] for key in SUMMARY}
+    summary = {key: report.get(key) for key in SUMMARY}
     summary["box"] = {key: box[key] for key in ("source", "centerAngstrom", "sizeAngstrom", "notes")}
     summary["native"] = native and {key: native[key] for key in ("componentId", "chain", "residue", "smiles")}
     return {"summary": summary, "programs": report["programs"]}

@@ -7,11 +7,13 @@ from collections import Counter
 from typing import Any
 
 from common import OUT, one_line, write_json
+from rounds import SAME_POSE_ANGSTROM, SAME_SCORE_KCAL_MOL
 
 PROVENANCE_SCHEMA = "molfabric.docking.provenance/v1"
 MAX_CHAINS_NAMED = 12
 BOX_SOURCES = {
     "explicit": "placed by its given centre and size",
+    "ligandFile": "laid around a given ligand",
     "pocketLigand": "laid around the structure's own ligand",
     "pocketResidues": "laid around the given residues of the pocket",
     "fpocket": "laid around the best pocket that fpocket found",
@@ -118,6 +120,17 @@ def ligand_sentence(results: list[dict[str, Any]], programs: dict[str, str], cit
     return sentence + (f", except {as_given} that {'was' if as_given == 1 else 'were'} given as PDBQT." if as_given else ".")
 
 
+def length_clause(parameters: dict[str, Any]) -> str:
+    """How long each ligand was searched for."""
+    if "auto" not in parameters:
+        return f"with an exhaustiveness of {parameters['exhaustiveness']}"
+    most = max(bound["exhaustiveness"] for bound in parameters["auto"]["bounds"])
+    return (
+        "in independent rounds with seeds of their own until two of them had found the same best pose (within "
+        f"{SAME_POSE_ANGSTROM:g} Å and {SAME_SCORE_KCAL_MOL:g} kcal/mol), up to an exhaustiveness of {most} in all"
+    )
+
+
 def docking_sentence(document: dict[str, Any], cite: Citations) -> str:
     engine, box, parameters = document["engine"], document["box"], document["parameters"]
     center = ", ".join(f"{value:.3f}" for value in box["centerAngstrom"])
@@ -126,7 +139,7 @@ def docking_sentence(document: dict[str, Any], cite: Citations) -> str:
         f"They were docked with {engine['name']} {engine['version'] or ''}".rstrip()
         + f" and its {engine['scoringFunction'].capitalize()} scoring function{cite('10.1021/acs.jcim.1c00203', '10.1002/jcc.21334')} "
         + f"in a box of {edges(box['sizeAngstrom'])} centred at ({center}) Å, {BOX_SOURCES.get(box.get('source'), 'placed as given')}, "
-        + f"with an exhaustiveness of {parameters['exhaustiveness']}, at most {modes} pose{'s' * (modes > 1)} a ligand within "
+        + f"{length_clause(parameters)}, at most {modes} pose{'s' * (modes > 1)} a ligand within "
         + f"{parameters['energyRangeKcalMol']:g} kcal/mol of the best, and the random seed {document['seed']}."
     )
 
@@ -147,7 +160,10 @@ def analysis_sentence(results: list[dict[str, Any]], programs: dict[str, str], c
         parts.append(f"interactions were found with {named(programs, 'prolif', 'ProLIF')}{cite('Bouysset', '10.1186/s13321-021-00548-6')}")
     if any(result["checks"] for result in results):
         parts.append(f"poses were checked with {named(programs, 'posebusters', 'PoseBusters')}{cite('Buttenschoen', '10.1039/d3sc04185a')}")
-    text = " and ".join(parts)
+    if any(result["cnnScore"] is not None for result in results):
+        cited = cite("10.1186/s13321-025-00973-x", "10.1186/s13321-021-00522-2")
+        parts.append(f"poses were scored a second time by the fast convolutional network of GNINA 1.3 with {named(programs, 'rustina', 'rustina')}{cited}")
+    text = ", and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) if len(parts) > 2 else " and ".join(parts)
     return text[:1].upper() + text[1:] + "." if text else ""
 
 
@@ -160,11 +176,16 @@ def methods_text(request: dict[str, Any], document: dict[str, Any], results: lis
         docking_sentence(document, cite),
         validation_sentence(document["validation"]),
         analysis_sentence(results, programs, cite),
+        f"Pictures were drawn with {named(programs, 'molstar', 'Mol*')}{cite('10.1093/nar/gkab314')}." if "molstar" in programs else "",
         f"Of {counts['total']:,} ligand{'s' * (counts['total'] > 1)}, {counts['completed']:,} {'was' if counts['completed'] == 1 else 'were'} docked; "
-        "ligands are ranked by the score of their best pose, and ligand efficiency is that score, sign reversed, by heavy atoms."
+        f"ligands are ranked by {RANKINGS[request['rankBy']]}, and ligand efficiency is the score of that pose, sign reversed, by heavy atoms."
         + failure_clause(results),
     ]
     return " ".join(filter(None, sentences))
+
+
+# What ligands are ranked by, in a sentence.
+RANKINGS = {"vina": "the score of their best pose", "cnn": "the network's probability that their best pose is near to native, and their poses too"}
 
 
 def failure_clause(results: list[dict[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 """Ranks the docked and analysed ligands of a job and writes its documents.
 
 Reads request.json, in/receptor.json, in/receptor.pdb, in/box.json, in/ligands/*/ligands.json, in/analysed/*/analysis.json and,
-where the native ligand was docked again, in/redock/redock/redock.json. Writes out/results.json (one line a ligand),
+where the native ligand was docked again, in/redock/redock/redock.json, and in/picture/ where pictures were drawn. Writes out/results.json (one line a ligand),
 out/results.csv, out/best.sdf (each ligand's best pose, best first), out/complexes/NNNNN.pdb (the receptor with the best pose of
 each of the best ligands), out/report.html, out/provenance.json and out/timings.json; for a pipeline, which draws it, also
 out/best.pdb, the first of the complexes. NNNNN is the ligand's place in the request. For one set of inputs every file but timings.json is the same to the byte.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import sys
 import tempfile
@@ -20,19 +21,23 @@ from typing import Any, Iterator, TextIO
 
 from rdkit import RDLogger
 
+from cnn import BY_CNN
 from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, write_json, write_text
 from complexes import ComplexError, Receptor, complex_pdb
 from provenance import methods_text, write_provenance
 from report import report_html
+from report_pictures import Pictures
 
 RESULTS_SCHEMA = "molfabric.docking.results/v1"
 MAX_TOP = 10
+MAX_NOT_CONVERGED = 100  # ligands that the document names at its head; each says it itself
 MAX_COMPLEXES = 100
 MAX_COMPLEX_BYTES = 200 << 20  # of all complexes together; a kinase with its ligand takes 0.4 MB
 CSV_COLUMNS = (
     "rank ligandId label status bestScoreKcalMol ligandEfficiency heavyAtoms poseCount canonicalSmiles inchiKey dockedSmiles "
-    "failureStage error sdf pdbqt posesPassed interactions referenceRmsdAngstrom"
+    "failureStage error sdf pdbqt posesPassed interactions referenceRmsdAngstrom converged exhaustivenessUsed cnnScore cnnAffinityPk"
 ).split()
+NOTHING = "rank bestScoreKcalMol ligandEfficiency cnnScore cnnAffinityPk convergence checks interactions referenceRmsdAngstrom".split()  # of a failed one
 DESCRIBED = "index ligandId label inputSmiles canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds".split()
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LOST = "the ligand's docking or analysis task failed; see the job's tasks"
@@ -106,7 +111,11 @@ def condense(entry: dict[str, Any], spill: Spill) -> dict[str, Any]:
     return {
         **kept,
         "score": best["scoreKcalMol"],
+        "cnnScore": best.get("cnnScore"),
+        "cnnAffinityPk": best.get("cnnAffinityPk"),
         "poseCount": len(poses),
+        "convergence": entry.get("convergence"),
+        "missing": entry.get("missing", []),
         "checks": best.get("checks"),
         "interactions": interaction_keys(best.get("interactions")),
         "referenceRmsdAngstrom": best.get("referenceRmsdAngstrom"),
@@ -120,6 +129,7 @@ def condense_pose(pose: dict[str, Any]) -> dict[str, Any]:
     checks = pose.get("checks")
     return {
         **{key: pose[key] for key in ("rank", "scoreKcalMol", "rmsdLowerBound", "rmsdUpperBound", "terms")},
+        **{key: pose.get(key) for key in ("vinaRank", "cnnScore", "cnnAffinityPk")},
         "referenceRmsdAngstrom": pose.get("referenceRmsdAngstrom"),
         "checks": checks and {"passed": checks["passed"], "failedTests": sorted(name for name, passed in checks["tests"].items() if not passed)},
     }
@@ -138,10 +148,10 @@ def describe(prepared: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed(ligand: dict[str, Any], step: str, message: str) -> dict[str, Any]:
-    nothing = dict.fromkeys(("rank", "bestScoreKcalMol", "ligandEfficiency", "checks", "interactions", "referenceRmsdAngstrom"))
+    nothing = dict.fromkeys(NOTHING)
     return {
         **ligand, **nothing, "status": "FAILED", "failureStage": step, "error": one_line(message), "poseCount": 0,
-        "files": {"sdf": None, "pdbqt": None, "complex": None},
+        "missing": [], "files": {"sdf": None, "pdbqt": None, "complex": None},
     }  # fmt: skip
 
 
@@ -161,14 +171,27 @@ def result_of(prepared: dict[str, Any], outcome: dict[str, Any] | None) -> dict[
     return {
         **ligand, "status": "COMPLETED", "failureStage": None, "error": None, "bestScoreKcalMol": score,
         "ligandEfficiency": round(-score / ligand["heavyAtoms"], 4), "poseCount": outcome["poseCount"],
-        **{key: outcome[key] for key in ("checks", "interactions", "referenceRmsdAngstrom")},
+        **{key: outcome[key] for key in ("cnnScore", "cnnAffinityPk", "convergence", "missing", "checks", "interactions", "referenceRmsdAngstrom")},
         "files": {**outcome["files"], "complex": None},
     }  # fmt: skip
 
 
-def rank(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Best score first, equal scores in the request's order, failed ligands last without a rank."""
-    completed = sorted((r for r in results if r["status"] == "COMPLETED"), key=lambda r: (r["bestScoreKcalMol"], r["index"]))
+def convergence_of(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many ligands' searches have converged, and the first that have not, best first."""
+    judged = [result for result in results if result["convergence"]]
+    open_ones = [result["ligandId"] for result in judged if not result["convergence"]["converged"]]
+    return {"judged": len(judged), "converged": len(judged) - len(open_ones), "notConverged": open_ones[:MAX_NOT_CONVERGED]}
+
+
+def rank(results: list[dict[str, Any]], rank_by: str) -> list[dict[str, Any]]:
+    """Best score first, or best CNN score; equal ones by Vina's score and then in the request's order, ligands without a CNN score behind
+    those that have one, failed ligands last without a rank."""
+
+    def place(result: dict[str, Any]) -> tuple[float, float, int]:
+        found = result["cnnScore"] if rank_by == BY_CNN else 0.0
+        return (math.inf if found is None else -found), result["bestScoreKcalMol"], result["index"]
+
+    completed = sorted((r for r in results if r["status"] == "COMPLETED"), key=place)
     for number, result in enumerate(completed, start=1):
         result["rank"] = number
     return completed + sorted((r for r in results if r["status"] != "COMPLETED"), key=lambda r: r["index"])
@@ -224,6 +247,8 @@ def write_csv(results: list[dict[str, Any]]) -> None:
             row = {
                 **result, **result["files"], "label": one_line(result["label"]), "interactions": ";".join(result["interactions"] or []),
                 "posesPassed": str(result["checks"]["passed"]).lower() if result["checks"] else None,
+                "converged": str(result["convergence"]["converged"]).lower() if result["convergence"] else None,
+                "exhaustivenessUsed": result["convergence"]["exhaustiveness"] if result["convergence"] else None,
             }  # fmt: skip
             writer.writerow([cell(row[column]) for column in CSV_COLUMNS])
 
@@ -258,7 +283,7 @@ def gather(request: dict[str, Any], spill: Spill) -> tuple[dict[str, Any], list[
     prepared, prepare_programs = read_prepared()
     outcomes, analyse_programs, method = read_analysed(spill)
     validation, redock_programs = read_validation(request)
-    results = rank([result_of(record, outcomes.get(index)) for index, record in prepared.items()])
+    results = rank([result_of(record, outcomes.get(index)) for index, record in prepared.items()], request["rankBy"])
     count, total = sum(result["status"] == "COMPLETED" for result in results), request["ligandCount"]
     if not count:
         refuse_nothing(results, total - len(prepared) + sum(result["error"] == LOST for result in results), total)
@@ -272,8 +297,10 @@ def gather(request: dict[str, Any], spill: Spill) -> tuple[dict[str, Any], list[
         "receptor": {key: receptor[key] for key in receptor if key not in ("schema", "programs", "reused")},
         "box": {key: box[key] for key in box if key != "schema"},
         "seed": search["seed"],
-        "parameters": {key: search[key] for key in ("exhaustiveness", "numModes", "energyRangeKcalMol", "cpuThreads")},
+        "rankedBy": request["rankBy"],
+        "parameters": {key: search[key] for key in ("exhaustiveness", "auto", "numModes", "energyRangeKcalMol", "cpuThreads") if key in search},
         "counts": {"total": total, "completed": count, "failed": total - count},
+        "convergence": convergence_of(results) if "auto" in search else None,
         "validation": validation,
         "interactionMethod": method,
     }
@@ -290,22 +317,27 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     engine = f"AutoDock Vina {document['engine']['version']}"
     complexes, notes = write_complexes(completed, spill, engine)
     document["notes"] = notes
+    pictures = Pictures(IN / "picture")
+    programs |= pictures.programs
     progress(0.8, "writing the results")
     write_results(document, results, spill)
     write_csv(results)
     write_best(completed, spill)
     methods = methods_text(request, document, results, programs)
-    write_text(OUT / "report.html", report_html(request, document, results, programs, methods))
+    write_text(OUT / "report.html", report_html(request, document, results, programs, methods, pictures))
     names = ["results.json", "results.csv", "best.sdf", "report.html", *complexes]
     if request.get("depicted") and complexes:
         write_text(OUT / "best.pdb", (OUT / complexes[0]).read_text(encoding="utf-8"))
         names.append("best.pdb")
     write_provenance(request, document, results, programs, methods, names)
-    top = [{key: result[key] for key in ("rank", "ligandId", "label", "bestScoreKcalMol", "ligandEfficiency", "files")} for result in completed[:MAX_TOP]]
+    top = [{key: result[key] for key in ("rank", "ligandId", "label", "bestScoreKcalMol", "ligandEfficiency", "cnnScore", "files")} for result in completed[:MAX_TOP]]
     failures = [
         {"item": r["ligandId"], "label": r["label"], "step": r["failureStage"], "message": r["error"]} for r in results if r["status"] == "FAILED"
     ]
-    summary = {"counts": document["counts"], "seed": document["seed"], "top": top, "validation": document["validation"], "complexes": len(complexes)}
+    summary = {
+        "counts": document["counts"], "seed": document["seed"], "top": top, "validation": document["validation"],
+        "convergence": document["convergence"], "complexes": len(complexes),
+    }  # fmt: skip
     return {"summary": summary, "failures": failures, "programs": programs}
 
 

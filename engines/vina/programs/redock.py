@@ -2,8 +2,9 @@
 
 Reads request.json, in/receptor.pdbqt, in/box.json and in/native.json; prepares the native ligand from its structure alone, as
 every other ligand is (protonated, embedded anew), docks it, and writes out/redock.json, out/native/crystal.sdf,
-out/native/redocked.sdf and out/result.json. The distance is the root mean square deviation of the heavy atoms in place, over
-the best of the molecule's symmetries, in Å.
+out/native/redocked.sdf and out/result.json. Where the request names a ligandIndex, that ligand of in/ligands.json and
+in/docked/*/dock.json is the native one, prepared and docked already, and its poses are only measured. The distance is the root
+mean square deviation of the heavy atoms in place, over the best of the molecule's symmetries, in Å.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from typing import Any
 from molscrub import AcidBaseConjugator
 from rdkit import Chem, RDLogger
 
-from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, require_vina, user_error, write_json, write_text
+import cnn
+from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, require_vina, write_json, write_text
+from molecule import LigandError, parse_native
 from poses import deviations, pose_molecule, sdf_record
 from prepare_ligands import attempt_in_child
+from rounds import notes_of
 from vina_process import Outcome, dock_all, read_box
 
 SCHEMA = "molfabric.docking.redock/v1"
@@ -24,28 +28,47 @@ SCHEMA = "molfabric.docking.redock/v1"
 
 def read_crystal(native: dict[str, Any]) -> Chem.Mol:
     """The crystal pose without hydrogens, stereochemistry read from its geometry."""
-    molecule = Chem.MolFromMolBlock(native["molblock"])
-    if molecule is None or molecule.GetNumConformers() != 1 or not molecule.GetNumHeavyAtoms():
-        name = one_line(native["componentId"], 20)
-        raise user_error("NATIVE_LIGAND_UNREADABLE", f"dockingValidation.nativeReference: the structure of {name} cannot be read.")
-    Chem.AssignStereochemistryFrom3D(molecule)
-    return Chem.RemoveHs(molecule)
+    try:
+        return parse_native(native)
+    except LigandError as error:
+        raise Failure("USER_INPUT", "NATIVE_LIGAND_UNREADABLE", f"dockingValidation.nativeReference: {error}.", unbegun=True) from error
 
 
-def prepare(crystal: Chem.Mol, request: dict[str, Any]) -> dict[str, Any]:
-    """The native ligand's record, made from its SMILES, so that nothing of the crystal's geometry helps the docking."""
-    entry = {"smiles": Chem.MolToSmiles(crystal), "protonationPh": request["protonationPh"]}
-    record = attempt_in_child(entry, request["seed"], AcidBaseConjugator.from_default_data_files())
+def docked_before(index: int | None) -> tuple[dict[str, Any], Outcome] | None:
+    """The native ligand's record and outcome, where it is one of the job's ligands: the one with this index."""
+    if index is None:
+        return None
+    docked = [entry for path in sorted(IN.glob("docked/*/dock.json")) for entry in read_json(path)["ligands"]]
+    record, outcome = (one_of(entries, index) for entries in (read_json(IN / "ligands.json")["ligands"], docked))
     if record["status"] != "PREPARED":
         raise cannot(f"{record['failureStage']}: {record['error']}")
+    if outcome["status"] != "COMPLETED":
+        raise cannot(f"{outcome['failureStage']}: {outcome['error']}")
+    return record, outcome
+
+
+def one_of(entries: list[dict[str, Any]], index: int) -> dict[str, Any]:
+    found = next((entry for entry in entries if entry["index"] == index), None)
+    if found is None:
+        raise cannot("nobody has docked it")
+    return found
+
+
+def prepare(native: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """The native ligand's record, made from its SMILES, so that nothing of the crystal's geometry helps the docking."""
+    entry = {"smiles": native["smiles"], "protonationPh": request["protonationPh"]}
+    record = attempt_in_child(entry, request["seed"], AcidBaseConjugator.from_default_data_files(), request["ligandCpuSeconds"])
+    if record["status"] != "PREPARED":
+        raise cannot(f"{record['failureStage']}: {record['error']}", unbegun=True)
     return record
 
 
-def cannot(reason: str) -> Failure:
-    return user_error(
-        "REDOCKING_FAILED",
+def cannot(reason: str, unbegun: bool = False) -> Failure:
+    return Failure(
+        "USER_INPUT", "REDOCKING_FAILED",
         f"The native ligand cannot be docked again ({one_line(reason)}); choose another dockingValidation.nativeReference or leave it out.",
-    )
+        unbegun=unbegun,
+    )  # fmt: skip
 
 
 def search(request: dict[str, Any], native: dict[str, Any], record: dict[str, Any], progress: Progress) -> Outcome:
@@ -69,12 +92,23 @@ def measure(outcome: Outcome, record: dict[str, Any], crystal: Chem.Mol) -> tupl
     return molecule, [{**pose, "rmsdAngstrom": distance} for pose, distance in zip(outcome["poses"], distances)]
 
 
+def scored(poses: list[dict[str, Any]], outcome: Outcome, rank_by: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The poses as they are ranked, with the CNN's scores where it is installed, and what to note."""
+    try:
+        receptor = (IN / "receptor.pdbqt").read_text(encoding="utf-8", errors="replace")
+        return cnn.in_order(poses, cnn.Scorer(receptor).scores(outcome["pdbqt"]), rank_by), []
+    except (ImportError, ValueError) as error:
+        if rank_by == cnn.BY_CNN:
+            raise Failure("EXECUTOR", "CNN_MISSING", f"This worker cannot rank by the CNN's score ({one_line(str(error), 200)}).") from error
+        return cnn.in_order(poses, None, rank_by), [f"no CNN score: {one_line(str(error), 200)}"]
+
+
 def write_structures(native: dict[str, Any], crystal: Chem.Mol, molecule: Chem.Mol, poses: list[dict[str, Any]]) -> None:
     named = Chem.Mol(crystal)
     named.SetProp("_Name", one_line(native["componentId"], 80))
     write_text(OUT / "native" / "crystal.sdf", Chem.MolToMolBlock(named) + "$$$$\n")
     ligand = {"ligandId": native["componentId"], "label": f"{native['componentId']} docked again"}
-    records = [sdf_record(molecule, i, ligand, pose) for i, pose in enumerate(poses)]
+    records = [sdf_record(molecule, pose["vinaRank"] - 1, ligand, pose) for pose in poses]
     with_rmsd = [
         record.removesuffix("$$$$\n") + f">  <rmsdAngstrom>\n{pose['rmsdAngstrom']:.3f}\n\n$$$$\n" for record, pose in zip(records, poses)
     ]
@@ -87,9 +121,11 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     progress(0.0, "preparing the native ligand")
     native = read_json(IN / "native.json")
     crystal = read_crystal(native)
-    record = prepare(crystal, request)
-    outcome = search(request, native, record, progress)
-    molecule, poses = measure(outcome, record, crystal)
+    ready = docked_before(request.get("ligandIndex"))
+    record = ready[0] if ready else prepare(native, request)
+    outcome = ready[1] if ready else search(request, native, record, progress)
+    molecule, found = measure(outcome, record, crystal)
+    poses, notes = scored(found, outcome, request["rankBy"])
     write_structures(native, crystal, molecule, poses)
     closest = min(poses, key=lambda pose: (pose["rmsdAngstrom"], pose["rank"]))
     best, threshold = poses[0], request["thresholdAngstrom"]
@@ -97,9 +133,10 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         "schema": SCHEMA, "componentId": native["componentId"], "rmsdAngstrom": best["rmsdAngstrom"],
         "closestRmsdAngstrom": closest["rmsdAngstrom"], "closestRank": closest["rank"], "scoreKcalMol": best["scoreKcalMol"],
         "thresholdAngstrom": threshold, "passed": best["rmsdAngstrom"] <= threshold, "dockedSmiles": record["dockedSmiles"],
-        "notes": record["notes"], "cpuSeconds": outcome["cpuSeconds"],
+        "notes": record["notes"] + notes_of(outcome["convergence"]) + notes, "rankedBy": request["rankBy"],
+        "cnnScore": best["cnnScore"], "cnnAffinityPk": best["cnnAffinityPk"], "convergence": outcome["convergence"], "cpuSeconds": outcome["cpuSeconds"],
     }  # fmt: skip
-    programs = program_versions(["vina", "rdkit", "meeko", "molscrub", "numpy"])
+    programs = program_versions(["vina", "rdkit", "meeko", "molscrub", "numpy"] + [cnn.PACKAGE] * (best["cnnScore"] is not None))
     write_json(OUT / "redock.json", {**summary, "poses": poses, "programs": programs})
     return {"summary": summary, "failures": [], "programs": programs}
 

@@ -12,9 +12,11 @@ from html import escape
 from typing import Any, Iterable
 from urllib.parse import quote
 
+from cnn import BY_CNN
 from common import one_line
 from provenance import BOX_SOURCES, STAGES, edges, receptor_name
 from report_figures import drawing, histogram, minus
+from report_pictures import Pictures
 from report_style import STYLE
 
 MAX_HITS = 50
@@ -72,22 +74,25 @@ def short_note(note: str) -> str:
 class Report:
     """The parts of the page, from one results document."""
 
-    def __init__(self, request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str) -> None:
-        self.request, self.document, self.programs, self.methods = request, document, programs, methods
+    def __init__(
+        self, request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str, pictures: Pictures
+    ) -> None:  # fmt: skip
+        self.request, self.document, self.programs, self.methods, self.pictures = request, document, programs, methods, pictures
         self.completed = [result for result in results if result["status"] == "COMPLETED"]
         self.failed = [result for result in results if result["status"] != "COMPLETED"]
         self.hits = self.completed[:MAX_HITS]
         self.counts, self.engine = document["counts"], document["engine"]
         chains = {key.split(":")[0] for hit in self.hits for key in hit["interactions"] or []}
         self.chain = chains.pop() if len(chains) == 1 else None
+        self.by_cnn, self.cnn = request["rankBy"] == BY_CNN, any(hit["cnnScore"] is not None for hit in self.hits)
         self.title = text(request.get("title") or "Docking", MAX_TITLE_CHARS)
 
     def page(self) -> str:
         parts = [
-            self.head(), self.tiles(), self.setup(), self.validation(), self.scores(), self.table(), self.interactions(), self.failures(),
+            self.head(), self.tiles(), self.pictures.section(self.completed[0], self.request.get("picture", "none"), text), self.setup(), self.validation(), self.scores(), self.table(), self.interactions(), self.failures(),
             self.methods_section(), self.parameters(),
         ]  # fmt: skip
-        policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+        policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -108,6 +113,8 @@ class Report:
     def tiles(self) -> str:
         best, validation = self.completed[0], self.document["validation"]
         tiles = [tile("Best score", f"{minus(best['bestScoreKcalMol'], 2)} kcal/mol", best["label"])]
+        if self.by_cnn and best["cnnScore"] is not None:
+            tiles = [tile("Best CNN score", f"{best['cnnScore']:.2f}", best["label"])]
         counts = self.counts
         lost = f"{counts['failed']:,} failed" if counts["failed"] else "none failed"
         tiles.append(tile("Ligands docked", f"{counts['completed']:,} of {counts['total']:,}", lost))
@@ -137,7 +144,8 @@ class Report:
             *(("Note", note) for note in box.get("notes", [])[:6]),
         ]
         search_rows = [
-            ("Engine", f"{self.version()}, {self.engine['scoringFunction'].capitalize()} scoring"), ("Exhaustiveness", parameters["exhaustiveness"]),
+            ("Engine", f"{self.version()}, {self.engine['scoringFunction'].capitalize()} scoring"), ("Exhaustiveness", self.exhaustiveness()),
+            ("Convergence", self.converged()),
             ("Poses a ligand", f"at most {parameters['numModes']}, within {parameters['energyRangeKcalMol']:g} kcal/mol"),
             ("Random seed", self.document["seed"]),
         ]  # fmt: skip
@@ -145,6 +153,23 @@ class Report:
             f"<div><h3>{name}</h3>{facts(rows)}</div>" for name, rows in (("Receptor", receptor_rows), ("Box", box_rows), ("Search", search_rows))
         )
         return f'<section aria-labelledby="setup"><h2 id="setup">What was docked into what</h2><div class="columns">{columns}</div></section>'
+
+    def exhaustiveness(self) -> str:
+        """How long ligands were searched for."""
+        used = sorted(hit["convergence"]["exhaustiveness"] for hit in self.completed if hit["convergence"])
+        if not used:
+            return str(self.document["parameters"]["exhaustiveness"])
+        return f"auto: {used[0]}" + (f" to {used[-1]} a ligand" if used[-1] != used[0] else "")
+
+    def converged(self) -> str:
+        """Whether independent searches agree."""
+        found = self.document["convergence"]
+        if not found:
+            return "not judged: one search of a fixed length cannot tell; exhaustiveness auto compares independent ones"
+        if found["converged"] == found["judged"]:
+            return "independent searches found the same best pose" + (" of every ligand" if found["judged"] > 1 else "")
+        failed = found["judged"] - found["converged"]
+        return f"independent searches disagree on {failed:,} of {found['judged']:,} ligands; dock {'it' if failed == 1 else 'them'} with more exhaustiveness"
 
     def validation(self) -> str:
         validation = self.document["validation"]
@@ -156,7 +181,7 @@ class Report:
         rows = [
             ("Native ligand", validation["componentId"]), ("Best-scored pose", f"{validation['rmsdAngstrom']:.2f} Å from the crystal pose"),
             ("Closest pose", closest), ("Score", f"{minus(validation['scoreKcalMol'], 2)} kcal/mol"),
-            ("Gate", f"{gate:g} Å" if gate is not None else None),
+            ("Search", agreement(validation.get("convergence"))), ("Gate", f"{gate:g} Å" if gate is not None else None),
         ]  # fmt: skip
         advice = "" if validation["passed"] else (
             "<p>This set-up does not find the known pose again, so read the poses and scores below with caution. More exhaustiveness, another box, "
@@ -184,14 +209,22 @@ class Report:
             f'<th scope="col"{kind}>{name}</th>'
             for name, kind in (
                 ("", ' aria-label="Rank"'), ("Structure", ""), ("Ligand", ""), ("Score<br>(kcal/mol)", ' class="num"'),
-                ("Efficiency<br>(kcal/mol/atom)", ' class="num"'), ("Pose checks", ""), ("Interactions", ""),
+                ("Efficiency<br>(kcal/mol/atom)", ' class="num"'), *([("CNN score<br>(pK)", ' class="num"')] if self.cnn else []),
+                ("Pose checks", ""), ("Interactions", ""),
             )
         )  # fmt: skip
         caption = (
             "Score of the best pose; efficiency is that score, sign reversed, divided by the number of heavy atoms. Structures are drawn in the "
             "protonation state in which they were docked."
         )
-        title = f"The {len(self.hits)} best ligands" if len(self.completed) > len(self.hits) else "Ligands by score"
+        if self.cnn:
+            caption += (
+                " The CNN score is the probability, by GNINA’s network, that the pose is near to native, with the affinity that the network predicts"
+                " below it. Ligands and their poses are ranked by " + ("it." if self.by_cnn else "Vina’s score.")
+            )
+        title = f"Ligands by {'CNN score' if self.by_cnn else 'score'}"
+        if len(self.completed) > len(self.hits):
+            title = f"The {len(self.hits)} best ligands"
         rows = "".join(self.row(hit) for hit in self.hits)
         return (
             f'<section aria-labelledby="hits"><h2 id="hits">{title}</h2><div class="scroll"><table class="hits"><caption>{caption}</caption>'
@@ -204,11 +237,20 @@ class Report:
         picture = drawing(hit["dockedSmiles"], one_line(hit["label"], 120)) or '<span class="soft">no formula</span>'
         rmsd = hit["referenceRmsdAngstrom"]
         near = f'<br><span class="soft">{rmsd:.2f} Å from crystal</span>' if rmsd is not None else ""
+        said = agreement(hit["convergence"])
+        search = f'<br><span class="soft">{text(said)}</span>' if said else ""
         return (
             f'<tr><td class="num place">{hit["rank"]}</td><td class="drawing">{picture}</td><th scope="row" class="name">{name}</th>'
-            f'<td class="num score">{minus(hit["bestScoreKcalMol"], 2)}</td><td class="num">{minus(hit["ligandEfficiency"], 2)}</td>'
-            f'<td class="checks">{self.checks(hit)}{near}</td><td class="contacts">{self.contacts(hit)}</td></tr>'
+            f'<td class="num score">{minus(hit["bestScoreKcalMol"], 2)}</td><td class="num">{minus(hit["ligandEfficiency"], 2)}</td>{self.cnn_cell(hit)}'
+            f'<td class="checks">{self.checks(hit)}{near}{search}</td><td class="contacts">{self.contacts(hit)}</td></tr>'
         )
+
+    def cnn_cell(self, hit: dict[str, Any]) -> str:
+        if not self.cnn:
+            return ""
+        if hit["cnnScore"] is None:
+            return '<td class="num"><span class="soft">–</span></td>'
+        return f'<td class="num">{hit["cnnScore"]:.2f}<br><span class="soft">{hit["cnnAffinityPk"]:.1f}</span></td>'
 
     def checks(self, hit: dict[str, Any]) -> str:
         checks = hit["checks"]
@@ -303,7 +345,8 @@ class Report:
 
     def parameters(self) -> str:
         receptor, search = self.document["receptor"], self.request["search"]
-        rows = [*search.items(), ("shardSize", self.request["shardSize"]), ("cpuThreadsAsked", self.request["cpuThreadsAsked"])]
+        given = [(name, json.dumps(value) if isinstance(value, dict) else value) for name, value in search.items()]
+        rows = [*given, ("shardSize", self.request["shardSize"]), ("cpuThreadsAsked", self.request["cpuThreadsAsked"]), ("rankBy", self.request["rankBy"])]
         preparation = receptor.get("preparation") or self.request["receptorPreparation"]
         written = [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) for name, value in preparation.items()]
         digests = [("input", receptor.get("inputSha256")), ("prepared", receptor.get("preparedSha256")), *sorted((receptor.get("hashes") or {}).items())]
@@ -313,6 +356,15 @@ class Report:
             f'<section aria-labelledby="parameters"><h2 id="parameters">Parameters</h2><div class="columns">{columns}</div>'
             f'<div class="digests"><h3>SHA-256 of the receptor</h3>{facts(digests)}</div></section>'
         )
+
+
+def agreement(convergence: dict[str, Any] | None) -> str | None:
+    """How a ligand's independent searches agreed; None for a search of a fixed length."""
+    if not convergence:
+        return None
+    said = "converged" if convergence["converged"] else "not converged"
+    count = len(convergence["rounds"])
+    return f"{said}: {convergence['agreeingRounds']} of {count} independent searches found the best pose, exhaustiveness {convergence['exhaustiveness']} in all"
 
 
 def heat_cell(count: int, most: int) -> str:
@@ -327,6 +379,8 @@ def doi_link(doi: str | None) -> str:
     return f' <a href="https://doi.org/{escape(quote(doi, safe="/"), quote=True)}" rel="noreferrer">doi:{text(doi, 200)}</a>'
 
 
-def report_html(request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str) -> str:
+def report_html(
+    request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str, pictures: Pictures
+) -> str:  # fmt: skip
     """The page. document is results.json without its ligands, results the ranked ligands; at least one is COMPLETED."""
-    return Report(request, document, results, programs, methods).page()
+    return Report(request, document, results, programs, methods, pictures).page()

@@ -58,6 +58,10 @@ tr>:first-child{padding-left:0}
 .digests{margin-top:14px}
 .digests dd{font:12px/1.7 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 figure{margin:14px 0 0}
+.picture img{display:block;width:100%;height:auto;background:#fff;border:1px solid var(--rule);border-radius:6px}
+.picture figcaption{margin-top:8px;max-width:90ch}
+.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,420px));gap:8px 28px}
+.key{display:inline-block;width:18px;height:3px;margin:0 5px 3px 0;vertical-align:middle;border-radius:2px}
 svg.chart{display:block;width:100%;height:auto;font:12px var(--sans);fill:var(--soft)}
 .chart .bar{fill:var(--sky)}
 .chart .grid{stroke:var(--rule);stroke-width:1}

@@ -1,5 +1,5 @@
-"""Decides what becomes of each residue of a receptor: kept, converted or removed, and says why; and gives the residues the one-letter
-chains and small numbers that PDB2PQR and Meeko can read.
+"""Residues of a receptor: which names are what, one alternate location each, which are joined in chains, and the one-letter chains
+and small numbers that PDB2PQR and Meeko can read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Any, Iterable, NamedTuple
+from typing import Any, Iterable
 
 from common import Failure, user_error
 from structure import CHAIN_LETTERS, Atom, Residue, named
@@ -30,19 +30,7 @@ HYDROGENS = frozenset("H D".split())
 METALS = frozenset(
     "LI BE NA MG AL K CA SC TI V CR MN FE CO NI CU ZN GA RB SR Y ZR NB MO RU RH PD AG CD IN SN CS BA LA CE EU GD TB YB HF TA W RE OS IR PT AU HG TL PB BI U".split()
 )
-# Ions that AutoDock Vina has an atom type for and Meeko no template: component, and the ion as SMILES.
-MORE_IONS = {"NA": "[Na+]", "K": "[K+]", "CO": "[Co+2]", "3CO": "[Co+3]", "NI": "[Ni+2]", "CD": "[Cd+2]", "HG": "[Hg+2]", "CU1": "[Cu+]", "FE2": "[Fe+2]"}
-
 PEPTIDE_ANGSTROM, PHOSPHODIESTER_ANGSTROM = 2.0, 2.2  # two residues farther apart are not bonded; the bonds have 1.33 and 1.61 Å
-
-
-class Prepared(NamedTuple):
-    """What goes into the preparation."""
-
-    kept: dict[Residue, list[Atom]]
-    removed_polymer: dict[Residue, list[Atom]]  # residues of a chain that no template knows
-    custom: dict[str, str]  # SMILES of the retained components and ions that need a template of their own
-    in_chain: set[Residue]
 
 
 def is_polymer(name: str) -> bool:
@@ -59,11 +47,6 @@ def template_names() -> frozenset[str]:
     with open(Path(found.origin).parent / "data" / "residue_chem_templates.json", encoding="utf-8") as file:
         document = json.load(file)
     return frozenset(document["residue_templates"]) | frozenset(document["ambiguous"])
-
-
-def is_known(name: str) -> bool:
-    """Whether a residue of this name is kept unless the request says otherwise."""
-    return is_polymer(name) or name in template_names()
 
 
 def listed(report: dict[str, Any], key: str, records: list[Any]) -> None:
@@ -90,136 +73,14 @@ def choose_alternates(atoms: list[Atom], report: dict[str, Any]) -> list[Atom]:
     return kept
 
 
-def component_filter(preparation: dict[str, Any]) -> tuple[set[str], set[str]]:
-    """Names of components to remove and to retain, in upper case."""
-    return tuple({name.upper() for name in preparation.get(key, [])} for key in ("removeComponents", "retainComponents"))  # type: ignore[return-value]
-
-
-class Sorting:
-    """Sorts residues into kept and removed, and collects what the report says about them."""
-
-    def __init__(self, preparation: dict[str, Any], leave_out: set[Residue], components: dict[str, Any], in_chain: set[Residue]) -> None:
-        self.in_chain = in_chain
-        self.remove, self.retain = component_filter(preparation)
-        self.leave_out, self.components = leave_out, {name.upper(): value for name, value in components.items()}
-        self.removed: dict[str, dict[str, Any]] = {}
-        self.non_standard: list[dict[str, Any]] = []
-        self.metals: list[dict[str, Any]] = []
-        self.custom: dict[str, str] = {}
-
-    def fate(self, residue: Residue, atoms: list[Atom]) -> tuple[str, str]:
-        """kept, converted or removed, and why. Raises a Failure for a component that must stay and cannot."""
-        name = residue.name
-        if residue in self.leave_out:
-            return "removed", "it is the ligand whose place is docked into"
-        if name in self.remove:
-            return "removed", "removeComponents names it"
-        if name in WATERS and name not in self.retain:
-            return "removed", "water"
-        if name == "MSE":
-            return "converted", "selenomethionine is crystallographers' methionine; no force field here knows it"
-        if is_known(name) or name in WATERS:
-            return "kept", "retainComponents names it" if name in self.retain else "there is a residue template for it"
-        if name not in self.retain:
-            return "removed", f"there is no residue template for it{self.advice(residue)}"
-        self.custom[name] = self.template_of(residue, atoms)
-        return "kept", "retainComponents names it; its template is made from its definition"
-
-    def template_of(self, residue: Residue, atoms: list[Atom]) -> str:
-        """SMILES of a component that must stay."""
-        if residue.name in MORE_IONS and len(atoms) == 1:
-            return MORE_IONS[residue.name]
-        smiles = self.components.get(residue.name, {}).get("smiles")
-        if smiles and residue not in self.in_chain:
-            return smiles
-        why = "it is a part of the chain, and only whole molecules can be given a template" if smiles else "this deployment has neither a residue template nor a definition for it"
-        raise user_error(
-            "RECEPTOR_COMPONENT_UNSUPPORTED",
-            f"receptorPreparation.retainComponents names {residue.name}, which cannot be kept: {why}. Leave it out, or give a prepared PDBQT receptor that holds it.",
-        )
-
-    def advice(self, residue: Residue) -> str:
-        if residue in self.in_chain:
-            return "; its neighbours in the chain stay, the place is empty"
-        can_stay = residue.name in MORE_IONS or self.components.get(residue.name, {}).get("smiles")
-        return "; name it in retainComponents to keep it" if can_stay else ""
-
-    def take(self, residue: Residue, atoms: list[Atom]) -> str:
-        fate, why = self.fate(residue, atoms)
-        if fate == "removed":
-            record = self.removed.setdefault(residue.name or "(no name)", {"residues": 0, "atoms": 0, "why": why})
-            record["residues"] += 1
-            record["atoms"] += len(atoms)
-        entry = {**residue.record(), "status": fate, "why": why}
-        if len(atoms) == 1 and atoms[0].element in METALS:
-            self.metals.append({**entry, "element": atoms[0].element.capitalize()})
-        elif residue.name not in AMINO_ACIDS - {"MSE"} and residue.name not in NUCLEOTIDES and residue.name not in WATERS:
-            self.non_standard.append({**entry, "convertedTo": "MET"} if fate == "converted" else entry)
-        return fate
-
-
-def has_backbone(atoms: Iterable[Atom]) -> bool:
-    """Whether a residue has the backbone of an amino acid or of a nucleotide."""
-    names = {atom.name for atom in atoms}
-    return {"N", "CA", "C"} <= names or {"O5'", "C3'"} <= names
-
-
 def chain_members(residues: dict[Residue, list[Atom]]) -> set[Residue]:
-    """The residues that are bonded to a neighbour in a chain; ATP alone has a nucleotide's backbone, too."""
+    """The residues that a peptide bond or a phosphodiester joins to a neighbour; ATP alone has a nucleotide's backbone, too."""
     members: set[Residue] = set()
-    chain = [residue for residue, atoms in residues.items() if has_backbone(atoms)]
+    chain = [residue for residue in residues if residue.name not in WATERS]
     for before, after in zip(chain, chain[1:]):
         if before.chain == after.chain and bonded(residues[before], residues[after]):
             members |= {before, after}
     return members
-
-
-def choose_components(
-    residues: dict[Residue, list[Atom]], preparation: dict[str, Any], leave_out: set[Residue], components: dict[str, Any], report: dict[str, Any]
-) -> Prepared:
-    """Drops waters, components to remove, and components that cannot be prepared offline."""
-    in_chain = chain_members(residues)
-    sorting = Sorting(preparation, leave_out, components, in_chain)
-    missing = sorting.retain - {residue.name for residue in residues}
-    if missing:
-        raise user_error("RECEPTOR_COMPONENT_MISSING", f"receptorPreparation.retainComponents names {named(sorted(missing))}, which the receptor does not have.")
-    kept, removed_polymer = {}, {}
-    for residue, atoms in residues.items():
-        fate = sorting.take(residue, atoms)
-        if fate != "removed":
-            kept[residue] = [selenium_to_sulfur(atom) for atom in atoms] if fate == "converted" else atoms
-        elif residue in in_chain and residue not in leave_out and residue.name not in sorting.remove:
-            removed_polymer[residue] = atoms
-    report["removedAtoms"] = {name: record["atoms"] for name, record in sorted(sorting.removed.items())[:MAX_LISTED]}
-    listed(report, "removedComponents", [{"component": name, **record} for name, record in sorted(sorting.removed.items())])
-    listed(report, "nonStandardResidues", sorting.non_standard)
-    listed(report, "metals", sorting.metals)
-    unknown = [name for name, record in sorted(sorting.removed.items()) if record["why"].startswith("there is no")]
-    if unknown:
-        report["notes"].append("removed components without a template: " + named(unknown))
-    if sorting.non_standard and any(entry["status"] == "converted" for entry in sorting.non_standard):
-        report["notes"].append("selenomethionine (MSE) is prepared as methionine (MET)")
-    check_kept(kept)
-    return Prepared(kept, removed_polymer, sorting.custom, in_chain)
-
-
-def check_kept(kept: dict[Residue, list[Atom]]) -> None:
-    if not any(is_polymer(residue.name) for residue in kept):
-        raise user_error("RECEPTOR_NO_POLYMER", "The receptor has no protein or nucleic acid residues.")
-    if sum(map(len, kept.values())) > MAX_ATOMS:
-        raise user_error("RECEPTOR_TOO_LARGE", f"The receptor has more than {MAX_ATOMS} atoms; choose chains with receptorChains.")
-    for residue, atoms in kept.items():
-        counts = Counter(atom.name for atom in atoms)
-        twice = [name for name, count in counts.items() if count > 1]
-        if twice:
-            raise user_error(
-                "RECEPTOR_RESIDUE_TWICE",
-                f"The receptor holds the atoms {named(twice)} of {residue} more than once; give each chain a name of its own, or mark alternate locations.",
-            )
-
-
-def selenium_to_sulfur(atom: Atom) -> Atom:
-    return atom._replace(name="SD", element="S") if atom.element == "SE" else atom
 
 
 def bonded(first: list[Atom], second: list[Atom]) -> bool:

@@ -16,7 +16,8 @@ from structure import Residue
 PACKAGES = ("rdkit", "meeko", "pdb2pqr", "propka", "gemmi", "numpy", "molscrub")
 # The programs whose text decides what a prepared receptor looks like.
 SOURCES = (
-    "common.py", "conversion.py", "given_pdbqt.py", "hydrogens.py", "pdbtext.py", "prepare_receptor.py", "protonation.py", "residues.py", "structure.py",
+    "common.py", "components.json", "components.py", "conversion.py", "given_pdbqt.py", "hydrogens.py", "molecule.py", "pdbtext.py", "poses.py",
+    "prepare_receptor.py", "protonation.py", "residues.py", "rigid.py", "structure.py",
 )  # fmt: skip
 # The files of a preparation: in/ when it is taken over, and where their digests stand in its report.
 FILES = {"prepared.pdbqt": "preparedSha256", "prepared.pdb": "preparedPdbSha256", "prepared-serials.json": "serialsSha256"}
@@ -59,6 +60,7 @@ def preparation_of(preparation: dict[str, Any], leave_out: set[Residue], compone
         "fixedProtonationStates": sorted(fixed, key=lambda f: (f["chain"], f["residue"], f["insertionCode"])),
         "removeComponents": sorted({name.upper() for name in preparation.get("removeComponents", [])}),
         "retainComponents": sorted({name.upper() for name in preparation.get("retainComponents", [])}),
+        "waters": preparation.get("waters", "none"),
     }
     definitions = {name.upper(): value.get("smiles") for name, value in components.items()}
     smiles = {name: definitions[name] for name in used["retainComponents"] if definitions.get(name)}

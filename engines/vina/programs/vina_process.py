@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import resource
 import selectors
 import signal
@@ -18,17 +17,13 @@ import sys
 from typing import Any, BinaryIO, Callable, NamedTuple
 
 from common import IN, Failure, one_line, read_json
+from rounds import AUTO, LEAST_MODES, SAME_SCORE_KCAL_MOL, Rounds, converge, part_of
+from vina_output import MIN_RMSD_ANGSTROM, PoseError, check_poses, parse_poses
 
-STARS_PER_LIGAND = 51  # Vina prints this many "*" for one search
-MIN_RMSD_ANGSTROM = 1.0  # Vina's default: poses closer than this are one pose
-UNBOUND_TOLERANCE_KCAL_MOL = 0.002
+STARS_PER_SEARCH = 51  # Vina prints this many "*" for one search
 MAX_OUTCOME_BYTES = 64 << 20
 
-RESULT_LINE = re.compile(r"REMARK VINA RESULT:\s+(\S+)\s+(\S+)\s+(\S+)\s*$")
-TERM_LINE = re.compile(r"REMARK (INTER \+ INTRA|INTER|INTRA|UNBOUND):\s+(\S+)\s*$")
-
-
-Outcome = dict[str, Any]  # status, poses, pdbqt and cpuSeconds of a ligand, or status, failureStage, error and cpuSeconds
+Outcome = dict[str, Any]  # status, poses, pdbqt, convergence and cpuSeconds of a ligand, or status, failureStage, error and cpuSeconds
 
 
 class Box(NamedTuple):
@@ -50,81 +45,83 @@ def read_box() -> Box:
     return Box(center, size)
 
 
-class PoseError(Exception):
-    """Vina's output for a ligand is not usable. step is dock or parse_output."""
-
-    def __init__(self, step: str, message: str) -> None:
-        super().__init__(message)
-        self.step = step
-
-
-def parse_poses(text: str) -> list[dict[str, Any]]:
-    """Poses of a Vina output, best first. Energies in kcal/mol, deviations from the best pose in Å."""
-    poses: list[dict[str, Any]] = []
-    for block in text.split("MODEL ")[1:]:
-        lines = block.splitlines()
-        result = next((match for line in lines if (match := RESULT_LINE.match(line))), None)
-        terms = {match[1]: float(match[2]) for line in lines if (match := TERM_LINE.match(line))}
-        if result is None or len(terms) != 4 or "ENDMDL" not in lines:
-            raise PoseError("parse_output", f"model {len(poses) + 1} of Vina's output is incomplete")
-        score, lower, upper = (float(result[i]) for i in (1, 2, 3))
-        if not all(map(math.isfinite, (score, lower, upper, *terms.values()))):
-            raise PoseError("parse_output", f"model {len(poses) + 1} of Vina's output has energies that are not numbers")
-        torsional = score - (terms["INTER + INTRA"] - terms["UNBOUND"])
-        poses.append(
-            {
-                "rank": len(poses) + 1,
-                "scoreKcalMol": score,
-                "rmsdLowerBound": lower,
-                "rmsdUpperBound": upper,
-                "terms": {
-                    "inter": terms["INTER"],
-                    "intra": terms["INTRA"],
-                    "torsional": round(torsional, 3) + 0.0,
-                    "unbound": terms["UNBOUND"],
-                },
-            }
-        )
-    return poses
-
-
-def check_poses(poses: list[dict[str, Any]]) -> None:
-    """Vina ends well in cases where its numbers mean nothing; these are what tells them."""
-    if not poses:
-        raise PoseError("dock", "Vina found no pose in the box")
-    best = poses[0]
-    if best["scoreKcalMol"] == 0 and best["terms"]["inter"] == 0:
-        raise PoseError("dock", "the ligand touches no receptor atom in the box; move the box to the binding site")
-    if abs(best["terms"]["unbound"] - best["terms"]["intra"]) > UNBOUND_TOLERANCE_KCAL_MOL:
-        raise Failure(
-            "EXECUTOR", "VINA_WRONG_AFFINITY",
-            "AutoDock Vina on this worker reports an unbound energy that differs from the best pose's; its affinities are wrong.",
-        )
-    if any(later["scoreKcalMol"] < earlier["scoreKcalMol"] for earlier, later in zip(poses, poses[1:])):
-        raise PoseError("parse_output", "Vina's poses are not ordered by score")
-
-
 def cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-def dock_here(search: dict[str, Any], box: Box, ligands: list[dict[str, Any]], outcomes: BinaryIO) -> None:
-    """Docks in this process and writes one JSON line per ligand to outcomes."""
-    import vina
+def threads(search: dict[str, Any]) -> int:
+    """How many threads may search: those that this process may keep busy, which may be more than were asked for. Poses do not depend on
+    them."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return int(given) if given.isdigit() and int(given) else search["cpuThreads"]
 
-    engine = vina.Vina(sf_name="vina", cpu=search["cpuThreads"], seed=search["engineSeed"], verbosity=1)
-    engine.set_receptor(str(IN / "receptor.pdbqt"))
-    engine.compute_vina_maps(center=list(box.center), box_size=list(box.size))
+
+class Searcher:
+    """Vina in this process, for the ligands of a shard in turn."""
+
+    def __init__(self, search: dict[str, Any], box: Box, reached: Callable[[int], None]) -> None:
+        self.search, self.box, self.reached = search, box, reached
+        self.auto = search["exhaustiveness"] == AUTO
+        self.engine: Any = None  # of a search of a fixed length, whose maps all ligands share
+        if not self.auto:
+            self.engine = self.start(search["engineSeed"])
+            self.lay_maps(self.engine)
+
+    def start(self, seed: int) -> Any:
+        import vina
+
+        engine = vina.Vina(sf_name="vina", cpu=threads(self.search), seed=seed, verbosity=1)
+        try:
+            engine.set_receptor(str(IN / "receptor.pdbqt"))
+        except RuntimeError as error:  # which is no ligand's fault
+            raise Failure("EXECUTOR", "VINA_STOPPED", f"AutoDock Vina cannot read the prepared receptor: {one_line(str(error), 200)}") from error
+        return engine
+
+    def lay_maps(self, engine: Any) -> None:
+        engine.compute_vina_maps(center=list(self.box.center), box_size=list(self.box.size))
+
+    def poses_of(self, ligand: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+        """A ligand's poses as PDBQT, and how its search has converged; None for a search of a fixed length."""
+        modes, energy_range = self.search["numModes"], self.search["energyRangeKcalMol"]
+        if self.auto:
+            rounds = Rounds(self.search["engineSeed"], modes, energy_range)
+            converge(lambda size, seed: self.round_of(ligand, len(rounds.done) + 1, size, seed), self.search["auto"], rounds, ligand)
+            return rounds.poses(), rounds.convergence()
+        self.engine.set_ligand_from_string(ligand["pdbqt"])
+        self.engine.dock(exhaustiveness=self.search["exhaustiveness"], n_poses=modes, min_rmsd=MIN_RMSD_ANGSTROM)
+        return self.engine.poses(n_poses=modes, energy_range=energy_range), None
+
+    def round_of(self, ligand: dict[str, Any], number: int, size: int, seed: int) -> str:
+        """One round. The bindings keep a seed for good, so that each round has an engine of its own; its maps are of the ligand's atom
+        types alone, which takes less than half the time and memory of all types."""
+        self.reached(number)
+        modes = max(self.search["numModes"], LEAST_MODES)
+        engine = self.start(seed)
+        engine.set_ligand_from_string(ligand["pdbqt"])
+        self.lay_maps(engine)
+        engine.dock(exhaustiveness=size, n_poses=modes, min_rmsd=MIN_RMSD_ANGSTROM)
+        return engine.poses(n_poses=modes, energy_range=max(self.search["energyRangeKcalMol"], SAME_SCORE_KCAL_MOL))
+
+
+def dock_here(search: dict[str, Any], box: Box, ligands: list[dict[str, Any]], outcomes: BinaryIO) -> None:
+    """Docks in this process and writes one JSON line per ligand to outcomes, and one for each round that begins."""
+
+    def tell(document: dict[str, Any]) -> None:
+        outcomes.write(json.dumps(document).encode() + b"\n")
+        outcomes.flush()
+
+    try:
+        searcher = Searcher(search, box, lambda number: tell({"round": number}))
+    except Failure as failure:
+        return tell({"failure": [failure.failure_class, failure.code, failure.message]})
     for ligand in ligands:
         before = cpu_seconds()
         try:
-            engine.set_ligand_from_string(ligand["pdbqt"])
-            engine.dock(exhaustiveness=search["exhaustiveness"], n_poses=search["numModes"], min_rmsd=MIN_RMSD_ANGSTROM)
-            text = engine.poses(n_poses=search["numModes"], energy_range=search["energyRangeKcalMol"])
+            text, convergence = searcher.poses_of(ligand)
             poses = parse_poses(text)
             check_poses(poses)
-            outcome: Outcome = {"status": "COMPLETED", "poses": poses, "pdbqt": text}
+            outcome: Outcome = {"status": "COMPLETED", "poses": poses, "pdbqt": text, "convergence": convergence}
         except PoseError as error:
             outcome = failed(error.step, str(error))
         except Failure as failure:
@@ -132,8 +129,7 @@ def dock_here(search: dict[str, Any], box: Box, ligands: list[dict[str, Any]], o
         except (RuntimeError, ValueError) as error:  # what the bindings raise for a ligand they cannot read or search
             outcome = failed("dock", f"AutoDock Vina: {error}")
         outcome["cpuSeconds"] = round(cpu_seconds() - before, 3)
-        outcomes.write(json.dumps(outcome).encode() + b"\n")
-        outcomes.flush()
+        tell(outcome)
 
 
 def failed(step: str, message: str) -> Outcome:
@@ -154,6 +150,7 @@ class Docking:
         os.close(outcomes)
         self.printed, self.told = printed, told
         self.stars = 0
+        self.part = (0.0, 1.0)  # of the current ligand's progress that the current search is
         self.line = b""
 
     def run_child(self, search: dict[str, Any], box: Box, ligands: list[dict[str, Any]], stdout: int, outcomes: int) -> None:
@@ -176,7 +173,10 @@ class Docking:
         *whole, self.line = (self.line + block).split(b"\n")
         for line in whole:
             self.stars = 0
-            finished(json.loads(line))
+            document = json.loads(line)
+            self.part = part_of(document["round"]) if "round" in document else (0.0, 1.0)
+            if "round" not in document:
+                finished(document)
         if len(self.line) > MAX_OUTCOME_BYTES:
             raise Failure("EXECUTOR", "OUTPUT_TOO_LARGE", "AutoDock Vina's poses are larger than any real docking.")
 
@@ -197,7 +197,8 @@ class Docking:
                             self.stars += block.count(b"*")
                         else:
                             self.hear(block, finished)
-                    searching(min(self.stars / STARS_PER_LIGAND, 1.0))
+                    begin, end = self.part
+                    searching(begin + (end - begin) * min(self.stars / STARS_PER_SEARCH, 1.0))
         except BaseException:
             os.kill(self.child, signal.SIGKILL)
             os.waitpid(self.child, 0)
