@@ -19,6 +19,10 @@ TESTFLAGS ?=
 # What `make bench` measures, e.g. make bench BENCH='--only B4'
 BENCH ?=
 
+# What `make redock` measures: folders with a cases.tsv, and how, e.g. make redock CASES=structures REDOCK='--only 1acj,1eve'
+CASES ?=
+REDOCK ?=
+
 # Which rows of the scorecard `make chaos` runs, and with which choices, e.g. make chaos ONLY=R6 SEED=7
 ONLY ?=
 SEED ?=
@@ -33,7 +37,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: setup build ## Install, start and dock four real drugs into a real kinase, from sign-up to the bill
+demo: setup build ## Install, start and dock imatinib back into its kinase, from sign-up to the bill
 	@bin/molfabric demo --home "$$MOLFABRIC_HOME"
 
 # exec: Ctrl-C and a SIGTERM reach molfabric itself, which then stops everything it started.
@@ -72,6 +76,10 @@ sim: build ## Play histories of the scheduler in memory, with faults at every st
 .PHONY: bench
 bench: setup build ## Measure against peers on this machine, an hour and a half; BENCH='--only B4' narrows it
 	@bin/molfabric bench --home "$$MOLFABRIC_HOME" $(BENCH)
+
+.PHONY: redock
+redock: setup build ## Dock the ligands of known structures again, beside bare Vina: CASES=folder; REDOCK='--only 1acj' narrows it
+	@bin/molfabric bench redock --home "$$MOLFABRIC_HOME" $(foreach cases,$(CASES),--cases "$(cases)") $(REDOCK)
 
 .PHONY: fuzz
 fuzz: setup-tests ## Attack a running system for ten minutes with what its OpenAPI document allows and forbids

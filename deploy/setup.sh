@@ -195,12 +195,11 @@ pocket_lock=engines/fpocket/requirements.lock
 dynamics_lock=engines/openmm/requirements.lock
 source_lock=engines/openmm/requirements-source.lock
 picture_lock=engines/molstar/requirements.lock
-demo_lock=engines/vina/requirements-demo.lock
 blender_lock=engines/cycles/requirements.lock
 # Blender's module wants an older numpy than the others, so what it needs lies by itself, and is looked for after their packages. A
 # program that wants all of it, numpy too, puts the folder on its PYTHONPATH.
 blender=$environment/share/molfabric/blender
-python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$picture_lock" "$source_lock" "$demo_lock" "$blender_lock")
+python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$picture_lock" "$source_lock" "$blender_lock")
 
 # The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
 python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
@@ -212,7 +211,7 @@ pip_install() {
 make_python() {
   "$1" -m venv "$environment" &&
     pip_install --only-binary :all: -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" -r "$picture_lock" &&
-    pip_install --only-binary :all: --no-deps -r "$demo_lock" && pip_install --no-deps --no-build-isolation -r "$source_lock" &&
+    pip_install --no-deps --no-build-isolation -r "$source_lock" &&
     pip_install --only-binary :all: --target "$blender" -r "$blender_lock" &&
     echo "$blender" >"$environment/lib/python3.11/site-packages/molfabric-blender.pth"
 }

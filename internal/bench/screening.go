@@ -78,11 +78,12 @@ func screenLigands() []mol.LigandEntry {
 
 // params is the docking of the library, with ligands a task.
 func (w *screening) params(shardSize int) vina.Params {
-	exhaustiveness, seed := screenExhaustiveness, int64(screenSeed)
-	edge := float64(screenEdgeAngstrom)
+	exhaustiveness, seed := mol.Exhaustiveness(screenExhaustiveness), int64(screenSeed)
+	edge, picture := float64(screenEdgeAngstrom), vina.PictureNone // the bare program draws none either
 	return vina.Params{
 		LigandLibrary: w.ligands, BoxCenterAngstrom: &w.target.Center, BoxSizeAngstrom: &mol.BoxSize{edge, edge, edge},
 		Exhaustiveness: &exhaustiveness, Seed: &seed, DockingExecution: &vina.DockingExecution{ShardSize: &shardSize},
+		DockingReport: &vina.DockingReport{Picture: &picture},
 	}
 }
 

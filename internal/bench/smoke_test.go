@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/internal/cli"
+	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
@@ -63,11 +63,11 @@ func TestBoxes(t *testing.T) {
 	t.Parallel()
 	o := Options{Python: enginestest.Python(t), Log: slog.New(slog.DiscardHandler)}
 	folder := serverstest.Dir(t)
-	o.Target.Path = filepath.Join(folder, "ABL1.pdbqt")
 	var err error
-	if o.Target.Center, err = cli.WriteTarget(t.Context(), o.Python, o.Target.Path); err != nil {
+	if o.Target.Path, err = abl1.WritePrepared(folder); err != nil {
 		t.Fatal(err)
 	}
+	o.Target.Center = abl1.SiteCenterAngstrom
 	runner, err := sandbox.New(t.Context(), sandbox.Config{Programs: map[string]string{"python": o.Python}, Log: o.Log})
 	if err != nil {
 		t.Fatal(err)

@@ -190,7 +190,7 @@ func (o Options) measureSystem(ctx context.Context, scratch string) (results []R
 	if err := os.Mkdir(home, 0o755); err != nil {
 		return nil, err
 	}
-	s, err := startSystem(ctx, home, o.Program, o.Python, o.Slots, o.Log)
+	s, err := startSystem(ctx, ServerOptions{Home: home, Program: o.Program, Python: o.Python, Slots: o.Slots, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}

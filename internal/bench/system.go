@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +30,7 @@ const (
 // system is a whole molfabric of its own: a Postgres that the suite can look into, and `molfabric up` on it.
 type system struct {
 	api      *client.Client
+	url, key string // of the API, and of the account
 	db       *sqlx.DB
 	pid      int // of `molfabric up`
 	account  string
@@ -38,29 +38,33 @@ type system struct {
 	exited   chan struct{}
 }
 
-// startSystem starts a system in a home of its own, with an account that can pay. python is the scientific Python.
-func startSystem(ctx context.Context, home, program, python string, slots int, log *slog.Logger) (*system, error) {
+// startSystem starts a system in a home of its own, with an account that can pay.
+func startSystem(ctx context.Context, o ServerOptions) (*system, error) {
 	s := &system{exited: make(chan struct{})}
 	var err error
-	if s.postgres, err = servers.StartPostgres(ctx, servers.PostgresOptions{Dir: filepath.Join(home, "postgres"), Log: log}); err != nil {
+	if s.postgres, err = servers.StartPostgres(ctx, servers.PostgresOptions{Dir: filepath.Join(o.Home, "postgres"), Log: o.Log}); err != nil {
 		return nil, err
 	}
-	if err := s.launch(home, program, python, slots); err != nil {
+	if err := s.launch(o); err != nil {
 		return nil, errors.Join(err, s.postgres.Stop(context.WithoutCancel(ctx)))
 	}
-	if err := s.open(ctx, home); err != nil {
+	if err := s.open(ctx, o.Home); err != nil {
 		return nil, errors.Join(err, s.stop(ctx))
 	}
 	return s, nil
 }
 
-func (s *system) launch(home, program, python string, slots int) error {
-	log, err := os.Create(filepath.Join(home, "up.log"))
+func (s *system) launch(o ServerOptions) error {
+	log, err := os.Create(filepath.Join(o.Home, "up.log"))
 	if err != nil {
 		return fmt.Errorf("make the log: %w", err)
 	}
-	up := exec.CommandContext(context.Background(), program, "up", "--home", home, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(slots))
-	up.Env = append(os.Environ(), "DATABASE_URL="+s.postgres.URL(), "MOLFABRIC_PYTHON="+python, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_LIMIT_CREDENTIAL=100000")
+	up := exec.CommandContext(context.Background(), o.Program, "up", "--home", o.Home, "--listen", "127.0.0.1:0", "--slots", fmt.Sprint(o.Slots))
+	up.Env = append(os.Environ(), "DATABASE_URL="+s.postgres.URL(), "MOLFABRIC_PYTHON="+o.Python, "MOLFABRIC_STRUCTURES=off",
+		"MOLFABRIC_LIMIT_CREDENTIAL=100000")
+	if o.Components != "" {
+		up.Env = append(up.Env, "MOLFABRIC_COMPONENTS="+o.Components)
+	}
 	up.Stdout, up.Stderr = log, log
 	if err := proc.Start(up); err != nil {
 		return errors.Join(fmt.Errorf("start the system: %w", err), log.Close())
@@ -99,6 +103,7 @@ func (s *system) open(ctx context.Context, home string) error {
 	if s.account, err = giveCredit(ctx, s.db, email, plentyPence); err != nil {
 		return err
 	}
+	s.url, s.key = url, key.Secret
 	s.api, err = client.New(client.Options{Server: url, APIKey: key.Secret})
 	return err
 }

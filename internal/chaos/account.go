@@ -201,3 +201,6 @@ func send(request *http.Request) (Answer, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes))
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: text}, err
 }
+
+// smallReceptor is a receptor of one residue around the origin, for submissions that nobody is to run.
+const smallReceptor = "ATOM      1  CA  GLY A   1       0.000   0.000   0.000  1.00  0.00           C\nEND\n"

@@ -151,7 +151,8 @@ func (w *World) killDocking(ctx context.Context, a *Account, rng *rand.Rand) err
 		ligands = append(ligands, map[string]any{"ligandId": fmt.Sprint(i), "label": fmt.Sprint(i), "source": map[string]any{"kind": "smiles", "smiles": smiles}})
 	}
 	receipt, err := a.Client.Submit(ctx, map[string]any{"jobType": "simulation", "simulator": "autodock-vina", "sceneFile": receptor.StorageKey,
-		"simulationParams": map[string]any{"ligandLibrary": ligands, "boxCenterAngstrom": w.target.Center, "boxSizeAngstrom": 18, "exhaustiveness": 4, "seed": 7}}, "")
+		"simulationParams": map[string]any{"ligandLibrary": ligands, "boxCenterAngstrom": w.target.Center, "boxSizeAngstrom": 18, "exhaustiveness": 4, "seed": 7,
+			"dockingReport": map[string]any{"picture": "none"}}}, "")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/molfabric/molfabric/engines/blast"
 	"github.com/molfabric/molfabric/engines/probe"
 	"github.com/molfabric/molfabric/engines/vina"
-	"github.com/molfabric/molfabric/internal/cli"
+	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/mol"
@@ -192,16 +192,8 @@ func (t *tenant) keep(ctx context.Context, name string, content []byte) (stored,
 
 // dock docks two small molecules into the receptor of the demonstration, in a box that is quickly searched.
 func (t *tenant) dock(ctx context.Context) error {
-	path := filepath.Join(t.world.Home(), "receptor.pdbqt")
-	center, err := cli.WriteTarget(ctx, t.world.Python(), path)
-	if err != nil {
-		return Skip("there is nothing to dock into: %v", err)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if t.receptor, err = t.keep(ctx, "secret-receptor.pdbqt", content); err != nil {
+	var err error
+	if t.receptor, err = t.keep(ctx, "secret-receptor.pdbqt", abl1.Prepared()); err != nil {
 		return err
 	}
 	t.note(aTitle, "secret docking")
@@ -212,7 +204,7 @@ func (t *tenant) dock(ctx context.Context) error {
 	receipt, err := t.Client.Submit(ctx, map[string]any{
 		"jobType": "simulation", "simulator": vina.ID, "jobName": "secret docking", "sceneFile": t.receptor.key,
 		"dockingRequest":   map[string]any{"requestId": "secret-request", "runId": "secret-run", "idempotencyKey": key},
-		"simulationParams": smallDocking(center, "secret-ethanol", "secret-benzene"),
+		"simulationParams": smallDocking(abl1.SiteCenterAngstrom, "secret-ethanol", "secret-benzene"),
 	}, key)
 	t.note(aJob, receipt.JobID)
 	return err

@@ -161,7 +161,7 @@ func (t *trespass) references() []reference {
 				delete(all, "ligandLibrary")
 			}
 		}
-		return map[string]any{"jobType": "simulation", "simulator": vina.ID, "sceneFile": t.spy.Scene(), "simulationParams": all}
+		return map[string]any{"jobType": "simulation", "simulator": vina.ID, "sceneFile": t.spy.receptor.key, "simulationParams": all}
 	}
 	artifact := func(key string) map[string]any {
 		return map[string]any{"schema": "service.docking.artifact/v1", "artifactId": "art", "storageKey": key, "sha256": t.owner.receptor.sha256,

@@ -41,7 +41,7 @@ func twoTenants(ctx context.Context, w *World, _ *rand.Rand) error {
 	if err := spy.keepProjects(ctx); err != nil {
 		return err
 	}
-	if spy.receptor, err = spy.keep(ctx, "own.pdb", []byte("END\n")); err != nil {
+	if spy.receptor, err = spy.keep(ctx, "own.pdb", []byte(smallReceptor)); err != nil {
 		return err
 	}
 	for _, jobID := range spy.owned[aJob] {

@@ -118,8 +118,12 @@ func (w *World) swellJSON(ctx context.Context, a *Account, s sizes) error {
 
 // swellLibrary submits a library of so many ligands, and cancels it when it was accepted. It returns the size of the request.
 func (w *World) swellLibrary(ctx context.Context, a *Account, s sizes) (int64, error) {
+	receptor, err := a.Client.Upload(ctx, "receptor.pdb", strings.NewReader(smallReceptor), int64(len(smallReceptor)))
+	if err != nil {
+		return 0, fmt.Errorf("upload a receptor: %w", err)
+	}
 	var body bytes.Buffer
-	fmt.Fprintf(&body, `{"jobType":"simulation","simulator":"autodock-vina","sceneFile":%q,"simulationParams":{"boxCenterAngstrom":[0,0,0],"boxSizeAngstrom":20,"ligandLibrary":[`, a.Scene())
+	fmt.Fprintf(&body, `{"jobType":"simulation","simulator":"autodock-vina","sceneFile":%q,"simulationParams":{"boxCenterAngstrom":[0,0,0],"boxSizeAngstrom":20,"ligandLibrary":[`, receptor.StorageKey)
 	smiles, label := strings.Repeat("C", s.smilesBytes), strings.Repeat("\U0001F9EA", min(512, s.smilesBytes)) // lengths count characters, and these have four bytes
 	for i := range s.ligands {
 		if i > 0 {

@@ -78,15 +78,18 @@ func judgeCharges(ctx context.Context, db sqlx.QueryerContext) ([]Finding, error
 		Held    int64              `db:"held_pence"`
 		Charged int64              `db:"charged_pence"`
 		System  bool               `db:"system"`
+		Input   bool               `db:"input"`
 	}
 	if err := sqlx.SelectContext(ctx, db, &rows, `SELECT id, simulator, accrued_micropence, held_pence, charged_pence,
-			status = 'FAILED' AND coalesce(failure_class, '') = $1 AS system
-		FROM jobs WHERE finished_at IS NOT NULL AND attempts = 1 AND charged_pence IS NOT NULL AND simulator IS NOT NULL`, engines.System); err != nil {
+			status = 'FAILED' AND coalesce(failure_class, '') = $1 AS system,
+			status = 'FAILED' AND coalesce(failure_class, '') = $2 AND preparation_stages > 0 AND NOT EXISTS (SELECT FROM tasks t JOIN task_attempts a ON a.task_id = t.id
+				WHERE t.job_id = jobs.id AND t.stage_index >= jobs.preparation_stages AND a.charged_micropence > 0) AS input
+		FROM jobs WHERE finished_at IS NOT NULL AND attempts = 1 AND charged_pence IS NOT NULL AND simulator IS NOT NULL`, engines.System, engines.UserInput); err != nil {
 		return nil, fmt.Errorf("read the charges: %w", err)
 	}
 	var findings []Finding
 	for _, r := range rows {
-		want, err := book.Capture(billing.Accrual{Engine: r.Engine, Used: r.Used, HoldPence: r.Held, SystemFailure: r.System})
+		want, err := book.Capture(billing.Accrual{Engine: r.Engine, Used: r.Used, HoldPence: r.Held, SystemFailure: r.System, InputFailure: r.Input})
 		if err != nil || want != r.Charged {
 			findings = append(findings, Finding{Check: "a job is charged its metered use", Subject: r.ID, Detail: fmt.Sprintf("charged %d pence for %d micropence of use, want %d (%v)", r.Charged, r.Used, want, err)})
 		}

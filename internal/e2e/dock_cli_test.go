@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"archive/zip"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,18 +79,25 @@ func TestDockAnEntryWithTheCommandLine(t *testing.T) {
 
 	table, _ := sh.want(8, "", "dock", "1uyd", "--chains", "A", "--pocket-ligand", "PU8:A:1224", "--size", "18", "--redock", "PU8:A:1224",
 		"--ligand", "aspirin=ccd:AIN", "--ligands", sh.library("library.sdf"), "--exhaustiveness", "1", "--seed", "7", "--shard-size", "2", "--out", "results")
-	sh.contains(table, "checks", "key contacts", "aspirin", "PU8", "Å from the crystal pose", "1UYD, mmCIF", "prepared for this job", "around the named ligand",
+	sh.contains(table, "checks", "key contacts", "aspirin", "PU8", "Å from the crystal pose", "1UYD, mmCIF", "prepared for this job", "around a ligand of the structure",
 		"broken record", "at parse: 1", filepath.Join("results", "report.html")+" first")
-	for _, name := range []string{"report.html", "results.csv", "results.json", "best.sdf", "receptor.pdb", "receptor.pdbqt", "poses", "complexes", "native", "provenance.json"} {
+	for _, name := range []string{"report.html", "results.csv", "results.json", "best.sdf", "receptor.pdb", "receptor.pdbqt", "poses", "complexes", "native", "provenance.json",
+		"best.png", "box.png", "best.mvsx"} {
 		if _, err := os.Stat(filepath.Join(sh.dir, "results", name)); err != nil {
 			t.Errorf("the results hold no %s", name)
 		}
+	}
+	if page, err := os.ReadFile(filepath.Join(sh.dir, "results", "report.html")); err != nil || strings.Count(string(page), "<img ") < 2 || len(page) > 600_000 {
+		t.Errorf("the report has %d bytes and %d pictures (%v), want the best pose and the box in few bytes", len(page), strings.Count(string(page), "<img "), err)
 	}
 	if intermediate, _ := filepath.Glob(filepath.Join(sh.dir, "results", "*", "analysis.json")); len(intermediate) > 0 {
 		t.Errorf("the results hold %s, which is the tasks' own", intermediate)
 	}
 
 	runs := reads[client.DockingRuns](sh, "runs")
+	if len(runs.Runs) == 1 && (runs.Runs[0].JobName != "3 ligands into 1UYD" || runs.Runs[0].Receptor.Name != "1UYD") {
+		t.Errorf("the run is called %q, its receptor %q", runs.Runs[0].JobName, runs.Runs[0].Receptor.Name)
+	}
 	if len(runs.Runs) != 1 || runs.Runs[0].Counts != (client.DockingCounts{Total: 3, Completed: 2, Failed: 1}) {
 		t.Fatalf("the runs are %+v", runs.Runs)
 	}
@@ -100,7 +110,7 @@ func TestDockAnEntryWithTheCommandLine(t *testing.T) {
 func (sh *shell) resultsOf(run client.DockingRun) {
 	sh.t.Helper()
 	shown, _ := sh.want(0, "", "runs", run.JobID)
-	sh.contains(shown, run.RunID, "1UYD", "PU8", "around the named ligand", "2 docked, 1 failed")
+	sh.contains(shown, run.RunID, run.JobName, "1UYD", "PU8", "around a ligand of the structure", "2 docked, 1 failed")
 	table, _ := sh.want(0, "", "results", run.JobID)
 	sh.contains(table, "aspirin", "lactic", "failed at parse")
 	few, _ := sh.want(0, "", "results", run.RunID, "--max-score", "-100")
@@ -120,12 +130,48 @@ func (sh *shell) resultsOf(run client.DockingRun) {
 	if !contacts.Analysed || len(contacts.Interactions) == 0 {
 		sh.t.Errorf("the best pose has the contacts %+v", contacts)
 	}
+	sh.namedPoses(run, best, listed)
 	if len(best.Interactions) > 0 {
 		chosen, _ := sh.want(0, "", "results", run.RunID, "--interaction", best.Interactions[0])
 		sh.contains(chosen, best.Label)
 	}
 	_, gone := sh.want(4, "", "results", "run_gone")
 	sh.contains(gone, "molfabric runs")
+}
+
+// namedPoses finds the poses of a ligand by names, shortened ids and the last docking, as listed by its result's id.
+func (sh *shell) namedPoses(run client.DockingRun, best client.DockingResult, listed string) {
+	sh.t.Helper()
+	name := strings.ToUpper(best.Label[:5])
+	digits := strings.TrimPrefix(run.JobID, "job_")
+	for _, docking := range []string{"last", run.JobID, run.RunID, run.RunID[:20], digits[:16], digits[24:]} {
+		if same, _ := sh.want(0, "", "poses", docking, name); same != listed {
+			sh.t.Errorf("poses %s %s: got %s, want %s", docking, name, same, listed)
+		}
+	}
+	poses := reads[client.DockingPoses](sh, "poses", "last", best.LigandID).Poses
+	for _, pose := range poses {
+		contacts := reads[client.Interactions](sh, "interactions", "last", name, "--rank", strconv.Itoa(pose.Rank))
+		if contacts.PoseID != pose.PoseID {
+			sh.t.Errorf("pose %d of %s is %s, want %s", pose.Rank, name, contacts.PoseID, pose.PoseID)
+		}
+	}
+	_, several := sh.want(2, "", "poses", "last")
+	sh.contains(several, "has several ligands", "aspirin", "broken record")
+	_, gone := sh.want(4, "", "poses", "last", "ibuprofen")
+	sh.contains(gone, `no ligand called "ibuprofen"`)
+	_, within := sh.want(2, "", "poses", "last", "spirin")
+	sh.contains(within, "within their names", "aspirin")
+	_, failed := sh.want(4, "", "interactions", "last", "broken")
+	sh.contains(failed, "no poses")
+	_, beyond := sh.want(2, "", "interactions", "last", name, "--rank", "99")
+	sh.contains(beyond, "the ligand has")
+	listing, _ := sh.want(0, "", "runs")
+	sh.contains(listing, run.JobName, "1UYD")
+	state, _ := sh.want(0, "", "status", "last")
+	sh.contains(state, run.JobID)
+	_, unknown := sh.want(4, "", "status", "0000dead")
+	sh.contains(unknown, "0000dead", "molfabric jobs")
 }
 
 // reproduce runs a docking again and expects the same poses, from the receptor that is prepared already.
@@ -160,17 +206,41 @@ func TestGateStopsTheLibrary(t *testing.T) {
 	sh.contains(said, "REDOCKING_GATE", "Å")
 }
 
-// TestPocketsWithTheCommandLine finds the pocket of HSP90's ligand and takes the box that is suggested.
+// packed writes a file's content as gzip has it, beside the other files of the shell.
+func (sh *shell) packed(path string) string {
+	sh.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		sh.t.Fatal(err)
+	}
+	name := filepath.Base(path) + ".gz"
+	file, err := os.Create(filepath.Join(sh.dir, name))
+	if err != nil {
+		sh.t.Fatal(err)
+	}
+	w := gzip.NewWriter(file)
+	_, err = w.Write(text)
+	if err = errors.Join(err, w.Close(), file.Close()); err != nil {
+		sh.t.Fatal(err)
+	}
+	return name
+}
+
+// TestPocketsWithTheCommandLine finds the pocket of HSP90's ligand in a compressed file and takes the box that is suggested.
 func TestPocketsWithTheCommandLine(t *testing.T) {
 	t.Parallel()
 	sh := start(t).signIn()
-	pocket, err := filepath.Abs(hsp90Pocket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pocket := sh.packed(hsp90Pocket)
 	table, _ := sh.want(0, "", "pockets", pocket, "--max", "2")
 	sh.contains(table, "druggability", "--box ")
 	_, box, _ := strings.Cut(table, "--box ")
 	price, _ := sh.want(0, "", "dock", pocket, "--box", strings.Fields(box)[0], "--ligand", "aspirin="+smiles["aspirin"], "--estimate")
 	sh.contains(price, "for 1 ligands")
+	found := reads[struct {
+		JobID   string
+		Pockets []struct{ DockingBox map[string]json.RawMessage }
+	}](sh, "pockets", pocket, "--max", "2")
+	if !strings.HasPrefix(found.JobID, "job_") || len(found.Pockets) == 0 || len(found.Pockets[0].DockingBox) == 0 {
+		t.Errorf("--json prints %+v", found)
+	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/molfabric/molfabric/internal/redistest"
 )
 
-// The box that dockstring publishes for ABL1, made smaller; small molecules in it dock within seconds.
-const boxMembers = `"boxCenterAngstrom":[15.851,14.647,3.904],"boxSizeAngstrom":18`
+// The box around the place of imatinib (abl1.SiteCenterAngstrom), made smaller; small molecules in it dock within seconds.
+const boxMembers = `"boxCenterAngstrom":[15.19,53.9,16.92],"boxSizeAngstrom":18`
 
 var smiles = map[string]string{
 	"aspirin": "CC(=O)Oc1ccccc1C(=O)O", "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C", "paracetamol": "CC(=O)Nc1ccc(O)cc1",
@@ -35,7 +35,7 @@ func docking(sceneKey string, exhaustiveness int, names ...string) json.RawMessa
 		ligands = append(ligands, fmt.Sprintf(`{"ligandId":%q,"label":%q,"source":{"kind":"smiles","smiles":%q}}`, name, name, smiles[name]))
 	}
 	return json.RawMessage(fmt.Sprintf(`{"jobType":"simulation","simulator":"autodock-vina","sceneFile":%q,"jobName":"test",
-		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness))
+		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42,"dockingReport":{"picture":"none"}}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness))
 }
 
 // TestDockWithTheCommandLine is the whole path of a user who docks: sign-up, a key, an upload, a library with one broken
@@ -61,7 +61,7 @@ func TestDockWithTheCommandLine(t *testing.T) {
 	if _, code := run("a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org", "--password-stdin"); code != 0 {
 		t.Fatal("sign-up failed")
 	}
-	table, code := run("", "dock", receptor(t), "--center", "15.851,14.647,3.904", "--size", "18", "--exhaustiveness", "1", "--seed", "7",
+	table, code := run("", "dock", receptor(t), "--center", "15.19,53.9,16.92", "--size", "18", "--exhaustiveness", "1", "--seed", "7", "--picture", "none",
 		"--ligand", "aspirin="+smiles["aspirin"], "--ligand", "caffeine="+smiles["caffeine"], "--ligand", "broken=C1CC(", "-o", filepath.Join(dir, "results"))
 	if code != 8 {
 		t.Errorf("exit code %d, want 8 for a job with a broken ligand", code)
@@ -147,14 +147,18 @@ func chargedOnce(t *testing.T, c *client.Client, jobID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	n, held, charged := 0, int64(0), int64(0)
 	for _, entry := range entries.Transactions {
-		if entry.Type == "charge" {
+		switch entry.Type {
+		case "charge":
 			n++
+			charged -= entry.AmountCents
+		case "hold":
+			held -= entry.AmountCents
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d charges, want 1", n)
+	if n != 1 || charged > held {
+		t.Errorf("%d charges of %d pence in all, want 1 of at most the %d held", n, charged, held)
 	}
 	balance, err := c.Balance(t.Context())
 	if err != nil {
@@ -237,7 +241,7 @@ func TestCancelEndsTheEngine(t *testing.T) {
 }
 
 // TestBadInput sends what users get wrong. What can be seen at submit is refused there by the name of its field; what only the
-// engine can see ends as a typed failure of the job.
+// engine can see ends as a typed failure of the job, which costs nothing.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -257,15 +261,27 @@ func TestBadInput(t *testing.T) {
 		}
 		return json.RawMessage(strings.Replace(text, from, to, 1))
 	}
+	malformed := filepath.Join(t.TempDir(), "broken.pdb")
+	if err := os.WriteFile(malformed, []byte("this is no structure\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken, err := c.UploadFile(t.Context(), malformed)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name    string
 		request json.RawMessage
 		code    fault.Code
 		field   string
 	}{
+		{"malformed receptor", edit(scene.StorageKey, broken.StorageKey), fault.Validation, "sceneFile: the receptor's file has no atoms"},
+		{"box away from the receptor", edit(`[15.19,53.9,16.92]`, `[900,900,900]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
+		{"unparsable SMILES", edit(smiles["aspirin"], "not a molecule"), fault.Validation, "simulationParams.ligandLibrary[0].source.smiles"},
+		{"absent ligand", edit(boxMembers, `"pocketLigand":"STI"`), fault.Validation, "simulationParams.pocketLigand"},
 		{"empty SMILES", edit(fmt.Sprintf("%q", smiles["aspirin"]), `""`), fault.Validation, "simulationParams.ligandLibrary[0].source.smiles"},
 		{"box without volume", edit(`"boxSizeAngstrom":18`, `"boxSizeAngstrom":0`), fault.Validation, "simulationParams.boxSizeAngstrom"},
-		{"box of two numbers", edit(`[15.851,14.647,3.904]`, `[1,2]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
+		{"box of two numbers", edit(`[15.19,53.9,16.92]`, `[1,2]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
 		{"box without a size", edit(`,"boxSizeAngstrom":18`, ""), fault.Validation, "simulationParams.boxSizeAngstrom"},
 		{"wrong type", edit(`"exhaustiveness":1`, `"exhaustiveness":"one"`), fault.Validation, "simulationParams.exhaustiveness"},
 		{"unknown field", edit(`"exhaustiveness":1`, `"thoroughness":1`), fault.Validation, "thoroughness"},
@@ -284,22 +300,14 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
-	malformed := filepath.Join(t.TempDir(), "broken.pdb")
-	if err := os.WriteFile(malformed, []byte("this is no structure\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	broken, err := c.UploadFile(t.Context(), malformed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unknown := s.withUnknownAtom(c)
 	for _, test := range []struct {
 		name    string
 		request json.RawMessage
 		code    string
 	}{
-		{"malformed receptor", edit(scene.StorageKey, broken.StorageKey), "RECEPTOR_UNREADABLE"},
-		{"box away from the receptor", edit(`[15.851,14.647,3.904]`, `[900,900,900]`), "BOX_OUTSIDE_RECEPTOR"},
-		{"unparsable SMILES", edit(smiles["aspirin"], "not a molecule"), "NO_LIGAND_DOCKED"},
+		{"atom type that Vina does not know", edit(scene.StorageKey, unknown.StorageKey), "RECEPTOR_UNREADABLE"},
+		{"carbon with five bonds", edit(smiles["aspirin"], "CC(C)(C)(C)C"), "NO_LIGAND_DOCKED"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			receipt, err := c.Submit(t.Context(), test.request, "")
@@ -310,6 +318,34 @@ func TestBadInput(t *testing.T) {
 			if ended.Status != job.Failed || ended.Error == nil || ended.Error.Code != test.code || ended.Error.FailureClass != "USER_INPUT" {
 				t.Errorf("ended as %s with %+v, want FAILED with %s", ended.Status, ended.Error, test.code)
 			}
+			if ended.Cost.Final == nil || ended.Cost.Final.String() != "0.00" || ended.StatusReason == nil || !strings.HasSuffix(*ended.StatusReason, "Nothing is charged.") {
+				t.Errorf("cost %+v, reason %v; want nothing charged, and that it is said", ended.Cost, ended.StatusReason)
+			}
 		})
 	}
+}
+
+// withUnknownAtom uploads the receptor with an atom of a type that AutoDock Vina does not know.
+func (s *system) withUnknownAtom(c *client.Client) client.Uploaded {
+	s.t.Helper()
+	text, err := os.ReadFile(receptor(s.t))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "ATOM") {
+			lines[i] = lines[i][:77] + "Zz"
+			break
+		}
+	}
+	path := filepath.Join(s.t.TempDir(), "unknown.pdbqt")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	uploaded, err := c.UploadFile(s.t.Context(), path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return uploaded
 }

@@ -165,7 +165,7 @@ func (c *chemist) results(path string, query url.Values, pageSize int) []resultV
 
 // submission is a docking of a library with these parameters beside.
 func submission(scene string, ligands []map[string]any, params map[string]any) json.RawMessage {
-	all := map[string]any{"ligandLibrary": ligands, "exhaustiveness": 2, "numModes": 3, "seed": 42}
+	all := map[string]any{"ligandLibrary": ligands, "exhaustiveness": 2, "numModes": 3, "seed": 42, "dockingReport": map[string]any{"picture": "none"}}
 	maps.Copy(all, params)
 	text, err := json.Marshal(map[string]any{
 		"jobType": "simulation", "simulator": "autodock-vina", "jobName": "test", "sceneFile": scene, "simulationParams": all,

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
@@ -229,16 +230,14 @@ func output(t *testing.T, c *client.Client, jobID, name string) []byte {
 	return nil
 }
 
-// receptor is dockstring's ABL1, a published PDBQT that set-up installs for the demo.
+// receptor is a PDBQT file of c-Abl, prepared.
 func receptor(t *testing.T) string {
 	t.Helper()
-	find := exec.CommandContext(t.Context(), enginestest.Python(t), "-c",
-		"import importlib.util as u; print(u.find_spec('dockstring').submodule_search_locations[0])")
-	found, err := find.Output()
+	path, err := abl1.WritePrepared(t.TempDir())
 	if err != nil {
-		enginestest.Skip(t, "install engines/vina/requirements-demo.lock into MOLFABRIC_PYTHON for ABL1's receptor")
+		t.Fatal(err)
 	}
-	return filepath.Join(strings.TrimSpace(string(found)), "resources", "targets", "ABL1_target.pdbqt")
+	return path
 }
 
 // syncBuffer is a bytes.Buffer for several writers.

@@ -129,7 +129,7 @@ func (h *history) retry() {
 	scope := pick(h, []scheduler.RetryScope{scheduler.RetryFailed, scheduler.RetryFailed, scheduler.RetryAll})
 	var answer scheduler.Retried
 	h.operate(i, "retry "+j.id, func(ctx context.Context) (err error) {
-		answer, err = i.s.Retry(ctx, j.client.id, j.id, scope, "")
+		answer, err = i.s.Retry(ctx, scheduler.RetryOrder{AccountID: j.client.id, JobID: j.id, Scope: scope})
 		return err
 	}, func(p *process, err error) {
 		switch {

@@ -11,13 +11,14 @@ import (
 
 // verdictOnMoney checks that what a job was charged is the price of what its attempts used, run by run, and returns the sum.
 func (h *history) verdictOnMoney(owner jobState) int64 {
-	used := map[int]billing.Micropence{} // by run
+	used, begun := map[int]billing.Micropence{}, map[int]bool{} // by run
 	for _, id := range owner.TaskIDs {
 		t := h.memory.tasks[id]
 		attempts := slices.SortedFunc(slices.Values(t.Attempts), func(a, b settled) int { return a.Attempt - b.Attempt })
 		for i, a := range attempts {
 			h.verdictOnPrice(owner, t, a, attempts[i+1:])
 			used[a.Run] += a.Price
+			begun[a.Run] = begun[a.Run] || a.Price > 0 && t.StageIndex > 0
 		}
 	}
 	total := int64(0)
@@ -31,7 +32,8 @@ func (h *history) verdictOnMoney(owner jobState) int64 {
 		hold := holds[0]
 		held := hold.MonthlyPence + hold.WalletPence
 		want, err := h.prices.Capture(billing.Accrual{Engine: engineID, Used: used[run], HoldPence: held, StartFeePaid: total > 0,
-			SystemFailure: last.Status == job.Failed && last.Class == string(engines.System)})
+			SystemFailure: last.Status == job.Failed && last.Class == string(engines.System),
+			InputFailure:  last.Status == job.Failed && last.Class == string(engines.UserInput) && !begun[run]})
 		h.must(err)
 		total += want
 		if hold.CapturedPence != want || last.Charged != total || last.Held-held != total-want || h.chargedFor(owner, run) != want {

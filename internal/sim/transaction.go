@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/scheduler"
@@ -80,7 +81,7 @@ func (tx *transaction) InsertJob(ctx context.Context, n scheduler.NewJob) error 
 		return fmt.Errorf("insert job %s: %w", id, errConstraint)
 	}
 	owner := jobState{TaskIDs: rows.ID, Software: n.Software, JobRow: scheduler.JobRow{ID: id, AccountID: n.Submission.AccountID, Status: job.Submitted,
-		StageCount: n.Plan[len(n.Plan)-1].StageIndex + 1, TaskCount: len(n.Plan), Run: 1, EstimatedPence: n.Receipt.Quote.EstimatedPence,
+		StageCount: n.Plan[len(n.Plan)-1].StageIndex + 1, PreparationStages: engines.PreparationStages(n.Plan), TaskCount: len(n.Plan), Run: 1, EstimatedPence: n.Receipt.Quote.EstimatedPence,
 		HeldPence: n.Receipt.Quote.HeldPence, RequestID: n.Submission.RequestID, SoftwareFee: n.SoftwareFee}}
 	owner.Simulator.String, owner.Simulator.Valid = n.Submission.Engine.Spec().ID, true
 	tx.jobs.put(id, owner)

@@ -372,6 +372,19 @@ func (tx *transaction) HasItemFailures(ctx context.Context, jobID string) (has b
 	return has, nil
 }
 
+// HasUsed implements scheduler.AttemptTx.
+func (tx *transaction) HasUsed(ctx context.Context, jobID string, run, fromStage int) (has bool, err error) {
+	if err := tx.m.h.call(ctx, "use of a run"); err != nil {
+		return false, err
+	}
+	tx.ofJob(jobID, func(t taskState) {
+		for _, a := range t.Attempts {
+			has = has || t.StageIndex >= fromStage && a.Run == run && a.Price > 0
+		}
+	})
+	return has, nil
+}
+
 // StageOutputs implements scheduler.AttemptTx.
 func (tx *transaction) StageOutputs(ctx context.Context, jobID, stage, output string) (map[string]scheduler.StageOutput, error) {
 	if err := tx.m.h.call(ctx, "stage outputs"); err != nil {
