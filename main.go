@@ -14,8 +14,11 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/bench"
+	"github.com/molfabric/molfabric/internal/bench/redock"
 	"github.com/molfabric/molfabric/internal/chaos"
 	"github.com/molfabric/molfabric/internal/cli"
 	"github.com/molfabric/molfabric/internal/config"
@@ -126,7 +129,7 @@ func benchCommand() *cobra.Command {
 A control of the peer against itself voids what a busy machine has spoilt. The report is a JSON file.`,
 		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
 			options.Program, options.Python, options.Slots, options.Log = "/proc/self/exe", cfg.Python, cfg.Slots, log
-			return withReceptor(ctx, cfg.Python, func(path string, center [3]float64) error {
+			return withReceptor(func(path string, center [3]float64) error {
 				options.Target = bench.Target{Path: path, Center: center}
 				return bench.Run(ctx, options)
 			})
@@ -138,6 +141,37 @@ A control of the peer against itself voids what a busy machine has spoilt. The r
 	cmd.Flags().StringVar(&options.Proteins, "proteins", "", "FASTA of proteins for B9, plain or gzip (default: proteins that are made)")
 	cmd.Flags().IntVar(&options.Pairs, "pairs", bench.MinPairs, "pairs of runs to compare, at least 5")
 	cmd.Flags().StringVarP(&options.Output, "output", "o", "bench/results.json", "file that the report is written to")
+	cmd.AddCommand(redockCommand())
+	return cmd
+}
+
+func redockCommand() *cobra.Command {
+	options := redock.Options{Out: os.Stdout}
+	cmd := &cobra.Command{
+		Use: "redock", Short: "Dock ligands of known structures again, and see how near they come", Args: cobra.NoArgs,
+		Long: `Docks the ligand of each case back into its structure, through the command line with its defaults on a system of its
+own, and beside it with AutoDock Vina and the usual programs by hand. Both are compared with the crystal pose by one
+scorer. A folder of cases holds a cases.tsv; doc/redocking.md says what is in it. A case that this version has measured
+is not measured again: what was interrupted goes on.`,
+		Example: "  molfabric bench redock --cases structures\n  molfabric bench redock --cases structures,mine.tsv --only 1acj,1eve --again",
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
+			options.Program, options.Version, options.Python, options.Slots, options.Log = "/proc/self/exe", version, cfg.Python, cfg.Slots, log
+			if options.Components = cfg.Components; options.Components == "" {
+				options.Components = filepath.Join(cfg.Home, "components.jsonl.gz")
+			}
+			return redock.Run(ctx, options)
+		}),
+	}
+	config.Flags(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringSliceVar(&options.Cases, "cases", nil, "folders with a cases.tsv, or such tables")
+	flags.StringSliceVar(&options.Only, "only", nil, "measure only these cases")
+	flags.Int64Var(&options.Seed, "seed", 42, "of both arms")
+	flags.IntVar(&options.Exhaustiveness, "exhaustiveness", 0, "of both arms (default: molfabric's own, and 8 for bare Vina)")
+	flags.BoolVar(&options.SkipBare, "skip-bare", false, "leave bare Vina out")
+	flags.BoolVar(&options.Again, "again", false, "measure also what this version has measured already")
+	flags.IntVar(&options.Jobs, "jobs", 1, "cases at once")
+	flags.StringVarP(&options.Output, "output", "o", "bench/redock", "folder of the report, with a folder for each case")
 	return cmd
 }
 
@@ -168,18 +202,17 @@ nothing names and that are older than a week.`,
 }
 
 // withReceptor writes the receptor that dockings of the suites go into, for as long as use runs.
-func withReceptor(ctx context.Context, python string, use func(path string, center [3]float64) error) error {
+func withReceptor(use func(path string, center [3]float64) error) error {
 	folder, err := os.MkdirTemp("", "molfabric-receptor-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "ABL1.pdbqt")
-	center, err := cli.WriteTarget(ctx, python, path)
+	path, err := abl1.WritePrepared(folder)
 	if err != nil {
 		return err
 	}
-	return use(path, center)
+	return use(path, abl1.SiteCenterAngstrom)
 }
 
 func chaosCommand() *cobra.Command {
@@ -195,7 +228,7 @@ test, a table at the end, and a report as JSON. --seed makes the same choices ag
 				return err
 			}
 			options.Program, options.Python, options.Log = program, cfg.Python, log
-			return withReceptor(ctx, cfg.Python, func(path string, center [3]float64) error {
+			return withReceptor(func(path string, center [3]float64) error {
 				options.Target = &chaos.Target{Path: path, Center: center}
 				return chaos.Run(ctx, options)
 			})
@@ -242,24 +275,54 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Report the version and health of every part", Args: cobra.NoArgs,
-		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
-			report := roles.Examine(ctx, cfg, version, log)
-			if err := report.Write(cmd.OutOrStdout(), asJSON); err != nil {
+		Long: `Looks at the programs of this machine, the engines in their sandbox, the stores and the running system. Without --home and
+MOLFABRIC_HOME it looks at the home from which a system of yours runs, wherever that is.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			why, err := chooseHome(cmd.Flags())
+			if err != nil {
 				return err
 			}
-			if !report.Healthy {
-				return errors.New("something that is needed is missing or ill; the table says what")
-			}
-			return nil
-		}),
+			return withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
+				report := roles.Examine(ctx, cfg, version, why, log)
+				if err := report.Write(cmd.OutOrStdout(), asJSON); err != nil {
+					return err
+				}
+				if !report.Healthy {
+					return errors.New("something that is needed is missing or ill; the table says what")
+				}
+				return nil
+			})(cmd, args)
+		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
+// chooseHome settles on the home of a running system where the user has named none, and says why.
+func chooseHome(flags *pflag.FlagSet) (why string, err error) {
+	switch {
+	case flags.Changed("home"):
+		return "as --home says", nil
+	case os.Getenv("MOLFABRIC_HOME") != "":
+		return "as MOLFABRIC_HOME says", nil
+	}
+	homes := roles.RunningHomes()
+	if len(homes) == 0 {
+		return "the default; --home or MOLFABRIC_HOME names another", nil
+	}
+	if err := flags.Set("home", homes[0]); err != nil {
+		return "", err
+	}
+	why = "from which a system runs"
+	if others := homes[1:]; len(others) > 0 {
+		why += "; --home looks at the others: " + strings.Join(others, ", ")
+	}
+	return why, nil
+}
+
 func demoCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "demo", Short: "Dock real drugs into a real kinase, from sign-up to the bill", Args: cobra.NoArgs,
+		Use: "demo", Short: "Dock imatinib back into its kinase, from sign-up to the bill", Args: cobra.NoArgs,
 		Long: `Uses the system that runs from the home directory, or starts one for the time of the demo, with its log in
 <home>/molfabric.log.`,
 		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, _ *slog.Logger) error {
@@ -268,7 +331,9 @@ func demoCommand() *cobra.Command {
 				return err
 			}
 			return roles.WithSystem(ctx, cfg, version, log, func(ctx context.Context, url string) error {
-				return cli.RunDemo(ctx, cli.DemoOptions{Server: url, Home: cfg.Home, Python: cfg.Python, Cores: cfg.Slots, Program: os.Args[0], Out: cmd.OutOrStdout()})
+				return cli.RunDemo(ctx, cli.DemoOptions{
+					Server: url, Home: cfg.Home, Cores: cfg.Slots, Program: os.Args[0], Out: cmd.OutOrStdout(),
+				})
 			})
 		}),
 	}

@@ -66,6 +66,9 @@ func (g *bodyGate) refuseBody(c *fiber.Ctx) error {
 	}
 	raw, release, err := g.read(c, maxEmptyBody)
 	release()
+	if errors.Is(err, errGoOn) {
+		return err
+	}
 	if text := string(bytes.TrimSpace(raw)); err == nil && (text == "" || text == "{}") {
 		return nil
 	}
@@ -118,20 +121,15 @@ func (g *bodyGate) read(c *fiber.Ctx, limit int64) (raw []byte, release func(), 
 		limit = defaultMaxBody
 	}
 	stream, length := c.Context().RequestBodyStream(), int64(c.Request().Header.ContentLength())
-	if stream == nil {
+	switch {
+	case length > limit:
+		return nil, release, tooLarge(limit)
+	case c.Locals(localAsked) == true:
+		return nil, release, errGoOn
+	case stream == nil:
 		return nil, release, nil
 	}
-	if length > limit {
-		return nil, release, tooLarge(limit)
-	}
-	expected := length
-	if length < 0 { // chunked: nobody knows yet
-		expected = limit
-	}
-	patience := readTimeout + time.Duration(expected/slowestUpload)*time.Second
-	if err := c.Context().Conn().SetReadDeadline(time.Now().Add(patience)); err != nil {
-		return nil, release, err
-	}
+	stream = &pacedBody{Reader: stream, conn: c.Context().Conn(), begun: time.Now(), stated: length}
 	body, err := g.room.newSpool(length)
 	defer body.close()
 	if err != nil {
@@ -153,6 +151,26 @@ func (g *bodyGate) read(c *fiber.Ctx, limit int64) (raw []byte, release func(), 
 	}
 	raw, err = body.content()
 	return raw, release, err
+}
+
+// pacedBody gives a body the time that the slowest line needs for its length, beside readTimeout. Chunks state no length: what has
+// come so far stands for it, so that who trickles them is cut off as others are.
+type pacedBody struct {
+	io.Reader
+	conn   interface{ SetReadDeadline(time.Time) error }
+	begun  time.Time
+	stated int64 // bytes; below 0 for chunks
+	came   int64 // bytes
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	patience := readTimeout + time.Duration(max(b.stated, b.came)/slowestUpload)*time.Second
+	if err := b.conn.SetReadDeadline(b.begun.Add(patience)); err != nil {
+		return 0, err
+	}
+	n, err := b.Reader.Read(p)
+	b.came += int64(n)
+	return n, err
 }
 
 func (g *bodyGate) slot() (release func(), err error) {

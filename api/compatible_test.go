@@ -127,7 +127,7 @@ func TestBreaksAreFound(t *testing.T) {
 			op := d["paths"].(node)["/v1/jobs"].(node)["get"].(node)
 			op["parameters"] = append(op["parameters"].([]any), node{"name": "new", "in": "query", "required": true, "schema": node{"type": "string"}})
 		}},
-		{"a maximum falls", true, func(d node) { member(d, "SimulationParams", "exhaustiveness")["maximum"] = 64 }},
+		{"a maximum falls", true, func(d node) { member(d, "SimulationParams", "numModes")["maximum"] = 64 }},
 		{"a minimum comes", true, func(d node) { member(d, "SubmitRequest", "frameEnd")["minimum"] = 1 }},
 		{"a length falls", true, func(d node) { member(d, "SubmitRequest", "idempotencyKey")["maxLength"] = 100 }},
 		{"a pattern comes", true, func(d node) { member(d, "LigandEntry", "label")["pattern"] = "^a" }},
@@ -143,7 +143,7 @@ func TestBreaksAreFound(t *testing.T) {
 		}},
 		{"a request may say more", false, func(d node) { schema(d, "SubmitRequest")["properties"].(node)["new"] = node{"type": "string"} }},
 		{"a response says more", false, func(d node) { schema(d, "SubmitResponse")["properties"].(node)["new"] = node{"type": "string"} }},
-		{"a rule loosens", false, func(d node) { member(d, "SimulationParams", "exhaustiveness")["maximum"] = 256 }},
+		{"a rule loosens", false, func(d node) { member(d, "SimulationParams", "numModes")["maximum"] = 256 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

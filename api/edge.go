@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 	"runtime/debug"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/cors"
+	"github.com/valyala/fasthttp"
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/system"
@@ -48,6 +51,8 @@ var saneRequestID = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{8,128}$`)
 const (
 	localRoute    = "molfabric.route"    // string: the matched template, for metrics and the log
 	localConsumed = "molfabric.consumed" // true: the body has been read to its end
+	localAsked    = "molfabric.asked"    // true: the client asks whether to send its body, which has not come
+	localVerdict  = "molfabric.verdict"  // throttle.Verdict: the request was counted when its client asked
 )
 
 // edge is what every request passes through, whatever it asks for.
@@ -85,6 +90,9 @@ func (e *edge) serve(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXRequestID, requestID)
 	c.SetUserContext(withLogger(access.WithRequestID(e.base, requestID), e.log))
 	e.next(c, requestID)
+	if c.Response().StatusCode() == http.StatusContinue {
+		return nil // said by the connection; the request itself follows
+	}
 	e.dress(c)
 	closeOrDrain(c)
 	e.record(c, requestID, e.now().Sub(started))
@@ -189,7 +197,13 @@ func (e *edge) announce(c *fiber.Ctx, verdict throttle.Verdict) {
 
 // take counts the request under key, writes the rate-limit headers and returns an error when the limit is passed.
 func (e *edge) take(c *fiber.Ctx, key string, limit throttle.Limit) error {
-	verdict := e.limiter.Take(c.UserContext(), key, limit)
+	verdict, counted := c.Locals(localVerdict).(throttle.Verdict)
+	if !counted {
+		verdict = e.limiter.Take(c.UserContext(), key, limit)
+	}
+	if c.Locals(localAsked) == true {
+		c.Locals(localVerdict, verdict)
+	}
 	e.announce(c, verdict)
 	if verdict.Allowed {
 		return nil
@@ -223,20 +237,36 @@ func storable(text string) bool { return utf8.ValidString(text) && !strings.Cont
 // closeOrDrain leaves the connection where the next request begins: fasthttp would take the rest of an unread body for one.
 func closeOrDrain(c *fiber.Ctx) {
 	stream := c.Context().RequestBodyStream()
+	conn := c.Context().Conn()
+	if framedTwice(&c.Request().Header) {
+		closeUnread(c.Context(), conn)
+		return
+	}
 	if stream == nil || c.Locals(localConsumed) == true {
 		return
 	}
-	conn := c.Context().Conn()
 	if length := c.Request().Header.ContentLength(); length <= drainBytes && conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		if _, err := io.CopyN(io.Discard, stream, drainBytes+1); errors.Is(err, io.EOF) {
 			return
 		}
 	}
-	c.Context().SetConnectionClose()
+	closeUnread(c.Context(), conn)
+}
+
+func closeUnread(ctx *fasthttp.RequestCtx, conn net.Conn) {
+	ctx.SetConnectionClose()
 	if kind, ok := conn.(*lingeringConn); ok {
 		kind.unread.Store(true)
 	}
 }
+
+// framedTwice reports whether a request states a length beside its chunks. Where it ends is a matter of opinion then, of which a
+// proxy in front may have another: nothing that follows on the connection may be taken for a request (RFC 9112, section 6.3).
+func framedTwice(header *fasthttp.RequestHeader) bool {
+	return header.ContentLength() < 0 && lengthStated.Match(header.RawHeaders())
+}
+
+var lengthStated = regexp.MustCompile(`(?mi)^content-length[ \t]*:`)
 
 func (e *edge) securityHeaders(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")

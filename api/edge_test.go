@@ -123,6 +123,16 @@ func TestUnexpectedFailuresTellNothing(t *testing.T) {
 	}
 }
 
+// TestBusyAccountsAreToldWhenToComeBack: what is refused because too much is open at once has no limit of its own to tell from.
+func TestBusyAccountsAreToldWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	got := open(t).Anonymous().Send("GET", "/api/v1/probe/fail?how=busy", "")
+	wantFailure(t, got, 429, fault.RateLimited, "too many streams")
+	if after := got.Header.Get("Retry-After"); after != "5" {
+		t.Errorf("Retry-After is %q, want 5", after)
+	}
+}
+
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	c := open(t).Anonymous()

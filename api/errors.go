@@ -22,6 +22,9 @@ import (
 // retryUnavailable is what a 503 asks its caller to wait: long enough for a restart of a store.
 const retryUnavailable = 2 * time.Second
 
+// retryBusy is what a 429 asks its caller to wait that has too much open at once: until one of those ends, which nobody can tell.
+const retryBusy = 5 * time.Second
+
 // statusOf is the table of decisions.md, "Errors".
 var statusOf = map[fault.Code]int{
 	fault.Validation:             http.StatusBadRequest,
@@ -101,8 +104,11 @@ func envelope(err error, requestID string) *Error {
 		if e.status == 0 {
 			return internalError(err, requestID)
 		}
-		if known.Code == fault.ProviderUnavailable {
+		switch known.Code {
+		case fault.ProviderUnavailable:
 			e.retryAfter, e.cause = retryUnavailable, err
+		case fault.RateLimited:
+			e.retryAfter = retryBusy
 		}
 		return e
 	case errors.As(err, &byFiber):

@@ -5,7 +5,45 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/api"
 )
+
+// TestExamplesKeepTheirSchemas holds every example against what the document says of its body.
+func TestExamplesKeepTheirSchemas(t *testing.T) {
+	t.Parallel()
+	var document *huma.OpenAPI
+	open(t, func(deps *api.Deps) {
+		deps.Groups = append(productGroups(deps), func(a huma.API) { document = a.OpenAPI() })
+	})
+	checked := 0
+	for _, item := range document.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Patch, item.Delete} {
+			if op == nil || op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
+				continue
+			}
+			checked++
+			text, err := os.ReadFile("examples/" + op.OperationID + ".json")
+			var example any
+			if err != nil || json.Unmarshal(text, &example) != nil {
+				t.Errorf("%s: the example cannot be read (%v)", op.OperationID, err)
+				continue
+			}
+			var found huma.ValidateResult
+			schema := op.RequestBody.Content["application/json"].Schema
+			schema.PrecomputeMessages() // of a schema that huma has not made
+			huma.Validate(document.Components.Schemas, schema, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, example, &found)
+			for _, err := range found.Errors {
+				t.Errorf("%s: %v", op.OperationID, err)
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d operations take a body", checked)
+	}
+}
 
 // TestEveryRequestHasAnExample sends the example of every operation that takes a body. What it is about does not exist, but
 // nothing of its form may be refused.

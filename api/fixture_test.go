@@ -25,6 +25,19 @@ func open(t *testing.T, change ...func(*api.Deps)) *apitest.Door {
 
 func withProbes(deps *api.Deps) { deps.Groups = []func(huma.API){registerProbes} }
 
+// withKeyedProbe adds an operation that takes an idempotency key.
+func withKeyedProbe(deps *api.Deps) {
+	deps.Groups = append(deps.Groups, func(a huma.API) {
+		keyed := huma.Operation{OperationID: "probe-keyed", Method: http.MethodPost, Path: "/v1/probe/keyed"}
+		huma.Register(a, access.Guarded(keyed, access.Rule{Public: true}),
+			func(_ context.Context, in *struct {
+				Key string `header:"Idempotency-Key"`
+			}) (*struct{ Body string }, error) {
+				return &struct{ Body string }{in.Key}, nil
+			})
+	})
+}
+
 func withRedis(rdb redis.UniversalClient) func(*api.Deps) { return func(d *api.Deps) { d.Redis = rdb } }
 
 // wantFailure checks status, code, the closed envelope and the headers that every answer carries.
@@ -89,7 +102,7 @@ type largeInput struct {
 }
 
 type failInput struct {
-	How string `query:"how" enum:"panic,plain,internal,none"`
+	How string `query:"how" enum:"panic,plain,internal,busy,none"`
 }
 
 // probeMaxBody is the limit of the probe for large bodies: beyond the size at which a body takes a slot.
@@ -118,6 +131,8 @@ func registerProbes(a huma.API) {
 				return nil, errors.New("secret-in-an-error")
 			case "internal":
 				return nil, fault.New(fault.Internal, "secret-in-a-fault")
+			case "busy":
+				return nil, fault.New(fault.RateLimited, "too many streams are open")
 			}
 			return nil, nil
 		})

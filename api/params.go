@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"io"
 	"net/url"
 
@@ -29,16 +30,33 @@ func (p parameters) pass(ctx huma.Context, next func(huma.Context)) {
 		}
 	}
 	for _, parameter := range ctx.Operation().Parameters {
-		if parameter.In != "header" || parameter.Required || parameter.Name != "Idempotency-Key" {
+		if parameter.In != "header" || parameter.Name != idempotencyHeader {
 			continue
 		}
-		// A variable that was not set must not silently give up what the header is for.
-		if given := humafiber.UnwrapV2(ctx).Request().Header.PeekAll(parameter.Name); len(given) > 0 && len(given[0]) == 0 {
-			fail(p.api, ctx, fault.New(fault.Validation, "the header %s is empty; give a key or leave the header out", parameter.Name))
+		given := humafiber.UnwrapV2(ctx).Request().Header.PeekAll(idempotencyHeader)
+		if err := checkIdempotencyKeys(given, parameter.Required); err != nil {
+			fail(p.api, ctx, err)
 			return
 		}
 	}
 	next(pathContext{ctx})
+}
+
+const idempotencyHeader = "Idempotency-Key"
+
+// checkIdempotencyKeys looks at the header's values, of which there may be several. An empty one where none is required is refused:
+// a variable that was not set must not silently give up what the header is for. Errors: fault.Validation,
+// fault.IdempotencyKeyMismatch.
+func checkIdempotencyKeys(given [][]byte, required bool) error {
+	if !required && len(given) > 0 && len(given[0]) == 0 {
+		return fault.New(fault.Validation, "the header %s is empty; give a key or leave the header out", idempotencyHeader)
+	}
+	for _, other := range given {
+		if !bytes.Equal(other, given[0]) {
+			return fault.New(fault.IdempotencyKeyMismatch, "the header %s is there twice with two keys; send one", idempotencyHeader)
+		}
+	}
+	return nil
 }
 
 // emptyFits reports whether the empty text is a value of the schema.

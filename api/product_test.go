@@ -153,6 +153,15 @@ type product struct {
 	uploads struct{ plain, checked string } // unfinished uploads in parts, the second with checksums
 }
 
+// twoModels is a receptor with the first and the last model that a request may name.
+const twoModels = `MODEL        1
+ATOM      1  CA  GLY A   1       0.000   0.000   0.000  1.00  0.00           C
+ENDMDL
+MODEL     9999
+ATOM      1  CA  GLY A   1       0.000   0.000   0.000  1.00  0.00           C
+ENDMDL
+`
+
 func openProduct(t *testing.T) *product {
 	t.Helper()
 	objects, _ := objecttest.New(t)
@@ -164,7 +173,7 @@ func openProduct(t *testing.T) *product {
 	_, key := p.browser.Key("live", access.Scopes...)
 	p.key = p.WithKey(key)
 	p.enrich(t)
-	p.store(t, []byte("ATOM"))
+	p.store(t, []byte(twoModels))
 	p.uploads.plain, p.uploads.checked = p.begin(t, ""), p.begin(t, `,"checksumAlgorithm":"sha256"`)
 	return p
 }

@@ -123,6 +123,7 @@ func New(deps Deps) (*Server, error) {
 	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
 
 	edge.answerUnknownMethods(app)
+	answerExpectations(app)
 	edge.mount(app)
 
 	operations := humafiber.NewV2WithGroup(app, recordingRouter{app.Group(prefix), edge.routes}, humaConfig(deps.Config.Version))

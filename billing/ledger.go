@@ -228,14 +228,14 @@ func (l *Ledger) Balance(ctx context.Context, db sqlx.QueryerContext, accountID 
 	return balanceOf(d.AccountRow), nil
 }
 
-// Transactions lists the entries of an account, the latest first. An unknown account has none. Errors: fault.InvalidCursor,
+// Transactions lists the entries of an account by their time, the newest first. An unknown account has none. Errors: fault.InvalidCursor,
 // fault.Validation when the filter is out of range.
 func (l *Ledger) Transactions(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter) (Page, error) {
-	below, limit, err := f.window()
+	behind, limit, err := f.window()
 	if err != nil {
 		return Page{}, err
 	}
-	entries, err := selectEntries(ctx, db, accountID, f, below, limit+1)
+	entries, err := selectEntries(ctx, db, accountID, f, behind, limit+1)
 	if err != nil {
 		return Page{}, err
 	}

@@ -2,6 +2,7 @@ package billing
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ const (
 const MaxViolations = 100
 
 // cursorPrefix marks the format of a cursor, so that cursors of another list or an older format are recognised.
-const cursorPrefix = "txn1:"
+const cursorPrefix = "txn2:"
 
 // Balance is what an account owns, in pence (specification §2.8). Available is what is neither spent nor held.
 type Balance struct {
@@ -45,7 +46,7 @@ const (
 
 // Entry is one line of an account's ledger. For a memo (hold, hold_release) both balances are equal.
 type Entry struct {
-	Seq                int64     `db:"seq"` // order within the account; not for users
+	Seq                int64     `db:"seq"` // order of writing within the account; not for users
 	ID                 string    `db:"id"`
 	Type               EntryType `db:"type"`
 	Bucket             Bucket    `db:"bucket"`
@@ -95,23 +96,32 @@ func balanceOf(a AccountRow) Balance {
 	return b
 }
 
-// window reads the filter's place and size: entries with a sequence number below the first result, at most the second.
-func (f Filter) window() (below int64, limit int, err error) {
+// place is one of the list, which is by time and then by order of writing, the newest first.
+type place struct {
+	at  time.Time
+	seq int64
+}
+
+// top lies before every entry.
+var top = place{time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), 1<<63 - 1}
+
+// window reads the filter's place and size: entries behind the first result, at most the second.
+func (f Filter) window() (behind place, limit int, err error) {
 	limit = f.Limit
 	if limit == 0 {
 		limit = DefaultPageEntries
 	}
 	if limit < 1 || limit > MaxPageEntries {
-		return 0, 0, fault.New(fault.Validation, "limit: must be between 1 and %d", MaxPageEntries)
+		return place{}, 0, fault.New(fault.Validation, "limit: must be between 1 and %d", MaxPageEntries)
 	}
 	if f.Type != "" && !slices.Contains(EntryTypes, f.Type) {
-		return 0, 0, fault.New(fault.Validation, "type: must be one of %s", joined(EntryTypes))
+		return place{}, 0, fault.New(fault.Validation, "type: must be one of %s", joined(EntryTypes))
 	}
 	if !f.From.IsZero() && !f.To.IsZero() && f.From.After(f.To) {
-		return 0, 0, fault.New(fault.Validation, "from: must not lie after to")
+		return place{}, 0, fault.New(fault.Validation, "from: must not lie after to")
 	}
-	below, err = decodeCursor(f.Cursor)
-	return below, limit, err
+	behind, err = decodeCursor(f.Cursor)
+	return behind, limit, err
 }
 
 // pageOf trims entries, of which one more than the limit was asked for, to a page.
@@ -120,28 +130,31 @@ func pageOf(entries []Entry, limit int) Page {
 		return Page{Entries: entries}
 	}
 	entries = entries[:limit]
-	next := encodeCursor(entries[limit-1].Seq)
+	last := entries[limit-1]
+	next := encodeCursor(place{last.CreatedAt, last.Seq})
 	return Page{Entries: entries, NextCursor: &next}
 }
 
-func encodeCursor(seq int64) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + strconv.FormatInt(seq, 10)))
+func encodeCursor(p place) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s%d:%d", cursorPrefix, p.at.UnixMicro(), p.seq))
 }
 
-// decodeCursor is the sequence number that a page lies below; an empty cursor lies below none.
-func decodeCursor(cursor string) (int64, error) {
+// decodeCursor is the place that a page lies behind; an empty cursor is the top.
+func decodeCursor(cursor string) (place, error) {
 	if cursor == "" {
-		return 1<<63 - 1, nil
+		return top, nil
 	}
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil {
-		digits, ok := strings.CutPrefix(string(text), cursorPrefix)
-		seq, parseErr := strconv.ParseInt(digits, 10, 64)
-		if ok && parseErr == nil && seq > 0 {
-			return seq, nil
+		numbers, ok := strings.CutPrefix(string(text), cursorPrefix)
+		micros, seq, two := strings.Cut(numbers, ":")
+		at, atErr := strconv.ParseInt(micros, 10, 64)
+		order, orderErr := strconv.ParseInt(seq, 10, 64)
+		if ok && two && atErr == nil && orderErr == nil && order > 0 && at <= top.at.UnixMicro() && at >= 0 {
+			return place{time.UnixMicro(at).UTC(), order}, nil
 		}
 	}
-	return 0, fault.New(fault.InvalidCursor, "cursor: pass the nextCursor of an earlier answer unchanged, or leave it out")
+	return place{}, fault.New(fault.InvalidCursor, "cursor: pass the nextCursor of an earlier answer unchanged, or leave it out")
 }
 
 func joined[T ~string](values []T) string {

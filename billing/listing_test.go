@@ -3,6 +3,7 @@ package billing_test
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +37,8 @@ func TestTransactions(t *testing.T) {
 		want   []string
 	}{
 		{"all", billing.Filter{}, []string{
-			"hold pending -10 460→460", "hold_release settled 50 460→460", "hold voided -50 460→460",
-			"hold_release settled 60 460→460", "charge settled -40 500→460", "hold settled -100 500→500", "monthly_grant settled 500 0→500"}},
+			"hold pending -10 460→460", "hold_release settled 50 460→460", "hold_release settled 60 460→460",
+			"charge settled -40 500→460", "hold voided -50 460→460", "hold settled -100 500→500", "monthly_grant settled 500 0→500"}},
 		{"charges", billing.Filter{Type: billing.EntryCharge}, []string{"charge settled -40 500→460"}},
 		{"of a job", billing.Filter{JobID: "job_1"}, []string{"hold_release settled 50 460→460", "hold voided -50 460→460"}},
 		{"of another account's job", billing.Filter{JobID: "job_other"}, nil},
@@ -90,6 +91,39 @@ func TestPagesAreStableUnderInserts(t *testing.T) {
 	}
 }
 
+// TestEntriesAreListedByTheirTime books what happened in another order than it is written, and reads it in pages of every size.
+func TestEntriesAreListedByTheirTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	account := b.mustOpen(t, midMarch)
+	for i, minutes := range []int{5, 3, 9, 3, 1, 9, 7} {
+		if _, err := b.credit(topUp(account, fmt.Sprintf("late_%d", i), int64(i+1)), midMarch.Add(time.Duration(minutes)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []int64{6, 3, 7, 1, 4, 2, 5}
+	for limit := 1; limit <= len(want); limit++ {
+		var amounts []int64
+		filter := billing.Filter{Limit: limit, Type: billing.EntryTopUp}
+		for range want {
+			page, err := b.ledger.Transactions(t.Context(), b.db, account, filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range page.Entries {
+				amounts = append(amounts, e.AmountPence)
+			}
+			if page.NextCursor == nil {
+				break
+			}
+			filter.Cursor = *page.NextCursor
+		}
+		if fmt.Sprint(amounts) != fmt.Sprint(want) {
+			t.Errorf("in pages of %d: got %v, want %v", limit, amounts, want)
+		}
+	}
+}
+
 func TestTransactionsRefuse(t *testing.T) {
 	t.Parallel()
 	ledger := billing.NewLedger(nil, nil) // refused before anything is read
@@ -101,8 +135,11 @@ func TestTransactionsRefuse(t *testing.T) {
 		{billing.Filter{Cursor: "!"}, fault.InvalidCursor},
 		{billing.Filter{Cursor: "7"}, fault.InvalidCursor},
 		{billing.Filter{Cursor: encode("7")}, fault.InvalidCursor},
-		{billing.Filter{Cursor: encode("txn1:-7")}, fault.InvalidCursor},
-		{billing.Filter{Cursor: encode("txn1:7' OR 1=1")}, fault.InvalidCursor},
+		{billing.Filter{Cursor: encode("txn2:-7:1")}, fault.InvalidCursor},
+		{billing.Filter{Cursor: encode("txn2:7")}, fault.InvalidCursor},
+		{billing.Filter{Cursor: encode("txn2:7:0")}, fault.InvalidCursor},
+		{billing.Filter{Cursor: encode("txn2:" + strings.Repeat("9", 18) + ":1")}, fault.InvalidCursor},
+		{billing.Filter{Cursor: encode("txn2:7:7' OR 1=1")}, fault.InvalidCursor},
 		{billing.Filter{Limit: 101}, fault.Validation},
 		{billing.Filter{Limit: -1}, fault.Validation},
 		{billing.Filter{Type: "gift"}, fault.Validation},

@@ -34,10 +34,13 @@ type QuoteRequest struct {
 	Engine             string
 	Hardware           string // worker class of the engine
 	ExpectedCPUSeconds float64
-	OnGPU              *GPUWork // what its tasks on the class "gpu" are expected to use beside that; nil without any
-	Others             []Work   // what its tasks of other engines are expected to use beside that
-	OutputBytes        int64
-	StartFeePaid       bool // an earlier run of the job has been charged
+	// BeyondCPUSeconds is what the engine's own tasks may use beside that, where they decide by themselves how much they do. The
+	// hold and the top of the range cover it.
+	BeyondCPUSeconds float64
+	OnGPU            *GPUWork // what its tasks on the class "gpu" are expected to use beside that; nil without any
+	Others           []Work   // what its tasks of other engines are expected to use beside that
+	OutputBytes      int64
+	StartFeePaid     bool // an earlier run of the job has been charged
 	// Software is the licensed software that the job names and pays for; nil when it names none or brings its own licence.
 	Software *SoftwarePrice
 	// Spread tells what jobs of the engine have used of what was expected of them; nil when that is not known yet.
@@ -106,6 +109,8 @@ type Accrual struct {
 	StartFeePaid bool
 	// SystemFailure says that the job failed through a fault of the fabric. It is free.
 	SystemFailure bool
+	// InputFailure says that the run failed for its user's input before any of the job's main work. It is free, too.
+	InputFailure bool
 }
 
 // Quote prices a job. Errors: fault.UnsupportedSimulator when the book has no price for the engine or a worker class; a plain
@@ -135,6 +140,10 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 			licenses = append(licenses, name)
 		}
 	}
+	beyond, err := b.expected(engine, class, fee, r.BeyondCPUSeconds, 0, 0)
+	if err != nil {
+		return Quote{}, err
+	}
 	if !r.StartFeePaid {
 		parts.StartFee = engine.StartFeePence
 	}
@@ -149,19 +158,23 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 		rates.GPUPerDeviceHour = class.PencePerDeviceHour
 	}
 	sum := parts.plus(onGPU).Sum()
-	if sum > FromPence(MaxPence)/Micropence(b.HoldFactor) {
+	most := sum + beyond.Sum()
+	if sum > FromPence(MaxPence)/Micropence(b.HoldFactor) || most > FromPence(MaxPence) {
 		return Quote{}, fmt.Errorf("quote: %w", errOverflow)
 	}
 	quote := Quote{
 		Currency:       b.Currency,
 		EstimatedPence: max(sum.RoundPence(), b.MinimumChargePence),
-		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), b.MinimumChargePence),
+		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), most.CeilPence(), b.MinimumChargePence),
 		Breakdown:      parts.plus(onGPU),
 		Rates:          rates,
 		HasLicenseFee:  len(licenses) > 0,
 		LicenseNames:   licenses,
 	}
 	quote.setRange(b, r, parts, onGPU)
+	if r.BeyondCPUSeconds > 0 {
+		quote.HighPence = max(quote.HighPence, most.RoundPence())
+	}
 	return quote, nil
 }
 
@@ -253,8 +266,8 @@ func (b *Book) Meter(u Usage) (Micropence, error) {
 }
 
 // Capture is the charge of a run of a job that has ended, in pence. The run is rounded once, half a penny up, start fee included.
-// A run that used anything costs at least the minimum charge; none costs more than its hold; one that used nothing, or that the
-// fabric itself failed, costs nothing.
+// A run that used anything costs at least the minimum charge; none costs more than its hold; one that used nothing, that the fabric
+// itself failed, or that failed for its input before the job's main work, costs nothing.
 func (b *Book) Capture(a Accrual) (int64, error) {
 	if a.Used < 0 || a.HoldPence < 0 || a.HoldPence > MaxPence {
 		return 0, fmt.Errorf("capture of %d micropence from a hold of %d pence: out of range", a.Used, a.HoldPence)
@@ -263,7 +276,7 @@ func (b *Book) Capture(a Accrual) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("capture: the price book has no engine %q", a.Engine)
 	}
-	if a.SystemFailure || a.Used == 0 {
+	if a.SystemFailure || a.InputFailure || a.Used == 0 {
 		return 0, nil
 	}
 	if a.Used >= FromPence(a.HoldPence) { // before the sum below, which it keeps small

@@ -56,6 +56,42 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+// TestTheHoldCoversWorkWithoutAFixedLength prices tasks that decide by themselves how much they do: the estimate is what is
+// usual, and the hold and the top of the range cover the most.
+func TestTheHoldCoversWorkWithoutAFixedLength(t *testing.T) {
+	t.Parallel()
+	book := testBook(t)
+	for _, tt := range []struct {
+		name                 string
+		expected, beyond     float64
+		spread               *Spread
+		estimate, high, hold int64
+	}{
+		{"little more than expected", 3600, 1800, nil, 26, 52, 52},
+		{"four times what is expected", 3600, 10_800, nil, 26, 98, 98},
+		{"a history that never came to it", 3600, 10_800, &Spread{Low: 0.9, Likely: 1, High: 1.1}, 26, 98, 98},
+		{"a history above it", 3600, 900, &Spread{Low: 0.9, Likely: 1, High: 1.9}, 26, 48, 52},
+	} {
+		got, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: tt.expected,
+			BeyondCPUSeconds: tt.beyond, Spread: tt.spread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.EstimatedPence != tt.estimate || got.HighPence != tt.high || got.HoldPence != tt.hold {
+			t.Errorf("%s: got %d, at most %d, held %d pence; want %d, %d, %d", tt.name, got.EstimatedPence, got.HighPence, got.HoldPence,
+				tt.estimate, tt.high, tt.hold)
+		}
+		used, err := book.Meter(Usage{Engine: vina, Hardware: "cpu", CPUMicros: int64((tt.expected + tt.beyond) * 1e6)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		charge, err := book.Capture(Accrual{Engine: vina, Used: used, HoldPence: got.HoldPence})
+		if err != nil || FromPence(charge) < used {
+			t.Errorf("%s: all of it costs %d, charged %d pence (%v): the hold cut it", tt.name, used, charge, err)
+		}
+	}
+}
+
 func TestQuoteRefuses(t *testing.T) {
 	t.Parallel()
 	book := testBook(t)
@@ -70,6 +106,7 @@ func TestQuoteRefuses(t *testing.T) {
 		{"not a number", func(r *QuoteRequest) { r.ExpectedCPUSeconds = math.NaN() }, fault.Internal},
 		{"without end", func(r *QuoteRequest) { r.ExpectedCPUSeconds = math.Inf(1) }, fault.Internal},
 		{"negative time", func(r *QuoteRequest) { r.ExpectedCPUSeconds = -1 }, fault.Internal},
+		{"negative time beyond", func(r *QuoteRequest) { r.BeyondCPUSeconds = -1 }, fault.Internal},
 		{"negative bytes", func(r *QuoteRequest) { r.OutputBytes = -1 }, fault.Internal},
 	}
 	for _, tt := range tests {
@@ -121,6 +158,9 @@ func TestCapture(t *testing.T) {
 		if err != nil || got != tt.want {
 			t.Errorf("%s: used %d micropence of a hold of %d pence: got %d, %v, want %d", tt.name, tt.used, tt.hold, got, err, tt.want)
 		}
+	}
+	if got, err := book.Capture(Accrual{Engine: vina, Used: 50_000_000, HoldPence: 100, InputFailure: true}); err != nil || got != 0 {
+		t.Errorf("failed for its input before the main work: got %d, %v, want nothing", got, err)
 	}
 	free := *book
 	free.Engines = map[string]EnginePrice{vina: {}}

@@ -155,19 +155,19 @@ func insertEntries(ctx context.Context, tx *sqlx.Tx, accountID string, entries [
 	return wrap(err, "append ledger postings of %s", accountID)
 }
 
-// selectEntries reads entries of an account with a sequence number below one, the latest first. A hold's status is that of
-// its row in holds: entries themselves never change.
-func selectEntries(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter, below int64, limit int) ([]Entry, error) {
+// selectEntries reads entries of an account behind a place of the list, the newest first and those of one time in the turned order
+// of writing. A hold's status is that of its row in holds: entries themselves never change.
+func selectEntries(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter, behind place, limit int) ([]Entry, error) {
 	entries := []Entry{}
 	err := sqlx.SelectContext(ctx, db, &entries, `SELECT e.seq, e.id, e.type, e.bucket, e.amount_pence, e.balance_before_pence,
 			e.balance_after_pence, e.job_id, e.description, e.created_at,
 			CASE WHEN e.type <> 'hold' OR h.status = 'settled' THEN 'settled' WHEN h.status = 'open' THEN 'pending' ELSE 'voided' END AS status
 		FROM ledger_entries e LEFT JOIN holds h ON h.job_id = e.job_id AND h.run = e.run AND e.type = 'hold'
-		WHERE e.account_id = $1 AND e.seq < $2
-			AND ($3 = '' OR e.type = $3) AND ($4 = '' OR e.job_id = $4)
-			AND ($5::timestamptz IS NULL OR e.created_at >= $5) AND ($6::timestamptz IS NULL OR e.created_at < $6)
-		ORDER BY e.seq DESC LIMIT $7`,
-		accountID, below, string(f.Type), f.JobID, nullTime(f.From), nullTime(f.To), limit)
+		WHERE e.account_id = $1 AND (e.created_at, e.seq) < ($2, $3)
+			AND ($4 = '' OR e.type = $4) AND ($5 = '' OR e.job_id = $5)
+			AND ($6::timestamptz IS NULL OR e.created_at >= $6) AND ($7::timestamptz IS NULL OR e.created_at < $7)
+		ORDER BY e.created_at DESC, e.seq DESC LIMIT $8`,
+		accountID, behind.at, behind.seq, string(f.Type), f.JobID, nullTime(f.From), nullTime(f.To), limit)
 	for i := range entries {
 		entries[i].CreatedAt = entries[i].CreatedAt.UTC()
 	}

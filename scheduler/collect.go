@@ -231,7 +231,7 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 	if unbegun {
 		return s.applyGivenBack(ctx, c, task, event, failure)
 	}
-	if err := s.settleAttempt(ctx, c, owner, task, event, "FAILED", billable(failure.Class)); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "FAILED", billable(failure)); err != nil {
 		return err
 	}
 	if failure.Class == engines.Executor {
@@ -345,10 +345,14 @@ func backoff(n int) time.Duration {
 	return min(retryBackoff<<min(n, 10), maxBackoff) // the inner bound keeps the shift from overflowing
 }
 
-// billable says whether an attempt that failed for this reason is charged: the user's own mistakes and limits are, the
-// fabric's and the program's are not.
-func billable(class engines.FailureClass) bool {
-	return class == engines.UserInput || class == engines.Timeout || class == engines.CostLimit
+// billable says whether an attempt that failed for this reason is charged: the user's own mistakes and limits are, unless they were
+// found before any work; the fabric's and the program's are not.
+func billable(failure *engines.Failure) bool {
+	switch failure.Class {
+	case engines.UserInput, engines.Timeout, engines.CostLimit:
+		return !failure.Unbegun
+	}
+	return false
 }
 
 // taskEvent is the body of a "task" event for watchers.

@@ -32,6 +32,8 @@ type Submission struct {
 	IdempotencyKey string          // "" when the caller sent none
 	RequestID      string          // X-Request-Id, for the logs of everything that follows
 	Found          engines.Found   // what the request's names of public data stand for
+	// Forecast is what the front door tells the caller of the job beside its price, as JSON; nil for most. It is kept with the receipt.
+	Forecast json.RawMessage
 	// The caller's own names of a docking (dockingRequest), and the run that it repeats; "" where there is none.
 	DockingRequestID, DockingRunID, ReproducesRunID string
 }
@@ -47,11 +49,12 @@ func (sub Submission) work(jobID string) engines.Request {
 
 // Receipt is the answer to a submission.
 type Receipt struct {
-	JobID     string       `json:"jobId"`
-	JobType   string       `json:"jobType"`
-	Quote     QuoteSummary `json:"quote"`
-	CreatedAt time.Time    `json:"createdAt"`
-	Replayed  bool         `json:"-"` // an earlier submission with the same idempotency key
+	JobID     string          `json:"jobId"`
+	JobType   string          `json:"jobType"`
+	Quote     QuoteSummary    `json:"quote"`
+	CreatedAt time.Time       `json:"createdAt"`
+	Forecast  json.RawMessage `json:"forecast,omitempty"` // as Submission has it
+	Replayed  bool            `json:"-"`                  // an earlier submission with the same idempotency key
 }
 
 // QuoteSummary is the money part of a receipt.

@@ -117,7 +117,7 @@ func TestARetryPaysForDevicesAgain(t *testing.T) {
 	}
 	f.awaitStatus(receipt.JobID, job.Failed)
 	mended.Store(true)
-	retried, err := f.Retry(t.Context(), account, receipt.JobID, scheduler.RetryFailed, "")
+	retried, err := f.Retry(t.Context(), scheduler.RetryOrder{AccountID: account, JobID: receipt.JobID, Scope: scheduler.RetryFailed})
 	if err != nil || retried.Tasks != 2 || retried.EstimatedPence != 3 || retried.HeldPence != 6 { // 2 × 0.4 + 2 pence, twice
 		t.Fatalf("retried %+v, %v; want two tasks for 3 pence, 6 held", retried, err)
 	}

@@ -45,7 +45,7 @@ func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
 	}
 	shard := func(stage string, index int, name string, essential bool, inputs ...engines.Input) engines.Shard {
 		return engines.Shard{Stage: stage, StageIndex: index, Name: name, Params: json.RawMessage(`{}`), Inputs: inputs,
-			Essential: essential, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: time.Minute}}
+			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: time.Minute}}
 	}
 	plan := []engines.Shard{shard("prepare", 0, "receptor", true, engines.Input{Name: "scene", Object: &r.SceneFile})}
 	for i := range params.Companions {

@@ -3,12 +3,14 @@ package scheduler
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -28,34 +30,91 @@ const (
 // RetryScopes lists every scope.
 var RetryScopes = []RetryScope{RetryFailed, RetryAll}
 
+// retryOperation is the name under which idempotency keys of retries live.
+const retryOperation = "jobs.retry"
+
+// RetryOrder asks for a retry.
+type RetryOrder struct {
+	AccountID, JobID string
+	Scope            RetryScope
+	IdempotencyKey   string // "" for none
+	RequestID        string
+}
+
+// claim is the order as its key names it.
+func (o RetryOrder) claim() idempotency.Claim {
+	request := fmt.Appendf(nil, `{"jobId":%q,"scope":%q}`, o.JobID, o.Scope)
+	return idempotency.Claim{AccountID: o.AccountID, Operation: retryOperation, Key: o.IdempotencyKey, Request: request}
+}
+
 // Retried is the answer to a retry. The pence are those of the run that it began.
 type Retried struct {
-	JobID          string
-	Status         job.Status
-	Attempt        int // number of the run; the submission's is 1
-	Tasks          int // that run again
-	EstimatedPence int64
-	HeldPence      int64
-	Currency       string
+	JobID          string     `json:"jobId"`
+	Status         job.Status `json:"status"`
+	Attempt        int        `json:"attempt"` // number of the run; the submission's is 1
+	Tasks          int        `json:"tasks"`   // that run again
+	EstimatedPence int64      `json:"estimatedPence"`
+	HeldPence      int64      `json:"heldPence"`
+	Currency       string     `json:"currency"`
+	Replayed       bool       `json:"-"` // an earlier order with the same idempotency key began the run
 }
 
 // Retry runs a job that has ended again under its own id: a further run with a hold and a charge of its own. The results of the
 // tasks that run again are forgotten at once, so that a job never shows those of two runs of one task; what else it has stays.
-// Of several calls at the same moment one begins a run, and the others find a job that has not ended.
+// Of several calls at the same moment one begins a run, and the others find a job that has not ended. With an idempotency key it
+// may be called again and answers with the first answer, whatever has become of the job.
 //
-// Errors: fault.Validation for an unknown scope; fault.NotFound for an unknown job or another account's; fault.JobNotRetryable
-// for one that has not ended, has nothing to run again, or cannot succeed with the input that it has; fault.InsufficientCredits;
-// fault.UnsupportedSimulator when its engine is not offered any more. After each of them nothing has changed.
-func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope RetryScope, requestID string) (Retried, error) {
-	if !slices.Contains(RetryScopes, scope) {
+// Errors: fault.IdempotencyKeyReused for the same key with another order; fault.IdempotencyInProgress while the first call with the
+// key is still running; fault.Validation for an unknown scope; fault.NotFound for an unknown job or another account's;
+// fault.JobNotRetryable for one that has not ended, has nothing to run again, or cannot succeed with the input that it has;
+// fault.InsufficientCredits; fault.UnsupportedSimulator when its engine is not offered any more. After each of them nothing has
+// changed.
+func (s *Scheduler) Retry(ctx context.Context, order RetryOrder) (Retried, error) {
+	if !slices.Contains(RetryScopes, order.Scope) {
 		return Retried{}, fault.New(fault.Validation, "scope: must be %q or %q", RetryFailed, RetryAll)
 	}
+	if answer, found, err := s.retriedBefore(ctx, order); err != nil || found {
+		return answer, err
+	}
+	answer, err := s.retry(ctx, order)
+	if fault.Is(err, fault.JobNotRetryable) { // the same order may have begun the run a moment ago
+		if first, found, again := s.retriedBefore(ctx, order); again == nil && found {
+			return first, nil
+		}
+	}
+	return answer, err
+}
+
+// retriedBefore is the answer that an earlier order with the same key was given.
+func (s *Scheduler) retriedBefore(ctx context.Context, order RetryOrder) (answer Retried, found bool, err error) {
+	if order.IdempotencyKey == "" {
+		return Retried{}, false, nil
+	}
+	stored, err := s.store.FindAnswer(ctx, order.claim(), s.Now().UTC())
+	if err != nil || stored == nil {
+		return Retried{}, false, err
+	}
+	answer, err = retriedFirst(stored)
+	return answer, err == nil, err
+}
+
+// retriedFirst is a stored answer as later calls get it.
+func retriedFirst(stored []byte) (Retried, error) {
+	var first Retried
+	if err := json.Unmarshal(stored, &first); err != nil {
+		return Retried{}, fmt.Errorf("decode the stored answer to a retry: %w", err)
+	}
+	first.Replayed = true
+	return first, nil
+}
+
+// retry is Retry for an order that has not been carried out before.
+func (s *Scheduler) retry(ctx context.Context, order RetryOrder) (answer Retried, err error) {
 	var owner *JobRow
 	var tasks []EndedTask
-	var quote billing.Quote
-	err := s.change(ctx, []string{jobID}, func(c *change) error {
-		owner = c.jobs[jobID]
-		if owner == nil || owner.AccountID != accountID {
+	err = s.change(ctx, []string{order.JobID}, func(c *change) error {
+		owner = c.jobs[order.JobID]
+		if owner == nil || owner.AccountID != order.AccountID {
 			return fault.New(fault.NotFound, "job: no job of this account has the id given")
 		}
 		if err := s.mayRetry(owner); err != nil {
@@ -65,27 +124,52 @@ func (s *Scheduler) Retry(ctx context.Context, accountID, jobID string, scope Re
 		if err != nil {
 			return err
 		}
-		if tasks, err = tasksToRetry(all, scope); err != nil {
+		if tasks, err = tasksToRetry(all, order.Scope); err != nil {
 			return err
 		}
-		if quote, err = s.quoteRetry(owner, tasks); err != nil {
+		quote, err := s.quoteRetry(owner, tasks)
+		if err != nil {
 			return err
 		}
-		if err := c.tx.ForgetCheckpoints(ctx, startOver(tasks, scope)...); err != nil {
+		answer = Retried{JobID: owner.ID, Status: job.Submitted, Attempt: owner.Run + 1, Tasks: len(tasks),
+			EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}
+		if err := claimRetry(ctx, c, order, &answer); err != nil || answer.Replayed {
+			return err
+		}
+		if err := c.tx.ForgetCheckpoints(ctx, startOver(tasks, order.Scope)...); err != nil {
 			return err
 		}
 		reason := fmt.Sprintf("retried: %d of %d tasks run again", len(tasks), len(all))
-		return s.runAgain(ctx, c, owner, tasks, quote, reason, requestID)
+		return s.runAgain(ctx, c, owner, tasks, quote, reason, order.RequestID)
 	})
 	if err != nil {
 		return Retried{}, err
 	}
-	s.Metrics.retriedJobs.WithLabelValues(owner.Simulator.String, string(scope)).Inc()
-	s.Log.Info("job retried", "job", jobID, "account", accountID, "request", requestID, "run", owner.Run, "scope", scope,
-		"tasks", len(tasks), "held_pence", quote.HoldPence)
+	if answer.Replayed {
+		return answer, nil
+	}
+	s.Metrics.retriedJobs.WithLabelValues(owner.Simulator.String, string(order.Scope)).Inc()
+	s.Log.Info("job retried", "job", order.JobID, "account", order.AccountID, "request", order.RequestID, "run", owner.Run,
+		"scope", order.Scope, "tasks", len(tasks), "held_pence", answer.HeldPence)
 	s.announce(ctx)
-	return Retried{JobID: jobID, Status: owner.Status, Attempt: owner.Run, Tasks: len(tasks),
-		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}, nil
+	return answer, nil
+}
+
+// claimRetry takes the order's key, where it has one, with the answer that it will give. When the key is taken, answer becomes what
+// was given then.
+func claimRetry(ctx context.Context, c *change, order RetryOrder, answer *Retried) error {
+	if order.IdempotencyKey == "" {
+		return nil
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Errorf("encode the answer to a retry: %w", err)
+	}
+	stored, err := c.tx.Claim(ctx, order.claim(), text, c.now)
+	if err == nil && stored != nil {
+		*answer, err = retriedFirst(stored)
+	}
+	return err
 }
 
 // mayRetry says whether a job as such can be run again.
@@ -112,7 +196,7 @@ func (s *Scheduler) quoteRetry(owner *JobRow, tasks []EndedTask) (billing.Quote,
 	}
 	expected := make([]expectation, len(tasks))
 	for i, task := range tasks {
-		expected[i] = expectation{task.Queue, task.ExpectedCPUSeconds, task.ExpectedGPUSeconds}
+		expected[i] = expectation{task.Queue, task.ExpectedCPUSeconds, task.MostCPUSeconds, task.ExpectedGPUSeconds}
 	}
 	return s.price(request, expected, nil)
 }

@@ -23,7 +23,8 @@ import (
 // retry runs a job again and expects it to begin the given run.
 func (f *fabric) retry(accountID, jobID string, scope scheduler.RetryScope, run int) scheduler.Retried {
 	f.t.Helper()
-	got, err := f.Retry(context.Background(), accountID, jobID, scope, "req_retry")
+	order := scheduler.RetryOrder{AccountID: accountID, JobID: jobID, Scope: scope, RequestID: "req_retry"}
+	got, err := f.Retry(context.Background(), order)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -134,7 +135,8 @@ func TestRetryIsRefused(t *testing.T) {
 	refuse := func(name, accountID, jobID string, scope scheduler.RetryScope, want fault.Code) {
 		t.Helper()
 		before := f.everything()
-		if _, err := f.Retry(context.Background(), accountID, jobID, scope, ""); !fault.Is(err, want) {
+		order := scheduler.RetryOrder{AccountID: accountID, JobID: jobID, Scope: scope}
+		if _, err := f.Retry(context.Background(), order); !fault.Is(err, want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 		if after := f.everything(); after != before {
@@ -168,7 +170,9 @@ func TestRetryIsRefused(t *testing.T) {
 	if _, err := f.db.Exec(`UPDATE jobs SET attempts = $2 WHERE id = $1`, running, job.MaxRuns); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Retry(context.Background(), f.column(`SELECT account_id FROM jobs WHERE id = $1`, running), running, scheduler.RetryAll, ""); !fault.Is(err, fault.JobNotRetryable) {
+	owner := f.column(`SELECT account_id FROM jobs WHERE id = $1`, running)
+	order := scheduler.RetryOrder{AccountID: owner, JobID: running, Scope: scheduler.RetryAll}
+	if _, err := f.Retry(context.Background(), order); !fault.Is(err, fault.JobNotRetryable) {
 		t.Errorf("too many runs: got %v, want %s", err, fault.JobNotRetryable)
 	}
 	f.db.MustExec(`UPDATE jobs SET attempts = 1 WHERE id = $1`, running)
@@ -212,7 +216,8 @@ func TestOfRetriesAtOnceOneWins(t *testing.T) {
 	errs := make([]error, callers)
 	var all sync.WaitGroup
 	for i := range callers {
-		all.Go(func() { _, errs[i] = f.Retry(context.Background(), accountID, jobID, scheduler.RetryAll, "") })
+		order := scheduler.RetryOrder{AccountID: accountID, JobID: jobID, Scope: scheduler.RetryAll}
+		all.Go(func() { _, errs[i] = f.Retry(context.Background(), order) })
 	}
 	all.Wait()
 	won := 0
@@ -228,6 +233,49 @@ func TestOfRetriesAtOnceOneWins(t *testing.T) {
 	f.eventually("the retries have ended", func() bool { return f.bill(jobID).Status == job.Completed })
 	if runs := f.count(`SELECT attempts FROM jobs WHERE id = $1`, jobID); won < 1 || runs != 1+won || f.count(`SELECT count(*) FROM holds`) != runs {
 		t.Errorf("%d callers won and the job has been run %d times", won, runs)
+	}
+}
+
+// TestRetriesOfOneKeyAreOne sends one order at once from several callers, and again when its run has ended.
+func TestRetriesOfOneKeyAreOne(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.hire(2, success)
+	accountID := f.account()
+	jobID := f.submit(accountID, 2)
+	f.awaitStatus(jobID, job.Completed)
+	order := scheduler.RetryOrder{AccountID: accountID, JobID: jobID, Scope: scheduler.RetryAll, IdempotencyKey: "again-and-again"}
+	const callers = 12
+	answers, errs := make([]scheduler.Retried, callers), make([]error, callers)
+	var all sync.WaitGroup
+	for i := range callers {
+		all.Go(func() { answers[i], errs[i] = f.Retry(context.Background(), order) })
+	}
+	all.Wait()
+	first := 0
+	for i, got := range answers {
+		if !got.Replayed {
+			first++
+		}
+		got.Replayed = answers[0].Replayed
+		if errs[i] != nil || got != answers[0] || got.Attempt != 2 {
+			t.Errorf("caller %d: got %+v, %v", i, got, errs[i])
+		}
+	}
+	f.awaitStatus(jobID, job.Completed)
+	if again, err := f.Retry(context.Background(), order); err != nil || !again.Replayed || again.Attempt != 2 {
+		t.Errorf("after the end: got %+v, %v", again, err)
+	}
+	if runs := f.count(`SELECT attempts FROM jobs WHERE id = $1`, jobID); first != 1 || runs != 2 {
+		t.Errorf("%d callers began a run, and the job has been run %d times", first, runs)
+	}
+	order.Scope = scheduler.RetryFailed
+	if _, err := f.Retry(context.Background(), order); !fault.Is(err, fault.IdempotencyKeyReused) {
+		t.Errorf("another order under the key: got %v", err)
+	}
+	order.Scope, order.IdempotencyKey = scheduler.RetryAll, "another-key"
+	if next, err := f.Retry(context.Background(), order); err != nil || next.Replayed || next.Attempt != 3 {
+		t.Errorf("another key: got %+v, %v", next, err)
 	}
 }
 

@@ -160,9 +160,13 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *JobRow) error 
 		return err
 	}
 	owner.explain(failed)
+	unbegun, err := c.failedUnbegun(ctx, owner)
+	if err != nil {
+		return err
+	}
 	used, holdPence := owner.runMoney()
-	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: used, HoldPence: holdPence,
-		StartFeePaid: owner.SettledPence > 0, SystemFailure: owner.Status == job.Failed && owner.FailureClass.String == string(engines.System)})
+	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: used, HoldPence: holdPence, InputFailure: unbegun,
+		StartFeePaid: owner.SettledPence > 0, SystemFailure: owner.failedFor(engines.System)})
 	if err != nil {
 		return err
 	}
@@ -179,6 +183,24 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *JobRow) error 
 		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "run", owner.Run, "status", owner.Status, "charged_pence", captured, "held_pence", holdPence)
 	})
 	return nil
+}
+
+// failedFor tells whether a job has failed for a reason of this class.
+func (r *JobRow) failedFor(class engines.FailureClass) bool {
+	return r.Status == job.Failed && r.FailureClass.String == string(class)
+}
+
+// failedUnbegun tells whether the run failed for its user's input before any of the job's main work, and says so in its reason.
+func (c *change) failedUnbegun(ctx context.Context, owner *JobRow) (bool, error) {
+	if !owner.failedFor(engines.UserInput) || owner.PreparationStages == 0 {
+		return false, nil
+	}
+	begun, err := c.tx.HasUsed(ctx, owner.ID, owner.Run, owner.PreparationStages)
+	if err != nil || begun {
+		return false, err
+	}
+	owner.StatusReason = text(owner.StatusReason.String + " Nothing is charged.")
+	return true, nil
 }
 
 // explain sets a job's error and status reason from the tasks that failed, the decisive one first.

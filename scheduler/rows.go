@@ -21,6 +21,7 @@ type JobRow struct {
 	StatusReason      sql.NullString `db:"status_reason"`
 	StageIndex        int            `db:"stage_index"`
 	StageCount        int            `db:"stage_count"`
+	PreparationStages int            `db:"preparation_stages"` // the first ones, of shards that only prepare
 	TaskCount         int            `db:"task_count"`
 	Run               int            `db:"attempts"`
 	EstimatedPence    int64          `db:"estimated_pence"`
@@ -177,6 +178,7 @@ type EndedTask struct {
 	Class              engines.FailureClass `db:"failure_class"` // "" unless it failed
 	Message            string               `db:"error_message"`
 	ExpectedCPUSeconds float64              `db:"-"`
+	MostCPUSeconds     float64              `db:"-"` // of a task that decides by itself how much it does
 	ExpectedGPUSeconds float64              `db:"-"`
 	Sources            []engines.From       `db:"-"` // the outputs of earlier stages that it reads
 }

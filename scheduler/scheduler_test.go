@@ -57,7 +57,9 @@ func TestFailuresDecideRetryAndBill(t *testing.T) {
 		charged  int64
 		attempts int // of the failing stage
 	}{
-		{"user input is not retried and is charged", failIn("prepare", engines.UserInput, 99), job.Failed, 2, 1},
+		{"user input is not retried, and free before the main work", failIn("prepare", engines.UserInput, 99), job.Failed, 0, 1},
+		{"user input that leaves the main work nothing to do is free", unbegunIn("dock"), job.Failed, 0, 2},
+		{"user input that leaves the last work nothing to do is charged", unbegunIn("rank"), job.Failed, 2, 1},
 		{"the program's fault is retried, then fails, free", failIn("prepare", engines.Executor, 99), job.Failed, 0, 3},
 		{"the fabric's fault is retried without counting", failIn("prepare", engines.System, 2), job.Completed, 2, 3},
 		{"one failed shard of two", failOne("dock-000"), job.CompletedWithFailures, 2, 1},
@@ -74,6 +76,10 @@ func TestFailuresDecideRetryAndBill(t *testing.T) {
 			got := own.awaitStatus(jobID, test.want)
 			if *got.Charged != test.charged {
 				t.Errorf("charged %d pence, want %d", *got.Charged, test.charged)
+			}
+			free := own.count(`SELECT count(*) FROM jobs WHERE id = $1 AND failure_class = 'USER_INPUT' AND status_reason LIKE '% Nothing is charged.'`, jobID) == 1
+			if want := test.charged == 0 && got.Class != nil && *got.Class == "USER_INPUT"; free != want {
+				t.Errorf("the reason says that nothing is charged: %v, want %v", free, want)
 			}
 			attempts := own.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = $1 AND a.outcome = 'FAILED'`, jobID)
 			retried := own.count(`SELECT max(attempt) FROM tasks WHERE job_id = $1`, jobID)
@@ -94,6 +100,18 @@ func failIn(stage string, class engines.FailureClass, n int) func(queue.WorkOrde
 			return failure(class)
 		}
 		return success(order)
+	}
+}
+
+// unbegunIn fails every task of a stage for its input, before its work begins.
+func unbegunIn(stage string) func(queue.WorkOrder) *queue.Event {
+	return func(order queue.WorkOrder) *queue.Event {
+		if order.Shard.Stage != stage {
+			return success(order)
+		}
+		event := failure(engines.UserInput)
+		event.Failure.Unbegun = true
+		return event
 	}
 }
 

@@ -62,7 +62,7 @@ func isRefused(err error) bool {
 	return errors.As(err, &refusal) && (refusal.Code.Class() == "22" || refusal.Code.Class() == "23")
 }
 
-const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, task_count, attempts, estimated_pence, held_pence,
+const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, preparation_stages, task_count, attempts, estimated_pence, held_pence,
 	settled_pence, accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, stopping, cancel_requested_at, cancel_reason, request_id, started_at, finished_at,
 	software_micropence_per_core_hour`
 

@@ -25,7 +25,8 @@ func (tx postgresTx) EndedTasks(ctx context.Context, jobID string) ([]EndedTask,
 			return fmt.Errorf("the plan of %s has more shards than its %d tasks", jobID, len(tasks))
 		}
 		task := &tasks[ordinal]
-		task.ExpectedCPUSeconds, task.ExpectedGPUSeconds = shard.ExpectedCPUSeconds, shard.ExpectedGPUSeconds
+		task.ExpectedCPUSeconds, task.MostCPUSeconds = shard.ExpectedCPUSeconds, shard.MostCPUSeconds
+		task.ExpectedGPUSeconds = shard.ExpectedGPUSeconds
 		for _, input := range shard.Inputs {
 			if input.From != nil {
 				task.Sources = append(task.Sources, *input.From)

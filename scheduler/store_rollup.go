@@ -36,6 +36,18 @@ func (tx postgresTx) HasItemFailures(ctx context.Context, jobID string) (has boo
 	return has, nil
 }
 
+func (tx postgresTx) HasUsed(ctx context.Context, jobID string, run, fromStage int) (has bool, err error) {
+	if err := tx.Send(ctx); err != nil { // of attempts that were settled just now
+		return false, err
+	}
+	err = tx.GetContext(ctx, &has, `SELECT EXISTS (SELECT 1 FROM tasks t JOIN task_attempts a ON a.task_id = t.id
+			WHERE t.job_id = $1 AND t.stage_index >= $3 AND a.run = $2 AND a.charged_micropence > 0)`, jobID, run, fromStage)
+	if err != nil {
+		return false, fmt.Errorf("look for the use of run %d: %w", run, err)
+	}
+	return has, nil
+}
+
 func (tx postgresTx) ReadyStage(ctx context.Context, jobID string, stageIndex int) error {
 	_, err := tx.ExecContext(ctx, `UPDATE tasks SET ready = true WHERE job_id = $1 AND stage_index = $2 AND status = 'PENDING'`, jobID, stageIndex)
 	if err != nil {

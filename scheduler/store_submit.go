@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -20,11 +21,11 @@ func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	written := plans.Write(plan)
 	defer written.Stop()
 	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request_text, recovery_mode, priority,
-			status, stage_count, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
+			status, stage_count, preparation_stages, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
 			software, software_micropence_per_core_hour, license_key)
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$16,nullif($17, ''),$18,nullif($19, ''))`,
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$17,nullif($18, ''),$19,nullif($20, ''))`,
 		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey, postgres.Bytes(sub.Request),
-		sub.RecoveryMode, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1, len(plan),
+		sub.RecoveryMode, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1, engines.PreparationStages(plan), len(plan),
 		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt,
 		n.Software, n.SoftwareFee, rows.LicenseKey)
 	if err != nil {

@@ -47,7 +47,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 		return Receipt{}, err
 	}
 	now := s.Now().UTC()
-	receipt := Receipt{JobID: jobID, JobType: sub.JobType, CreatedAt: now, Quote: QuoteSummary{
+	receipt := Receipt{JobID: jobID, JobType: sub.JobType, CreatedAt: now, Forecast: sub.Forecast, Quote: QuoteSummary{
 		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}}
 	err = s.store.InTx(ctx, func(tx Tx) error {
 		if sub.IdempotencyKey != "" {
@@ -129,7 +129,7 @@ func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named sof
 	spec := engine.Spec()
 	expected := make([]expectation, len(plan))
 	for i, shard := range plan {
-		expected[i] = expectation{s.queueOf(spec, shard), shard.ExpectedCPUSeconds, shard.ExpectedGPUSeconds}
+		expected[i] = expectation{s.queueOf(spec, shard), shard.ExpectedCPUSeconds, shard.MostCPUSeconds, shard.ExpectedGPUSeconds}
 	}
 	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
 	return s.price(request, expected, spreads[engines.HardwareGPU])
@@ -145,10 +145,11 @@ func (s *Scheduler) queueOf(spec engines.Spec, shard engines.Shard) string {
 	return queue.Name(shard.Hardware(spec), spec.ID)
 }
 
-// expectation is what is expected of a task, and the queue that serves it.
+// expectation is what is expected of a task, and the queue that serves it. MostCPUSeconds is what it may come to that decides
+// by itself how much it does; 0 for all others.
 type expectation struct {
-	Queue                  string
-	CPUSeconds, GPUSeconds float64
+	Queue                                  string
+	CPUSeconds, MostCPUSeconds, GPUSeconds float64
 }
 
 // price completes a request with what is expected of its tasks and prices it. Errors: those of billing.Book.Quote, and
@@ -167,6 +168,7 @@ func (s *Scheduler) price(request billing.QuoteRequest, tasks []expectation, spr
 			others[task.Queue].ExpectedGPUSeconds += task.GPUSeconds
 		case !onGPU:
 			request.ExpectedCPUSeconds += task.CPUSeconds
+			request.BeyondCPUSeconds += max(task.MostCPUSeconds-task.CPUSeconds, 0)
 		default:
 			if request.OnGPU == nil {
 				request.OnGPU = &billing.GPUWork{Spread: spreadOnGPU}

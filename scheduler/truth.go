@@ -131,6 +131,8 @@ type AttemptTx interface {
 	StoreResult(ctx context.Context, taskID string, result queue.Result) error
 	StoreFailure(ctx context.Context, taskID string, failure engines.Failure) error
 	HasItemFailures(ctx context.Context, jobID string) (bool, error)
+	// HasUsed reports whether attempts of a run of a job have a price, of the tasks from a stage on.
+	HasUsed(ctx context.Context, jobID string, run, fromStage int) (bool, error)
 	// StageOutputs returns, for every shard of a stage, its output of that name or why it has none.
 	StageOutputs(ctx context.Context, jobID, stage, output string) (map[string]StageOutput, error)
 

@@ -34,6 +34,8 @@ type attemptRow struct {
 	Attempt int    `db:"attempt"`
 	Outcome string `db:"outcome"`
 	Price   int64  `db:"charged_micropence"`
+
+	StageIndex int `db:"stage_index"`
 }
 
 // taskOutcome is how a task ended.
@@ -49,9 +51,9 @@ type taskOutcome struct {
 // verdictOn checks one job and returns its charge.
 func (w *world) verdictOn(j *submitted) int64 {
 	var settled []attemptRow
-	w.must(w.f.db.Select(&settled, `SELECT a.run, a.task_id, a.attempt, a.outcome, a.charged_micropence FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+	w.must(w.f.db.Select(&settled, `SELECT a.run, a.task_id, a.attempt, a.outcome, a.charged_micropence, t.stage_index FROM task_attempts a JOIN tasks t ON t.id = a.task_id
 		WHERE t.job_id = $1 ORDER BY a.task_id, a.attempt`, j.id))
-	used := map[int]billing.Micropence{} // by run
+	used, begun := map[int]billing.Micropence{}, map[int]bool{} // by run
 	byTask := map[string][]attemptRow{}
 	for i, a := range settled {
 		want, billed := w.price(j, a)
@@ -62,6 +64,7 @@ func (w *world) verdictOn(j *submitted) int64 {
 			w.t.Errorf("attempt %s.%d, %s: priced at %d micropence, want %d", a.TaskID, a.Attempt, a.Outcome, a.Price, want)
 		}
 		used[a.Run] += want
+		begun[a.Run] = begun[a.Run] || want > 0 && a.StageIndex > 0
 		byTask[a.TaskID] = append(byTask[a.TaskID], a)
 	}
 	got := w.f.bill(j.id)
@@ -69,8 +72,11 @@ func (w *world) verdictOn(j *submitted) int64 {
 	for i, last := range append(slices.Clone(j.ended), lastRun{bill: got}) {
 		var hold struct{ Held, Captured int64 }
 		w.must(w.f.db.Get(&hold, `SELECT wallet_pence + monthly_pence AS held, captured_pence AS captured FROM holds WHERE job_id = $1 AND run = $2`, j.id, i+1))
-		system := last.Status == job.Failed && last.Class != nil && *last.Class == string(engines.System)
-		want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used[i+1], HoldPence: hold.Held, StartFeePaid: total > 0, SystemFailure: system})
+		failedFor := func(class engines.FailureClass) bool {
+			return last.Status == job.Failed && last.Class != nil && *last.Class == string(class)
+		}
+		want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used[i+1], HoldPence: hold.Held, StartFeePaid: total > 0,
+			SystemFailure: failedFor(engines.System), InputFailure: failedFor(engines.UserInput) && !begun[i+1]})
 		w.must(err)
 		total += want
 		if last.Charged == nil || hold.Captured != want || *last.Charged != total || last.Held-hold.Held != total-want {

@@ -93,7 +93,7 @@ func (w *world) retryJob(j *submitted, tasks []leftover) (again map[string]bool)
 	before := w.f.bill(j.id)
 	again, possible := expectRetry(tasks, scope)
 	possible = possible && before.Status.Terminal()
-	got, err := w.f.Retry(w.ctx, j.account, j.id, scope, "")
+	got, err := w.f.Retry(w.ctx, scheduler.RetryOrder{AccountID: j.account, JobID: j.id, Scope: scope})
 	switch {
 	case err == nil && possible:
 		j.ended, j.cancelled = append(j.ended, lastRun{before, j.cancelled}), false

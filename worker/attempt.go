@@ -112,10 +112,12 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	if failure := wrongImage(engine, a.order.Shard, w.Runner.Describe().Image); failure != nil {
 		return ending{failure: failure}
 	}
-	granted, free, refused := w.takeRoom(a)
+	granted, cores, free, refused := w.takeRoom(a)
 	if refused != nil {
 		return *refused
 	}
+	shard := a.order.Shard
+	shard.Needs.CPUs, shard.Needs.MoreCPUs = cores, 0
 	defer free()
 	dir, err := w.scratch.open(a.order.Ref())
 	if err != nil {
@@ -136,7 +138,7 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 		return metered(used, granted), ok
 	})
 	defer checkpoints.finish(&end)
-	outcome, end := w.execute(a, engine, dir, granted, meter, checkpoints)
+	outcome, end := w.execute(a, engine, shard, dir, granted, meter, checkpoints)
 	free()
 	reaped()
 	end.usage.BytesIn = bytesIn
@@ -144,34 +146,44 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	return end
 }
 
-// takeRoom waits until the attempt can have the devices and the processor slots that it needs. free gives all of it back and may be
-// called again; refused is how the attempt ends that gets none.
-func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, free func(), refused *ending) {
+// takeRoom waits until the attempt can have the devices and the processor slots that it needs, and takes more slots where it
+// can use them and nobody waits for them; cores is how many it may keep busy. free gives all of it back and may be called
+// again; refused is how the attempt ends that gets none.
+func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, cores int, free func(), refused *ending) {
 	needs := a.order.Shard.Needs
 	granted, err := w.devices.acquire(a.ctx, needs)
 	if errors.Is(err, errNoDevice) {
-		return granted, nil, &ending{givenBack: true, failure: systemFailure("DEVICE_MISSING", "the task needs %d GPUs with %d MiB of memory each, which this worker does not have",
+		return granted, 0, nil, &ending{givenBack: true, failure: systemFailure("DEVICE_MISSING",
+			"the task needs %d GPUs with %d MiB of memory each, which this worker does not have",
 			needs.GPUs, needs.GPUMemoryBytes>>20)}
 	}
 	if err != nil {
 		interrupted := a.unstarted()
-		return granted, nil, &interrupted
+		return granted, 0, nil, &interrupted
 	}
 	slots := min(int64(max(needs.CPUs, 1)), int64(w.Slots))
 	if err := w.slots.Acquire(a.ctx, slots); err != nil {
 		w.devices.release(granted)
 		interrupted := a.unstarted()
-		return granted, nil, &interrupted
+		return granted, 0, nil, &interrupted
 	}
-	return granted, sync.OnceFunc(func() {
+	more := int64(0)
+	for more < int64(needs.MoreCPUs) && w.slots.TryAcquire(1) { // which fails while anybody waits
+		more++
+	}
+	slots += more
+	return granted, max(needs.CPUs, 1) + int(more), sync.OnceFunc(func() {
 		w.slots.Release(slots)
 		w.devices.release(granted)
 	}), nil
 }
 
-// execute runs the engine's command and judges how it ended. The files of a successful end are not stored yet.
-func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, granted deviceGrant, meter *sandbox.Meter, checkpoints *saver) (sandbox.Outcome, ending) {
-	command, err := engine.Command(a.order.Shard, dir)
+// execute runs the engine's command on the shard, whose CPUs are those that it was given, and judges how it ended. The files of
+// a successful end are not stored yet.
+func (w *Worker) execute(
+	a *attempt, engine engines.Engine, shard engines.Shard, dir engines.Dir, granted deviceGrant, meter *sandbox.Meter, checkpoints *saver,
+) (sandbox.Outcome, ending) {
+	command, err := engine.Command(shard, dir)
 	if err != nil {
 		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID", "the engine could not describe its command")}.logged(a.log, err)
 	}
@@ -180,8 +192,8 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, gra
 	event := a.event(w.id, ending{})
 	event.Kind, event.Pickup = queue.Started, started.Sub(a.order.CommittedAt)
 	w.outbox.add(event)
-	spec := sandbox.Spec{Dir: dir, Command: command, Needs: a.order.Shard.Needs, Devices: w.devices.ids(granted), Meter: meter}
-	a.log.Info("engine starts", "engine", a.order.Engine, "shard", a.order.Shard.Name, "devices", spec.Devices)
+	spec := sandbox.Spec{Dir: dir, Command: command, Needs: shard.Needs, Devices: w.devices.ids(granted), Meter: meter}
+	a.log.Info("engine starts", "engine", a.order.Engine, "shard", shard.Name, "cpus", shard.Needs.CPUs, "devices", spec.Devices)
 	outcome, err := w.Runner.Run(a.ctx, spec, a.follow(engine, checkpoints))
 	usage := metered(outcome.Usage, granted)
 	usage.StartedAt, usage.FinishedAt = started, time.Now().UTC()
@@ -195,7 +207,7 @@ func (w *Worker) execute(a *attempt, engine engines.Engine, dir engines.Dir, gra
 	}
 	end := a.interrupted()
 	if outcome.Reason != sandbox.Cancelled {
-		end = judge(a.log, engine, a.order.Shard, dir, outcome)
+		end = judge(a.log, engine, shard, dir, outcome)
 	}
 	end.usage = usage
 	return outcome, end

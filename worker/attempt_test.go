@@ -217,6 +217,47 @@ func TestProgressTravelsInHeartbeats(t *testing.T) {
 	b.eventually("the worker lets go", func() bool { return len(b.heartbeat(w).Held) == 0 })
 }
 
+// saysCores tells how many cores it may keep busy, and waits.
+const saysCores = `echo progress 0.5 $OMP_NUM_THREADS; ` + untilTold
+
+// TestFreeCoresAreUsed has four slots. A task that can use more than it needs gets all that are free when it starts, one that
+// comes later what is left, and one that others wait before nothing; all of it comes back.
+func TestFreeCoresAreUsed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := b.hire(4, nil)
+	elastic := func(more int) queue.WorkOrder {
+		o := order(shellParams{Script: saysCores})
+		o.Shard.Needs.MoreCPUs = more
+		return o
+	}
+	cores := func(o queue.WorkOrder, want string) {
+		t.Helper()
+		b.eventually("it has "+want+" cores", func() bool { h := b.held(w, o); return h != nil && h.Message == want })
+	}
+	some, rest, last := elastic(1), elastic(7), elastic(7)
+	b.enqueue(some)
+	cores(some, "2")
+	b.enqueue(rest)
+	cores(rest, "2")
+	wide := order(shellParams{Script: saysCores})
+	wide.Shard.Needs.CPUs = 4
+	b.enqueue(wide)
+	b.awaitPhase(w, wide, queue.Waiting)
+	b.enqueue(last)
+	b.awaitPhase(w, last, queue.Waiting)
+	b.tell(some)
+	b.tell(rest)
+	expectSuccess(t, b.ending(some))
+	expectSuccess(t, b.ending(rest))
+	cores(wide, "4") // the task that waited goes first, and nothing is lost
+	b.tell(wide)
+	expectSuccess(t, b.ending(wide))
+	cores(last, "4")
+	b.tell(last)
+	expectSuccess(t, b.ending(last))
+}
+
 // TestSlots holds two slots against three orders: the second needs both and waits for the first to end, though the first
 // ignores its stop order; the third waits for the second.
 func TestSlots(t *testing.T) {

@@ -22,7 +22,7 @@ if (!put.ok) throw new Error(`upload: ${put.status} ${await put.text()}`);
 
 const simulationParams: SimulationParams = {
   ligandIdentity: { ligandId: 'aspirin', label: 'Aspirin', source: { kind: 'smiles', smiles: 'CC(=O)Oc1ccccc1C(=O)O' } },
-  boxCenterAngstrom: [15.851, 14.647, 3.904],
+  boxCenterAngstrom: [15.19, 53.9, 16.92],
   boxSizeAngstrom: 18,
   exhaustiveness: 1,
   seed: 42,

@@ -3,6 +3,7 @@ package credits_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -231,6 +232,17 @@ func TestEventsThatCreditNothing(t *testing.T) {
 		t.Errorf("the log tells of %d contradictions, want 7", got)
 	}
 	c.wantClean()
+}
+
+// TestTheExampleIsTaken signs what the document shows.
+func TestTheExampleIsTaken(t *testing.T) {
+	t.Parallel()
+	s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: nowhere(t)})
+	example, err := os.ReadFile("../examples/receive-payment-event.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wantStatus(string(example), 200)
 }
 
 func TestSignatures(t *testing.T) {

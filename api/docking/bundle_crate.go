@@ -199,7 +199,8 @@ func plural(n int, word string) string {
 func (d dossier) properties() []rocrate.Property {
 	v := d.view
 	list := []rocrate.Property{
-		{Name: "status", Value: v.Status}, {Name: "seed", Value: v.Seed}, {Name: "exhaustiveness", Value: v.Exhaustiveness}, {Name: "numModes", Value: v.NumModes},
+		{Name: "status", Value: v.Status}, {Name: "seed", Value: v.Seed}, {Name: "exhaustiveness", Value: v.Exhaustiveness},
+		{Name: "exhaustivenessAuto", Value: v.ExhaustivenessAuto}, {Name: "numModes", Value: v.NumModes},
 		{Name: "energyRange", Value: v.EnergyRangeKcalMol, Unit: "kcal/mol"}, {Name: "cpuThreads", Value: v.CPUThreads},
 		{Name: "scoringFunction", Value: v.Engine.ScoringFunction}, {Name: "ligands", Value: v.LigandCount},
 		{Name: "ligandsDocked", Value: v.Counts.Completed}, {Name: "ligandsFailed", Value: v.Counts.Failed},

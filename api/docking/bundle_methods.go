@@ -207,6 +207,7 @@ func was(n int) string {
 // boxOrigins say in words where a box comes from.
 var boxOrigins = map[string]string{
 	"explicit":       "placed by its given centre and size",
+	"ligandFile":     "laid around a given ligand",
 	"pocketLigand":   "laid around the structure's own ligand",
 	"pocketResidues": "laid around the given residues of the pocket",
 	"fpocket":        "laid around the best pocket that fpocket found",
@@ -218,9 +219,20 @@ func (d dossier) dockingSentence(r *references) string {
 		return ""
 	}
 	sentence := "The search used " + d.version(engineProgram) + " with its Vina scoring function" + r.cite(engineProgram)
-	return sentence + fmt.Sprintf(" in a box of %g × %g × %g Å centred at (%s) Å, %s, with an exhaustiveness of %d, at most %d %s a ligand within %g kcal/mol of the best, the random seed %d and %d %s a search.",
-		v.Box.Size[0], v.Box.Size[1], v.Box.Size[2], triple(v.Box.Center), cmp.Or(boxOrigins[v.Box.Source], "placed as given"), v.Exhaustiveness,
+	return sentence + fmt.Sprintf(" in a box of %g × %g × %g Å centred at (%s) Å, %s, %s, at most %d %s a ligand "+
+		"within %g kcal/mol of the best, the random seed %d and %d %s a search.",
+		v.Box.Size[0], v.Box.Size[1], v.Box.Size[2], triple(v.Box.Center),
+		cmp.Or(boxOrigins[v.Box.Source], "placed as given"), searchLength(v),
 		v.NumModes, plural(v.NumModes, "pose"), v.EnergyRangeKcalMol, v.Seed, v.CPUThreads, plural(v.CPUThreads, "thread"))
+}
+
+// searchLength says how long each ligand was searched for.
+func searchLength(v DockingRun) string {
+	if v.ExhaustivenessAuto {
+		return fmt.Sprintf("in independent rounds with seeds of their own until two had found the same best pose "+
+			"(within 1.5 Å and 0.5 kcal/mol), up to an exhaustiveness of %d", v.Exhaustiveness)
+	}
+	return fmt.Sprintf("with an exhaustiveness of %d", v.Exhaustiveness)
 }
 
 func (d dossier) validationSentence() string {

@@ -42,6 +42,8 @@ var sorts = map[string]order{
 	"-score":            {key: "coalesce(-x.best_score_kcal_mol, 'Infinity')", kind: "float8", tie: "x.ligand_index", value: floatKey},
 	"ligandEfficiency":  {key: "coalesce(-x.ligand_efficiency, 'Infinity')", kind: "float8", tie: "x.ligand_index", value: floatKey},
 	"-ligandEfficiency": {key: "coalesce(x.ligand_efficiency, 'Infinity')", kind: "float8", tie: "x.ligand_index", value: floatKey},
+	"cnnScore":          {key: "coalesce(-x.cnn_score, 'Infinity')", kind: "float8", tie: "x.ligand_index", value: floatKey},
+	"-cnnScore":         {key: "coalesce(x.cnn_score, 'Infinity')", kind: "float8", tie: "x.ligand_index", value: floatKey},
 	"index":             {key: "x.ligand_index", kind: "int", value: intKey},
 	"label":             {key: `x.label COLLATE "C"`, kind: "text", tie: "x.ligand_index", value: textKey},
 	"createdAt":         {key: "x.created_at", kind: "timestamptz", tie: "x.ligand_index", value: timeKey},

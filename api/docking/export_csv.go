@@ -47,6 +47,20 @@ var resultColumns = []column[DockingResult]{
 	{"runId", func(r DockingResult) string { return r.RunID }},
 	{"batchId", func(r DockingResult) string { return textOf(r.BatchID) }},
 	{"studio", func(r DockingResult) string { return r.UILinks.Studio }},
+	{"converged", func(r DockingResult) string {
+		if r.Convergence == nil {
+			return ""
+		}
+		return strconv.FormatBool(r.Convergence.Converged)
+	}},
+	{"exhaustivenessUsed", func(r DockingResult) string {
+		if r.Convergence == nil {
+			return ""
+		}
+		return strconv.Itoa(r.Convergence.Exhaustiveness)
+	}},
+	{"cnnScore", func(r DockingResult) string { return number(r.CNNScore) }},
+	{"cnnAffinityPk", func(r DockingResult) string { return number(r.CNNAffinityPk) }},
 }
 
 // posed is a pose with what it touches.
@@ -81,6 +95,9 @@ var poseColumns = []column[posed]{
 	{"resultId", func(p posed) string { return p.ResultID }},
 	{"runId", func(p posed) string { return p.RunID }},
 	{"studio", func(p posed) string { return p.UILinks.Studio }},
+	{"vinaRank", func(p posed) string { return strconv.Itoa(p.VinaRank) }},
+	{"cnnScore", func(p posed) string { return number(p.CNNScore) }},
+	{"cnnAffinityPk", func(p posed) string { return number(p.CNNAffinityPk) }},
 }
 
 func (p posed) passedChecks() *bool {

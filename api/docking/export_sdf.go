@@ -179,7 +179,8 @@ func (s *Service) drawResults(ctx context.Context, accountID string, rows []resu
 func resultItems(r DockingResult, poseID string) []item {
 	return []item{
 		{"ligandId", r.LigandID}, {"label", r.Label}, {"rank", whole(r.Rank)}, {"bestScoreKcalMol", number(r.BestScoreKcalMol)},
-		{"ligandEfficiency", number(r.LigandEfficiency)}, {"canonicalSmiles", plain(r.CanonicalSMILES)}, {"inchiKey", plain(r.InChIKey)},
+		{"ligandEfficiency", number(r.LigandEfficiency)}, {"cnnScore", number(r.CNNScore)},
+		{"cnnAffinityPk", number(r.CNNAffinityPk)}, {"canonicalSmiles", plain(r.CanonicalSMILES)}, {"inchiKey", plain(r.InChIKey)},
 		{"passedChecks", truth(r.PassedChecks)}, {"interactions", strings.Join(r.Interactions, listSeparator)},
 		{"resultId", r.ResultID}, {"poseId", poseID}, {"runId", r.RunID},
 	}

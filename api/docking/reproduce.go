@@ -86,10 +86,18 @@ func (s *Service) factsOf(ctx context.Context, accountID string, r runRow) (fact
 	return f, err
 }
 
+// exhaustiveness is that of a run, for people.
+func (r runRow) exhaustiveness() string {
+	if r.ExhaustivenessAuto {
+		return fmt.Sprintf("auto, at most %d", r.Exhaustiveness)
+	}
+	return strconv.Itoa(r.Exhaustiveness)
+}
+
 // settings are what a run's results follow from, by names for people.
 func (r runRow) settings(d documents) map[string]string {
 	settings := map[string]string{
-		"seed": strconv.FormatInt(r.Seed, 10), "exhaustiveness": strconv.Itoa(r.Exhaustiveness), "numModes": strconv.Itoa(r.NumModes),
+		"seed": strconv.FormatInt(r.Seed, 10), "exhaustiveness": r.exhaustiveness(), "numModes": strconv.Itoa(r.NumModes),
 		"energyRangeKcalMol": strconv.FormatFloat(r.EnergyRangeKcalMol, 'g', -1, 64), "cpuThreads": strconv.Itoa(r.CPUThreads), "status": r.Status,
 	}
 	for program, version := range d.programs {

@@ -38,6 +38,9 @@ type works struct {
 func openWorks(t *testing.T) *works {
 	t.Helper()
 	objects, _ := objecttest.New(t)
+	if _, err := objects.Put(t.Context(), "receptor.pdb", strings.NewReader(glycine), "chemical/x-pdb", ""); err != nil {
+		t.Fatal(err)
+	}
 	rdb, _, prefix := redistest.New(t)
 	book, err := billing.LoadBook("")
 	if err != nil {
@@ -51,7 +54,7 @@ func openWorks(t *testing.T) *works {
 			Uploads: func(_ context.Context, _ string, keys []string) (map[string]engines.Object, error) {
 				found := map[string]engines.Object{}
 				for _, key := range keys {
-					found[key] = engines.Object{StorageKey: key, ByteSize: 1000}
+					found[key] = engines.Object{StorageKey: key, ByteSize: int64(len(glycine))}
 				}
 				return found, nil
 			},
@@ -77,6 +80,9 @@ func (w *works) rich() chemist {
 	}
 	return c
 }
+
+// glycine is what the library is docked into.
+const glycine = "ATOM      1  N   GLY A   1       1.000   2.000   3.000  1.00  0.00           N\n"
 
 // library is a docking of two ligands that names no seed.
 const library = `{"jobType":"simulation","simulator":"vina","sceneFile":"receptor.pdb","jobName":"ABL1 screen",

@@ -72,6 +72,7 @@ func TestARunShowsItself(t *testing.T) {
 	l := open(t)
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED_WITH_FAILURES", true, noon, screen()...)
+	l.exec(`UPDATE jobs SET job_name = 'two ligands' WHERE id = $1`, d.job)
 	l.exec(`UPDATE docking_runs SET native_component_id = 'STI', gate_rmsd_angstrom = 2, validation = '{"rmsdAngstrom":0.75,"closestRmsdAngstrom":0.5,"passed":true}' WHERE id = $1`, d.run)
 	run := get[docking.DockingRun](c, "/runs/"+d.run)
 	text, err := json.Marshal(run)
@@ -79,13 +80,14 @@ func TestARunShowsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		`"requestId":"req-1"`, `"batchId":"` + d.batch + `"`, `"version":"1.2.7","workerImageDigest":"sha256:33","scoringFunction":"vina"`,
+		`"requestId":"req-1"`, `"jobName":"two ligands"`, `"receptor":{"name":"1IEP",`,
+		`"batchId":"` + d.batch + `"`, `"version":"1.2.7","workerImageDigest":"sha256:33","scoringFunction":"vina"`,
 		`"box":{"center":[1,2,3],"size":[20,20,20],"source":"explicit","notes":[]}`, `"counts":{"total":7,"completed":4,"failed":1}`,
 		`"identitySha256":"11","preparationSha256":"22","toolchainSha256":"33","cacheKey":"44","pdbId":"1IEP","selection":{"assemblyId":"1","model":null,"chains":["A"]}`,
 		`"preparation":{"protonationPh":7.4}`, `"reused":false`,
-		`"validation":{"nativeComponentId":"STI","redockRmsdAngstrom":0.75,"closestRmsdAngstrom":0.5,"gateRmsdAngstrom":2,"passed":true}`,
+		`"validation":{"nativeComponentId":"STI","redockRmsdAngstrom":0.75,"closestRmsdAngstrom":0.5,"gateRmsdAngstrom":2,"passed":true,"converged":null,"cnnScore":null}`,
 		`"wallSeconds":60.5,"cpuSeconds":4,"receptorCpuSeconds":1.5,"dockCpuSeconds":2.5`,
-		`"cost":{"estimated":1.50,"held":3.00,"accrued":1.25,"final":1.25,"currency":"GBP"}`, `"status":"COMPLETED_WITH_FAILURES"`,
+		`"cost":{"estimated":1.50,"held":0.00,"accrued":1.25,"final":1.25,"currency":"GBP"}`, `"status":"COMPLETED_WITH_FAILURES"`,
 		`"uiLinks":{"studio":"/studio?dockingRun=` + d.run + `"}`, `"reproducesRunId":null`,
 	} {
 		if !strings.Contains(string(text), part) {

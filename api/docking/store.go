@@ -238,15 +238,26 @@ type topRow struct {
 	LigandEfficiency sql.Null[float64] `db:"ligand_efficiency"`
 }
 
-// topResults reads the best results of each run, best first.
+// rankByCNN is what a run ranks by that does not rank by score.
+const rankByCNN = "cnn"
+
+// topResults reads the best results of each run, best first. The two kinds of run are read apart, so that an index serves the
+// usual one.
 func (s store) topResults(ctx context.Context, accountID string, runs []string, most int) (map[string][]topRow, error) {
 	var rows []topRow
 	err := s.db.SelectContext(ctx, &rows, `
-SELECT t.* FROM unnest($2::text[]) AS chosen (run_id) CROSS JOIN LATERAL (
-    SELECT run_id, id, ligand_index, ligand_id, label, best_score_kcal_mol, ligand_efficiency FROM docking_results
-    WHERE run_id = chosen.run_id AND account_id = $1 AND best_score_kcal_mol IS NOT NULL
-    ORDER BY best_score_kcal_mol, ligand_index LIMIT $3
-) t ORDER BY t.run_id, t.best_score_kcal_mol, t.ligand_index`, accountID, pq.Array(runs), most)
+WITH chosen AS (SELECT id AS run_id, rank_by FROM docking_runs WHERE id = ANY($2))
+SELECT t.run_id, t.id, t.ligand_index, t.ligand_id, t.label, t.best_score_kcal_mol, t.ligand_efficiency FROM (
+    SELECT r.*, NULL::float8 AS network FROM chosen CROSS JOIN LATERAL (
+        SELECT * FROM docking_results WHERE run_id = chosen.run_id AND account_id = $1 AND best_score_kcal_mol IS NOT NULL
+        ORDER BY best_score_kcal_mol, ligand_index LIMIT $3
+    ) r WHERE chosen.rank_by <> '`+rankByCNN+`'
+    UNION ALL
+    SELECT r.*, -r.cnn_score FROM chosen CROSS JOIN LATERAL (
+        SELECT * FROM docking_results WHERE run_id = chosen.run_id AND account_id = $1 AND best_score_kcal_mol IS NOT NULL
+        ORDER BY -cnn_score, best_score_kcal_mol, ligand_index LIMIT $3
+    ) r WHERE chosen.rank_by = '`+rankByCNN+`'
+) t ORDER BY t.run_id, t.network, t.best_score_kcal_mol, t.ligand_index`, accountID, pq.Array(runs), most)
 	if err != nil {
 		return nil, wrap(err, "reading the best docking results")
 	}

@@ -31,6 +31,9 @@ type poseRow struct {
 	LigandID              string            `db:"ligand_id"`
 	Label                 string            `db:"label"`
 	Rank                  int               `db:"rank"`
+	VinaRank              int               `db:"vina_rank"`
+	CNNScore              sql.Null[float64] `db:"cnn_score"`
+	CNNAffinityPk         sql.Null[float64] `db:"cnn_affinity_pk"`
 	ScoreKcalMol          float64           `db:"score_kcal_mol"`
 	RMSDLowerBound        float64           `db:"rmsd_lower_bound"`
 	RMSDUpperBound        float64           `db:"rmsd_upper_bound"`
@@ -75,7 +78,8 @@ func (s store) selectPoses(ctx context.Context, c *conditions, o order, limit in
 	var rows []poseRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
-    SELECT x.id, x.result_id, x.rank, x.score_kcal_mol, x.rmsd_lower_bound, x.rmsd_upper_bound, x.inter, x.intra, x.torsional, x.unbound,
+    SELECT x.id, x.result_id, x.rank, coalesce(x.vina_rank, x.rank) AS vina_rank, x.cnn_score, x.cnn_affinity_pk,
+        x.score_kcal_mol, x.rmsd_lower_bound, x.rmsd_upper_bound, x.inter, x.intra, x.torsional, x.unbound,
         x.reference_rmsd_angstrom, x.checks, x.interactions, x.pdbqt_artifact, x.sdf_artifact, x.complex_artifact, x.created_at, `+o.columns()+`
     FROM docking_poses x WHERE `+c.String()+` ORDER BY `+o.by()+` LIMIT `+c.arg(limit)+`
 )

@@ -93,12 +93,15 @@ type resultRow struct {
 	HeavyAtoms       sql.Null[int]     `db:"heavy_atoms"`
 	RotatableBonds   sql.Null[int]     `db:"rotatable_bonds"`
 	BestScoreKcalMol sql.Null[float64] `db:"best_score_kcal_mol"`
+	CNNScore         sql.Null[float64] `db:"cnn_score"`
+	CNNAffinityPk    sql.Null[float64] `db:"cnn_affinity_pk"`
 	LigandEfficiency sql.Null[float64] `db:"ligand_efficiency"`
 	PoseCount        int               `db:"pose_count"`
 	PassedChecks     sql.Null[bool]    `db:"passed_checks"`
 	Interactions     pq.StringArray    `db:"interactions"`
 	Notes            json.RawMessage   `db:"notes"`
 	DockCPUSeconds   sql.Null[float64] `db:"dock_cpu_seconds"`
+	Convergence      *json.RawMessage  `db:"convergence"`
 	CreatedAt        time.Time         `db:"created_at"`
 	UpdatedAt        time.Time         `db:"updated_at"`
 	Rank             sql.Null[int]     `db:"rank"`
@@ -134,11 +137,15 @@ func (s store) selectResults(ctx context.Context, c *conditions, o order, limit 
 WITH chosen AS MATERIALIZED (
     SELECT x.id, x.run_id, d.batch_id, x.ligand_index, x.ligand_id, x.label, x.source, x.input_smiles, x.status, x.failure_stage, x.error,
         x.canonical_smiles, x.docked_smiles, x.inchi_key, x.formal_charge, x.heavy_atoms, x.rotatable_bonds, x.best_score_kcal_mol,
-        x.ligand_efficiency, x.pose_count, x.passed_checks, x.interactions, x.notes, x.dock_cpu_seconds, x.created_at, x.updated_at, `+o.columns()+`
+        x.cnn_score, x.cnn_affinity_pk, x.ligand_efficiency,
+        x.pose_count, x.passed_checks, x.interactions, x.notes, x.dock_cpu_seconds,
+        x.convergence, x.created_at, x.updated_at, `+o.columns()+`
     FROM docking_results x JOIN docking_runs d ON d.id = x.run_id WHERE `+c.String()+` ORDER BY `+o.by()+` LIMIT `+c.arg(limit)+`
 ), ranks AS (
-    SELECT id, row_number() OVER (PARTITION BY run_id ORDER BY best_score_kcal_mol, ligand_index) AS rank
-    FROM docking_results WHERE run_id IN (SELECT run_id FROM chosen) AND best_score_kcal_mol IS NOT NULL
+    SELECT x.id, row_number() OVER (PARTITION BY x.run_id
+        ORDER BY CASE d.rank_by WHEN '`+rankByCNN+`' THEN -x.cnn_score END, x.best_score_kcal_mol, x.ligand_index) AS rank
+    FROM docking_results x JOIN docking_runs d ON d.id = x.run_id
+    WHERE x.run_id IN (SELECT run_id FROM chosen) AND x.best_score_kcal_mol IS NOT NULL
 )
 SELECT chosen.*, ranks.rank FROM chosen LEFT JOIN ranks ON ranks.id = chosen.id ORDER BY `+o.again(), c.args...)
 	return rows, wrap(err, "reading docking results")

@@ -13,10 +13,13 @@ type runRow struct {
 	ExperimentID       string            `db:"experiment_id"`
 	BatchID            sql.NullString    `db:"batch_id"`
 	JobID              string            `db:"job_id"`
+	JobName            string            `db:"job_name"`
 	RequestID          sql.NullString    `db:"request_id"`
 	RequestRunID       sql.NullString    `db:"request_run_id"`
 	ReproducesRunID    sql.NullString    `db:"reproduces_run_id"`
 	Exhaustiveness     int               `db:"exhaustiveness"`
+	ExhaustivenessAuto bool              `db:"exhaustiveness_auto"`
+	RankBy             string            `db:"rank_by"`
 	NumModes           int               `db:"num_modes"`
 	EnergyRangeKcalMol float64           `db:"energy_range_kcal_mol"`
 	Seed               int64             `db:"seed"`
@@ -26,6 +29,7 @@ type runRow struct {
 	Box                *json.RawMessage  `db:"box"`
 	Receptor           *json.RawMessage  `db:"receptor"`
 	ReceptorInput      json.RawMessage   `db:"receptor_input"`
+	ReceptorName       string            `db:"receptor_name"`
 	NativeComponentID  sql.NullString    `db:"native_component_id"`
 	Validation         *json.RawMessage  `db:"validation"`
 	GateRMSDAngstrom   sql.Null[float64] `db:"gate_rmsd_angstrom"`
@@ -80,13 +84,14 @@ func (s store) selectRuns(ctx context.Context, c *conditions, limit int) ([]runR
 	var rows []runRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
-    SELECT x.id, x.experiment_id, x.batch_id, x.job_id, x.request_id, x.request_run_id, x.reproduces_run_id, x.exhaustiveness, x.num_modes,
+    SELECT x.id, x.experiment_id, x.batch_id, x.job_id, x.request_id, x.request_run_id, x.reproduces_run_id,
+        x.exhaustiveness, x.exhaustiveness_auto, x.rank_by, x.num_modes,
         x.energy_range_kcal_mol, x.seed, x.cpu_threads, x.ligand_count, x.programs, x.box, x.receptor, x.native_component_id, x.validation,
-        x.gate_rmsd_angstrom, x.created_at, j.status, j.created_at AS submitted_at, j.started_at, j.finished_at, j.estimated_pence, j.held_pence,
-        j.accrued_micropence, j.charged_pence, `+newest.columns()+`
+        x.gate_rmsd_angstrom, x.created_at, j.job_name, j.status, j.created_at AS submitted_at, j.started_at, j.finished_at,
+        j.estimated_pence, j.held_pence, j.accrued_micropence, j.charged_pence, `+newest.columns()+`
     FROM docking_runs x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
 )
-SELECT chosen.*, e.receptor AS receptor_input, t.*, u.* FROM chosen
+SELECT chosen.*, e.receptor AS receptor_input, e.name AS receptor_name, t.*, u.* FROM chosen
 JOIN docking_experiments e ON e.id = chosen.experiment_id
 CROSS JOIN LATERAL (`+tallied+`chosen.id) t
 CROSS JOIN LATERAL (

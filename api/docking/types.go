@@ -95,12 +95,13 @@ type DockingBox struct {
 	_      struct{}   `nullable:"true"`
 	Center [3]float64 `json:"center" doc:"Centre in Å: x, y, z."`
 	Size   [3]float64 `json:"size" doc:"Edges in Å: x, y, z."`
-	Source string     `json:"source" enum:"explicit,pocketLigand,pocketResidues,fpocket" doc:"Where the box comes from."`
+	Source string     `json:"source" enum:"explicit,ligandFile,pocketLigand,pocketResidues,fpocket" doc:"Where the box comes from."`
 	Notes  []string   `json:"notes" doc:"What was noticed about it."`
 }
 
 // DockingReceptor is the receptor of a run as it was prepared. What is null is not known yet.
 type DockingReceptor struct {
+	Name              string                    `json:"name" doc:"Name for people: the PDB id, or the file's first name."`
 	IdentitySHA256    *string                   `json:"identitySha256" doc:"SHA-256 of what the receptor is: its file, assembly, model and chains."`
 	PreparationSHA256 *string                   `json:"preparationSha256" doc:"SHA-256 of how it was prepared."`
 	ToolchainSHA256   *string                   `json:"toolchainSha256" doc:"SHA-256 of the programs that prepared it."`
@@ -129,6 +130,8 @@ type DockingRunValidation struct {
 	ClosestRMSDAngstrom *float64 `json:"closestRmsdAngstrom" doc:"The smallest RMSD of any pose, in Å."`
 	GateRMSDAngstrom    *float64 `json:"gateRmsdAngstrom" doc:"Where the library is stopped, in Å; null when it never is."`
 	Passed              *bool    `json:"passed" doc:"Whether the pose was found."`
+	Converged           *bool    `json:"converged" doc:"Whether independent searches agree on its best pose; null with a fixed exhaustiveness, which does not tell."`
+	CNNScore            *float64 `json:"cnnScore" doc:"Probability from 0 to 1, by GNINA's network, that its best pose is near to native."`
 }
 
 // DockingTiming is the time that a run took.
@@ -145,7 +148,7 @@ type DockingTiming struct {
 // DockingCost is the money of a run's job, in pounds.
 type DockingCost struct {
 	Estimated Pounds  `json:"estimated" doc:"Expected at submission."`
-	Held      Pounds  `json:"held" doc:"Set aside; the job is never charged more."`
+	Held      Pounds  `json:"held" doc:"Set aside; the job is never charged more. 0 once it has ended."`
 	Accrued   Pounds  `json:"accrued" doc:"Metered so far."`
 	Final     *Pounds `json:"final" nullable:"true" doc:"Charged, once the job has ended."`
 	Currency  string  `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
@@ -159,9 +162,12 @@ type DockingRun struct {
 	ExperimentID       string                `json:"experimentId" doc:"The experiment that it belongs to."`
 	BatchID            *string               `json:"batchId" doc:"The batch of a library; null for a single ligand."`
 	JobID              string                `json:"jobId" doc:"The job that docks it."`
+	JobName            string                `json:"jobName" doc:"Name of that job for people; empty when none was given."`
 	Engine             DockingEngine         `json:"engine" doc:"The program that docks."`
 	Box                *DockingBox           `json:"box" doc:"The box that is searched; null before it is known."`
-	Exhaustiveness     int                   `json:"exhaustiveness" doc:"Independent searches a ligand."`
+	Exhaustiveness     int                   `json:"exhaustiveness" doc:"Independent searches a ligand; the most that one gets when exhaustivenessAuto is true."`
+	ExhaustivenessAuto bool                  `json:"exhaustivenessAuto" doc:"Whether each ligand is searched until independent searches agree; its result says how many it took."`
+	RankBy             string                `json:"rankBy" enum:"vina,cnn" doc:"What poses and ligands are ranked by: Vina's score, or the CNN's."`
 	NumModes           int                   `json:"numModes" doc:"Most poses kept a ligand."`
 	EnergyRangeKcalMol float64               `json:"energyRangeKcalMol" doc:"Poses this much worse than the best are dropped."`
 	Seed               int64                 `json:"seed" doc:"Seed of every random choice."`

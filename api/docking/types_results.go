@@ -31,34 +31,58 @@ func (d *DockingDocument) UnmarshalJSON(text []byte) error {
 
 // DockingResult is what became of one ligand.
 type DockingResult struct {
-	ResultID         string    `json:"resultId" doc:"Id of the result."`
-	RunID            string    `json:"runId" doc:"The run that it belongs to."`
-	BatchID          *string   `json:"batchId" doc:"The batch of a library; null for a single ligand."`
-	LigandIndex      int       `json:"ligandIndex" minimum:"0" doc:"Place of the ligand in the request."`
-	LigandID         string    `json:"ligandId" doc:"The caller's id of the ligand."`
-	Label            string    `json:"label" doc:"Name for people."`
-	Source           string    `json:"source" enum:"ccd,smiles,artifact" doc:"How the ligand was given."`
-	InputSMILES      *string   `json:"inputSmiles" doc:"The SMILES that was given, or that its component or file stands for."`
-	CanonicalSMILES  *string   `json:"canonicalSmiles" doc:"Canonical SMILES of the ligand as given, without salts."`
-	DockedSMILES     *string   `json:"dockedSmiles" doc:"SMILES of what was docked: protonated, with every stereocentre."`
-	InChIKey         *string   `json:"inchiKey" doc:"InChIKey of the canonical structure."`
-	FormalCharge     *int      `json:"formalCharge" doc:"Charge of what was docked."`
-	HeavyAtoms       *int      `json:"heavyAtoms" doc:"Atoms of it but hydrogens."`
-	RotatableBonds   *int      `json:"rotatableBonds" doc:"Bonds of it that were turned."`
-	Status           string    `json:"status" enum:"PENDING,PREPARING,DOCKING,COMPLETED,FAILED" doc:"State of the ligand."`
-	FailureStage     *string   `json:"failureStage" doc:"Where it failed: parse, protonate, embed, dock or parse_output."`
-	Error            *string   `json:"error" doc:"What was wrong, and the next step."`
-	Rank             *int      `json:"rank" doc:"Place in the run by score, from 1, so far."`
-	BestScoreKcalMol *float64  `json:"bestScoreKcalMol" doc:"Score of the best pose, in kcal/mol; lower is better."`
-	LigandEfficiency *float64  `json:"ligandEfficiency" doc:"Score a heavy atom with the sign turned around, in kcal/mol; higher is better."`
-	PoseCount        int       `json:"poseCount" doc:"Poses that were kept."`
-	PassedChecks     *bool     `json:"passedChecks" doc:"Whether the best pose has passed every check; null before they ran."`
-	Interactions     []string  `json:"interactions" nullable:"true" doc:"Interactions of the best pose, as chain:residueName:residue:type; null before the analysis."`
-	Notes            []string  `json:"notes" doc:"What was noticed: salts taken off, centres chosen and so on."`
-	DockCPUSeconds   *float64  `json:"dockCpuSeconds" doc:"CPU time of the search."`
-	CreatedAt        time.Time `json:"createdAt" doc:"When it was submitted."`
-	UpdatedAt        time.Time `json:"updatedAt" doc:"When it changed last."`
-	UILinks          UILinks   `json:"uiLinks" doc:"Where to look at it."`
+	ResultID         string   `json:"resultId" doc:"Id of the result."`
+	RunID            string   `json:"runId" doc:"The run that it belongs to."`
+	BatchID          *string  `json:"batchId" doc:"The batch of a library; null for a single ligand."`
+	LigandIndex      int      `json:"ligandIndex" minimum:"0" doc:"Place of the ligand in the request."`
+	LigandID         string   `json:"ligandId" doc:"The caller's id of the ligand."`
+	Label            string   `json:"label" doc:"Name for people."`
+	Source           string   `json:"source" enum:"ccd,smiles,artifact" doc:"How the ligand was given."`
+	InputSMILES      *string  `json:"inputSmiles" doc:"The SMILES that was given, or that its component or file stands for."`
+	CanonicalSMILES  *string  `json:"canonicalSmiles" doc:"Canonical SMILES of the ligand as given, without salts."`
+	DockedSMILES     *string  `json:"dockedSmiles" doc:"SMILES of what was docked: protonated, with every stereocentre."`
+	InChIKey         *string  `json:"inchiKey" doc:"InChIKey of the canonical structure."`
+	FormalCharge     *int     `json:"formalCharge" doc:"Charge of what was docked."`
+	HeavyAtoms       *int     `json:"heavyAtoms" doc:"Atoms of it but hydrogens."`
+	RotatableBonds   *int     `json:"rotatableBonds" doc:"Bonds of it that were turned."`
+	Status           string   `json:"status" enum:"PENDING,PREPARING,DOCKING,COMPLETED,FAILED" doc:"State of the ligand."`
+	FailureStage     *string  `json:"failureStage" doc:"Where it failed: parse, protonate, embed, dock or parse_output."`
+	Error            *string  `json:"error" doc:"What was wrong, and the next step."`
+	Rank             *int     `json:"rank" doc:"Place in the run by its rankBy, from 1, so far."`
+	BestScoreKcalMol *float64 `json:"bestScoreKcalMol" doc:"Score of the best pose, in kcal/mol; lower is better."`
+	CNNScore         *float64 `json:"cnnScore" doc:"Probability from 0 to 1, by GNINA's network, that the best pose is near to native; null before the analysis, and where the network was not at hand."`
+	CNNAffinityPk    *float64 `json:"cnnAffinityPk" doc:"Affinity of the best pose that the network predicts, as pK; higher is better."`
+	LigandEfficiency *float64 `json:"ligandEfficiency" doc:"Score a heavy atom with the sign turned around, in kcal/mol; higher is better."`
+	PoseCount        int      `json:"poseCount" doc:"Poses that were kept."`
+	PassedChecks     *bool    `json:"passedChecks" doc:"Whether the best pose has passed every check; null before they ran."`
+	Interactions     []string `json:"interactions" nullable:"true" doc:"Interactions of the best pose, as chain:residueName:residue:type; null before the analysis."`
+	Notes            []string `json:"notes" doc:"What was noticed: salts taken off, centres chosen and so on."`
+	DockCPUSeconds   *float64 `json:"dockCpuSeconds" doc:"CPU time of the search."`
+	// Convergence is null for a search of a fixed length: nobody has looked.
+	Convergence *DockingConvergence `json:"convergence" doc:"How independent searches of the ligand agreed; null before it was docked, and with a fixed exhaustiveness, which does not tell."`
+	CreatedAt   time.Time           `json:"createdAt" doc:"When it was submitted."`
+	UpdatedAt   time.Time           `json:"updatedAt" doc:"When it changed last."`
+	UILinks     UILinks             `json:"uiLinks" doc:"Where to look at it."`
+}
+
+// DockingConvergence is how independent searches of a ligand agreed.
+type DockingConvergence struct {
+	_                  struct{}       `nullable:"true"`
+	Converged          bool           `json:"converged" doc:"Whether two of them or more have found the best pose. When false, dock the ligand with more exhaustiveness."`
+	Exhaustiveness     int            `json:"exhaustiveness" minimum:"1" doc:"Exhaustiveness of all rounds together."`
+	AgreeingRounds     int            `json:"agreeingRounds" minimum:"0" doc:"Rounds that have found the best pose: within 1.5 Å and 0.5 kcal/mol of it."`
+	ScoreSpreadKcalMol float64        `json:"scoreSpreadKcalMol" minimum:"0" doc:"Difference between the rounds' best scores, in kcal/mol."`
+	PoseSpreadAngstrom float64        `json:"poseSpreadAngstrom" minimum:"0" doc:"Largest symmetry-corrected RMSD of a round's best pose to the best of all, in Å."`
+	Rounds             []DockingRound `json:"rounds" doc:"The searches, each independent of the others, in their order."`
+}
+
+// DockingRound is one of a ligand's independent searches.
+type DockingRound struct {
+	Seed               int64    `json:"seed" doc:"Seed of AutoDock Vina; with it and the exhaustiveness, Vina finds the round's poses again."`
+	Exhaustiveness     int      `json:"exhaustiveness" minimum:"1" doc:"Exhaustiveness of the round."`
+	BestScoreKcalMol   *float64 `json:"bestScoreKcalMol" doc:"Its best score, in kcal/mol; null when it found nothing."`
+	RMSDToBestAngstrom *float64 `json:"rmsdToBestAngstrom" doc:"Symmetry-corrected RMSD of its best pose to the best of all rounds, in Å."`
+	FoundBest          bool     `json:"foundBest" doc:"Whether it has found the best pose of all."`
 }
 
 // DockingResultList is a page of results.
@@ -98,6 +122,9 @@ type DockingPose struct {
 	LigandID              string               `json:"ligandId" doc:"The caller's id of the ligand."`
 	Label                 string               `json:"label" doc:"Name of the ligand for people."`
 	Rank                  int                  `json:"rank" minimum:"1" doc:"Place among the ligand's poses, best first."`
+	VinaRank              int                  `json:"vinaRank" minimum:"1" doc:"Place among the ligand's poses by Vina's score, and its model in the PDBQT."`
+	CNNScore              *float64             `json:"cnnScore" doc:"Probability from 0 to 1, by GNINA's network, that the pose is near to native; null before the analysis, and where the network was not at hand."`
+	CNNAffinityPk         *float64             `json:"cnnAffinityPk" doc:"Affinity of the pose that the network predicts, as pK; higher is better."`
 	ScoreKcalMol          float64              `json:"scoreKcalMol" doc:"Score in kcal/mol; lower is better."`
 	RMSDLowerBound        float64              `json:"rmsdLowerBound" doc:"Lower bound of the distance to the best pose, in Å."`
 	RMSDUpperBound        float64              `json:"rmsdUpperBound" doc:"Upper bound of the distance to the best pose, in Å."`

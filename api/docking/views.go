@@ -89,6 +89,17 @@ type validationDocument struct {
 	RMSDAngstrom        *float64 `json:"rmsdAngstrom"`
 	ClosestRMSDAngstrom *float64 `json:"closestRmsdAngstrom"`
 	Passed              *bool    `json:"passed"`
+	CNNScore            *float64 `json:"cnnScore"`
+	Convergence         *struct {
+		Converged *bool `json:"converged"`
+	} `json:"convergence"`
+}
+
+func (d validationDocument) converged() *bool {
+	if d.Convergence == nil {
+		return nil
+	}
+	return d.Convergence.Converged
 }
 
 // documents are the stored documents of a run, read. A document that is not there yet is empty.
@@ -126,9 +137,12 @@ func (r runRow) view(currency string) (DockingRun, error) {
 	}
 	return DockingRun{
 		RunID: r.ID, RequestID: textOrNil(r.RequestID), RequestRunID: textOrNil(r.RequestRunID), ExperimentID: r.ExperimentID,
-		BatchID: textOrNil(r.BatchID), JobID: r.JobID, Engine: d.engine(), Box: d.box.view(), Exhaustiveness: r.Exhaustiveness, NumModes: r.NumModes,
-		EnergyRangeKcalMol: r.EnergyRangeKcalMol, Seed: r.Seed, CPUThreads: r.CPUThreads, LigandCount: r.LigandCount, Counts: r.counts(r.LigandCount),
-		Receptor: d.preparedReceptor(), Validation: r.validation(d.validation), ReproducesRunID: textOrNil(r.ReproducesRunID), Timing: r.timing(),
+		BatchID: textOrNil(r.BatchID), JobID: r.JobID, JobName: r.JobName, Engine: d.engine(), Box: d.box.view(),
+		Exhaustiveness: r.Exhaustiveness, ExhaustivenessAuto: r.ExhaustivenessAuto, RankBy: r.RankBy, NumModes: r.NumModes,
+		EnergyRangeKcalMol: r.EnergyRangeKcalMol, Seed: r.Seed, CPUThreads: r.CPUThreads, LigandCount: r.LigandCount,
+		Counts:   r.counts(r.LigandCount),
+		Receptor: d.preparedReceptor(r.ReceptorName), Validation: r.validation(d.validation),
+		ReproducesRunID: textOrNil(r.ReproducesRunID), Timing: r.timing(),
 		Cost: r.cost(currency), Status: r.Status, CreatedAt: r.CreatedAt.UTC(), UILinks: studio("dockingRun", r.ID),
 	}, nil
 }
@@ -153,9 +167,10 @@ func (b *boxDocument) view() *DockingBox {
 	return &DockingBox{Center: b.CenterAngstrom, Size: b.SizeAngstrom, Source: b.Source, Notes: listed(b.Notes)}
 }
 
-func (d documents) preparedReceptor() DockingReceptor {
+func (d documents) preparedReceptor(name string) DockingReceptor {
 	r := d.receptor
 	return DockingReceptor{
+		Name:           name,
 		IdentitySHA256: r.Hashes.ReceptorIdentitySHA256, PreparationSHA256: r.Hashes.PreparationSHA256, ToolchainSHA256: r.Hashes.ToolchainSHA256,
 		CacheKey: r.Hashes.CacheKey, PDBID: d.input.PDBID, Selection: r.Identity, Protonation: r.Protonation, Preparation: r.Preparation,
 		Reused: r.Reused, Notes: listed(r.Notes),
@@ -168,7 +183,7 @@ func (r runRow) validation(found validationDocument) *DockingRunValidation {
 	}
 	return &DockingRunValidation{
 		NativeComponentID: r.NativeComponentID.String, RedockRMSDAngstrom: found.RMSDAngstrom, ClosestRMSDAngstrom: found.ClosestRMSDAngstrom,
-		GateRMSDAngstrom: ptr(r.GateRMSDAngstrom), Passed: found.Passed,
+		GateRMSDAngstrom: ptr(r.GateRMSDAngstrom), Passed: found.Passed, Converged: found.converged(), CNNScore: found.CNNScore,
 	}
 }
 
@@ -191,7 +206,7 @@ func (r runRow) cost(currency string) DockingCost {
 	cost := DockingCost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
 	if r.ChargedPence.Valid {
 		final := poundsOf(r.ChargedPence.Int64)
-		cost.Accrued, cost.Final = final, &final // of an ended run nothing is left to meter
+		cost.Held, cost.Accrued, cost.Final = poundsOf(0), final, &final // nothing is left to hold or to meter
 	}
 	return cost
 }

@@ -16,12 +16,19 @@ func (r resultRow) view() (DockingResult, error) {
 		InputSMILES: textOrNil(r.InputSMILES), CanonicalSMILES: textOrNil(r.CanonicalSMILES), DockedSMILES: textOrNil(r.DockedSMILES),
 		InChIKey: textOrNil(r.InChIKey), FormalCharge: ptr(r.FormalCharge), HeavyAtoms: ptr(r.HeavyAtoms), RotatableBonds: ptr(r.RotatableBonds),
 		Status: r.Status, FailureStage: textOrNil(r.FailureStage), Error: textOrNil(r.Error), Rank: ptr(r.Rank),
-		BestScoreKcalMol: ptr(r.BestScoreKcalMol), LigandEfficiency: ptr(r.LigandEfficiency), PoseCount: r.PoseCount, PassedChecks: ptr(r.PassedChecks),
+		BestScoreKcalMol: ptr(r.BestScoreKcalMol), CNNScore: ptr(r.CNNScore), CNNAffinityPk: ptr(r.CNNAffinityPk),
+		LigandEfficiency: ptr(r.LigandEfficiency), PoseCount: r.PoseCount, PassedChecks: ptr(r.PassedChecks),
 		Interactions: r.Interactions, Notes: []string{}, DockCPUSeconds: ptr(r.DockCPUSeconds),
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), UILinks: studio("dockingResult", r.ID),
 	}
 	if err := json.Unmarshal(r.Notes, &view.Notes); err != nil {
 		return view, fmt.Errorf("reading the notes of result %s: %w", r.ID, err)
+	}
+	if r.Convergence == nil {
+		return view, nil
+	}
+	if err := json.Unmarshal(*r.Convergence, &view.Convergence); err != nil {
+		return view, fmt.Errorf("reading the convergence of result %s: %w", r.ID, err)
 	}
 	return view, nil
 }
@@ -29,7 +36,8 @@ func (r resultRow) view() (DockingResult, error) {
 // view is a pose with those of its files that are known.
 func (r poseRow) view(files map[string]artifactRow) (DockingPose, error) {
 	view := DockingPose{
-		PoseID: r.ID, ResultID: r.ResultID, RunID: r.RunID, LigandID: r.LigandID, Label: r.Label, Rank: r.Rank, ScoreKcalMol: r.ScoreKcalMol,
+		PoseID: r.ID, ResultID: r.ResultID, RunID: r.RunID, LigandID: r.LigandID, Label: r.Label, Rank: r.Rank, VinaRank: r.VinaRank,
+		CNNScore: ptr(r.CNNScore), CNNAffinityPk: ptr(r.CNNAffinityPk), ScoreKcalMol: r.ScoreKcalMol,
 		RMSDLowerBound: r.RMSDLowerBound, RMSDUpperBound: r.RMSDUpperBound,
 		Terms:                 DockingTerms{Inter: r.Inter, Intra: r.Intra, Torsional: r.Torsional, Unbound: r.Unbound},
 		ReferenceRMSDAngstrom: ptr(r.ReferenceRMSDAngstrom), Analysed: r.Interactions != nil, CreatedAt: r.CreatedAt.UTC(),
@@ -43,7 +51,7 @@ func (r poseRow) view(files map[string]artifactRow) (DockingPose, error) {
 		return &DockingPoseArtifact{DockingArtifact: file.view(), Record: record}
 	}
 	view.Artifacts = DockingPoseArtifacts{
-		SDF: at(r.SDFArtifact.String, r.Rank), PDBQT: at(r.PDBQTArtifact.String, r.Rank), ComplexPDB: at(r.ComplexArtifact.String, 1),
+		SDF: at(r.SDFArtifact.String, r.Rank), PDBQT: at(r.PDBQTArtifact.String, r.VinaRank), ComplexPDB: at(r.ComplexArtifact.String, 1),
 	}
 	if r.Checks == nil {
 		return view, nil

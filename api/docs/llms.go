@@ -59,7 +59,8 @@ billed and cannot submit jobs.
 
 4. GET {{prefix}}/v1/jobs/{jobId}/status every Retry-After seconds until terminal is true. Many ligands go into ligandLibrary in place of ligandIdentity.
 5. GET {{prefix}}/v1/jobs/{jobId}/outputs lists the files: results.json and results.csv rank the ligands (kcal/mol, lower is better), best.sdf and poses/
-   hold the poses. The addresses are short-lived: ask again rather than store them.
+   hold the poses. "exhaustiveness": "auto" searches each ligand until independent searches agree; a result's convergence says
+   whether they do. The addresses are short-lived: ask again rather than store them.
 
 `
 

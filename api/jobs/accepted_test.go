@@ -56,7 +56,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 		}
 		response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit", `{"sceneFile":"scene","attachments":["texture","scene"],"priority":9,`+c.body+"}")
 		got := all[c.engine].request()
-		if response.StatusCode != http.StatusOK || got.SceneFile.ByteSize != 10 || len(got.Attachments) != 2 || got.Attachments[0].ByteSize != 20 || c.want != nil && !c.want(got) {
+		if response.StatusCode != http.StatusOK || got.SceneFile.ByteSize != int64(len(smallReceptor)) || len(got.Attachments) != 2 || got.Attachments[0].ByteSize != 20 || c.want != nil && !c.want(got) {
 			t.Errorf("%s: submit gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}
 	}
@@ -81,10 +81,8 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 // scene gives an account a structure of 10 bytes, which every job type takes as its scene.
 func (d *desk) scene(caller access.Principal) {
 	d.t.Helper()
-	if _, err := d.deps.Objects.Put(d.t.Context(), "scene", strings.NewReader("HEADER    "), "chemical/x-pdb", ""); err != nil {
-		d.t.Fatal(err)
-	}
-	d.file(caller, "scene", 10, "")
+	d.put("scene", smallReceptor)
+	d.file(caller, "scene", int64(len(smallReceptor)), "")
 }
 
 // TestDynamicsFiles submits the OpenMM request of dynamics.json, whose files must be the account's own.

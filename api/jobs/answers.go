@@ -13,9 +13,13 @@ import (
 )
 
 // submitAnswer is the wire form of a receipt.
-func submitAnswer(receipt scheduler.Receipt) *submitOutput {
+func submitAnswer(receipt scheduler.Receipt) (*submitOutput, error) {
+	forecast, err := receptorForecast(receipt.Forecast)
+	if err != nil {
+		return nil, err
+	}
 	out := &submitOutput{Body: SubmitResponse{
-		JobID: receipt.JobID, JobType: receipt.JobType,
+		JobID: receipt.JobID, JobType: receipt.JobType, Receptor: forecast,
 		EstimatedCost: poundsOf(receipt.Quote.EstimatedPence), Currency: receipt.Quote.Currency,
 		Status: string(job.Submitted), Provider: provider, IdempotentReplay: receipt.Replayed,
 		Message: "The job is stored and will run; " + billing.Display(receipt.Quote.HeldPence) + " is set aside, and it never costs more.",
@@ -24,7 +28,7 @@ func submitAnswer(receipt scheduler.Receipt) *submitOutput {
 		out.Replayed = "true"
 		out.Body.Message = "An earlier submission with this idempotency key made the job; this is its answer."
 	}
-	return out
+	return out, nil
 }
 
 // estimateAnswer is the wire form of a quote.

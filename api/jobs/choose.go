@@ -68,7 +68,19 @@ func (s *Service) simulator(jobType, name string) (engines.Engine, error) {
 	if known, ok := engines.KnownSimulator(name); ok {
 		return nil, fault.New(fault.UnsupportedSimulator, "simulator: this deployment does not run %s; it runs: %s", known.Title, available)
 	}
+	if err := refuseMisspelt(name); err != nil {
+		return nil, err
+	}
 	return nil, fault.New(fault.UnsupportedSimulator, "simulator: there is no simulator of this name; this deployment runs: %s", available)
+}
+
+// refuseMisspelt says what a name that is near to a simulator's was meant to be. Errors: fault.UnsupportedSimulator.
+func refuseMisspelt(name string) error {
+	question := engines.DidYouMean(name)
+	if question == "" {
+		return nil
+	}
+	return fault.New(fault.UnsupportedSimulator, "simulator: %q is unknown; %s", name, question)
 }
 
 // renderer finds the engine that draws with a renderer. member is the place that asks for it.

@@ -22,6 +22,8 @@ import (
 type Knowledge interface {
 	// Structure finds an entry of the Protein Data Bank. Errors: those of structures.Library.
 	Structure(ctx context.Context, pdbID string) (structures.Entry, error)
+	// Kept is Structure without asking anybody outside; ok is false for an entry that is not there yet.
+	Kept(ctx context.Context, pdbID string) (entry structures.Entry, ok bool, err error)
 	// Components finds chemical components; unknown ones stay out of the answer. Beside fault.ProviderUnavailable the answer holds
 	// what could be found. Errors: those of structures.Library.
 	Components(ctx context.Context, ids []string) (map[string]structures.Component, error)
@@ -36,6 +38,10 @@ type ignorance struct{}
 
 func (ignorance) Structure(context.Context, string) (structures.Entry, error) {
 	return structures.Entry{}, structures.ErrNoSource
+}
+
+func (ignorance) Kept(context.Context, string) (entry structures.Entry, ok bool, err error) {
+	return structures.Entry{}, false, nil
 }
 
 func (ignorance) Components(context.Context, []string) (map[string]structures.Component, error) {
@@ -91,32 +97,43 @@ func (s *Service) lookUpDocking(ctx context.Context, accountID string, params vi
 	var err error
 	if again.found != nil {
 		found = *again.found
-	} else if found, err = s.lookUpNames(ctx, params); err != nil {
+	} else if found.Structures, err = s.structure(ctx, params); err != nil {
 		return engines.Found{}, err
 	}
-	found.Prepared, err = s.prepared(ctx, accountID, params, receptorOf(params, work.SceneFile, found.Structures))
+	receptor := receptorOf(params, work.SceneFile, found.Structures)
+	if err := s.lookIntoReceptor(ctx, params, receptor, &found); err != nil {
+		return engines.Found{}, err
+	}
+	if again.found == nil {
+		if found.Components, err = s.components(ctx, params, componentsOf(params, params.NativeComponent(found.Receptor))); err != nil {
+			return engines.Found{}, err
+		}
+	}
+	found.Prepared, err = s.prepared(ctx, accountID, params, receptor)
 	return found, err
 }
 
-// lookUpNames finds the components and the receptor's entry. Errors: fault.Validation, fault.ProviderUnavailable.
-func (s *Service) lookUpNames(ctx context.Context, params vina.Params) (found engines.Found, err error) {
-	if found.Components, err = s.components(ctx, params); err != nil {
-		return engines.Found{}, err
-	}
-	found.Structures, err = s.structure(ctx, params)
-	return found, err
-}
-
-// known is lookUp for an estimate, which asks nobody outside and misses what the deployment does not know of a docking. A database
-// must be there: its size decides the price. Errors: fault.Validation.
-func (s *Service) known(ctx context.Context, request SubmitRequest, engine engines.Engine) (engines.Found, error) {
+// known is lookUp for an estimate of an account, which asks nobody outside and misses what the deployment does not know of a docking. A
+// database must be there: its size decides the price. Errors: those of lookUp.
+func (s *Service) known(ctx context.Context, accountID string, request SubmitRequest, engine engines.Engine) (engines.Found, error) {
 	switch id := engine.Spec().ID; {
 	case id == blast.IDProtein, id == blast.IDNucleotide:
 		return s.lookUpDatabase(ctx, request.SimulationParams, id)
 	case id == vina.ID && request.SimulationParams != nil:
-		return engines.Found{Components: defined(s.deps.Knowledge.Known(componentsOf(request.SimulationParams.DockingParams)))}, nil
+		return s.knownDocking(ctx, accountID, request.SimulationParams.DockingParams)
 	}
 	return engines.Found{}, nil
+}
+
+// knownDocking is lookUpDocking for an estimate. A visitor's files are nowhere.
+func (s *Service) knownDocking(ctx context.Context, accountID string, params vina.Params) (found engines.Found, err error) {
+	if accountID != "" {
+		if err := s.lookIntoKnown(ctx, accountID, params, &found); err != nil {
+			return engines.Found{}, err
+		}
+	}
+	found.Components = defined(s.deps.Knowledge.Known(componentsOf(params, params.NativeComponent(found.Receptor))))
+	return found, nil
 }
 
 // eachLigand visits the ligands of a request with their places below simulationParams, until visit returns an error.
@@ -169,9 +186,12 @@ func (s *Service) checkConfirmations(accountID string, params vina.Params) error
 }
 
 // componentsOf lists the ids of the components that a request names, in upper case: ligands, and what the receptor's preparation
-// has to understand.
-func componentsOf(params vina.Params) []string {
+// has to understand. native is the one that the request asks for without its name, or "".
+func componentsOf(params vina.Params, native string) []string {
 	var ids []string
+	if native != "" {
+		ids = append(ids, native)
+	}
 	if params.PocketLigand != nil {
 		ids = append(ids, *params.PocketLigand)
 	}
@@ -196,8 +216,7 @@ func componentsOf(params vina.Params) []string {
 
 // components finds the components of a request. A ligand must be found; of the rest, what is unknown or cannot be asked for just
 // now is absent. Errors: fault.Validation, fault.ProviderUnavailable.
-func (s *Service) components(ctx context.Context, params vina.Params) (map[string]engines.Component, error) {
-	ids := componentsOf(params)
+func (s *Service) components(ctx context.Context, params vina.Params, ids []string) (map[string]engines.Component, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -271,8 +290,7 @@ func receptorOf(params vina.Params, scene engines.Object, found map[string]engin
 	case params.ReceptorPDBID != nil:
 		return found[strings.ToUpper(*params.ReceptorPDBID)]
 	case params.ReceptorArtifact != nil:
-		a := params.ReceptorArtifact
-		return engines.Object{StorageKey: a.StorageKey, SHA256: a.SHA256, ByteSize: a.ByteSize}
+		return objectOf(*params.ReceptorArtifact)
 	}
 	return scene
 }

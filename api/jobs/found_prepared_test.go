@@ -14,7 +14,7 @@ import (
 
 // asPrepared is the preparation of a request that says nothing about it, as Postgres may write it.
 const asPrepared = `{"forceField":"AMBER","addHydrogens":true,"protonationPh":7.40,"protonationMethod":"pdb2pqr-propka",` +
-	`"fixedProtonationStates":[],"removeComponents":[],"retainComponents":[],"leaveOut":[{"chain":"A"}]}`
+	`"fixedProtonationStates":[],"removeComponents":[],"retainComponents":[],"waters":"none","leaveOut":[{"chain":"A"}]}`
 
 // hex64 is a digest of one character.
 func hex64(c string) string { return strings.Repeat(c, 64) }
@@ -62,6 +62,8 @@ func TestAPreparationIsFound(t *testing.T) {
 		`"receptorAssemblyId":"1","receptorModel":1,"receptorChains":["A","B"],` + ligand: hex64("c"),
 		`"receptorPreparation":{"protonationPh":5},` + ligand:                             hex64("d"),
 		`"receptorPreparation":{"protonationPh":6},` + ligand:                             "",
+		`"receptorPreparation":{"waters":"none"},` + ligand:                               hex64("b"),
+		`"receptorPreparation":{"waters":"structural"},` + ligand:                         "",
 		`"receptorChains":["A"],` + ligand:                                                "",
 		`"receptorPdbId":"1CBS",` + ligand:                                                "",
 	} {

@@ -134,13 +134,16 @@ func sniff(beginning []byte) string {
 }
 
 // sceneAway says of an error of the store what the caller is told.
-func sceneAway(err error) error {
+func sceneAway(err error) error { return fileAway(err, fault.SceneNotFound, "sceneFile") }
+
+// fileAway says of an error of the store what the caller is told; missing is the answer for a file that is gone.
+func fileAway(err error, missing fault.Code, place string) error {
 	var cut *object.MismatchError
 	switch {
 	case errors.Is(err, object.ErrNotFound), errors.As(err, &cut):
-		return fault.Wrap(err, fault.SceneNotFound, "sceneFile: the stored file is gone or shorter than it was; upload it again")
+		return fault.Wrap(err, missing, "%s: the stored file is gone or shorter than it was; upload it again", place)
 	case errors.Is(err, object.ErrUnavailable):
 		return fault.Wrap(err, fault.ProviderUnavailable, "the file store cannot be reached just now; try again in a minute")
 	}
-	return fmt.Errorf("reading a scene: %w", err)
+	return fmt.Errorf("reading %s: %w", place, err)
 }

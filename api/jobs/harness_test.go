@@ -3,6 +3,8 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -168,10 +170,36 @@ func (d *desk) account() access.Principal {
 	return access.Principal{AccountID: accountID, Plan: "free", Environment: access.Live, Scopes: access.Scopes}
 }
 
-// file gives an account a stored file.
+// file gives an account a stored file. One that is called .pdb holds a receptor.
 func (d *desk) file(caller access.Principal, key string, byteSize int64, sha256 string) {
+	d.t.Helper()
+	if strings.HasSuffix(key, ".pdb") {
+		d.put(key, smallReceptor+strings.Repeat(" ", max(int(byteSize)-len(smallReceptor), 0)))
+	}
 	d.files[caller.AccountID+" "+key] = engines.Object{StorageKey: key, ByteSize: byteSize, SHA256: sha256}
 }
+
+// put stores a file that is no account's yet.
+func (d *desk) put(key, content string) {
+	d.t.Helper()
+	if _, err := d.deps.Objects.Put(d.t.Context(), key, strings.NewReader(content), "chemical/x-pdb", digestOf(content)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func digestOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// smallReceptor is a receptor of two chains at the place where these tests dock.
+const smallReceptor = `REMARK 350 BIOMOLECULE: 1
+REMARK 350 APPLY THE FOLLOWING TO CHAINS: A, B
+ATOM      1  N   GLY A   1       1.000   2.000   3.000  1.00  0.00           N
+ATOM      2  CA  GLY A   1       2.200   2.000   3.000  1.00  0.00           C
+ATOM      3  C   GLY A   1       3.400   2.000   3.000  1.00  0.00           C
+ATOM      4  CA  GLY B   1       3.400   6.000   3.000  1.00  0.00           C
+`
 
 // docking is a submission that docks two ligands; its scene is the account's file "receptor.pdb".
 const docking = `{"jobType":"simulation","simulator":"AutoDock Vina","sceneFile":"receptor.pdb","jobName":"ABL1 screen","metadata":{"ticket":12345678901234567890},

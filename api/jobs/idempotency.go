@@ -12,7 +12,7 @@ import (
 // stands nowhere. Two that differ are fault.IdempotencyKeyMismatch, one of the wrong length fault.Validation.
 func idempotencyKey(header string, body SubmitRequest) (string, error) {
 	places := []struct{ name, key string }{
-		{"the header Idempotency-Key", header},
+		{headerPlace, header},
 		{"idempotencyKey", body.IdempotencyKey},
 	}
 	if body.DockingRequest != nil {
@@ -23,8 +23,8 @@ func idempotencyKey(header string, body SubmitRequest) (string, error) {
 		if place.key == "" {
 			continue
 		}
-		if n := utf8.RuneCountInString(place.key); n < idempotency.MinKeyChars || n > idempotency.MaxKeyChars || !printable(place.key) {
-			return "", fault.New(fault.Validation, "%s: %d to %d characters, none of them a control character", place.name, idempotency.MinKeyChars, idempotency.MaxKeyChars)
+		if !soundKey(place.key) {
+			return "", unsoundKey(place.name)
 		}
 		if found != "" && found != place.key {
 			return "", fault.New(fault.IdempotencyKeyMismatch, "%s and %s differ: send one key, or the same in both places", where, place.name)
@@ -32,6 +32,19 @@ func idempotencyKey(header string, body SubmitRequest) (string, error) {
 		found, where = place.key, place.name
 	}
 	return found, nil
+}
+
+// headerPlace names the header in messages.
+const headerPlace = "the header Idempotency-Key"
+
+func soundKey(key string) bool {
+	chars := utf8.RuneCountInString(key)
+	return chars >= idempotency.MinKeyChars && chars <= idempotency.MaxKeyChars && printable(key)
+}
+
+func unsoundKey(place string) error {
+	return fault.New(fault.Validation, "%s: %d to %d characters, none of them a control character", place, idempotency.MinKeyChars,
+		idempotency.MaxKeyChars)
 }
 
 // printable reports whether a text is UTF-8 without control characters, so that it can be stored and shown.

@@ -2,6 +2,8 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"reflect"
 
@@ -55,6 +57,42 @@ type submitInput struct {
 	Body           SubmitRequest
 }
 
+// Resolve refuses a misspelt simulator before anything else is said of the body: parameters that do not fit are no news beside it.
+func (in *submitInput) Resolve(ctx huma.Context) []error {
+	return misspeltFirst(ctx, in.Body.Simulator)
+}
+
+// misspeltFirst looks at the simulator of a body that may have broken other rules, and may have been read up to the first of them.
+func misspeltFirst(ctx huma.Context, name string) []error {
+	if name == "" {
+		name = memberOf(ctx.BodyReader(), "simulator")
+	}
+	if err := refuseMisspelt(name); err != nil {
+		return []error{err}
+	}
+	return nil
+}
+
+// memberOf is the text of a member of a JSON object; "" where there is none.
+func memberOf(body io.Reader, name string) string {
+	decoder := json.NewDecoder(body)
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return ""
+	}
+	for decoder.More() {
+		var value json.RawMessage
+		member, err := decoder.Token()
+		if err != nil || decoder.Decode(&value) != nil {
+			return ""
+		}
+		var text string
+		if member == name && json.Unmarshal(value, &text) == nil {
+			return text
+		}
+	}
+	return ""
+}
+
 type submitOutput struct {
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier submission made the job."`
 	Body     SubmitResponse
@@ -65,19 +103,24 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*submitOutput, e
 	if err != nil {
 		return nil, err
 	}
-	return submitAnswer(receipt), nil
+	return submitAnswer(receipt)
 }
 
 type estimateInput struct{ Body EstimateRequest }
 
+// Resolve is submitInput's.
+func (in *estimateInput) Resolve(ctx huma.Context) []error {
+	return misspeltFirst(ctx, in.Body.Simulator)
+}
+
 type estimateOutput struct{ Body EstimateResponse }
 
 func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
-	estimation, err := s.Estimate(ctx, access.From(ctx).AccountID, in.Body)
+	estimate, err := s.Estimate(ctx, access.From(ctx).AccountID, in.Body)
 	if err != nil {
 		return nil, err
 	}
-	return &estimateOutput{Body: estimateAnswer(estimation.Quote)}, nil
+	return &estimateOutput{Body: estimate}, nil
 }
 
 type listInput struct{ ListQuery }

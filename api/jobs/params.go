@@ -52,6 +52,9 @@ func completed(given *SimulationParams, simulator string) (text json.RawMessage,
 	if params.DockingExecution != nil || simulator == vina.ID {
 		params.DockingExecution = ref(params.DockingExecution.Completed())
 	}
+	if params.DockingReport != nil || simulator == vina.ID {
+		params.DockingReport = ref(params.DockingReport.Completed())
+	}
 	// For every simulator, because the schema's default comes to a request for any of them.
 	params.MaxPockets = ref(valueOr(params.MaxPockets, fpocket.DefaultMaxPockets))
 	if simulator == vina.ID {

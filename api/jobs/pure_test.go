@@ -284,6 +284,9 @@ func TestViewOfARunningAndOfAnEndedJob(t *testing.T) {
 	r.Status, r.ChargedPence = "FAILED", sql.NullInt64{Int64: 7, Valid: true}
 	r.ErrorCode, r.FailureClass = sql.NullString{String: "RECEPTOR_UNREADABLE", Valid: true}, sql.NullString{String: "USER_INPUT", Valid: true}
 	view, err = r.view("GBP")
+	if view.Cost.Held != "0.00" {
+		t.Errorf("after the end %s are held", view.Cost.Held)
+	}
 	if err != nil || view.Cost.Final == nil || *view.Cost.Final != "0.07" || view.Error == nil || view.Error.Code != "RECEPTOR_UNREADABLE" || !view.Terminal {
 		t.Errorf("got %+v, %v", view, err)
 	}

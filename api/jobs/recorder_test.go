@@ -19,6 +19,13 @@ type recorder struct {
 
 func (r *recorder) Spec() engines.Spec { return r.spec }
 
+func (r *recorder) Foretell(request engines.Request) (json.RawMessage, error) {
+	if forecaster, ok := r.Engine.(engines.Forecaster); ok {
+		return forecaster.Foretell(request)
+	}
+	return nil, nil
+}
+
 func (r *recorder) Plan(request engines.Request) ([]engines.Shard, error) {
 	r.mu.Lock()
 	r.last = request

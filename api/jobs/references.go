@@ -52,6 +52,7 @@ func appendDocking(all []reference, params vina.Params) []reference {
 		}
 	}
 	artifact("receptorArtifact", params.ReceptorArtifact)
+	artifact("boxLigandArtifact", params.BoxLigandArtifact)
 	ligand("ligandIdentity", params.LigandIdentity)
 	for i := range params.LigandLibrary {
 		ligand(fmt.Sprintf("ligandLibrary[%d]", i), &params.LigandLibrary[i])

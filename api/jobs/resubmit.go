@@ -14,8 +14,8 @@ import (
 // resubmissions bounds the stored requests that are read back at once: the largest takes a gigabyte while it is parsed.
 var resubmissions = make(chan struct{}, 2)
 
-// Resubmit submits the request of one of the caller's docking jobs anew, with its seed pinned to what it was, and notes that the
-// new job reproduces a run. Files are held against the digests that the request states, as at first; names of public data stand for
+// Resubmit submits the request of one of the caller's docking jobs anew, with its seed, the place of its box and its native ligand pinned to what they
+// were, and notes that the new job reproduces a run. Files are held against the digests that the request states, as at first; names of public data stand for
 // what they stood for then. The caller's own names of the run (dockingRequest) stay with the first job. With an idempotency key it may be called again and answers with the first
 // receipt.
 //
@@ -43,6 +43,9 @@ func (s *Service) Resubmit(ctx context.Context, caller access.Principal, jobID s
 		return scheduler.Receipt{}, err
 	}
 	found, err := vina.FoundIn(plan)
+	if err == nil {
+		request.SimulationParams.DockingParams, err = request.SimulationParams.Pinned(plan)
+	}
 	if err != nil {
 		return scheduler.Receipt{}, fmt.Errorf("repeating job %s: %w", jobID, err)
 	}

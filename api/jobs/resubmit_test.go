@@ -61,7 +61,7 @@ func TestResubmitLooksNothingUp(t *testing.T) {
 	l := openLibrary(t)
 	l.engine.Engine = vina.New()
 	caller := l.account()
-	first := l.found(caller, `"receptorPdbId":"1cbs","pocketLigand":"rea","receptorPreparation":{"retainComponents":["STI"]},"ligandLibrary":[`+ccd("sti", "")+","+ccd("ST9", "")+"]")
+	first := l.found(caller, `"receptorPdbId":"1cbs","pocketLigand":"rea","ligandLibrary":[`+ccd("sti", "")+","+ccd("ST9", "")+"]")
 	l.exec(`UPDATE structures SET sha256 = repeat('b', 64), storage_key = 'public/structures/b.cif'`)
 	l.exec(`UPDATE components SET definition = definition || '{"smiles":"C"}'`)
 	l.know(structures.SourceOff)
@@ -76,7 +76,7 @@ func TestResubmitLooksNothingUp(t *testing.T) {
 	if len(first.Structures) != 1 || !reflect.DeepEqual(again.Structures, first.Structures) {
 		t.Errorf("got the receptor %+v, want %+v", again.Structures, first.Structures)
 	}
-	for id, component := range map[string]engines.Component{"STI": first.Components["STI"], "ST9": {SMILES: first.Components["ST9"].SMILES}} {
+	for id, component := range map[string]engines.Component{"REA": first.Components["REA"], "STI": {SMILES: first.Components["STI"].SMILES}, "ST9": {SMILES: first.Components["ST9"].SMILES}} {
 		if again.Components[id] != component || component.SMILES == "" {
 			t.Errorf("%s: got %+v, want %+v", id, again.Components[id], component)
 		}

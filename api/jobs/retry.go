@@ -13,7 +13,8 @@ import (
 )
 
 const retryText = "Runs a job that has ended again, under its own id: the tasks that did not succeed, or all. The expected cost of these is set aside anew, and what they use is charged. What they had made before is withdrawn at once; download it first if it is worth keeping. " +
-	"Tasks that failed for their input are not run again: submit a corrected request. The body may be left out."
+	"Tasks that failed for their input are not run again: submit a corrected request. The body may be left out. " +
+	"With an Idempotency-Key the request may be sent again: the first answer comes back."
 
 // RetryRequest says what of a job is run again.
 type RetryRequest struct {
@@ -29,31 +30,47 @@ type RetryResponse struct {
 	EstimatedCost Pounds `json:"estimatedCost" doc:"Expected cost of this run, in pounds."`
 	Currency      string `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
 	Message       string `json:"message" doc:"What happened, for people."`
+
+	IdempotentReplay bool `json:"idempotentReplay,omitempty" doc:"True when an earlier request with this key began the run."`
 }
 
-// Retry runs a job of the caller that has ended again. Errors: those of scheduler.Retry.
-func (s *Service) Retry(ctx context.Context, accountID, jobID string, request RetryRequest) (scheduler.Retried, error) {
+// Retry runs a job of the caller that has ended again; key may be "". Errors: those of scheduler.Retry, and fault.Validation for a
+// key that is none.
+func (s *Service) Retry(ctx context.Context, accountID, jobID, key string, request RetryRequest) (scheduler.Retried, error) {
 	if err := checkForm(jobID); err != nil {
 		return scheduler.Retried{}, err
 	}
+	if key != "" && !soundKey(key) {
+		return scheduler.Retried{}, unsoundKey(headerPlace)
+	}
 	scope := scheduler.RetryScope(valueOr(request.Scope, string(scheduler.RetryFailed)))
-	retried, err := s.deps.Scheduler.Retry(ctx, accountID, jobID, scope, access.RequestID(ctx))
+	retried, err := s.deps.Scheduler.Retry(ctx, scheduler.RetryOrder{
+		AccountID: accountID, JobID: jobID, Scope: scope, IdempotencyKey: key, RequestID: access.RequestID(ctx),
+	})
 	return retried, asNoSuchJob(err)
 }
 
 type retryInput struct {
-	ID   string        `path:"id" doc:"Id of the job."`
-	Body *RetryRequest `required:"false"`
+	ID             string        `path:"id" doc:"Id of the job."`
+	IdempotencyKey string        `header:"Idempotency-Key" minLength:"8" maxLength:"255" doc:"The same key with the same request answers as the first time."`
+	Body           *RetryRequest `required:"false"`
 }
 
-type retryOutput struct{ Body RetryResponse }
+type retryOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request began the run."`
+	Body     RetryResponse
+}
 
 func (s *Service) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
-	retried, err := s.Retry(ctx, access.From(ctx).AccountID, in.ID, valueOr(in.Body, RetryRequest{}))
+	retried, err := s.Retry(ctx, access.From(ctx).AccountID, in.ID, in.IdempotencyKey, valueOr(in.Body, RetryRequest{}))
 	if err != nil {
 		return nil, err
 	}
-	return &retryOutput{Body: retryAnswer(retried)}, nil
+	out := &retryOutput{Body: retryAnswer(retried)}
+	if retried.Replayed {
+		out.Replayed = "true"
+	}
+	return out, nil
 }
 
 func retryOperation() huma.Operation {
@@ -67,7 +84,7 @@ func retryOperation() huma.Operation {
 func retryAnswer(r scheduler.Retried) RetryResponse {
 	return RetryResponse{
 		JobID: r.JobID, Status: string(r.Status), Attempt: r.Attempt, Tasks: r.Tasks,
-		EstimatedCost: poundsOf(r.EstimatedPence), Currency: r.Currency,
+		EstimatedCost: poundsOf(r.EstimatedPence), Currency: r.Currency, IdempotentReplay: r.Replayed,
 		Message: fmt.Sprintf("The job runs again: run %d, %d of its tasks; %s is set aside, and the run never costs more.", r.Attempt, r.Tasks, billing.Display(r.HeldPence)),
 	}
 }

@@ -41,6 +41,39 @@ func TestAnswersMatchTheirSchemas(t *testing.T) {
 	}
 }
 
+// A misspelt simulator is what is said, whatever else is wrong and wherever it stands.
+func TestMisspeltSimulatorsAreToldFirst(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	caller := d.account()
+	const vina = "did you mean autodock-vina?"
+	for body, want := range map[string]string{
+		`{"jobType":"simulation","simulator":"autodock-vinna"}`: `\"autodock-vinna\" is unknown; ` + vina,
+
+		`{"jobType":"simulation","simulator":"vinna","simulationParams":{"exhaustiveness":"many"}}`:      vina,
+		`{"simulationParams":{"exhaustiveness":{}},"taskCount":"x","simulator":"AutoDock Vinna","no":1}`: vina,
+
+		`{"jobType":"simulation","simulator":"blastq"}`: "did you mean blastp or blastn?",
+	} {
+		for _, path := range []string{"/v1/jobs/submit", "/v1/jobs/estimate"} {
+			response, text := d.call(caller, http.MethodPost, path, body)
+			refused := response.StatusCode == http.StatusUnprocessableEntity && strings.Contains(text, string(fault.UnsupportedSimulator))
+			if !refused || !strings.Contains(text, want) {
+				t.Errorf("%s %s: got %d %s, want %s", path, body, response.StatusCode, text, want)
+			}
+		}
+	}
+	for _, body := range []string{
+		`{"jobType":"simulation","simulator":"vina","sceneFile":"r.pdb","simulationParams":{"exhaustiveness":"many"}}`,
+		`{"simulator":5}`, `[]`, `{`, "",
+	} {
+		response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit", body)
+		if strings.Contains(text, string(fault.UnsupportedSimulator)) {
+			t.Errorf("%s: got %d %s", body, response.StatusCode, text)
+		}
+	}
+}
+
 // Nothing tells another account's job, an unknown one and what cannot be a job's id apart, wherever a job is named.
 func TestForeignJobsAreAsIfAbsent(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ type Service struct {
 	deps    Deps
 	store   store
 	streams *streams
+	surveys *surveys
 }
 
 // New returns a Service. It starts nothing.
@@ -61,7 +62,7 @@ func New(deps Deps) *Service {
 	if deps.Databases == nil {
 		deps.Databases = ignorance{}
 	}
-	return &Service{deps: deps, store: store, streams: newStreams(store, deps.Log)}
+	return &Service{deps: deps, store: store, streams: newStreams(store, deps.Log), surveys: newSurveys()}
 }
 
 // List reads a page of the caller's jobs, newest first. Errors: fault.InvalidCursor, fault.Validation.

@@ -181,7 +181,7 @@ func TestOutputsPage(t *testing.T) {
 	var want []string
 	for i, role := range []string{"intermediate", "log", "result"} {
 		key := fmt.Sprintf("accounts/%s/jobs/%s/%d", caller.AccountID, jobID, i)
-		info, err := d.deps.Objects.Put(t.Context(), key, strings.NewReader("poses of "+role), "text/plain", "")
+		info, err := d.deps.Objects.Put(t.Context(), key, strings.NewReader("REMARK "+role+"\n"+smallReceptor), "text/plain", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,34 +49,70 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	if work.Found, err = s.lookUp(ctx, caller.AccountID, request, work, engine); err != nil {
 		return scheduler.Receipt{}, err
 	}
+	forecast, err := foretell(engine, work)
+	if err != nil {
+		return scheduler.Receipt{}, err
+	}
 	names := valueOr(request.DockingRequest, DockingRequest{})
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
 		AccountID: caller.AccountID, Plan: caller.Plan, JobType: work.JobType, Engine: engine, JobName: request.JobName,
 		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, Decoded: work.Decoded, TaskCount: work.TaskCount,
 		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
-		Found: work.Found, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
+		Found: work.Found, Forecast: forecast, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
 		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: reproducedIn(ctx).runID,
 	})
 	return receipt, asValidation(err)
 }
 
-// Estimate prices a job of an account without an input file; accountID is "" for a visitor. Errors: fault.UnsupportedSimulator,
-// fault.Validation.
-func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (scheduler.Estimation, error) {
+// Estimate prices a job of an account without an input file; accountID is "" for a visitor. Of a docking whose receptor is one of the
+// account's files, or an entry that is kept here, it says what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation,
+// fault.ChecksumMismatch, fault.ArtifactNotFound, fault.ProviderUnavailable.
+func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (EstimateResponse, error) {
 	submission, err := request.submission()
 	if err != nil {
-		return scheduler.Estimation{}, err
+		return EstimateResponse{}, err
 	}
 	engine, work, err := s.understand(submission)
 	if err != nil {
-		return scheduler.Estimation{}, err
+		return EstimateResponse{}, err
 	}
 	work.SceneFile = engines.Object{StorageKey: unknownScene}
-	if work.Found, err = s.known(ctx, submission, engine); err != nil {
-		return scheduler.Estimation{}, err
+	if work.Found, err = s.known(ctx, accountID, submission, engine); err != nil {
+		return EstimateResponse{}, err
+	}
+	forecast, err := foretell(engine, work)
+	if err != nil {
+		return EstimateResponse{}, err
 	}
 	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work)
-	return estimation, asValidation(err)
+	if err != nil {
+		return EstimateResponse{}, asValidation(err)
+	}
+	answer := estimateAnswer(estimation.Quote)
+	answer.Receptor, err = receptorForecast(forecast)
+	return answer, err
+}
+
+// foretell is what an engine tells of a request before it is submitted; nil for most. Errors: fault.Validation.
+func foretell(engine engines.Engine, work engines.Request) (json.RawMessage, error) {
+	forecaster, ok := engine.(engines.Forecaster)
+	if !ok {
+		return nil, nil
+	}
+	forecast, err := forecaster.Foretell(work)
+	return forecast, asValidation(err)
+}
+
+// receptorForecast is the forecast of a docking as it is shown.
+func receptorForecast(text json.RawMessage) (*ReceptorForecast, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var forecast ReceptorForecast
+	if err := json.Unmarshal(text, &forecast); err != nil {
+		return nil, fmt.Errorf("reading the forecast of a docking: %w", err)
+	}
+	return &forecast, nil
 }
 
 // unknownScene stands for the input file of an estimate, which has none: no engine's price depends on its name.

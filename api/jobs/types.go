@@ -7,6 +7,8 @@ import (
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/molfabric/molfabric/engines/vina"
 )
 
 // defaultRecoveryMode is what a job gets that says nothing about recovery.
@@ -95,7 +97,12 @@ type SubmitResponse struct {
 	Provider         string `json:"provider" doc:"Who runs the job."`
 	Message          string `json:"message" doc:"What happened, for people."`
 	IdempotentReplay bool   `json:"idempotentReplay,omitempty" doc:"True when an earlier submission with the same idempotency key made the job."`
+	// Receptor is beside the specification's members, of dockings alone.
+	Receptor *ReceptorForecast `json:"receptor,omitempty" doc:"What a docking will be done into."`
 }
+
+// ReceptorForecast is what a docking would be done into, as far as the receptor's file tells.
+type ReceptorForecast = vina.Forecast
 
 // EstimateRequest is a job to price (specification §2.5). Unlike a submission it needs no input file.
 type EstimateRequest struct {
@@ -120,6 +127,8 @@ type EstimateResponse struct {
 	Breakdown     Breakdown     `json:"breakdown" doc:"What the price consists of."`
 	VariableRates VariableRates `json:"variableRates" doc:"Prices that vary with use."`
 	Range         CostRange     `json:"range" doc:"Likely range, from what earlier tasks of the engine used. It never passes the amount that is held at submission, and a job is never charged more than that."`
+	// Receptor is beside the specification's members, of dockings alone.
+	Receptor *ReceptorForecast `json:"receptor,omitempty" doc:"What a docking would be done into, where the receptor is one of the account's files or an entry that is kept here."`
 }
 
 // Breakdown is what a price consists of, in pounds.

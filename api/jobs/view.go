@@ -102,7 +102,7 @@ func (r record) cost(currency string) Cost {
 	accrued := min(billing.Micropence(r.AccruedMicropence).RoundPence(), r.HeldPence)
 	cost := Cost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
 	if r.ChargedPence.Valid {
-		cost.Accrued = poundsOf(r.ChargedPence.Int64) // of an ended run nothing is left to meter
+		cost.Held, cost.Accrued = poundsOf(0), poundsOf(r.ChargedPence.Int64) // nothing is left to hold or to meter
 		cost.Final = ref(poundsOf(r.ChargedPence.Int64))
 	}
 	return cost

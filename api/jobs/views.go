@@ -67,7 +67,7 @@ type Queue struct {
 // Cost is the money of a job, in pounds.
 type Cost struct {
 	Estimated Pounds  `json:"estimated" doc:"Expected at submission; after a retry, what the earlier runs were charged and what this one is expected to cost."`
-	Held      Pounds  `json:"held" doc:"Set aside at submission, and by each retry; the job is never charged more. What it does not use is given back when it ends; this number stays."`
+	Held      Pounds  `json:"held" doc:"Set aside at submission, and by each retry; the job is never charged more. 0 once it has ended and what it has not used is given back."`
 	Accrued   Pounds  `json:"accrued" doc:"Metered so far."`
 	Final     *Pounds `json:"final" nullable:"true" doc:"Charged, once the job has ended."`
 	Currency  string  `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`

@@ -62,6 +62,9 @@ func TestTools(t *testing.T) {
 	}
 }
 
+// receptor lies where the guide's example docks.
+const receptor = "ATOM      1  N   GLY A   1      15.850  14.650   3.900  1.00  0.00           N\n"
+
 const curl = `curl --fail --request (\S+) --upload-file '\S+'((?: --header '[^']+')*) '([^']+)'`
 
 // upload does what the tool's command does, and returns the file's key.
@@ -110,7 +113,7 @@ func TestWholeWay(t *testing.T) {
 	h := open(t)
 	_, key := h.SignUp().Key("live", every...)
 	a := h.agent(key)
-	request := h.guideExample(h.upload(a, "ATOM"))
+	request := h.guideExample(h.upload(a, receptor))
 	var shorter map[string]any
 	if err := json.Unmarshal([]byte(request), &shorter); err != nil {
 		t.Fatal(err)
@@ -305,7 +308,7 @@ func TestManyAtOnce(t *testing.T) {
 		_, key := h.SignUp().Key("live", every...)
 		a := h.agent(key)
 		var receipt struct{ JobID string }
-		a.good("submit_job", h.guideExample(h.upload(a, "ATOM")), &receipt)
+		a.good("submit_job", h.guideExample(h.upload(a, receptor)), &receipt)
 		for range calls {
 			wait.Go(func() {
 				var status struct{ JobID string }

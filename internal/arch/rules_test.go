@@ -27,7 +27,9 @@ var rooms = []room{
 	{"internal/bench", []string{"worker", "engines", "billing", "internal"}},                     // plans like the fabric, pays its jobs, and is its fleet
 	{"internal/sim", []string{"scheduler", "engines", "billing", "internal"}},                    // lets the scheduler live in memory
 	{"internal/chaos", []string{"worker", "engines", "billing", "internal"}},                     // computes what jobs should have cost, and attacks from within a task
-	{"internal/cli", []string{"internal/client", "internal/fault", "internal/frames", "internal/job", "internal/mol"}},
+	{"internal/cli", []string{
+		"internal/abl1", "internal/client", "internal/fault", "internal/frames", "internal/job", "internal/mol", "internal/smiles",
+	}},
 	{"internal/client", []string{"internal/fault", "internal/job", "internal/mol"}},
 	{"internal/job", []string{}},
 	{"internal/fault", []string{}},
@@ -63,9 +65,8 @@ var exclusive = []only{
 	{"github.com/lib/pq", databaseRooms, noDatabase},
 	{"database/sql", databaseRooms, noDatabase},
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
-	// The client alone of these runs no server and no engine: its demonstration asks Python where a receptor lies.
 	// The benchmarks run molfabric as others do, and its peers; the chaos suite its processes, to kill them. A sequence database is built where its FASTA lies.
-	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/cli", "internal/bench", "internal/chaos", "internal/sequences"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
+	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/bench", "internal/chaos", "internal/sequences"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
@@ -99,6 +100,9 @@ var pure = []purity{
 	{"internal/fault", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/frames", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/mol", []string{"os", "net", "io/fs", "syscall"}},
+	{"internal/cif", []string{"os", "net", "io/fs", "syscall"}},
+	{"internal/coordinates", []string{"os", "net", "io/fs", "syscall"}},
+	{"internal/smiles", []string{"os", "net", "io/fs", "syscall"}},
 	{"internal/molviewspec", []string{"os", "net/http", "syscall"}}, // reads addresses
 	{"internal/id", []string{"os", "net", "io/fs", "syscall"}},
 	{"engines", []string{"net", "syscall"}}, // Collect reads files

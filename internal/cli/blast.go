@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,13 +40,14 @@ type blastParams struct {
 	Threads         *int     `json:"blastThreads,omitempty"`
 }
 
-const blastText = `Searches a sequence database of the deployment with NCBI BLAST+: uploads the file of queries (FASTA), submits the job, follows it, and
-shows each query's best hit. The queries are cut into parts that are searched side by side; hits, scores and E-values are those of one
-run over all of them. The E-value of a hit is how many alignments this good are expected by chance: below 0.001 it is hardly one.
+const blastText = `Searches a sequence database of the deployment with NCBI BLAST+: uploads the file of queries (FASTA,
+perhaps compressed with gzip), submits the job, follows it, and shows each query's best hit. The queries are cut into parts that are
+searched side by side; hits, scores and E-values are those of one run over all of them. The E-value of a hit is how many alignments
+this good are expected by chance: below 0.001 it is hardly one.
 
 blastp searches proteins with proteins, blastn nucleotides with nucleotides. Without --program the letters of the file decide.
-` + "`molfabric databases`" + ` lists what can be searched; without a version the newest release is. ` + "`molfabric hits JOB`" + ` shows all hits, and their
-alignments.`
+` + "`molfabric databases`" + ` lists what can be searched; without a version the newest release is. ` + "`molfabric hits JOB`" + `
+shows all hits, and their alignments.`
 
 func blastCommand() *cobra.Command {
 	var options blastFlags
@@ -77,7 +77,7 @@ func blastCommand() *cobra.Command {
 		return inv.followSearch(ctx, receipt, s)
 	})
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"fasta", "fa", "faa", "fna", "ffn"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"fasta", "fa", "faa", "fna", "ffn", "gz"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	options.define(cmd)
 	return cmd
@@ -140,7 +140,7 @@ func (f *blastFlags) search(path string) (sequenceSearch, error) {
 		return sequenceSearch{}, usage("%s: its letters do not tell proteins from nucleotides; say --program blastp or --program blastn", path)
 	}
 	name, version, _ := strings.Cut(f.database, ":")
-	title := filepath.Base(path)
+	title := plainName(path)
 	if name != "" {
 		title += " against " + name
 	}
@@ -197,7 +197,7 @@ func (inv *invocation) estimateSearch(ctx context.Context, s sequenceSearch) err
 
 // startSearch uploads the queries and submits the job.
 func (inv *invocation) startSearch(ctx context.Context, s sequenceSearch) (client.Receipt, error) {
-	scene, err := inv.api.UploadFile(ctx, s.queries.path)
+	scene, err := inv.uploadPlain(ctx, s.queries.path, plainName(s.queries.path), queryBound, client.UploadOptions{})
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")

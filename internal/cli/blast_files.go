@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -28,6 +27,10 @@ const (
 	leastLetters = 12
 )
 
+// queryBound is what the engine takes.
+var queryBound = fileBound{maxQueryFileBytes,
+	"the queries of a job may have at most " + bytesText(maxQueryFileBytes) + ": make several jobs of it"}
+
 // queryFile is a file of queries.
 type queryFile struct {
 	path    string
@@ -36,25 +39,12 @@ type queryFile struct {
 
 // readQueries makes sure that a file looks like FASTA and guesses what its sequences are. The server reads it whole.
 func readQueries(path string) (queryFile, error) {
-	file, err := os.Open(path)
+	file, err := openPlain(path, queryBound)
 	if err != nil {
-		return queryFile{}, invalidInput("%v", err)
+		return queryFile{}, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return queryFile{}, err
-	case !info.Mode().IsRegular() || info.Size() == 0:
-		return queryFile{}, invalidInput("%s: is empty, or no regular file", path)
-	case info.Size() > maxQueryFileBytes:
-		return queryFile{}, invalidInput("%s: has %s; the queries of a job may have at most %s: make several jobs of it", path, bytesText(info.Size()), bytesText(maxQueryFileBytes))
-	}
-	in := bufio.NewReader(io.LimitReader(file, sampleBytes))
-	if head, err := in.Peek(2); err == nil && bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		return queryFile{}, invalidInput("%s: is compressed; give the queries as plain FASTA", path)
-	}
-	letters, plain, err := countLetters(in)
+	letters, plain, err := countLetters(bufio.NewReader(io.LimitReader(file, sampleBytes)))
 	if err != nil {
 		return queryFile{}, invalidInput("%s: %v", path, err)
 	}

@@ -15,13 +15,27 @@ const (
 	maxPocketResidues = 256
 )
 
-// dockBox says where to dock, by one of its members; with none of them it is fpocket's best pocket.
+// What --box takes beside numbers, and the boxSource that it stands for.
+var boxWords = map[string]string{"bound": "boundLigand", "pocket": "fpocket"}
+
+// dockBox says where to dock, by one of its members; with none of them the server finds the native ligand, the bound one or a pocket.
 type dockBox struct {
 	center   *mol.BoxCenter
+	file     string // of a ligand in the receptor's coordinates
 	ligand   *pocketLigand
 	residues []residuePlace
+	source   string       // of boxWords
 	size     *mol.BoxSize // required with center; else nil lets the box fit the pocket
 }
+
+// boxLigandFormats by a file's extension, and how the request calls them.
+var boxLigandFormats = map[string]string{
+	"sdf": mol.FormatSDF, "mol": mol.FormatSDF, "mol2": mol.FormatMOL2, "pdb": mol.FormatPDB, "ent": mol.FormatPDB,
+	"pdbqt": mol.FormatPDBQT, "cif": mol.FormatMMCIF, "mmcif": mol.FormatMMCIF,
+}
+
+// boxLigandFormat is the format of a ligand's file; "" for another.
+func boxLigandFormat(path string) string { return boxLigandFormats[formatOf(path)] }
 
 // pocketLigand is a ligand of the structure; what is zero is not stated.
 type pocketLigand struct {
@@ -32,6 +46,7 @@ type pocketLigand struct {
 // put writes the box into a request.
 func (b dockBox) put(params *dockParams) {
 	params.BoxCenterAngstrom, params.BoxSizeAngstrom, params.PocketResidues = b.center, b.size, b.residues
+	params.BoxSource = b.source
 	if b.ligand != nil {
 		params.PocketLigand, params.PocketLigandChain, params.PocketLigandResidue = b.ligand.componentID, b.ligand.chain, b.ligand.residue
 	}
@@ -39,14 +54,14 @@ func (b dockBox) put(params *dockParams) {
 
 // boxFlags are the flags of a box as they are written.
 type boxFlags struct {
-	box, center, size, ligand string
-	residues                  []string
+	box, from, center, size, ligand string
+	residues                        []string
 }
 
 // read reads the one place that the flags name.
 func (f *boxFlags) read() (dockBox, error) {
 	named := 0
-	for _, given := range []bool{f.box != "", f.center != "", f.ligand != "", len(f.residues) > 0} {
+	for _, given := range []bool{f.box != "", f.from != "", f.center != "", f.ligand != "", len(f.residues) > 0} {
 		if given {
 			named++
 		}
@@ -54,14 +69,15 @@ func (f *boxFlags) read() (dockBox, error) {
 	var b dockBox
 	switch {
 	case named > 1:
-		return b, usage("--box, --center, --pocket-ligand and --pocket-residues each say where to dock; give one of them, or none for the best pocket that fpocket finds")
-	case f.box != "" && f.size != "":
+		return b, usage("--box, --box-from, --center, --pocket-ligand and --pocket-residues each say where to dock; give one of them, or none for the ligand that is bound")
+	case boxWords[f.box] == "" && f.box != "" && f.size != "":
 		return b, usage("--box has the size in it; leave --size out")
 	case f.center != "" && f.size == "":
 		return b, usage("--size is missing: with --center it is the box's edge in Å, such as 22")
-	case f.box != "":
+	case boxWords[f.box] == "" && f.box != "":
 		return parseBox(f.box)
 	}
+	b.source = boxWords[f.box]
 	if f.size != "" {
 		size, err := parseSize("--size", f.size)
 		if err != nil {
@@ -75,8 +91,10 @@ func (f *boxFlags) read() (dockBox, error) {
 		var center mol.BoxCenter
 		center, err = parseCenter(f.center)
 		b.center = &center
+	case f.from != "":
+		b.file, err = f.from, checkBoxLigand(f.from)
 	case f.ligand != "":
-		b.ligand, err = parsePocketLigand(f.ligand)
+		b.ligand, err = parsePocketLigand("--pocket-ligand", f.ligand)
 	case len(f.residues) > 0:
 		b.residues, err = parsePocketResidues(f.residues)
 	}
@@ -87,7 +105,7 @@ func (f *boxFlags) read() (dockBox, error) {
 func parseBox(flag string) (dockBox, error) {
 	numbers, err := parseNumbers(flag)
 	if err != nil || len(numbers) != 4 && len(numbers) != 6 {
-		return dockBox{}, usage("--box %q: write x,y,z,edge or x,y,z,a,b,c in Å, such as 15.8,14.6,3.9,22", flag)
+		return dockBox{}, usage("--box %q: write x,y,z,edge or x,y,z,a,b,c in Å, such as 15.8,14.6,3.9,22; or bound for the ligand that is bound, or pocket for the best pocket", flag)
 	}
 	parts := strings.SplitN(flag, ",", 4)
 	size, err := parseSize("--box", parts[3])
@@ -136,10 +154,18 @@ func parseNumbers(flag string) ([]float64, error) {
 	return numbers, nil
 }
 
-// parsePocketLigand reads STI, STI:A or STI:A:201.
-func parsePocketLigand(flag string) (*pocketLigand, error) {
+// checkBoxLigand holds the file of a ligand against what can be known of it here.
+func checkBoxLigand(path string) error {
+	if boxLigandFormat(path) == "" {
+		return usage("--box-from %s: must be a ligand as .sdf, .mol2, .pdb, .pdbqt or .cif, perhaps as .gz", path)
+	}
+	return checkPlain(path, ligandBound)
+}
+
+// parsePocketLigand reads STI, STI:A or STI:A:201; name is the flag's, for its errors.
+func parsePocketLigand(name, flag string) (*pocketLigand, error) {
 	parts := strings.Split(flag, ":")
-	wrong := usage("--pocket-ligand %q: write COMPONENT, COMPONENT:CHAIN or COMPONENT:CHAIN:NUMBER, such as STI:A:201", flag)
+	wrong := usage("%s %q: write COMPONENT, COMPONENT:CHAIN or COMPONENT:CHAIN:NUMBER, such as STI:A:201", name, flag)
 	if len(parts) > 3 || !componentForm.MatchString(parts[0]) {
 		return nil, wrong
 	}
@@ -175,14 +201,45 @@ func parsePocketResidues(flags []string) ([]residuePlace, error) {
 	return places, nil
 }
 
-// parseRedock reads STI:A:201.
-func parseRedock(flag string) (*residueName, error) {
-	component, rest, _ := strings.Cut(flag, ":")
-	place, ok := parsePlace(rest)
-	if !ok || !componentForm.MatchString(component) {
-		return nil, usage("--redock %q: write COMPONENT:CHAIN:NUMBER of the structure's own ligand, such as STI:A:201", flag)
+// redock is the structure's own ligand that is docked again: named in full, or the one of a component, or the one that is bound.
+type redock struct {
+	named  *residueName
+	ligand *pocketLigand // nil for the one that is bound
+}
+
+// boundWord is what --redock means without a value.
+const boundWord = "bound"
+
+// parseRedock reads STI:A:201, STI:A, STI, or boundWord.
+func parseRedock(flag string) (*redock, error) {
+	if flag == boundWord {
+		return &redock{}, nil
 	}
-	return &residueName{ComponentID: strings.ToUpper(component), residuePlace: place}, nil
+	component, rest, _ := strings.Cut(flag, ":")
+	if place, ok := parsePlace(rest); ok && componentForm.MatchString(component) {
+		return &redock{named: &residueName{ComponentID: strings.ToUpper(component), residuePlace: place}}, nil
+	}
+	ligand, err := parsePocketLigand("--redock", flag)
+	return &redock{ligand: ligand}, err
+}
+
+// put writes the redocking into a request whose box has been written.
+func (r *redock) put(params *dockParams, gate *float64) {
+	if r == nil {
+		return
+	}
+	params.DockingValidation = &dockValidation{NativeReference: r.named, RedockBound: r.named == nil, GateRMSDAngstrom: gate}
+	if r.ligand != nil {
+		params.PocketLigand, params.PocketLigandChain, params.PocketLigandResidue = r.ligand.componentID, r.ligand.chain, r.ligand.residue
+	}
+}
+
+// checkBeside refuses a component to dock again beside a box that says its own place: the request has one member for both.
+func (r *redock) checkBeside(b dockBox) error {
+	if r == nil || r.ligand == nil || b.file == "" && b.ligand == nil && len(b.residues) == 0 && b.source == "" {
+		return nil
+	}
+	return usage("--redock %s: beside another place to dock, name the ligand in full, as COMPONENT:CHAIN:NUMBER such as STI:A:201", r.ligand.componentID)
 }
 
 // placeForm is a chain, a residue's number and perhaps an insertion code.

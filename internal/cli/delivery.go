@@ -20,6 +20,8 @@ const reportFile = "report.html"
 // have written for one another stays on the server; `outputs` fetches that too.
 var delivered = []struct{ name, meaning string }{
 	{resultsFile, "all results, for programs"}, {"results.csv", "every ligand with its score, for spreadsheets"},
+	{"best.png", "the best pose in its site"}, {"box.png", "the box in the whole receptor"},
+	{"best.mvsx", "the scene of best.png, which molfabric image draws again"},
 	{"best.sdf", "the best pose of each ligand"}, {"poses", "all poses, as SDF and PDBQT"},
 	{"complexes", "receptor and best pose of the best ligands, as PDB"}, {"native", "the structure's own ligand: crystal pose and redocked poses"},
 	{"receptor.pdb", "the prepared receptor"}, {"receptor.pdbqt", "the receptor as it was docked into"},

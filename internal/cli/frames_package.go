@@ -32,9 +32,10 @@ const (
 
 // packedFile is a file that a renderer gets, and its place beside the others.
 type packedFile struct {
-	path    string // here
-	logical string // in the package, with slashes
-	size    int64  // bytes
+	path     string // here
+	logical  string // in the package, with slashes
+	size     int64  // bytes
+	unpacked bool   // what it holds is sent, not the gzip file that it may be
 }
 
 // scenePackage is a scene and the files that it refers to. Their relative places hold on the renderer's side.
@@ -278,7 +279,7 @@ func (inv *invocation) uploadScene(ctx context.Context, pack *scenePackage) (sce
 			if projectID != "" {
 				options.ProjectID, options.LogicalPath = projectID, file.logical
 			}
-			uploaded, err := inv.api.UploadFileWith(together, file.path, options)
+			uploaded, err := inv.uploadPacked(together, file, options)
 			keys[i] = uploaded.StorageKey
 			return err
 		})
@@ -290,6 +291,13 @@ func (inv *invocation) uploadScene(ctx context.Context, pack *scenePackage) (sce
 		err = errInterrupted
 	}
 	return keys[0], keys[1:], err
+}
+
+func (inv *invocation) uploadPacked(ctx context.Context, file packedFile, options client.UploadOptions) (client.Uploaded, error) {
+	if file.unpacked {
+		return inv.uploadPlain(ctx, file.path, plainName(file.path), sceneBound, options)
+	}
+	return inv.api.UploadFileWith(ctx, file.path, options)
 }
 
 // uploads shows how far several files are.
@@ -323,12 +331,8 @@ func (u *uploads) sent(file int, bytes int64) {
 }
 
 // packReferences makes a package of a scene and of what it refers to: the path of each file here, by its place relative to the scene.
-func packReferences(scene string, references map[string]string) (*scenePackage, error) {
-	info, err := os.Stat(scene)
-	if err != nil {
-		return nil, invalidInput("%v", err)
-	}
-	pack := &scenePackage{scene: packedFile{path: scene, logical: filepath.Base(scene), size: info.Size()}}
+func packReferences(scene string, size int64, references map[string]string) (*scenePackage, error) {
+	pack := &scenePackage{scene: packedFile{path: scene, logical: plainName(scene), size: size, unpacked: true}}
 	for logical, file := range references {
 		info, err := os.Stat(file)
 		if err != nil {

@@ -41,6 +41,10 @@ fit the filters in the twelve columns of BLAST's tabular format; to standard out
 		if err := inv.authorized(); err != nil {
 			return err
 		}
+		var err error
+		if args[0], err = inv.jobID(ctx, args[0]); err != nil {
+			return err
+		}
 		if len(args) == 2 {
 			index, err := inv.queryIndex(ctx, args[0], args[1])
 			if err != nil {

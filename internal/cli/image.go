@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,9 @@ const (
 	animationTimeline  = "timeline"
 	animationTurntable = "turntable"
 
+	floorNone   = "none"
+	floorShadow = "shadow"
+
 	minTurntable = 2
 	maxTurntable = 3600
 	// severalFrames stands for an animation whose length only the renderer knows.
@@ -28,11 +30,12 @@ var colourForm = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 const imageText = `Makes a picture for publication of a molecular scene, or of a structure alone, which gets a good default scene: cartoon, ligands as balls
 and sticks, a view of the whole.
 
-SCENE is a MolViewSpec scene (.mvsj, or .mvsx with its files in it) or a structure (.cif, .bcif, .pdb, .pdbqt, .sdf, .mol2, .gro, .xyz). The
-files that an .mvsj refers to by relative paths are found beside it and sent along. Renderers have no network: what a scene refers to by
-https must be downloaded first.
+SCENE is a MolViewSpec scene (.mvsj, or .mvsx with its files in it) or a structure (.cif, .bcif, .pdb, .pdbqt, .sdf, .mol2, .gro,
+.xyz), perhaps compressed with gzip. The files that an .mvsj refers to by relative paths are found beside it and sent along.
+Renderers have no network: what a scene refers to by https must be downloaded first.
 
-Two engines draw the same view: molstar is fast; cycles traces rays, with soft light and shadows, and takes --samples.
+Two engines draw the same view: molstar is fast; cycles traces rays, with soft light and shadows, closes what the scene's clips cut, and
+takes --samples.
 
 -o names the result. One frame makes exactly that file, in the format of its extension (.png, .jpg, .exr); a turntable, the states of a
 scene or its time line make a film (.mp4, .webm) or, in a folder, frames, film, contact sheet and a table. --frames chooses frames, counted
@@ -45,6 +48,7 @@ func imageCommand() *cobra.Command {
 		Example: `  molfabric image 1cbs.cif -o fig1.png
   molfabric image scene.mvsj --engine cycles --size 3840x2160 --samples 256 -o fig1.png
   molfabric image scene.mvsj --transparent --outline -o cover.png
+  molfabric image surface.mvsj --engine cycles --floor shadow --depth-cue -o cover.png
   molfabric image complex.pdb --turntable 48 --fps 24 -o turn.mp4
   molfabric image story.mvsx --timeline --size 1280x720 -o story.webm
   molfabric image story.mvsj --states -o states/
@@ -67,6 +71,7 @@ func imageCommand() *cobra.Command {
 		for extension := range sceneFormats {
 			extensions = append(extensions, extension[1:])
 		}
+		extensions = append(extensions, gzipExtension[1:])
 		return extensions, cobra.ShellCompDirectiveFilterFileExt
 	}
 	options.define(cmd)
@@ -77,9 +82,10 @@ func imageCommand() *cobra.Command {
 type imageFlags struct {
 	pictureFlags
 	assets                                              []string
-	engine, background                                  string
+	engine, background, floor                           string
 	turntable                                           int
 	transparent, outline, noOcclusion, timeline, states bool
+	depthCue, noCaps                                    bool
 }
 
 func (f *imageFlags) define(cmd *cobra.Command) {
@@ -92,7 +98,10 @@ func (f *imageFlags) define(cmd *cobra.Command) {
 	flags.BoolVar(&f.transparent, "transparent", false, "no background, for PNG, EXR and WebM")
 	flags.StringVar(&f.background, "background", "", "colour of the background, such as '#ffffff' (default: the scene's, else white)")
 	flags.BoolVar(&f.outline, "outline", false, "draw outlines, with molstar")
-	flags.BoolVar(&f.noOcclusion, "no-ambient-occlusion", false, "no ambient occlusion, with molstar")
+	flags.BoolVar(&f.noOcclusion, "no-ambient-occlusion", false, "no darker folds and pockets")
+	flags.BoolVar(&f.depthCue, "depth-cue", false, "fade what is far away; =false: nothing fades (default: what the scene says)")
+	flags.StringVar(&f.floor, "floor", floorNone, "shadow: a floor that shows soft shadows alone, with cycles")
+	flags.BoolVar(&f.noCaps, "no-caps", false, "leave open what the scene's clips cut, with cycles")
 	flags.IntVar(&f.turntable, "turntable", 0, "turn the view once around, in so many frames, such as 48")
 	flags.BoolVar(&f.timeline, "timeline", false, "play the states of a scene and their animations, at --fps")
 	flags.BoolVar(&f.states, "states", false, "one frame for each state of a scene")
@@ -102,6 +111,8 @@ func (f *imageFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.format, "format", "", "format of frames in a folder: PNG, JPEG or EXR (default PNG); of one picture, its extension says it")
 	flags.StringArrayVar(&f.assets, "asset", nil, "a file that the scene refers to and that lies elsewhere; may be repeated")
 	f.pictureFlags.define(cmd)
+	floors := []string{floorNone, floorShadow}
+	_ = cmd.RegisterFlagCompletionFunc("floor", cobra.FixedCompletions(floors, cobra.ShellCompDirectiveNoFileComp))                                 // the flag exists
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{engineMolstar, engineCycles}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
@@ -141,5 +152,5 @@ func (f *imageFlags) title(scene molecularScene, count int64) string {
 	if count > 0 {
 		what = counted(int(count), "picture", "frames")
 	}
-	return fmt.Sprintf("%s of %s with %s", what, filepath.Base(scene.path), f.engine)
+	return fmt.Sprintf("%s of %s with %s", what, plainName(scene.path), f.engine)
 }

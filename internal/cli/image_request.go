@@ -24,8 +24,12 @@ func (f *imageFlags) check() error {
 		return usage("--engine %q: must be molstar or cycles", f.engine)
 	case !cycles && (f.changed("samples") || f.changed("denoise") || f.changed("device")):
 		return usage("--samples, --denoise and --device belong to ray tracing: add --engine cycles")
-	case cycles && (f.outline || f.noOcclusion):
-		return usage("--outline and --no-ambient-occlusion belong to molstar; cycles has real light")
+	case cycles && f.outline:
+		return usage("--outline belongs to molstar; cycles has real light")
+	case !cycles && (f.changed("floor") || f.noCaps):
+		return usage("--floor and --no-caps belong to ray tracing: add --engine cycles")
+	case f.floor != floorNone && f.floor != floorShadow:
+		return usage("--floor %q: must be none or shadow", f.floor)
 	case asked > 1:
 		return usage("--turntable, --timeline and --states exclude each other")
 	case f.changed("turntable") && (f.turntable < minTurntable || f.turntable > maxTurntable):
@@ -141,11 +145,25 @@ func (f *imageFlags) request(scene molecularScene, t renderTarget, ranges []fram
 	if f.changed("outline") {
 		request.put(paramOutline, strconv.FormatBool(f.outline))
 	}
+	f.light(&request)
+	f.tier(&request)
+	return request, nil
+}
+
+// light writes how the scene is lit, where the flags say it.
+func (f *imageFlags) light(request *renderRequest) {
 	if f.noOcclusion {
 		request.put(paramAmbientOcclusion, "false")
 	}
-	f.tier(&request)
-	return request, nil
+	if f.changed("depth-cue") {
+		request.put(paramDepthCue, strconv.FormatBool(f.depthCue))
+	}
+	if f.changed("floor") {
+		request.put(paramFloor, f.floor)
+	}
+	if f.noCaps {
+		request.put(paramCaps, "false")
+	}
 }
 
 // pictureFormat is the frames' format; "" leaves it to the service.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -17,9 +16,14 @@ import (
 const (
 	// maxSceneBytes bounds a MolViewSpec document: what the service takes.
 	maxSceneBytes = 8 << 20
+	// maxStructureBytes is what the service takes of a structure: the largest entries of the Protein Data Bank.
+	maxStructureBytes = 1 << 30
 	// archiveIndex is the document of an .mvsx archive.
 	archiveIndex = "index.mvsj"
 )
+
+// sceneBound is of what is drawn.
+var sceneBound = fileBound{maxStructureBytes, "a scene or a structure may have at most " + bytesText(maxStructureBytes)}
 
 // sceneFormats are what `image` draws, by extension. true marks scenes, which may have states and refer to files.
 var sceneFormats = map[string]bool{
@@ -30,7 +34,8 @@ var sceneFormats = map[string]bool{
 // molecularScene is the file that `image` draws.
 type molecularScene struct {
 	path       string
-	structure  bool // a molecule alone, not a scene
+	size       int64 // bytes, unpacked
+	structure  bool  // a molecule alone, not a scene
 	states     int
 	animated   bool     // a state of it changes while it is shown
 	references []string // the files beside it that it refers to, as it writes them, each once
@@ -38,7 +43,7 @@ type molecularScene struct {
 
 // readMolecularScene reads what can be seen of a scene without drawing it. The service checks it whole.
 func readMolecularScene(name string) (molecularScene, error) {
-	extension := strings.ToLower(filepath.Ext(name))
+	extension := "." + formatOf(name)
 	scene, known := sceneFormats[extension]
 	switch {
 	case extension == ".blend":
@@ -46,16 +51,17 @@ func readMolecularScene(name string) (molecularScene, error) {
 	case !known:
 		return molecularScene{}, usage("%s: must be a scene (.mvsj, .mvsx) or a structure (%s)", name, strings.Join(structureExtensions(), ", "))
 	}
-	if _, err := headOf(name, 1); err != nil {
+	file, err := openPlain(name, sceneBound)
+	if err != nil {
 		return molecularScene{}, err
 	}
-	s := molecularScene{path: name, structure: !scene, states: 1}
-	var err error
+	defer file.Close()
+	s := molecularScene{path: name, size: file.size, structure: !scene, states: 1}
 	switch extension {
 	case ".mvsj":
-		err = s.readFile()
+		err = s.read(file, nil)
 	case ".mvsx":
-		err = s.readArchive()
+		err = s.readArchive(file)
 	}
 	return s, err
 }
@@ -70,21 +76,11 @@ func structureExtensions() []string {
 	})
 }
 
-func (s *molecularScene) readFile() error {
-	file, err := os.Open(s.path)
-	if err != nil {
-		return invalidInput("%v", err)
-	}
-	defer file.Close()
-	return s.read(file, nil)
-}
-
-func (s *molecularScene) readArchive() error {
-	archive, err := zip.OpenReader(s.path)
+func (s *molecularScene) readArchive(file plainFile) error {
+	archive, err := zip.NewReader(file, file.size)
 	if err != nil {
 		return invalidInput("%s: is no zip archive: %v", s.path, err)
 	}
-	defer archive.Close()
 	within := map[string]bool{}
 	for _, file := range archive.File {
 		within[path.Clean(file.Name)] = true
@@ -236,7 +232,7 @@ func (s *molecularScene) pack(assets []string) (*scenePackage, error) {
 			return nil, usage("--asset %s: %s refers to no file called %q", asset, s.path, name)
 		}
 	}
-	return packReferences(s.path, files)
+	return packReferences(s.path, s.size, files)
 }
 
 // named lists the files that go along, for people.
@@ -251,7 +247,7 @@ func (s *molecularScene) named(pack *scenePackage) string {
 	if rest := len(names) - maxNamedFiles; rest > 0 {
 		names = append(names[:maxNamedFiles], fmt.Sprintf("%d more", rest))
 	}
-	return fmt.Sprintf("%s refers to %s.", filepath.Base(s.path), strings.Join(names, ", "))
+	return fmt.Sprintf("%s refers to %s.", plainName(s.path), strings.Join(names, ", "))
 }
 
 // maxNamedFiles bounds the files that one line names.

@@ -102,6 +102,9 @@ func TestImageRequests(t *testing.T) {
 		{"one.mvsx", []string{"--detach", "--transparent", "--outline", "--no-ambient-occlusion", "--format", "png"},
 			`{"jobType":"molecular","jobName":"1 picture of one.mvsx with molstar","parameters":{"AmbientOcclusion":"false","ImageFormat":"PNG","Outline":"true","Transparent":"true"},` +
 				`"metadata":{"renderEngine":"molstar"},"recovery":{"mode":"standard"}}`},
+		{"one.mvsj", []string{"-o", "fig.png", "--engine", "cycles", "--floor", "shadow", "--depth-cue=false", "--no-caps", "--no-ambient-occlusion"},
+			`{"jobType":"molecular","jobName":"1 picture of one.mvsj with cycles","parameters":{"AmbientOcclusion":"false","Caps":"false","DepthCue":"false",` +
+				`"Floor":"shadow","ImageFormat":"PNG"},"metadata":{"renderEngine":"cycles"},"recovery":{"mode":"standard"}}`},
 		{"1cbs.cif", []string{"-o", "turn.webm", "--turntable", "60", "--fps", "30", "--transparent", "--resumable"},
 			`{"jobType":"molecular","jobName":"60 frames of 1cbs.cif with molstar","parameters":{"Animation":"turntable","Transparent":"true","TurntableFrames":"60","Video":"webm"},` +
 				`"metadata":{"renderEngine":"molstar","fps":30},"recovery":{"mode":"resumable"}}`},
@@ -189,7 +192,9 @@ func TestImageRefused(t *testing.T) {
 		{"1cbs.cif", "-o a.png --samples 64", ExitUsage, "add --engine cycles"},
 		{"1cbs.cif", "-o a.png --engine cycles --samples 0", ExitUsage, "--samples 0: must be 1"},
 		{"1cbs.cif", "-o a.png --engine cycles --device metal", ExitUsage, "must be cpu, cuda, optix or hip"},
-		{"1cbs.cif", "-o a.png --engine cycles --outline", ExitUsage, "belong to molstar"},
+		{"1cbs.cif", "-o a.png --engine cycles --outline", ExitUsage, "belongs to molstar"},
+		{"1cbs.cif", "-o a.png --floor shadow", ExitUsage, "--engine cycles"},
+		{"1cbs.cif", "-o a.png --engine cycles --floor marble", ExitUsage, "none or shadow"},
 		{"1cbs.cif", "-o a.png --engine eevee", ExitUsage, "must be molstar or cycles"},
 		{"1cbs.cif", "-o a.png --background white", ExitUsage, "#rrggbb"},
 		{"1cbs.cif", "-o a.png --background #ffffff --transparent", ExitUsage, "exclude each other"},

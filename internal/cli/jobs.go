@@ -111,6 +111,7 @@ func (inv *invocation) showReceipt(receipt client.Receipt) error {
 		return inv.print(receipt.JSON())
 	}
 	fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
+	showForecast(inv.out, receipt.Receptor)
 	fmt.Fprintf(inv.out, "  molfabric watch %s    shows its progress and result\n", receipt.JobID)
 	fmt.Fprintf(inv.out, "  molfabric cancel %s   stops it\n", receipt.JobID)
 	return nil
@@ -193,13 +194,17 @@ func cancelCommand() *cobra.Command {
 	return cmd
 }
 
-// jobCommand makes a command whose only argument is a job's id, which the shell completes.
+// jobCommand makes a command whose only argument is a job, which the shell completes.
 func jobCommand(spec cobra.Command, run func(ctx context.Context, inv *invocation, jobID string) error) *cobra.Command {
 	cmd := command(spec, one("JOB"), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := inv.authorized(); err != nil {
 			return err
 		}
-		return run(ctx, inv, args[0])
+		jobID, err := inv.jobID(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return run(ctx, inv, jobID)
 	})
 	cmd.ValidArgsFunction = completeJobs
 	return cmd

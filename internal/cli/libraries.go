@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,8 +16,13 @@ import (
 const (
 	// maxLigandBytes bounds one ligand's file or record: what the service takes of one.
 	maxLigandBytes = 8 << 20
-	// maxTableBytes bounds a .csv library: the ligands of a job with the longest SMILES and labels, and as much beside them.
-	maxTableBytes = 256 << 20
+	// maxLibraryBytes bounds a library, unpacked: ten thousand records of 100 kB.
+	maxLibraryBytes = 1 << 30
+)
+
+var (
+	ligandBound  = fileBound{maxLigandBytes, "a ligand's file may have at most " + bytesText(maxLigandBytes)}
+	libraryBound = fileBound{maxLibraryBytes, "a library may have at most " + bytesText(maxLibraryBytes) + ": cut it into several"}
 )
 
 // ligandFormats that a file may have.
@@ -28,17 +31,15 @@ var ligandFormats = map[string]bool{mol.FormatSDF: true, mol.FormatMOL2: true, m
 // ligandFile takes a file that holds one ligand.
 func ligandFile(path string) (ligand, error) {
 	if !ligandFormats[formatOf(path)] {
-		return ligand{}, usage("--ligand-file %s: must be .sdf, .mol2, .pdbqt or .pdb", path)
+		return ligand{}, usage("--ligand-file %s: must be .sdf, .mol2, .pdbqt or .pdb, or one of them as .gz", path)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return ligand{}, invalidInput("%v", err)
-	case !info.Mode().IsRegular() || info.Size() == 0 || info.Size() > maxLigandBytes:
-		return ligand{}, invalidInput("%s: a ligand's file must have 1 byte to %s", path, bytesText(maxLigandBytes))
+	file, err := openPlain(path, ligandBound)
+	if err != nil {
+		return ligand{}, err
 	}
+	defer file.Close()
 	if formatOf(path) == mol.FormatSDF {
-		records, err := readLibrary(path)
+		records, err := splitSDF(file, path)
 		if err != nil {
 			return ligand{}, err
 		}
@@ -46,32 +47,33 @@ func ligandFile(path string) (ligand, error) {
 			return ligand{}, usage("--ligand-file %s: holds %d ligands; give it as --ligands", path, len(records))
 		}
 	}
-	label := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	return ligand{path: path, label: shorten(first(label, "ligand"), maxLabelChars)}, nil
+	return ligand{path: path, label: shorten(first(stem(path), "ligand"), maxLabelChars)}, nil
 }
 
-// readLibrary reads a file of many ligands: .sdf, .csv, or else a SMILES and a name on each line.
+// readLibrary reads a file of many ligands: .sdf, .csv, or else a SMILES and a name on each line. The records of an .sdf are read
+// when they are uploaded, from the file that stays open for them.
 func readLibrary(path string) ([]ligand, error) {
-	file, err := os.Open(path)
+	switch formatOf(path) {
+	case "zip", "bz2", "xz", "zst":
+		return nil, usage("--ligands %s: is compressed in a way that is not read here; unpack it first, or give it as .gz", path)
+	}
+	file, err := openPlain(path, libraryBound)
 	if err != nil {
-		return nil, invalidInput("%v", err)
+		return nil, err
+	}
+	if formatOf(path) == mol.FormatSDF {
+		found, err := splitSDF(file, path)
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		for i := range found {
+			found[i].library = file
+		}
+		return found, nil
 	}
 	defer file.Close()
-	switch info, err := file.Stat(); {
-	case err != nil:
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	case !info.Mode().IsRegular():
-		return nil, invalidInput("%s: is not a regular file", path)
-	case formatOf(path) == "csv" && info.Size() > maxTableBytes:
-		return nil, invalidInput("%s: has %s; a table of ligands may have at most %s", path, bytesText(info.Size()), bytesText(maxTableBytes))
-	}
-	switch formatOf(path) {
-	case mol.FormatSDF:
-		return splitSDF(file, path)
-	case "csv":
+	if formatOf(path) == "csv" {
 		return readTable(file, path)
-	case "gz", "zip", "bz2", "xz", "zst":
-		return nil, usage("--ligands %s: is compressed; unpack it first", path)
 	}
 	return readSMILES(file, path)
 }
@@ -133,10 +135,10 @@ func (s *sdfSplitter) line(piece []byte) error {
 
 // close takes the record that has ended, and begins the next behind it.
 func (s *sdfSplitter) close() error {
-	next := ligand{path: s.name, record: true, offset: s.record.offset + s.record.size}
+	next := ligand{path: s.name, offset: s.record.offset + s.record.size}
 	if s.text {
 		done := s.record
-		done.path, done.record = s.name, true
+		done.path = s.name
 		done.label = first(done.label, fmt.Sprintf("ligand-%d", len(s.found)+1))
 		if s.found = append(s.found, done); len(s.found) > maxLigands {
 			return invalidInput("%s: holds more than %d ligands; cut it into several libraries", s.name, maxLigands)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,17 +78,15 @@ func FuzzSplitSDF(f *testing.F) {
 // TestRecordsAreUploadedAlone reads each record back from the file.
 func TestRecordsAreUploadedAlone(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "library.sdf")
+	path := filepath.Join(t.TempDir(), "library.sdf.gz")
 	parts := []string{record("a"), record("b/../c"), record("a")}
-	if err := os.WriteFile(path, []byte(strings.Join(parts, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writePacked(t, path, strings.Join(parts, ""))
 	found, err := gatherLigands(nil, []string{path}, nil)
 	if err != nil || len(found) != len(parts) {
 		t.Fatalf("got %+v, %v", found, err)
 	}
 	for i, l := range found {
-		file, content, err := l.open()
+		content, done, err := l.open()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +94,7 @@ func TestRecordsAreUploadedAlone(t *testing.T) {
 		if _, err := content.ReadAt(text, 0); err != nil || string(text) != parts[i] {
 			t.Errorf("record %d: got %q, %v; want %q", i, text, err, parts[i])
 		}
-		file.Close()
+		done()
 	}
 	if got, want := found[1].fileName()+" "+found[2].fileName(), "b-..-c.sdf a-2.sdf"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -27,45 +26,14 @@ type ligand struct {
 	id          string // unique in the library, made from the label
 	label       string
 	smiles      string
-	componentID string // in capitals
-	path        string // of an .sdf, .mol2, .pdbqt or .pdb file
-	record      bool   // it is a part of the file, which begins at offset and has size bytes
+	componentID string      // in capitals
+	path        string      // of an .sdf, .mol2, .pdbqt or .pdb file
+	library     io.ReaderAt // of which it is a record that begins at offset and has size bytes; nil for a file of its own
 	offset      int64
 	size        int64
 }
 
-var (
-	// plainName is a label that --ligand takes before its first "=".
-	plainName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._,:+()'/-]*$`)
-	// likeSMILES is a text of organic-subset atoms and digits alone: "CC" of "CC=O" is no name.
-	likeSMILES = regexp.MustCompile(`^(Cl|Br|[BCNOPSFI]|[bcnops]|[0-9()/+-])+$`)
-	unsafeRun  = regexp.MustCompile(`[^A-Za-z0-9._:-]+`)
-)
-
-// componentPrefix marks a component of the Chemical Component Dictionary; no SMILES begins with it.
-const componentPrefix = "ccd:"
-
-// parseLigand reads NAME=SMILES or NAME=ccd:STI. A SMILES has "=" of its own, so a name must come first and must not read as one.
-func parseLigand(flag string) (ligand, error) {
-	name, smiles, found := strings.Cut(flag, "=")
-	name, smiles = strings.TrimSpace(name), strings.TrimSpace(smiles)
-	component, isComponent := strings.CutPrefix(smiles, componentPrefix)
-	switch {
-	case !found || !plainName.MatchString(name):
-		return ligand{}, usage(`--ligand %q: write NAME=SMILES, such as aspirin="CC(=O)Oc1ccccc1C(=O)O", or NAME=ccd:ID, such as imatinib=ccd:STI`, flag)
-	case isComponent && !componentForm.MatchString(component):
-		return ligand{}, usage("--ligand %q: a component's id has 1 to 8 letters and digits; `molfabric ligands NAME` looks it up", flag)
-	case isComponent:
-		return ligand{label: name, componentID: strings.ToUpper(component)}, nil
-	case likeSMILES.MatchString(name):
-		return ligand{}, usage("--ligand %q: %q reads as a SMILES itself; put another name in front, or the ligand into a .smi file", flag, name)
-	}
-	entry := ligand{label: name, smiles: smiles}
-	if err := entry.check(); err != nil {
-		return ligand{}, usage("--ligand %q: %v", flag, err)
-	}
-	return entry, nil
-}
+var unsafeRun = regexp.MustCompile(`[^A-Za-z0-9._:-]+`)
 
 // check holds a ligand against the bounds; whether the SMILES is a molecule is found out where RDKit is.
 func (l ligand) check() error {
@@ -125,6 +93,7 @@ func gatherLigands(smiles, libraries, files []string) ([]ligand, error) {
 		if err != nil {
 			return nil, err
 		}
+		entry.label = first(entry.label, fmt.Sprintf("ligand-%d", len(all)+1))
 		all = append(all, entry)
 	}
 	for _, path := range libraries {
@@ -170,9 +139,4 @@ func safeID(label string) string {
 	id := strings.Trim(unsafeRun.ReplaceAllString(label, "-"), "._:-")
 	id = strings.TrimRight(id[:min(len(id), maxIDChars)], "._:-")
 	return first(id, "ligand")
-}
-
-// formatOf is the format that a file's name states.
-func formatOf(path string) string {
-	return strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
 }

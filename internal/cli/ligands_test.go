@@ -10,11 +10,22 @@ import (
 
 func TestParseLigand(t *testing.T) {
 	t.Parallel()
+	const aspirin = "CC(=O)Oc1ccccc1C(=O)O"
 	tests := []struct{ flag, label, smiles string }{
-		{"aspirin=CC(=O)Oc1ccccc1C(=O)O", "aspirin", "CC(=O)Oc1ccccc1C(=O)O"},
+		{"aspirin=" + aspirin, "aspirin", aspirin},
 		{" imatinib mesylate = CC", "imatinib mesylate", "CC"},
 		{"1,2-dichloroethane=ClCCCl", "1,2-dichloroethane", "ClCCCl"},
 		{"β-alanine=NCCC(=O)O", "β-alanine", "NCCC(=O)O"},
+		{"SB203580=CS(=O)c1ccc(cc1)-c1nc(c([nH]1)-c1ccncc1)", "SB203580", "CS(=O)c1ccc(cc1)-c1nc(c([nH]1)-c1ccncc1)"},
+		{"BI2536=CCN1C(=O)CC1", "BI2536", "CCN1C(=O)CC1"},
+		{"PP1=CC1=CC=C(C=C1)C2=NN(C3=NC=NC(=C23)N)C(C)(C)C", "PP1", "CC1=CC=C(C=C1)C2=NN(C3=NC=NC(=C23)N)C(C)(C)C"},
+		{"1OF6=C=C", "1OF6", "C=C"}, {"C1=CCO", "C1", "CCO"}, {"CF101=CO", "CF101", "CO"},
+		{"NO=CCO", "NO", "CCO"}, {"PIN=CCO", "PIN", "CCO"},
+		{"(+)-catechin=Oc1ccccc1", "(+)-catechin", "Oc1ccccc1"}, {"[11C]PIB=Oc1ccccc1", "[11C]PIB", "Oc1ccccc1"},
+		{"#7=CCO", "#7", "CCO"}, {"A=CC", "A", "CC"},
+		{"CC = O", "CC", "O"}, {"C =CC", "C", "CC"}, {"NAME=CC=O", "NAME", "CC=O"}, {"x=O=C(O)C", "x", "O=C(O)C"},
+		{"CCO", "", "CCO"}, {aspirin, "", aspirin}, {"O=C(O)c1ccccc1", "", "O=C(O)c1ccccc1"}, {"C1=CC=CC=C1", "", "C1=CC=CC=C1"},
+		{"CC(C)=O", "", "CC(C)=O"}, {"C/C=C/C", "", "C/C=C/C"}, {"[Na+].[O-]C(=O)C", "", "[Na+].[O-]C(=O)C"},
 	}
 	for _, test := range tests {
 		got, err := parseLigand(test.flag)
@@ -22,13 +33,48 @@ func TestParseLigand(t *testing.T) {
 			t.Errorf("%q: got %q, %q, %v; want %q, %q", test.flag, got.label, got.smiles, err, test.label, test.smiles)
 		}
 	}
-	if got, err := parseLigand("imatinib=ccd:sti"); err != nil || got.label != "imatinib" || got.componentID != "STI" || got.smiles != "" {
-		t.Errorf("a component: got %+v, %v", got, err)
-	}
-	for _, flag := range []string{"x=ccd:", "x=ccd:S I", "x=ccd:TOOLONGID", "", "aspirin", "CCO", "CC=O", "CC(=O)O", "c1ccccc1C=C", "=CCO", "aspirin=", "aspirin=C C", "ClC=C", "x=" + strings.Repeat("C", maxSMILESChars+1)} {
-		if got, err := parseLigand(flag); err == nil || ExitCode(err) != ExitUsage {
-			t.Errorf("%q: got %+v, %v; want a usage error", flag, got, err)
+	for flag, want := range map[string]string{
+		"imatinib=ccd:sti": "imatinib", "PP1=ccd:STI": "PP1", "ccd:sti": "STI", "CC = ccd:STI": "CC",
+	} {
+		if got, err := parseLigand(flag); err != nil || got.label != want || got.componentID != "STI" || got.smiles != "" {
+			t.Errorf("%s: got %+v, %v", flag, got, err)
 		}
+	}
+}
+
+func TestLigandsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]string{
+		"x=ccd:": "1 to 8 letters and digits", "x=ccd:S I": "1 to 8 letters and digits", "ccd:TOOLONGID": "1 to 8 letters and digits",
+		"":        "write NAME=SMILES",
+		"aspirin": "write NAME=SMILES", "=CCO": "no name in front", "aspirin=": "there is no SMILES",
+		"aspirin=C C": "a SMILES holds no space",
+		"x=" + strings.Repeat("C", maxSMILESChars+1): "longer than 4096", strings.Repeat("z", maxLabelChars+1) + "=CC": "longer than 512",
+		"aspirin=CC(=O":       `"CC(=O" is no SMILES: at character 6: a branch is not closed`,
+		"CC(=O)Oc1ccccc1C(=O": "at character 20: a branch is not closed",
+		"imatinib=STI":        `a component of the PDB is written ccd:STI`,
+		"CC=O":                `Write --ligand "CC = O" for a ligand called CC, or --ligand "NAME=CC=O" for the molecule CC=O`,
+		"C=CC":                "reads in two ways", "PCP=CC": "reads in two ways", "C1CC1=C": "reads in two ways",
+	} {
+		if got, err := parseLigand(flag); ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: got %+v, %v; want a usage error with %q", flag, got, err, want)
+		}
+	}
+}
+
+// TestLigandsWithoutAName are called by their place in the library.
+func TestLigandsWithoutAName(t *testing.T) {
+	t.Parallel()
+	all, err := gatherLigands([]string{"aspirin=CC(=O)O", "CCO", "ccd:STI", "O=CC"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for _, l := range all {
+		labels = append(labels, l.label+"/"+l.id)
+	}
+	if got, want := strings.Join(labels, " "), "aspirin/aspirin ligand-2/ligand-2 STI/STI ligand-4/ligand-4"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -11,13 +11,14 @@ const mdText = `Simulates a molecule in water with OpenMM: uploads the files, su
 left, and shows averages with their errors and whether they have settled.
 
 STRUCTURE is a .pdb or .cif file of a protein, which gets hydrogens, force field, water and ions; or, with --prmtop, the coordinates
-(.inpcrd, .rst7) of an Amber system, which is taken as it is.
+(.inpcrd, .rst7) of an Amber system, which is taken as it is. Files may be compressed with gzip.
 
 Times are numbers with a unit, such as 2fs, 50ps, 10ns or 1us. The energy is minimised first; --nvt and --npt then let the system
 settle at constant volume and at constant pressure before the production run that --time or --steps gives.
 
 A job is resumable unless --resumable=false says otherwise: after a failure of its machine it goes on from its last checkpoint.
---restart JOB goes on from the end of an earlier run of the same structure: what is not given is as it was there.`
+--restart JOB goes on from the end of an earlier run of the same structure: what is not given is as it was there, how often
+frames are saved too. Steps and times are counted on from the earlier run's.`
 
 func mdCommand() *cobra.Command {
 	var f mdFlags
@@ -59,7 +60,7 @@ func mdCommand() *cobra.Command {
 		return inv.simulate(ctx, d)
 	})
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"pdb", "ent", "cif", "mmcif", "inpcrd", "rst7", "crd"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"pdb", "ent", "cif", "mmcif", "inpcrd", "rst7", "crd", "gz"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	f.define(cmd)
 	return cmd
@@ -96,7 +97,8 @@ func (f *mdFlags) define(cmd *cobra.Command) {
 	flags.BoolVar(&f.minimise, "minimise", true, "minimise the energy before anything moves")
 	flags.StringVar(&f.nvt, "nvt", "50ps", "how long to settle at constant volume before")
 	flags.StringVar(&f.npt, "npt", "100ps", "how long to settle at constant pressure before")
-	flags.StringVar(&f.saveEvery, "save-every", "10ps", "time between two frames (default at most a hundredth of the run)")
+	flags.StringVar(&f.saveEvery, "save-every", "10ps",
+		"time between two frames (default at most a hundredth of the run, or as the run before)")
 	flags.StringVar(&f.checkpointEvery, "checkpoint-every", "", "time between two checkpoints (default ten frames)")
 	flags.StringVar(&f.platform, "platform", platformCPU, "CPU, CUDA or OpenCL")
 	flags.StringVar(&f.precision, "precision", "mixed", "single, mixed or double, of CUDA and OpenCL")

@@ -23,12 +23,17 @@ type runProvenance struct {
 	RestartProvenance *restartProvenance `json:"restartProvenance"`
 	Parameters        struct {
 		Protocol dynamicsProtocol `json:"protocol"`
+		Outputs  dynamicsOutputs  `json:"outputs"`
 		Platform dynamicsPlatform `json:"platform"`
 	} `json:"parameters"`
 }
 
 // restarted makes a run that goes on from the end of another job.
 func (inv *invocation) restarted(ctx context.Context, w wish, jobID string) (dynamics, error) {
+	jobID, err := inv.jobID(ctx, jobID)
+	if err != nil {
+		return dynamics{}, err
+	}
 	outputs, err := inv.api.AllOutputs(ctx, jobID)
 	if err != nil {
 		return dynamics{}, err
@@ -74,7 +79,8 @@ var (
 
 // choose takes the checkpoint of the run, or its portable state: when that is asked for, or when the run goes on differently.
 func (w wish) choose(jobID string, p runProvenance, outputs []client.Output) (earlierRun, error) {
-	e := earlierRun{provenance: p.RestartProvenance, protocol: p.Parameters.Protocol, platform: p.Parameters.Platform}
+	q := p.Parameters
+	e := earlierRun{provenance: p.RestartProvenance, protocol: q.Protocol, outputs: q.Outputs, platform: q.Platform}
 	e.platform.Name = first(e.platform.Name, e.provenance.PlatformName)
 	e.workerImage = e.provenance.WorkerImageDigest
 	other := slices.ContainsFunc(systems, w.given)

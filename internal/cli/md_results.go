@@ -26,6 +26,7 @@ const (
 type dynamicsAnalysis struct {
 	Schema string `json:"schema"`
 	Run    struct {
+		StartNs        float64  `json:"startNs"` // of earlier runs that it goes on from
 		DurationNs     float64  `json:"durationNs"`
 		Frames         int      `json:"frames"`
 		FramesAnalysed int      `json:"framesAnalysed"`
@@ -88,7 +89,11 @@ func dynamicsTable(w io.Writer, a dynamicsAnalysis) error {
 	if a.Run.NsPerDay != nil {
 		speed = fmt.Sprintf(", at %s ns/day", digits(*a.Run.NsPerDay, 3))
 	}
-	fmt.Fprintf(w, "\n%s of %d atoms%s; %d of %d frames analysed\n", timeText(a.Run.DurationNs*1e6), a.System.Atoms, speed, a.Run.FramesAnalysed, a.Run.Frames)
+	length := timeText(a.Run.DurationNs * 1e6)
+	if a.Run.StartNs > 0 {
+		length += fmt.Sprintf(" (from %s to %s)", timeText(a.Run.StartNs*1e6), timeText((a.Run.StartNs+a.Run.DurationNs)*1e6))
+	}
+	fmt.Fprintf(w, "\n%s of %d atoms%s; %d of %d frames analysed\n", length, a.System.Atoms, speed, a.Run.FramesAnalysed, a.Run.Frames)
 	p := painter(w)
 	t := newTable(p, []int{2, 3, 4}, "quantity", "mean", "standard deviation", "drift per ns", "unit", "second half")
 	bounds := false

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 
 	"github.com/google/uuid"
@@ -74,24 +72,11 @@ var plainFileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // uploadDynamicsFile stores a file under its own name, or under its format where that holds what a key must not.
 func (inv *invocation) uploadDynamicsFile(ctx context.Context, f dynamicsFile) (client.Uploaded, error) {
-	file, err := os.Open(f.path)
-	if err != nil {
-		return client.Uploaded{}, invalidInput("%v", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return client.Uploaded{}, err
-	}
-	uploaded, err := inv.api.Upload(ctx, f.name(), file, info.Size())
-	if err != nil {
-		return client.Uploaded{}, fmt.Errorf("uploading %s: %w", f.path, err)
-	}
-	return uploaded, nil
+	return inv.uploadPlain(ctx, f.path, f.name(), dynamicsBound, client.UploadOptions{})
 }
 
 func (f dynamicsFile) name() string {
-	if name := filepath.Base(f.path); plainFileName.MatchString(name) {
+	if name := plainName(f.path); plainFileName.MatchString(name) {
 		return name
 	}
 	return "coordinates." + f.format
@@ -122,20 +107,18 @@ func (inv *invocation) estimateDynamics(ctx context.Context, d dynamics) error {
 
 // measure is an upload of a file that has not happened.
 func (f dynamicsFile) measure() (client.Uploaded, error) {
-	file, err := os.Open(f.path)
-	if err != nil {
-		return client.Uploaded{}, invalidInput("%v", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
+	file, err := openPlain(f.path, dynamicsBound)
 	if err != nil {
 		return client.Uploaded{}, err
 	}
+	defer file.Close()
 	digest, err := client.Digest(file)
 	if err != nil {
 		return client.Uploaded{}, fmt.Errorf("%s: %w", f.path, err)
 	}
-	return client.Uploaded{StorageKey: "not-uploaded/" + f.name(), SHA256: digest, ByteSize: info.Size(), ContentType: client.ContentType(f.name())}, nil
+	return client.Uploaded{
+		StorageKey: "not-uploaded/" + f.name(), SHA256: digest, ByteSize: file.size, ContentType: client.ContentType(f.name()),
+	}, nil
 }
 
 func showDynamicsEstimate(inv *invocation, price client.Estimate, d dynamics) {

@@ -121,6 +121,31 @@ func TestDynamicsIntervals(t *testing.T) {
 	}
 }
 
+// TestRestartsKeepTheirIntervals goes on from a run that saved a frame every 4 ps, energies every 0.8 ps and itself every 16 ps.
+func TestRestartsKeepTheirIntervals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		arguments []string
+		want      dynamicsOutputs
+	}{
+		{[]string{"--time", "100ns"}, dynamicsOutputs{1000, 200, 4000, 1000, "dcd"}},
+		{[]string{"--time", "100ns", "--timestep", "2fs"}, dynamicsOutputs{2000, 400, 8000, 2000, "dcd"}},
+		{[]string{"--time", "2ps"}, dynamicsOutputs{500, 200, 500, 500, "dcd"}},
+		{[]string{"--time", "100ns", "--save-every", "20ps"}, dynamicsOutputs{5000, 500, 50000, 5000, "dcd"}},
+		{[]string{"--time", "100ns", "--checkpoint-every", "40ps"}, dynamicsOutputs{1000, 200, 10000, 1000, "dcd"}},
+	} {
+		earlier := earlierOf(t, nil)
+		if got := settled(t, &earlier, "protein.pdb", c.arguments...).outputs; got != c.want {
+			t.Errorf("%q: got %+v, want %+v", c.arguments, got, c.want)
+		}
+	}
+	earlier := earlierOf(t, nil)
+	earlier.outputs = dynamicsOutputs{} // its provenance does not tell
+	if got := settled(t, &earlier, "protein.pdb", "--time", "10ns").outputs; got != (dynamicsOutputs{2500, 250, 25000, 2500, "dcd"}) {
+		t.Errorf("unknown intervals: got %+v", got)
+	}
+}
+
 func TestDynamicsSeed(t *testing.T) {
 	t.Parallel()
 	for range 100 {

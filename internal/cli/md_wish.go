@@ -1,12 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +38,7 @@ var (
 	structureFormats = map[string]string{"pdb": mol.FormatPDB, "ent": mol.FormatPDB, "cif": mol.FormatMMCIF, "mmcif": mol.FormatMMCIF}
 	amberFormats     = map[string]string{"inpcrd": formatInpcrd, "rst7": formatInpcrd, "crd": formatInpcrd, "restrt": formatInpcrd}
 	topologyFormats  = map[string]string{"prmtop": formatPrmtop, "parm7": formatPrmtop, "top": formatPrmtop}
+	dynamicsBound    = fileBound{maxDynamicsBytes, "a file of a simulation may have at most " + bytesText(maxDynamicsBytes)}
 	devicesForm      = regexp.MustCompile(`^[0-9]{1,3}(,[0-9]{1,3}){0,3}$`)
 	imageForm        = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
@@ -64,6 +64,7 @@ type earlierRun struct {
 	start       dynamicsArtifact
 	provenance  *restartProvenance // nil when the run goes on as another system, which it does not describe
 	protocol    dynamicsProtocol
+	outputs     dynamicsOutputs // zero where its provenance does not tell
 	platform    dynamicsPlatform
 	workerImage string
 }
@@ -86,7 +87,8 @@ func (f *mdFlags) read(structure string) (wish, error) {
 			return wish{}, err
 		}
 	}
-	formats, what := structureFormats, "a structure must be a .pdb or .cif file, or with --prmtop an .inpcrd or .rst7 file"
+	formats := structureFormats
+	what := "a structure must be a .pdb or .cif file, or with --prmtop an .inpcrd or .rst7 file; .gz is taken too"
 	if f.prmtop != "" {
 		formats, what = amberFormats, "the coordinates of an Amber system must be an .inpcrd, .rst7 or .crd file"
 		topology, err := dynamicsInputFile(f.prmtop, topologyFormats, "an Amber topology must be a .prmtop, .parm7 or .top file")
@@ -100,26 +102,17 @@ func (f *mdFlags) read(structure string) (wish, error) {
 		return wish{}, err
 	}
 	if w.name == "" {
-		title := strings.TrimSuffix(filepath.Base(structure), filepath.Ext(structure))
-		w.name = shorten("dynamics of "+title, maxLabelChars)
+		w.name = shorten("dynamics of "+stem(structure), maxLabelChars)
 	}
 	return w, nil
 }
 
 func dynamicsInputFile(path string, formats map[string]string, what string) (dynamicsFile, error) {
 	format := formats[formatOf(path)]
-	info, err := os.Stat(path)
-	switch {
-	case format == "":
+	if format == "" {
 		return dynamicsFile{}, usage("%s: %s", path, what)
-	case err != nil:
-		return dynamicsFile{}, invalidInput("%v", err)
-	case !info.Mode().IsRegular() || info.Size() == 0:
-		return dynamicsFile{}, invalidInput("%s: is empty, or no regular file", path)
-	case info.Size() > maxDynamicsBytes:
-		return dynamicsFile{}, invalidInput("%s: has %s; a file of a simulation may have at most %s", path, bytesText(info.Size()), bytesText(maxDynamicsBytes))
 	}
-	return dynamicsFile{path: path, format: format}, nil
+	return dynamicsFile{path: path, format: format}, checkPlain(path, dynamicsBound)
 }
 
 // checkTogether refuses flags that exclude or need each other.
@@ -300,12 +293,17 @@ func (w wish) settleSteps(d *dynamics) error {
 	return w.settleIntervals(d)
 }
 
-// settleIntervals decides how often to write. Frames are analysed whenever they are written.
+// settleIntervals decides how often to write: as the earlier run did, so that both make one trajectory, else by the run's length.
+// Frames are analysed whenever they are written.
 func (w wish) settleIntervals(d *dynamics) error {
 	total, step := d.protocol.ProductionSteps, d.protocol.TimestepFs
+	var before dynamicsOutputs
+	if d.earlier != nil && !w.given("save-every") {
+		before = d.earlier.intervals(step, total)
+	}
 	frame := stepsOf(w.saveEvery, step)
 	if !w.given("save-every") {
-		frame = min(frame, max(total/fewestFrames, 1))
+		frame = cmp.Or(before.Trajectory, min(frame, max(total/fewestFrames, 1)))
 	}
 	if frame < 1 || frame > total {
 		return usage("--save-every %s: must be at least a step of %g fs, and at most the run's %s", timeText(w.saveEvery), step, timeText(float64(total)*step))
@@ -314,7 +312,10 @@ func (w wish) settleIntervals(d *dynamics) error {
 	if frame%stateRowsPerFrame == 0 && total/(frame/stateRowsPerFrame) <= maxStateRows {
 		state = frame / stateRowsPerFrame
 	}
-	checkpoint := min(frame*framesPerCheckpoint, total)
+	if before.State > 0 && total/before.State <= maxStateRows {
+		state = before.State
+	}
+	checkpoint := cmp.Or(before.Checkpoint, min(frame*framesPerCheckpoint, total))
 	if w.given("checkpoint-every") {
 		checkpoint = stepsOf(w.checkpointEvery, step)
 	}
@@ -323,6 +324,18 @@ func (w wish) settleIntervals(d *dynamics) error {
 	}
 	d.outputs = dynamicsOutputs{Trajectory: frame, State: state, Checkpoint: checkpoint, Analysis: frame, Format: "dcd"}
 	return nil
+}
+
+// intervals are those of the run in steps of another one's time step, at most as many as that one has; 0 where they are not known.
+func (e earlierRun) intervals(timestepFs float64, total int64) dynamicsOutputs {
+	again := func(steps int64) int64 {
+		if steps < 1 {
+			return 0
+		}
+		return min(max(stepsOf(float64(steps)*e.protocol.TimestepFs, timestepFs), 1), total)
+	}
+	o := e.outputs
+	return dynamicsOutputs{Trajectory: again(o.Trajectory), State: again(o.State), Checkpoint: again(o.Checkpoint)}
 }
 
 // randomSeed is 1 to maxDynamicsSeed.

@@ -2,9 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -52,20 +53,17 @@ func pocketsCommand() *cobra.Command {
 	var most int
 	cmd := command(cobra.Command{
 		Use: "pockets FILE", Short: "Find a protein's pockets, with boxes to dock into",
-		Long: `Finds the pockets of a protein with fpocket: uploads the file, submits a job, follows it, and lists the pockets with a box for
-` + "`molfabric dock --box`" + `. A high druggability says that the pocket looks like those that bind drugs, not that it is the one you want.`,
+		Long: `Finds the pockets of a protein with fpocket: uploads the file (.pdb or .cif, perhaps compressed with gzip),
+submits a job, follows it, and lists the pockets with a box for ` + "`molfabric dock --box`" + `. A high druggability says that
+the pocket looks like those that bind drugs, not that it is the one you want. --json prints the pockets whole, with their residues,
+and the job's id.`,
 		Example: "  molfabric pockets 1uyd.pdb --max 3",
 	}, one("FILE"), func(ctx context.Context, inv *invocation, args []string) error {
-		info, err := os.Stat(args[0])
-		switch {
-		case most < 1 || most > maxPockets:
+		if most < 1 || most > maxPockets {
 			return usage("--max %d: must be 1 to %d", most, maxPockets)
-		case err != nil:
-			return invalidInput("%v", err)
-		case !info.Mode().IsRegular() || info.Size() == 0:
-			return invalidInput("%s: is empty, or no regular file", args[0])
-		case info.Size() > maxReceptorBytes:
-			return invalidInput("%s: has %s; a structure may have at most %s", args[0], bytesText(info.Size()), bytesText(maxReceptorBytes))
+		}
+		if err := checkPlain(args[0], receptorBound); err != nil {
+			return err
 		}
 		if err := inv.authorized(); err != nil {
 			return err
@@ -78,7 +76,7 @@ func pocketsCommand() *cobra.Command {
 
 // findPockets runs the job and shows what it has found.
 func (inv *invocation) findPockets(ctx context.Context, path string, most int) error {
-	scene, err := inv.api.UploadFile(ctx, path)
+	scene, err := inv.uploadPlain(ctx, path, plainName(path), receptorBound, client.UploadOptions{})
 	if err != nil {
 		return err
 	}
@@ -107,17 +105,32 @@ func (inv *invocation) showPockets(ctx context.Context, j client.Job) error {
 	if err != nil {
 		return err
 	}
-	if inv.json {
-		return inv.print(outputs.JSON())
-	}
-	var found pockets
-	if err := inv.readDocument(ctx, outputs.Outputs, pocketsFile, &found); err != nil {
+	var document json.RawMessage
+	if err := inv.readDocument(ctx, outputs.Outputs, pocketsFile, &document); err != nil {
 		return err
 	}
-	if found.Schema != pocketsSchema {
+	var found pockets
+	if err := json.Unmarshal(document, &found); err != nil || found.Schema != pocketsSchema {
 		return fmt.Errorf("job %s has no %s that this program can read", j.JobID, pocketsFile)
 	}
-	return pocketsTable(inv.out, found)
+	if !inv.json {
+		return pocketsTable(inv.out, found)
+	}
+	document, err = withJob(document, j.JobID)
+	if err != nil {
+		return fmt.Errorf("writing the pockets of job %s: %w", j.JobID, err)
+	}
+	return inv.print(document)
+}
+
+// withJob adds the id of the job that has made a document to its members.
+func withJob(document json.RawMessage, jobID string) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(document, &members); err != nil {
+		return nil, err
+	}
+	members["jobId"] = json.RawMessage(strconv.Quote(jobID))
+	return json.Marshal(members)
 }
 
 func pocketsTable(w io.Writer, found pockets) error {

@@ -17,15 +17,22 @@ import (
 func posesCommand() *cobra.Command {
 	var page client.Page
 	cmd := command(cobra.Command{
-		Use: "poses RESULT", Short: "List the poses of a ligand", Example: "  molfabric poses result_0190…",
-		Long: "Lists the poses of a ligand, best first; RESULT is the id that `molfabric results` shows.",
-	}, one("RESULT"), func(ctx context.Context, inv *invocation, args []string) error {
+		Use: "poses JOB [LIGAND]", Short: "List the poses of a ligand",
+		Example: "  molfabric poses last imatinib\n  molfabric poses job_0190… imatinib\n  molfabric poses result_0190…",
+		Long: `Lists the poses of a ligand, best first. JOB is a docking: the id of the job or of its run, the beginning or the end of
+an id, or "last". LIGAND is the ligand's name or id, or the beginning of it; a docking of one ligand needs none. The id of a result,
+which ` + "`molfabric results`" + ` shows, says both at once.`,
+	}, cobra.RangeArgs(1, 2), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := inv.authorized(); err != nil {
 			return err
 		}
-		poses, err := inv.api.DockingPoses(ctx, args[0], page)
+		resultID, err := inv.resultID(ctx, args)
 		if err != nil {
-			return advise(err, fault.NotFound, "`molfabric results RUN` lists the results of a run")
+			return err
+		}
+		poses, err := inv.api.DockingPoses(ctx, resultID, page)
+		if err != nil {
+			return posesAdvice(err)
 		}
 		if inv.json {
 			return inv.print(poses.JSON())
@@ -37,7 +44,13 @@ func posesCommand() *cobra.Command {
 		return nil
 	})
 	pageFlags(cmd, &page)
+	cmd.ValidArgsFunction = completeJobs
 	return cmd
+}
+
+// posesAdvice gives a result that is not there its own next step.
+func posesAdvice(err error) error {
+	return advise(err, fault.NotFound, "`molfabric results JOB` lists the results of a docking")
 }
 
 func posesTable(w io.Writer, poses []client.DockingPose) error {
@@ -46,7 +59,8 @@ func posesTable(w io.Writer, poses []client.DockingPose) error {
 		return err
 	}
 	p := painter(w)
-	t := newTable(p, []int{1, 2, 3, 4, 5}, "rank", "score (kcal/mol)", "RMSD ≥ (Å)", "RMSD ≤ (Å)", "to crystal (Å)", "checks", "pose")
+	t := newTable(p, []int{1, 2, 3, 4, 5, 6, 7},
+		"rank", "score (kcal/mol)", "CNN score", "CNN pK", "RMSD ≥ (Å)", "RMSD ≤ (Å)", "to crystal (Å)", "checks", "pose")
 	for _, pose := range poses {
 		checks := "–"
 		if pose.Checks != nil {
@@ -63,7 +77,8 @@ func posesTable(w io.Writer, poses []client.DockingPose) error {
 			}
 		}
 		t.AppendRow(table.Row{
-			pose.Rank, fmt.Sprintf("%.2f", pose.ScoreKcalMol), fmt.Sprintf("%.2f", pose.RMSDLowerBound), fmt.Sprintf("%.2f", pose.RMSDUpperBound),
+			pose.Rank, fmt.Sprintf("%.2f", pose.ScoreKcalMol), decimals(pose.CNNScore, 2), decimals(pose.CNNAffinityPk, 1),
+			fmt.Sprintf("%.2f", pose.RMSDLowerBound), fmt.Sprintf("%.2f", pose.RMSDUpperBound),
 			decimals(pose.ReferenceRMSDAngstrom, 2), checks, pose.PoseID,
 		})
 	}
@@ -72,23 +87,43 @@ func posesTable(w io.Writer, poses []client.DockingPose) error {
 
 func interactionsCommand() *cobra.Command {
 	var types []string
+	var rank int
+	var changed func(flag string) bool
 	cmd := command(cobra.Command{
-		Use: "interactions POSE", Short: "List the contacts of a pose with the receptor", Example: "  molfabric interactions pose_0190… --type hydrogen_bond",
-		Long: `Lists the contacts of a pose with the receptor, by the receptor's own numbering and atom serials; POSE is the id that
-` + "`molfabric poses`" + ` shows.`,
-	}, one("POSE"), func(ctx context.Context, inv *invocation, args []string) error {
+		Use: "interactions JOB [LIGAND]", Short: "List the contacts of a pose with the receptor",
+		Example: "  molfabric interactions last imatinib\n  molfabric interactions job_0190… imatinib --rank 2 --type hydrogen_bond\n" +
+			"  molfabric interactions pose_0190…",
+		Long: `Lists the contacts of a ligand's best pose with the receptor, by the receptor's own numbering and atom serials; --rank
+chooses another pose. JOB and LIGAND are those of ` + "`molfabric poses`" + `; the id of a pose or of a result says both at once.`,
+	}, cobra.RangeArgs(1, 2), func(ctx context.Context, inv *invocation, args []string) error {
+		if rank < 1 || rank > maxPage {
+			return usage("--rank %d: must be 1 to %d; 1 is the best pose", rank, maxPage)
+		}
 		if err := inv.authorized(); err != nil {
 			return err
 		}
-		contacts, err := inv.api.Interactions(ctx, args[0], types)
+		poseID := args[0]
+		switch isPose := strings.HasPrefix(args[0], posePrefix); {
+		case isPose && (len(args) > 1 || changed("rank")):
+			return usage("%s is a pose already; leave the ligand and --rank out", args[0])
+		case !isPose:
+			var err error
+			if poseID, err = inv.poseID(ctx, args, rank); err != nil {
+				return err
+			}
+		}
+		contacts, err := inv.api.Interactions(ctx, poseID, types)
 		if err != nil {
-			return advise(err, fault.NotFound, "`molfabric poses RESULT` lists the poses of a ligand")
+			return advise(err, fault.NotFound, "`molfabric poses JOB LIGAND` lists the poses of a ligand")
 		}
 		if inv.json {
 			return inv.print(contacts.JSON())
 		}
 		return interactionsTable(inv.out, contacts)
 	})
+	changed = cmd.Flags().Changed
+	cmd.ValidArgsFunction = completeJobs
+	cmd.Flags().IntVar(&rank, "rank", 1, "the ligand's pose of this rank; 1 is the best")
 	cmd.Flags().StringSliceVar(&types, "type", nil, "only contacts of this type; may be repeated")
 	var kinds []string
 	for _, kind := range contactKinds {

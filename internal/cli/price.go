@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// estimate shows the price of a docking without uploading anything.
+// estimate shows the price of a docking, and what would be docked into.
 func (inv *invocation) estimate(ctx context.Context, d docking) error {
 	price, err := inv.price(ctx, d)
 	if err != nil {
@@ -24,19 +25,24 @@ func (inv *invocation) estimate(ctx context.Context, d docking) error {
 
 func showEstimate(inv *invocation, price client.Estimate, ligands int) {
 	amount := func(n json.Number) string { return money(n, price.Currency) }
-	fmt.Fprintf(inv.out, "%s for %d ligands; between %s and %s\n", painter(inv.out).bold(amount(price.EstimatedCost)), ligands,
-		amount(price.Range.Low), amount(price.Range.High))
+	what := fmt.Sprintf("%d ligands", ligands)
+	if ligands == 0 {
+		what = "the structure's own ligand"
+	}
+	fmt.Fprintf(inv.out, "%s for %s; between %s and %s\n", painter(inv.out).bold(amount(price.EstimatedCost)), what, amount(price.Range.Low), amount(price.Range.High))
 	fmt.Fprintf(inv.out, "  compute   %s", amount(price.Breakdown.Compute))
 	if spent, ok := cpuTime(price); ok {
 		fmt.Fprintf(inv.out, ", about %s of one core", duration(spent))
 	}
 	fmt.Fprintf(inv.out, "\n  start     %s\n  storage   %s\n", amount(price.Breakdown.StartFee), amount(price.Breakdown.Storage))
 	fmt.Fprintf(inv.out, "An amount above all of this is set aside while the job runs, and it never costs more than that.\n")
+	showForecast(inv.out, price.Receptor)
 }
 
-// price asks for the price. An estimate needs no uploads, so that files stand there with their size and a key that is none.
+// price asks for the price. The receptor, and a ligand around which the box is to lie, are uploaded, so that the server can say what would
+// be docked into; other files stand there with their size and a key that is none.
 func (inv *invocation) price(ctx context.Context, d docking) (client.Estimate, error) {
-	files := map[string]client.Uploaded{}
+	files := dockFiles{ligands: map[string]client.Uploaded{}}
 	for _, l := range d.ligands {
 		if l.path == "" {
 			continue
@@ -45,18 +51,27 @@ func (inv *invocation) price(ctx context.Context, d docking) (client.Estimate, e
 		if err != nil {
 			return client.Estimate{}, err
 		}
-		files[l.id] = file
+		files.ligands[l.id] = file
+	}
+	for _, one := range files.places(d) {
+		switch file, err := inv.uploadPlain(ctx, one.path, plainName(one.path), receptorBound, client.UploadOptions{}); {
+		case client.CodeOf(err) == fault.InsufficientScope: // a key that may only read learns the price alone
+		case err != nil:
+			return client.Estimate{}, err
+		default:
+			*one.into = &file
+		}
 	}
 	return inv.api.Estimate(ctx, newDockRequest(d, files))
 }
 
 // measure is an upload of a ligand's file that has not happened.
 func measure(l ligand) (client.Uploaded, error) {
-	file, content, err := l.open()
+	content, done, err := l.open()
 	if err != nil {
 		return client.Uploaded{}, err
 	}
-	defer file.Close()
+	defer done()
 	digest, err := client.Digest(content)
 	if err != nil {
 		return client.Uploaded{}, fmt.Errorf("%s: %w", l.path, err)

@@ -23,9 +23,6 @@ const (
 	barWidth = 30
 	// barColumns is the narrowest terminal that a bar and its times fit on.
 	barColumns = 60
-	// guessAfter and guessPercent are what must have passed before the time left is worth a guess.
-	guessAfter   = 5 * time.Second
-	guessPercent = 2.0
 )
 
 // display shows the progress of one thing. update and leaders may be called at any rate, also at the same time; close must be
@@ -45,44 +42,6 @@ func newDisplay(w io.Writer, now func() time.Time, since time.Duration) display 
 		}
 	}
 	return &lines{w: w, pace: pace}
-}
-
-// pace knows how far a thing is and guesses how long the rest will take.
-type pace struct {
-	now     func() time.Time
-	start   time.Time // of the thing
-	seen    time.Time // of the watching: what came before it says nothing about speed
-	first   float64   // percent when the watching began; below 0 before
-	percent float64
-	message string
-}
-
-func (p *pace) update(percent float64, message string) {
-	if p.first < 0 {
-		p.first = percent
-	}
-	p.percent = min(max(percent, 0), 100)
-	p.message = strings.Join(strings.Fields(message), " ")
-}
-
-// times is the time that has passed, and a guess at the time left where there is one.
-func (p *pace) times() string {
-	text := duration(p.now().Sub(p.start))
-	watched, done := p.now().Sub(p.seen), p.percent-p.first
-	if watched < guessAfter || done < guessPercent || p.percent >= 100 {
-		return text
-	}
-	left := time.Duration(float64(watched) * (100 - p.percent) / done)
-	return text + ", about " + duration(left) + " left"
-}
-
-// duration is m:ss, or h:mm:ss.
-func duration(d time.Duration) string {
-	seconds := int(max(d, 0).Round(time.Second) / time.Second)
-	if seconds < 3600 {
-		return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
-	}
-	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 }
 
 // lines is a display for logs: a line when something has changed, and not more often than lineEvery, or bestEvery for the best.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +20,10 @@ const (
 	maxAssemblyChars = 32
 	maxModel         = 9999
 )
+
+// receptorBound is what the service reads of a receptor.
+var receptorBound = fileBound{maxReceptorBytes,
+	"a receptor may have at most " + bytesText(maxReceptorBytes) + ": cut out the chains that you need"}
 
 // receptorFormats by a file's extension.
 var receptorFormats = map[string]string{
@@ -44,13 +47,14 @@ type receptor struct {
 	protonation  string   // mol.MethodPDB2PQR or mol.MethodMeeko
 	forceField   string   // in capitals
 	keep, remove []string // components, in capitals
+	waters       string   // mol.WatersNone or mol.WatersStructural
 }
 
 // receptorFlags are the flags of a receptor as they are written.
 type receptorFlags struct {
-	receptor, assembly, protonation, forceField string
-	chains, keep, remove                        []string
-	model                                       int
+	receptor, assembly, protonation, forceField, waters string
+	chains, keep, remove                                []string
+	model                                               int
 }
 
 // read takes the receptor that args or --receptor names, and holds it against what can be known of it here.
@@ -66,7 +70,7 @@ func (f *receptorFlags) read(args []string) (receptor, error) {
 	}
 	r := receptor{
 		chains: f.chains, assembly: f.assembly, model: f.model, protonation: f.protonation, forceField: strings.ToUpper(f.forceField),
-		keep: capitals(f.keep), remove: capitals(f.remove),
+		keep: capitals(f.keep), remove: capitals(f.remove), waters: f.waters,
 	}
 	err := r.find(name)
 	if err == nil {
@@ -77,23 +81,26 @@ func (f *receptorFlags) read(args []string) (receptor, error) {
 
 // find decides whether a name is a file's or an entry's. A file of that name goes first.
 func (r *receptor) find(name string) error {
-	info, err := os.Stat(name)
+	_, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) && pdbIDForm.MatchString(name) {
 		r.pdbID = strings.ToUpper(name)
 		return nil
 	}
 	switch {
 	case receptorFormats[formatOf(name)] == "":
-		return usage("%s: a receptor must be a .pdb, .cif, .mmcif or .pdbqt file, or an entry of the Protein Data Bank such as 1IEP", name)
+		return usage("%s: a receptor must be a .pdb, .cif, .mmcif or .pdbqt file, perhaps as .gz, "+
+			"or an entry of the Protein Data Bank such as 1IEP", name)
 	case err != nil:
 		return invalidInput("%v", err)
-	case !info.Mode().IsRegular() || info.Size() == 0:
-		return invalidInput("%s: is empty, or no regular file", name)
-	case info.Size() > maxReceptorBytes:
-		return invalidInput("%s: has %s; a receptor may have at most %s: cut out the chains that you need", name, bytesText(info.Size()), bytesText(maxReceptorBytes))
 	}
 	r.path = name
-	return nil
+	return checkPlain(name, receptorBound)
+}
+
+// namesReceptor tells whether a word is a file or looks like an entry of the Protein Data Bank.
+func namesReceptor(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil || pdbIDForm.MatchString(name)
 }
 
 // check holds the selection and the preparation against each other and against the bounds.
@@ -122,6 +129,8 @@ func (r *receptor) check() error {
 		return usage("--model %d: a model is 1 to %d", r.model, maxModel)
 	case r.protonation != "" && r.protonation != mol.MethodPDB2PQR && r.protonation != mol.MethodMeeko:
 		return usage("--protonation %s: must be %s or %s", r.protonation, mol.MethodPDB2PQR, mol.MethodMeeko)
+	case r.waters != "" && r.waters != mol.WatersNone && r.waters != mol.WatersStructural:
+		return usage("--waters %s: must be %s or %s", r.waters, mol.WatersNone, mol.WatersStructural)
 	case r.forceField != "" && !slices.Contains(forceFields, r.forceField):
 		return usage("--force-field %s: must be %s", r.forceField, strings.Join(forceFields, ", "))
 	case r.forceField != "" && r.protonation == mol.MethodMeeko:
@@ -137,12 +146,12 @@ var forceFields = []string{mol.ForceAMBER, "CHARMM", "PARSE"}
 
 // preparationAt is how the receptor is prepared; nil leaves all of it to the server.
 func (r receptor) preparationAt(ph *float64) *mol.ReceptorPreparation {
-	if ph == nil && r.protonation == "" && r.forceField == "" && len(r.keep) == 0 && len(r.remove) == 0 {
+	if ph == nil && r.protonation == "" && r.forceField == "" && r.waters == "" && len(r.keep) == 0 && len(r.remove) == 0 {
 		return nil
 	}
 	return &mol.ReceptorPreparation{
 		ProtonationPh: ph, ProtonationMethod: given(r.protonation != "", r.protonation), ForceField: given(r.forceField != "", r.forceField),
-		RemoveComponents: r.remove, RetainComponents: r.keep,
+		RemoveComponents: r.remove, RetainComponents: r.keep, Waters: given(r.waters != "", r.waters),
 	}
 }
 
@@ -151,7 +160,7 @@ func (r receptor) title() string {
 	if r.pdbID != "" {
 		return r.pdbID
 	}
-	return strings.TrimSuffix(filepath.Base(r.path), filepath.Ext(r.path))
+	return stem(r.path)
 }
 
 func capitals(names []string) []string {

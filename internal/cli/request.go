@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"slices"
+
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/mol"
 )
@@ -10,15 +12,17 @@ const simulator = "autodock-vina"
 
 // search is what a user may say about a docking, beside receptor, box and ligands. What is nil is the server's to choose.
 type search struct {
-	exhaustiveness *int
+	exhaustiveness *mol.Exhaustiveness
+	rankBy         string // "" for the server's choice
 	numModes       *int
 	energyRange    *float64 // kcal/mol
 	seed           *int64
 	shardSize      *int
 	cpuThreads     *int
 	ph             *float64
-	redock         *residueName // the structure's own ligand, docked again
-	gate           *float64     // Å
+	redock         *redock  // the structure's own ligand, docked again; nil for none
+	gate           *float64 // Å
+	picture        *string  // what draws the report's pictures
 }
 
 // jobRequest is a job as POST /v1/jobs/submit and /estimate take it; the latter without sceneFile and jobName.
@@ -37,17 +41,22 @@ type dockParams struct {
 	ReceptorAssemblyID  string                   `json:"receptorAssemblyId,omitempty"`
 	ReceptorModel       int                      `json:"receptorModel,omitempty"`
 	ReceptorChains      []string                 `json:"receptorChains,omitempty"`
-	LigandLibrary       []mol.LigandEntry        `json:"ligandLibrary"`
+	ReceptorArtifact    *mol.ArtifactReference   `json:"receptorArtifact,omitempty"`
+	LigandLibrary       []mol.LigandEntry        `json:"ligandLibrary,omitempty"`
 	ReceptorPreparation *mol.ReceptorPreparation `json:"receptorPreparation,omitempty"`
 	DockingValidation   *dockValidation          `json:"dockingValidation,omitempty"`
 	DockingExecution    *dockExecution           `json:"dockingExecution,omitempty"`
+	DockingReport       *dockReport              `json:"dockingReport,omitempty"`
 	PocketLigand        string                   `json:"pocketLigand,omitempty"`
 	PocketLigandChain   string                   `json:"pocketLigandChain,omitempty"`
 	PocketLigandResidue *int                     `json:"pocketLigandResidue,omitempty"`
 	PocketResidues      []residuePlace           `json:"pocketResidues,omitempty"`
+	BoxSource           string                   `json:"boxSource,omitempty"`
+	BoxLigandArtifact   *mol.ArtifactReference   `json:"boxLigandArtifact,omitempty"`
 	BoxCenterAngstrom   *mol.BoxCenter           `json:"boxCenterAngstrom,omitempty"`
 	BoxSizeAngstrom     *mol.BoxSize             `json:"boxSizeAngstrom,omitempty"`
-	Exhaustiveness      *int                     `json:"exhaustiveness,omitempty"`
+	Exhaustiveness      *mol.Exhaustiveness      `json:"exhaustiveness,omitempty"`
+	RankBy              string                   `json:"rankBy,omitempty"`
 	NumModes            *int                     `json:"numModes,omitempty"`
 	EnergyRangeKcalMol  *float64                 `json:"energyRangeKcalMol,omitempty"`
 	Seed                *int64                   `json:"seed,omitempty"`
@@ -55,12 +64,17 @@ type dockParams struct {
 }
 
 type dockValidation struct {
-	NativeReference  residueName `json:"nativeReference"`
-	GateRMSDAngstrom *float64    `json:"gateRmsdAngstrom,omitempty"`
+	NativeReference  *residueName `json:"nativeReference,omitempty"`
+	RedockBound      bool         `json:"redockBound,omitempty"`
+	GateRMSDAngstrom *float64     `json:"gateRmsdAngstrom,omitempty"`
 }
 
 type dockExecution struct {
 	ShardSize int `json:"shardSize"`
+}
+
+type dockReport struct {
+	Picture string `json:"picture"`
 }
 
 // residuePlace is a residue's place in a structure, by its author's numbering.
@@ -76,23 +90,48 @@ type residueName struct {
 	residuePlace
 }
 
-// newDockRequest writes the request for an estimate. files are the uploads of the ligands that are files, by their ids.
-func newDockRequest(d docking, files map[string]client.Uploaded) dockRequest {
+// dockFiles are the uploads of a docking's files: those of ligands by the ligands' ids. What is nil or absent is not uploaded.
+type dockFiles struct {
+	receptor, boxLigand *client.Uploaded
+	ligands             map[string]client.Uploaded
+}
+
+// place is a file of a docking beside its ligands, and where its upload is noted.
+type place struct {
+	path string
+	into **client.Uploaded
+}
+
+// places are the files of a docking beside its ligands.
+func (f *dockFiles) places(d docking) []place {
+	all := []place{{d.receptor.path, &f.receptor}, {d.box.file, &f.boxLigand}}
+	return slices.DeleteFunc(all, func(p place) bool { return p.path == "" })
+}
+
+// newDockRequest writes the request for an estimate; a submission names the receptor as its scene.
+func newDockRequest(d docking, files dockFiles) dockRequest {
 	s := d.search
 	params := dockParams{
 		ReceptorPDBID: d.receptor.pdbID, ReceptorAssemblyID: d.receptor.assembly, ReceptorModel: d.receptor.model, ReceptorChains: d.receptor.chains,
-		ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness, NumModes: s.numModes,
+		ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness, RankBy: s.rankBy, NumModes: s.numModes,
 		EnergyRangeKcalMol: s.energyRange, Seed: s.seed, CPUThreads: s.cpuThreads,
 	}
 	d.box.put(&params)
 	if s.shardSize != nil {
 		params.DockingExecution = &dockExecution{ShardSize: *s.shardSize}
 	}
-	if s.redock != nil {
-		params.DockingValidation = &dockValidation{NativeReference: *s.redock, GateRMSDAngstrom: s.gate}
+	s.redock.put(&params, s.gate)
+	if files.receptor != nil {
+		params.ReceptorArtifact = referenceOf(*files.receptor, "receptor", receptorFormats[formatOf(d.receptor.path)])
+	}
+	if files.boxLigand != nil {
+		params.BoxLigandArtifact = referenceOf(*files.boxLigand, "box-ligand", boxLigandFormat(d.box.file))
+	}
+	if s.picture != nil {
+		params.DockingReport = &dockReport{Picture: *s.picture}
 	}
 	for _, l := range d.ligands {
-		entry := mol.LigandEntry{LigandID: l.id, Label: l.label, Source: l.source(files[l.id])}
+		entry := mol.LigandEntry{LigandID: l.id, Label: l.label, Source: l.source(files.ligands[l.id])}
 		if s.ph != nil {
 			entry.Preparation = &mol.LigandPreparation{ProtonationPh: s.ph}
 		}
@@ -105,12 +144,17 @@ func newDockRequest(d docking, files map[string]client.Uploaded) dockRequest {
 func (l ligand) source(file client.Uploaded) mol.LigandSource {
 	switch {
 	case l.path != "":
-		return mol.LigandSource{Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: mol.ArtifactReference{
-			Schema: mol.ArtifactSchema, ArtifactID: l.id, StorageKey: file.StorageKey, SHA256: file.SHA256, ByteSize: file.ByteSize,
-			MediaType: file.ContentType, Format: formatOf(l.path),
-		}}}
+		return mol.LigandSource{Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: *referenceOf(file, l.id, formatOf(l.path))}}
 	case l.componentID != "":
 		return mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: l.componentID}}
 	}
 	return mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: l.smiles}}
+}
+
+// referenceOf is an uploaded file as a request refers to it.
+func referenceOf(file client.Uploaded, id, format string) *mol.ArtifactReference {
+	return &mol.ArtifactReference{
+		Schema: mol.ArtifactSchema, ArtifactID: id, StorageKey: file.StorageKey, SHA256: file.SHA256, ByteSize: file.ByteSize,
+		MediaType: file.ContentType, Format: format,
+	}
 }

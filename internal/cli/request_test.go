@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/mol"
 )
@@ -39,15 +41,19 @@ func TestBoxFlags(t *testing.T) {
 		flags boxFlags
 		want  string // as the request has it; "" for a usage error
 	}{
-		"nothing":                  {boxFlags{}, `{"ligandLibrary":null}`},
-		"size alone":               {boxFlags{size: "22"}, `{"ligandLibrary":null,"boxSizeAngstrom":[22,22,22]}`},
-		"center and size":          {boxFlags{center: "1,2,3", size: "22"}, `{"ligandLibrary":null,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
-		"box with an edge":         {boxFlags{box: "1,2,3,22"}, `{"ligandLibrary":null,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
-		"box with three":           {boxFlags{box: "1, 2,3,20,21,22"}, `{"ligandLibrary":null,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[20,21,22]}`},
-		"ligand":                   {boxFlags{ligand: "sti"}, `{"ligandLibrary":null,"pocketLigand":"STI"}`},
-		"ligand of a chain":        {boxFlags{ligand: "STI:B"}, `{"ligandLibrary":null,"pocketLigand":"STI","pocketLigandChain":"B"}`},
-		"ligand at a place":        {boxFlags{ligand: "STI:A:-5", size: "22"}, `{"ligandLibrary":null,"pocketLigand":"STI","pocketLigandChain":"A","pocketLigandResidue":-5,"boxSizeAngstrom":[22,22,22]}`},
-		"residues":                 {boxFlags{residues: []string{"A:315", "A:52A"}}, `{"ligandLibrary":null,"pocketResidues":[{"chain":"A","residue":315},{"chain":"A","residue":52,"insertionCode":"A"}]}`},
+		"nothing":                  {boxFlags{}, `{}`},
+		"size alone":               {boxFlags{size: "22"}, `{"boxSizeAngstrom":[22,22,22]}`},
+		"center and size":          {boxFlags{center: "1,2,3", size: "22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
+		"box with an edge":         {boxFlags{box: "1,2,3,22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
+		"box with three":           {boxFlags{box: "1, 2,3,20,21,22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[20,21,22]}`},
+		"ligand":                   {boxFlags{ligand: "sti"}, `{"pocketLigand":"STI"}`},
+		"ligand of a chain":        {boxFlags{ligand: "STI:B"}, `{"pocketLigand":"STI","pocketLigandChain":"B"}`},
+		"ligand at a place":        {boxFlags{ligand: "STI:A:-5", size: "22"}, `{"pocketLigand":"STI","pocketLigandChain":"A","pocketLigandResidue":-5,"boxSizeAngstrom":[22,22,22]}`},
+		"residues":                 {boxFlags{residues: []string{"A:315", "A:52A"}}, `{"pocketResidues":[{"chain":"A","residue":315},{"chain":"A","residue":52,"insertionCode":"A"}]}`},
+		"bound ligand":             {boxFlags{box: "bound", size: "22"}, `{"boxSource":"boundLigand","boxSizeAngstrom":[22,22,22]}`},
+		"best pocket":              {boxFlags{box: "pocket"}, `{"boxSource":"fpocket"}`},
+		"no file of a ligand":      {boxFlags{from: "ligand.txt"}, ""},
+		"a ligand's file and box":  {boxFlags{from: "ligand.sdf", box: "1,2,3,22"}, ""},
 		"two places":               {boxFlags{box: "1,2,3,22", ligand: "STI"}, ""},
 		"center without a size":    {boxFlags{center: "1,2,3"}, ""},
 		"box and size":             {boxFlags{box: "1,2,3,22", size: "22"}, ""},
@@ -83,13 +89,73 @@ func TestBoxFlags(t *testing.T) {
 
 func TestParseRedock(t *testing.T) {
 	t.Parallel()
-	got, err := parseRedock("sti:A:201B")
-	if want := (residueName{"STI", residuePlace{"A", 201, "B"}}); err != nil || *got != want {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	for flag, want := range map[string]string{
+		"sti:A:201B": `{"dockingValidation":{"nativeReference":{"componentId":"STI","chain":"A","residue":201,"insertionCode":"B"}}}`,
+		boundWord:    `{"dockingValidation":{"redockBound":true}}`,
+		"sti":        `{"dockingValidation":{"redockBound":true},"pocketLigand":"STI"}`,
+		"STI:B":      `{"dockingValidation":{"redockBound":true},"pocketLigand":"STI","pocketLigandChain":"B"}`,
+	} {
+		got, err := parseRedock(flag)
+		var params dockParams
+		got.put(&params, nil)
+		if text, _ := json.Marshal(params); err != nil || string(text) != want {
+			t.Errorf("%s: got %s, %v; want %s", flag, text, err, want)
+		}
 	}
-	for _, flag := range []string{"", "STI", "STI:A", "STI::201", "STI:A:", "TOO LONG:A:1", "STI:A:1:2", "STI:A A:1"} {
+	for _, flag := range []string{"", "STI::201", "STI:A:", "TOO LONG:A:1", "STI:A:1:2", "STI:A A:1"} {
 		if got, err := parseRedock(flag); ExitCode(err) != ExitUsage {
 			t.Errorf("%q: got %+v, %v; want a usage error", flag, got, err)
+		}
+	}
+	sti := &redock{ligand: &pocketLigand{componentID: "STI"}}
+	if err := sti.checkBeside(dockBox{file: "ligand.sdf"}); ExitCode(err) != ExitUsage {
+		t.Errorf("a component beside a file: got %v, want a usage error", err)
+	}
+	if err := sti.checkBeside(dockBox{center: &mol.BoxCenter{}}); err != nil {
+		t.Errorf("a component in a given box: %v", err)
+	}
+}
+
+// TestRedockArguments reads command lines whose --redock has no value of its own, or takes the next word for it.
+func TestRedockArguments(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "1iep.pdb")
+	if err := os.WriteFile(path, []byte("ATOM\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args    []string
+		want    string // the request's validation and what it docks; "" for a usage error
+		ligands int
+	}{
+		{[]string{path, "--redock"}, `{"redockBound":true}`, 0},
+		{[]string{"--redock", path}, `{"redockBound":true}`, 0},
+		{[]string{path, "--redock", "--ligand", "a=CCO"}, `{"redockBound":true}`, 1},
+		{[]string{path, "--redock", "STI:A:201"}, `{"nativeReference":{"componentId":"STI","chain":"A","residue":201}}`, 0},
+		{[]string{"--redock=STI:A:201", path}, `{"nativeReference":{"componentId":"STI","chain":"A","residue":201}}`, 0},
+		{[]string{path, "--redock", "STI"}, `{"redockBound":true}`, 0},
+		{[]string{"--receptor", path, "--redock", "STI:A:201", "--gate", "3"}, `{"nativeReference":{"componentId":"STI","chain":"A","residue":201},"gateRmsdAngstrom":3}`, 0},
+		{[]string{path, "--redock", "STI:A:201", "more"}, "", 0},
+		{[]string{path, "STI:A:201", "--ligand", "a=CCO"}, "", 0},
+		{[]string{path}, "", 0},
+		{[]string{path, "--gate", "3", "--ligand", "a=CCO"}, "", 0},
+	} {
+		var options dockFlags
+		cmd := &cobra.Command{Use: "dock", Args: options.arguments, RunE: func(_ *cobra.Command, args []string) error {
+			d, err := options.docking(args)
+			if err != nil {
+				return err
+			}
+			text, err := json.Marshal(newDockRequest(d, dockFiles{}).SimulationParams.DockingValidation)
+			if string(text) != c.want || len(d.ligands) != c.ligands || d.receptor.path != path {
+				t.Errorf("%q: got %s of %q with %d ligands, want %s with %d", c.args, text, d.receptor.path, len(d.ligands), c.want, c.ligands)
+			}
+			return err
+		}, SilenceErrors: true, SilenceUsage: true}
+		options.define(cmd)
+		cmd.SetArgs(c.args)
+		if err := cmd.Execute(); (c.want == "") != (err != nil) || err != nil && ExitCode(err) != ExitUsage {
+			t.Errorf("%q: got %v", c.args, err)
 		}
 	}
 }
@@ -124,6 +190,8 @@ func TestReceptor(t *testing.T) {
 		"gone":                {receptorFlags{}, in("gone.pdb"), ExitInvalid, ""},
 		"empty":               {receptorFlags{}, in("empty.pdb"), ExitInvalid, ""},
 		"all flags":           {receptorFlags{chains: []string{"A", "B"}, assembly: "1", model: 2, keep: []string{"zn"}, remove: []string{"STI"}, protonation: "pdb2pqr-propka", forceField: "parse"}, in("r.pdb"), ExitOK, "r.pdb"},
+		"waters":              {receptorFlags{waters: "structural"}, in("r.pdb"), ExitOK, "r.pdb"},
+		"other waters":        {receptorFlags{waters: "all"}, in("r.pdb"), ExitUsage, ""},
 		"kept and removed":    {receptorFlags{keep: []string{"zn"}, remove: []string{"ZN"}}, in("r.pdb"), ExitUsage, ""},
 		"no component":        {receptorFlags{remove: []string{"water molecules"}}, in("r.pdb"), ExitUsage, ""},
 		"no chain":            {receptorFlags{chains: []string{"A", ""}}, in("r.pdb"), ExitUsage, ""},
@@ -144,19 +212,31 @@ func TestReceptor(t *testing.T) {
 func TestDockRequest(t *testing.T) {
 	t.Parallel()
 	ligands := []ligand{{id: "aspirin", label: "aspirin", smiles: "CC(=O)Oc1ccccc1C(=O)O"}, {id: "lead-7", label: "lead 7", path: "dir/Lead 7.SDF"}}
-	files := map[string]client.Uploaded{"lead-7": {StorageKey: "accounts/a/uploads/u/Lead_7.SDF", SHA256: "00ff", ByteSize: 812, ContentType: "chemical/x-mdl-sdfile"}}
+	lead := client.Uploaded{StorageKey: "accounts/a/uploads/u/Lead_7.SDF", SHA256: "00ff", ByteSize: 812, ContentType: "chemical/x-mdl-sdfile"}
+	files := dockFiles{ligands: map[string]client.Uploaded{"lead-7": lead}}
 	plain := docking{receptor: receptor{path: "r.pdb"}, ligands: ligands, box: dockBox{center: &mol.BoxCenter{15.8, 14.6, 3.9}, size: &mol.BoxSize{22, 22, 22}}}
 	full := plain
 	full.search = search{
-		exhaustiveness: ref(16), numModes: ref(3), energyRange: ref(2.5), seed: ref(int64(-7)), shardSize: ref(4), cpuThreads: ref(2), ph: ref(6.5),
+		exhaustiveness: ref(mol.Exhaustiveness(16)), rankBy: "cnn", numModes: ref(3), energyRange: ref(2.5), seed: ref(int64(-7)), shardSize: ref(4), cpuThreads: ref(2), ph: ref(6.5),
+		picture: ref("cycles"),
 	}
+	auto := plain
+	auto.search = search{exhaustiveness: ref(mol.AutoExhaustiveness)}
 	entry := docking{
-		receptor: receptor{pdbID: "1IEP", chains: []string{"A"}, assembly: "1", model: 1, protonation: "pdb2pqr-propka", forceField: "PARSE", keep: []string{"ZN"}, remove: []string{"CL"}},
+		receptor: receptor{pdbID: "1IEP", chains: []string{"A"}, assembly: "1", model: 1, protonation: "pdb2pqr-propka", forceField: "PARSE", keep: []string{"ZN"}, remove: []string{"CL"}, waters: "structural"},
 		box:      dockBox{ligand: &pocketLigand{componentID: "STI", chain: "A", residue: ref(201)}},
 		ligands:  []ligand{{id: "nilotinib", label: "nilotinib", componentID: "NIL"}},
-		search:   search{redock: &residueName{"STI", residuePlace{Chain: "A", Residue: 201}}, gate: ref(2.0)},
+		search:   search{redock: &redock{named: &residueName{"STI", residuePlace{Chain: "A", Residue: 201}}}, gate: ref(2.0)},
 	}
-	for name, d := range map[string]docking{"request-plain.json": plain, "request-full.json": full, "request-entry.json": entry} {
+	around := docking{receptor: receptor{path: "r.cif"}, box: dockBox{file: "ligand.mol2"}, search: search{redock: &redock{}}}
+	for name, d := range map[string]docking{
+		"request-plain.json": plain, "request-full.json": full, "request-entry.json": entry, "request-auto.json": auto, "request-around.json": around,
+	} {
+		if d.box.file != "" {
+			files.receptor, files.boxLigand = &lead, &lead
+		} else {
+			files.receptor, files.boxLigand = nil, nil
+		}
 		request := newDockRequest(d, files)
 		request.SceneFile, request.JobName = "accounts/a/uploads/u/r.pdb", "2 ligands into r"
 		text, err := json.MarshalIndent(request, "", "  ")
@@ -164,6 +244,20 @@ func TestDockRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, name, string(text)+"\n")
+	}
+}
+
+func TestExhaustivenessFlag(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]mol.Exhaustiveness{"auto": mol.AutoExhaustiveness, "AUTO": mol.AutoExhaustiveness, "1": 1, "128": 128} {
+		if got, err := parseExhaustiveness(text); err != nil || got != want {
+			t.Errorf("%s: got %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "129", "-1", "8.5", "automatic", "8 "} {
+		if got, err := parseExhaustiveness(text); ExitCode(err) != ExitUsage {
+			t.Errorf("%q: got %d, %v; want exit code %d", text, got, err, ExitUsage)
+		}
 	}
 }
 

@@ -28,12 +28,14 @@ type resultFlags struct {
 func resultsCommand() *cobra.Command {
 	var f resultFlags
 	cmd := command(cobra.Command{
-		Use: "results RUN", Short: "List a run's ligands by score, or export them as CSV or SDF",
-		Long: `Lists what became of a run's ligands, best first; RUN is a run's id, its name, or the id of its job. It works while the job runs.
+		Use: "results JOB", Short: "List a run's ligands by score, or export them as CSV or SDF",
+		Long: `Lists what became of a docking's ligands, best first. JOB is the id of the job or of its run, the run's own name, the
+beginning or the end of an id, or "last". It works while the job runs.
 --csv and --sdf write all that fit the filters, the SDF with the best pose of each; to standard output, or with -o to a file.`,
-		Example: `  molfabric results run_0190… --max-score -8 --interaction A:ASP:381:hydrogen_bond
+		Example: `  molfabric results last
+  molfabric results run_0190… --max-score -8 --interaction A:ASP:381:hydrogen_bond
   molfabric results job_0190… --sort ligandEfficiency --csv -o table.csv`,
-	}, one("RUN"), func(ctx context.Context, inv *invocation, args []string) error {
+	}, one("JOB"), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := f.check(); err != nil {
 			return err
 		}
@@ -61,13 +63,15 @@ func resultsCommand() *cobra.Command {
 		return nil
 	})
 	f.define(cmd)
+	cmd.ValidArgsFunction = completeJobs
 	return cmd
 }
 
 func (f *resultFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.changed = flags.Changed
-	flags.StringVar(&f.filter.Sort, "sort", "", "score, ligandEfficiency, index, label or createdAt; a minus in front turns it around (default score)")
+	flags.StringVar(&f.filter.Sort, "sort", "",
+		"score, ligandEfficiency, cnnScore, index, label or createdAt; a minus in front turns it around (default score)")
 	flags.StringSliceVar(&f.filter.Status, "status", nil, "only ligands in this state, such as failed; may be repeated")
 	flags.Float64Var(&f.maxScore, "max-score", 0, "only ligands with this score or a lower one, in kcal/mol, such as -8")
 	flags.StringArrayVar(&f.filter.Interactions, "interaction", nil, "only ligands whose best pose has this contact, CHAIN:RESIDUE:NUMBER:TYPE, * for any part; may be repeated")
@@ -77,7 +81,9 @@ func (f *resultFlags) define(cmd *cobra.Command) {
 	flags.BoolVar(&f.sdf, "sdf", false, "write structures")
 	flags.StringVarP(&f.file, "output", "o", "", "file for --csv or --sdf")
 	pageFlags(cmd, &f.filter.Page)
-	sorts := []string{"score", "-score", "ligandEfficiency", "-ligandEfficiency", "index", "label", "createdAt", "-createdAt"}
+	sorts := []string{
+		"score", "-score", "ligandEfficiency", "-ligandEfficiency", "cnnScore", "-cnnScore", "index", "label", "createdAt", "-createdAt",
+	}
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sorts, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -20,8 +20,9 @@ func runsCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use: "runs [RUN]", Short: "List your docking runs, or show one",
 		Long: `Lists docking runs, newest first: one for each docking job, with the receptor, the box and the search that its results have in
-common. RUN, the id of a run, its name, or the id of its job, shows that one, and of a repetition what it has found.`,
-		Example: "  molfabric runs --status running\n  molfabric runs run_0190…",
+common. RUN, the id of a run, its name, or the id of its job, shows that one, and of a repetition what it has found. The
+beginning or the end of an id will do, and so will "last".`,
+		Example: "  molfabric runs --status running\n  molfabric runs last",
 	}, cobra.MaximumNArgs(1), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := inv.authorized(); err != nil {
 			return err
@@ -59,16 +60,24 @@ func runsTable(w io.Writer, runs []client.DockingRun) error {
 		return err
 	}
 	p := painter(w)
-	t := newTable(p, []int{5}, "run", "job", "status", "receptor", "docked", "redocking", "submitted")
+	t := newTable(p, []int{6}, "run", "job", "name", "status", "receptor", "docked", "redocking", "submitted")
 	for _, run := range runs {
 		docked := fmt.Sprintf("%d of %d", run.Counts.Completed, run.Counts.Total)
 		redocking := ""
 		if v := run.Validation; v != nil && v.RedockRMSDAngstrom != nil && v.Passed != nil {
 			redocking = p.good(*v.Passed, fmt.Sprintf("%.2f Å", *v.RedockRMSDAngstrom))
 		}
-		t.AppendRow(table.Row{run.RunID, run.JobID, p.status(run.Status), orText(run.Receptor.PDBID, "a file"), docked, redocking, clock(run.CreatedAt)})
+		t.AppendRow(table.Row{
+			run.RunID, run.JobID, shorten(labelOf(run.JobName), labelChars), p.status(run.Status), receptorName(run), docked, redocking,
+			clock(run.CreatedAt),
+		})
 	}
 	return render(w, t)
+}
+
+// receptorName is what a run's receptor is called; servers that do not tell know its PDB id at most.
+func receptorName(run client.DockingRun) string {
+	return shorten(labelOf(cmp.Or(run.Receptor.Name, orText(run.Receptor.PDBID, "a file"))), labelChars)
 }
 
 // showRun shows one run.
@@ -98,9 +107,10 @@ func runTable(w io.Writer, run client.DockingRun) {
 	}
 	line("run", run.RunID)
 	line("job", run.JobID)
+	line("name", labelOf(run.JobName))
 	line("status", p.status(run.Status))
 	line("ligands", fmt.Sprintf("%d: %d docked, %d failed", run.Counts.Total, run.Counts.Completed, run.Counts.Failed))
-	receptor := orText(run.Receptor.PDBID, "a file")
+	receptor := receptorName(run)
 	if run.Receptor.Protonation != nil {
 		receptor += "; " + labelOf(*run.Receptor.Protonation)
 	}
@@ -123,26 +133,7 @@ func runTable(w io.Writer, run client.DockingRun) {
 	}
 }
 
-// jobPrefix begins the ids of jobs.
-const jobPrefix = "job_"
-
-// runID takes a run's id or name as it is, and finds the run of a job.
-func (inv *invocation) runID(ctx context.Context, named string) (string, error) {
-	if !strings.HasPrefix(named, jobPrefix) {
-		return named, nil
-	}
-	run, found, err := inv.api.RunOfJob(ctx, named)
-	if err == nil && !found {
-		err = &advisedError{notFound(named), "`molfabric runs` lists your docking runs"}
-	}
-	return run.RunID, err
-}
-
-func notFound(jobID string) error {
-	return &client.Error{Status: http.StatusNotFound, Code: fault.NotFound, Message: fmt.Sprintf("job %s has no docking run", jobID)}
-}
-
 // runAdvice gives a run that is not there its own next step.
 func runAdvice(err error) error {
-	return advise(err, fault.NotFound, "`molfabric runs` lists your docking runs")
+	return advise(err, fault.NotFound, runsHint)
 }

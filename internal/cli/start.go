@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -34,9 +32,13 @@ func (inv *invocation) start(ctx context.Context, d docking) (client.Receipt, er
 // upload stores the receptor and the ligands that are files, and writes the request that names them. The scene is the receptor's
 // file; for an entry of the Protein Data Bank, which the service fetches itself, it is the request without its scene.
 func (inv *invocation) upload(ctx context.Context, d docking) (dockRequest, error) {
-	scene, files, err := inv.uploadFiles(ctx, d)
+	files, err := inv.uploadFiles(ctx, d)
 	if err != nil {
 		return dockRequest{}, err
+	}
+	var scene client.Uploaded
+	if d.receptor.path != "" {
+		scene, files.receptor = *files.receptor, nil // it is the scene
 	}
 	request := newDockRequest(d, files)
 	request.JobName = d.name
@@ -53,9 +55,9 @@ func (inv *invocation) upload(ctx context.Context, d docking) (dockRequest, erro
 	return request, nil
 }
 
-// uploadFiles stores the files of a docking, several at once. files is by the ligands' ids.
-func (inv *invocation) uploadFiles(ctx context.Context, d docking) (scene client.Uploaded, files map[string]client.Uploaded, err error) {
-	files = map[string]client.Uploaded{}
+// uploadFiles stores the files of a docking, several at once.
+func (inv *invocation) uploadFiles(ctx context.Context, d docking) (files dockFiles, err error) {
+	files.ligands = map[string]client.Uploaded{}
 	total := 0
 	for _, l := range d.ligands {
 		if l.path != "" {
@@ -69,10 +71,10 @@ func (inv *invocation) uploadFiles(ctx context.Context, d docking) (scene client
 	var mu sync.Mutex // of files
 	transfers, limited := errgroup.WithContext(ctx)
 	transfers.SetLimit(maxTransfers)
-	if d.receptor.path != "" {
+	for _, one := range files.places(d) {
 		transfers.Go(func() error {
-			var err error
-			scene, err = inv.api.UploadFile(limited, d.receptor.path)
+			file, err := inv.uploadPlain(limited, one.path, plainName(one.path), receptorBound, client.UploadOptions{})
+			*one.into = &file
 			return err
 		})
 	}
@@ -84,22 +86,22 @@ func (inv *invocation) uploadFiles(ctx context.Context, d docking) (scene client
 			file, err := inv.uploadLigand(limited, l)
 			mu.Lock()
 			defer mu.Unlock()
-			files[l.id] = file
-			shown.update(100*float64(len(files))/float64(total), fmt.Sprintf("uploading, %d of %d ligands", len(files), total))
+			files.ligands[l.id] = file
+			shown.update(100*float64(len(files.ligands))/float64(total), fmt.Sprintf("uploading, %d of %d ligands", len(files.ligands), total))
 			return err
 		})
 	}
 	err = transfers.Wait()
 	shown.close(err == nil)
-	return scene, files, err
+	return files, err
 }
 
 func (inv *invocation) uploadLigand(ctx context.Context, l ligand) (client.Uploaded, error) {
-	file, content, err := l.open()
+	content, done, err := l.open()
 	if err != nil {
 		return client.Uploaded{}, err
 	}
-	defer file.Close()
+	defer done()
 	uploaded, err := inv.api.Upload(ctx, l.fileName(), content, content.Size())
 	if err != nil {
 		return client.Uploaded{}, fmt.Errorf("uploading ligand %s of %s: %w", l.label, l.path, err)
@@ -107,27 +109,22 @@ func (inv *invocation) uploadLigand(ctx context.Context, l ligand) (client.Uploa
 	return uploaded, nil
 }
 
-// open opens the file of a ligand that is one, and what of it the ligand is.
-func (l ligand) open() (*os.File, *io.SectionReader, error) {
-	file, err := os.Open(l.path)
-	if err != nil {
-		return nil, nil, invalidInput("%v", err)
+// open opens the file of a ligand that is one, or what of its library the ligand is. The caller calls done when it has been read.
+func (l ligand) open() (content *io.SectionReader, done func(), err error) {
+	if l.library != nil {
+		return io.NewSectionReader(l.library, l.offset, l.size), func() {}, nil
 	}
-	if l.record {
-		return file, io.NewSectionReader(file, l.offset, l.size), nil
-	}
-	info, err := file.Stat()
+	file, err := openPlain(l.path, ligandBound)
 	if err != nil {
-		file.Close()
 		return nil, nil, err
 	}
-	return file, io.NewSectionReader(file, 0, info.Size()), nil
+	return io.NewSectionReader(file, 0, file.size), func() { file.Close() }, nil
 }
 
 // fileName is what a ligand's file is called in the store.
 func (l ligand) fileName() string {
-	if l.record {
+	if l.library != nil {
 		return l.id + "." + formatOf(l.path)
 	}
-	return filepath.Base(l.path)
+	return plainName(l.path)
 }

@@ -213,14 +213,29 @@ func showJob(w io.Writer, j client.Job) {
 	line("finished", clockOr(j.FinishedAt, ""))
 }
 
-// bill says what a job was expected to cost, what is set aside for it, and what it has cost.
+// bill says what a job was expected to cost, what is set aside for it while it runs, and what it has cost.
 func bill(c client.Cost) string {
-	text := fmt.Sprintf("estimated %s, held %s", money(c.Estimated, c.Currency), money(c.Held, c.Currency))
+	text := "estimated " + money(c.Estimated, c.Currency)
 	if c.Final != nil {
 		return text + ", charged " + money(*c.Final, c.Currency)
 	}
-	return text + ", used so far " + money(c.Accrued, c.Currency)
+	return text + ", held " + money(c.Held, c.Currency) + ", used so far " + money(c.Accrued, c.Currency)
 }
+
+// billOf is the bill of a job that has ended, and why it costs nothing where its owner could wonder.
+func billOf(j client.Job) string {
+	text := bill(j.Cost)
+	if j.Cost.Final == nil || j.Error == nil || j.Error.FailureClass != userInput {
+		return text
+	}
+	if charged, err := j.Cost.Final.Float64(); err != nil || charged > 0 {
+		return text
+	}
+	return text + ": it failed for its input before its own work began"
+}
+
+// userInput is the class of failures that a job's owner can correct.
+const userInput = "USER_INPUT"
 
 func costSoFar(c client.Cost) string {
 	if c.Final != nil {

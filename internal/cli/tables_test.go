@@ -40,6 +40,8 @@ func TestTables(t *testing.T) {
 		"docking-analysed.txt": func(w *bytes.Buffer) error {
 			analysed := read[dockingResults](t, "results-analysed.json")
 			analysed.Receptor.Reused = true
+			analysed.Receptor.Site, analysed.Receptor.Waters.Removed = read[[]siteEntry](t, "site.json"), 214
+			analysed.Receptor.Waters.Option = "--waters structural (receptorPreparation.waters)"
 			if err := dockingTable(w, analysed, nil, 20); err != nil {
 				return err
 			}

@@ -120,6 +120,7 @@ func harmless(text string) string {
 func retryCommand() *cobra.Command {
 	var all, watch bool
 	var top int
+	var key string
 	cmd := jobCommand(cobra.Command{
 		Use: "retry JOB", Short: "Run a job that has ended again: what did not succeed, or --all",
 		Long: `Runs a job that has ended again, under its own id: the tasks that failed or were cancelled, and those that read their files. What
@@ -127,7 +128,7 @@ has succeeded is kept and not charged again. Tasks that failed for their input a
 Its expected cost is set aside anew.`,
 		Example: "  molfabric retry job_0190… --watch\n  molfabric retry job_0190… --all",
 	}, func(ctx context.Context, inv *invocation, jobID string) error {
-		receipt, err := inv.api.Retry(ctx, jobID, all)
+		receipt, err := inv.api.Retry(ctx, jobID, all, key)
 		if err != nil {
 			return openRetry(ctx, inv, jobID, err)
 		}
@@ -144,6 +145,7 @@ Its expected cost is set aside anew.`,
 		fmt.Fprintf(inv.out, "  molfabric watch %s    shows its progress and result\n", jobID)
 		return nil
 	})
+	cmd.Flags().StringVar(&key, "idempotency-key", "", "8 to 255 characters; the same key for the same job begins one run")
 	cmd.Flags().BoolVar(&all, "all", false, "run every task again, also those that succeeded")
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and show the job's progress and result")
 	cmd.Flags().IntVar(&top, "top", defaultTop, "how many ligands of a docking to show")

@@ -177,6 +177,6 @@ func (inv *invocation) conclude(ctx context.Context, j client.Job, top int) erro
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(inv.out, "\n%s\n  %s\n", painter(inv.out).bold("Bill"), bill(j.Cost))
+	fmt.Fprintf(inv.out, "\n%s\n  %s\n", painter(inv.out).bold("Bill"), billOf(j))
 	return endOf(j, detail)
 }

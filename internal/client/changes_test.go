@@ -27,14 +27,21 @@ func TestConflictTellsTheHead(t *testing.T) {
 	}
 }
 
-func TestRetryIsNotRepeated(t *testing.T) {
+func TestRetryRepeatsItselfUnderOneKey(t *testing.T) {
 	t.Parallel()
-	b := newBreaker(t, hangUp)
-	c, waits := newClient(t, b.URL, Options{})
-	if _, err := c.Retry(t.Context(), "job_1", true); !isNetwork(err) || len(*waits) != 0 {
-		t.Errorf("got %v after %d waits, want an error at once", err, len(*waits))
-	}
-	if got := b.received()[0]; got.path != "/api/v1/jobs/job_1/retry" || got.body != `{"scope":"all"}` {
-		t.Errorf("got %s with %s", got.path, got.body)
+	for _, given := range []string{"", "a-key-of-mine"} {
+		b := newBreaker(t, hangUp, answer(202, `{"jobId":"job_1","attempt":2}`))
+		c, _ := newClient(t, b.URL, Options{})
+		if receipt, err := c.Retry(t.Context(), "job_1", true, given); err != nil || receipt.Attempt != 2 {
+			t.Errorf("got %+v, %v", receipt, err)
+		}
+		requests := b.received()
+		if got := requests[1]; got.path != "/api/v1/jobs/job_1/retry" || got.body != `{"scope":"all"}` {
+			t.Errorf("got %s with %s", got.path, got.body)
+		}
+		key := requests[1].header.Get("Idempotency-Key")
+		if key == "" || key != requests[0].header.Get("Idempotency-Key") || given != "" && key != given {
+			t.Errorf("got key %q after %q, and %q was given", key, requests[0].header.Get("Idempotency-Key"), given)
+		}
 	}
 }

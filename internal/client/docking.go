@@ -28,6 +28,7 @@ type DockingRun struct {
 	RunID           string        `json:"runId"`
 	BatchID         *string       `json:"batchId"` // of a library; nil for a single ligand
 	JobID           string        `json:"jobId"`
+	JobName         string        `json:"jobName"` // "" for none
 	Status          job.Status    `json:"status"`
 	LigandCount     int           `json:"ligandCount"`
 	Counts          DockingCounts `json:"counts"` // so far
@@ -36,6 +37,7 @@ type DockingRun struct {
 	// Reproduction is what a repetition has found; nil for other runs, and in lists.
 	Reproduction *Reproduction `json:"reproduction"`
 	Receptor     struct {
+		Name        string  `json:"name"` // its PDB id or its file's name
 		PDBID       *string `json:"pdbId"`
 		Protonation *string `json:"protonation"`
 		Reused      *bool   `json:"reused"`
@@ -98,9 +100,10 @@ type ResultFilter struct {
 	Status       []string
 	MaxScore     *float64 // kcal/mol
 	Interactions []string // chain:residueName:residue:type, each part perhaps "*"; all are asked for
+	LigandID     string   // as the submission gave it
 	Text         string   // part of a label or of a ligand's id
 	PassedChecks *bool
-	Sort         string // as the API names it: score, -score, ligandEfficiency, index, label, createdAt …
+	Sort         string // as the API names it: score, -score, ligandEfficiency, cnnScore, index, label, createdAt …
 }
 
 func (f ResultFilter) query() url.Values {
@@ -113,6 +116,9 @@ func (f ResultFilter) query() url.Values {
 	}
 	if f.MaxScore != nil {
 		query.Set("maxScore", strconv.FormatFloat(*f.MaxScore, 'g', -1, 64))
+	}
+	if f.LigandID != "" {
+		query.Set("ligandId", f.LigandID)
 	}
 	if f.Text != "" {
 		query.Set("q", f.Text)
@@ -131,6 +137,8 @@ type DockingPose struct {
 	PoseID                string   `json:"poseId"`
 	Rank                  int      `json:"rank"` // among the ligand's poses, from 1
 	ScoreKcalMol          float64  `json:"scoreKcalMol"`
+	CNNScore              *float64 `json:"cnnScore"`       // 0 to 1; nil where the network was not at hand
+	CNNAffinityPk         *float64 `json:"cnnAffinityPk"`  // likewise
 	RMSDLowerBound        float64  `json:"rmsdLowerBound"` // Å, to the best pose
 	RMSDUpperBound        float64  `json:"rmsdUpperBound"`
 	ReferenceRMSDAngstrom *float64 `json:"referenceRmsdAngstrom"` // to the structure's own ligand

@@ -81,7 +81,7 @@ func (c *Client) UploadFileWith(ctx context.Context, path string, options Upload
 	if !info.Mode().IsRegular() {
 		return Uploaded{}, fmt.Errorf("%s: is not a regular file", path)
 	}
-	uploaded, err := c.upload(ctx, filepath.Base(path), file, info.Size(), options)
+	uploaded, err := c.UploadWith(ctx, filepath.Base(path), file, info.Size(), options)
 	if err != nil {
 		return Uploaded{}, fmt.Errorf("uploading %s: %w", path, err)
 	}
@@ -92,10 +92,13 @@ func (c *Client) UploadFileWith(ctx context.Context, path string, options Upload
 // which the store or the server then checks, and once for each try; what goes up in parts, once more for the checksums of
 // these. The context's end and the errors of Client's calls pass through.
 func (c *Client) Upload(ctx context.Context, filename string, content io.ReaderAt, size int64) (Uploaded, error) {
-	return c.upload(ctx, filename, content, size, UploadOptions{})
+	return c.UploadWith(ctx, filename, content, size, UploadOptions{})
 }
 
-func (c *Client) upload(ctx context.Context, filename string, content io.ReaderAt, size int64, options UploadOptions) (Uploaded, error) {
+// UploadWith is Upload with a say in how it is done. Errors: as for Upload, and ErrOtherFile.
+func (c *Client) UploadWith(
+	ctx context.Context, filename string, content io.ReaderAt, size int64, options UploadOptions,
+) (Uploaded, error) {
 	if size == 0 {
 		return Uploaded{}, errors.New("the file is empty")
 	}

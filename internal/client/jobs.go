@@ -28,6 +28,37 @@ type Receipt struct {
 	Provider         string      `json:"provider"`
 	Message          string      `json:"message"`
 	IdempotentReplay bool        `json:"idempotentReplay"`
+	Receptor         *Forecast   `json:"receptor"` // of a docking
+}
+
+// Forecast is what a docking would be done into, as far as the receptor's file tells.
+type Forecast struct {
+	Box struct {
+		Source         string    `json:"source"`
+		CenterAngstrom []float64 `json:"centerAngstrom"` // nil while it is not known
+		SizeAngstrom   []float64 `json:"sizeAngstrom"`
+		Ligand         *struct {
+			ComponentID   string `json:"componentId"`
+			Chain         string `json:"chain"`
+			Residue       int    `json:"residue"`
+			InsertionCode string `json:"insertionCode"`
+			HeavyAtoms    int    `json:"heavyAtoms"`
+		} `json:"ligand"`
+	} `json:"box"`
+	Components []ComponentFate `json:"components"`
+	Notes      []string        `json:"notes"`
+}
+
+// ComponentFate is what becomes of the molecules of one component of a receptor.
+type ComponentFate struct {
+	Component string   `json:"component"`
+	Name      string   `json:"name"`
+	Class     string   `json:"class"`
+	Status    string   `json:"status"` // kept or removed
+	Why       string   `json:"why"`
+	Option    string   `json:"option"` // of receptorPreparation; "" where none changes it
+	Count     int      `json:"count"`
+	Residues  []string `json:"residues"`
 }
 
 // Estimate is a price; amounts are in Currency's main unit.
@@ -51,6 +82,7 @@ type Estimate struct {
 		Likely json.Number `json:"likely"`
 		High   json.Number `json:"high"` // what a submission holds, and the most it can cost
 	} `json:"range"`
+	Receptor *Forecast `json:"receptor"` // of a docking whose receptor the server knows
 }
 
 // Job is the whole state of a job.

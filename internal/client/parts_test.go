@@ -96,7 +96,7 @@ func (s *partServer) sign(w http.ResponseWriter, body []byte) {
 }
 
 func uploadText(c *Client, options UploadOptions) (Uploaded, error) {
-	return c.upload(context.Background(), "t.dcd", strings.NewReader(partText), int64(len(partText)), options)
+	return c.UploadWith(context.Background(), "t.dcd", strings.NewReader(partText), int64(len(partText)), options)
 }
 
 func sorted(texts []string) string { return strings.Join(slices.Sorted(slices.Values(texts)), " ") }
@@ -151,7 +151,7 @@ func TestUploadResumes(t *testing.T) {
 		}
 	}
 	_, c := newPartServer(t, &partServer{})
-	if _, err := c.upload(t.Context(), "t.dcd", strings.NewReader(partText+partText), 50, UploadOptions{Resume: "upl_1"}); !errors.Is(err, ErrOtherFile) {
+	if _, err := c.UploadWith(t.Context(), "t.dcd", strings.NewReader(partText+partText), 50, UploadOptions{Resume: "upl_1"}); !errors.Is(err, ErrOtherFile) {
 		t.Errorf("another file: got %v", err)
 	}
 }
@@ -194,11 +194,11 @@ func TestUploadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s, c := newPartServer(t, &partServer{})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.upload(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{Begun: func(string) { cancel() }})
+	_, err := c.UploadWith(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{Begun: func(string) { cancel() }})
 	if !errors.Is(err, context.Canceled) || len(s.puts) != 0 {
 		t.Errorf("cancelled before the first part: got %v with %q sent", err, s.puts)
 	}
-	if _, err := c.upload(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := c.UploadWith(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled while reading: got %v", err)
 	}
 }

@@ -1,10 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -21,15 +24,18 @@ type RetryReceipt struct {
 	Message       string      `json:"message"`
 }
 
-// Retry runs a job that has ended again: the tasks that did not succeed, or all. It is not repeated after a broken connection,
-// because the job may run already then; Job tells.
-func (c *Client) Retry(ctx context.Context, jobID string, all bool) (RetryReceipt, error) {
+// Retry runs a job that has ended again: the tasks that did not succeed, or all. It repeats itself safely: idempotencyKey, or one
+// that Retry makes when it is empty, goes with every try.
+func (c *Client) Retry(ctx context.Context, jobID string, all bool, idempotencyKey string) (RetryReceipt, error) {
 	scope := "failed"
 	if all {
 		scope = "all"
 	}
 	var receipt RetryReceipt
-	err := c.do(ctx, call{method: http.MethodPost, path: jobPath(jobID, "/retry"), body: map[string]string{"scope": scope}, into: &receipt})
+	err := c.do(ctx, call{
+		method: http.MethodPost, path: jobPath(jobID, "/retry"), body: map[string]string{"scope": scope}, idempotent: true,
+		into: &receipt, header: map[string]string{"Idempotency-Key": cmp.Or(idempotencyKey, uuid.NewString())},
+	})
 	return receipt, err
 }
 

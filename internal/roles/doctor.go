@@ -37,9 +37,9 @@ type Report struct {
 }
 
 // Examine looks at every part: the programs of this machine, the engines in their sandbox, the configured stores and the
-// system that runs from the home directory.
-func Examine(ctx context.Context, cfg config.Config, version string, log *slog.Logger) Report {
-	report := Report{Findings: []Finding{{Part: "molfabric", Healthy: true, Version: version, Note: "home " + cfg.Home}}}
+// system that runs from the home directory. why says how this home was chosen.
+func Examine(ctx context.Context, cfg config.Config, version, why string, log *slog.Logger) Report {
+	report := Report{Findings: []Finding{{Part: "molfabric", Healthy: true, Version: version, Note: "home " + cfg.Home + ", " + why}}}
 	report.add(examineStores(ctx, cfg)...)
 	report.add(examineEngines(ctx, cfg, log)...)
 	report.add(examineRunning(ctx, cfg)...)
@@ -111,7 +111,11 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 func examineRunning(ctx context.Context, cfg config.Config) []Finding {
 	running := FindRunning(cfg.Home)
 	if running == nil {
-		return []Finding{{Part: "running system", Healthy: true, Note: "none from this home; `molfabric up` starts one"}}
+		note := "none from this home; `molfabric up` starts one"
+		if others := RunningHomes(); len(others) > 0 {
+			note += ". Systems run from other homes, which --home names: " + strings.Join(others, ", ")
+		}
+		return []Finding{{Part: "running system", Healthy: true, Note: note}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()

@@ -94,6 +94,7 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return errors.Join(err, ln.Close())
 	}
 	defer forget()
+	defer noteHome(cfg.Home, log)()
 
 	// The scheduler and the API outlive the worker, so that its last reports are committed.
 	background, stop := context.WithCancelCause(context.WithoutCancel(ctx))

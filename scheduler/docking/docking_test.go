@@ -139,15 +139,15 @@ const (
 		{"index":0,"status":"PREPARED","canonicalSmiles":"C","dockedSmiles":"C","inchiKey":"K","formalCharge":0,"heavyAtoms":1,"rotatableBonds":0,"notes":["a note"]},
 		{"index":1,"status":"PREPARED","canonicalSmiles":"CC","heavyAtoms":7,"notes":[]},
 		{"index":2,"status":"FAILED","failureStage":"embed","error":"no conformer"}]}`
-	docked = `{"ligands":[{"index":0,"status":"COMPLETED","pdbqt":"poses/00001.pdbqt","cpuSeconds":1.5,"notes":["longer than the box"],"poses":[
+	docked = `{"ligands":[{"index":0,"status":"COMPLETED","pdbqt":"poses/00001.pdbqt","cpuSeconds":1.5,"notes":["longer than the box"],"convergence":{"converged":true,"exhaustiveness":8},"poses":[
 		{"rank":1,"scoreKcalMol":-2.5,"rmsdLowerBound":0,"rmsdUpperBound":0,"terms":{"inter":-3,"intra":-0.1,"torsional":0.6,"unbound":-0.1}},
 		{"rank":2,"scoreKcalMol":-2.25,"rmsdLowerBound":1.5,"rmsdUpperBound":2.5,"terms":{"inter":-2.5,"intra":0,"torsional":0.25,"unbound":0}}]}]}`
 	analysed = `{"ligands":[{"index":0,"status":"COMPLETED","sdf":"poses/00001.sdf","notes":["a note"],"poses":[
-		{"rank":1,"referenceRmsdAngstrom":0.75,"checks":{"passed":true},"interactions":[
+		{"rank":1,"vinaRank":1,"scoreKcalMol":-2.5,"cnnScore":0.5,"cnnAffinityPk":4.25,"referenceRmsdAngstrom":0.75,"checks":{"passed":true},"interactions":[
 			{"type":"hydrogen_bond","receptor":{"chain":"A","residue":381,"insertionCode":"","residueName":"ASP"}},
 			{"type":"hydrogen_bond","receptor":{"chain":"A","residue":381,"insertionCode":"","residueName":"ASP"}},
 			{"type":"hydrophobic","receptor":{"chain":"A","residue":52,"insertionCode":"A","residueName":"LEU"}}]},
-		{"rank":2,"referenceRmsdAngstrom":null,"checks":null,"interactions":null}]}]}`
+		{"rank":2,"vinaRank":2,"scoreKcalMol":-2.25,"referenceRmsdAngstrom":null,"checks":null,"interactions":null}]}]}`
 )
 
 func TestALibraryIsKeptFromSubmissionToRanking(t *testing.T) {
@@ -209,6 +209,66 @@ func TestARetryForgetsAndAnEndFails(t *testing.T) {
 		return Recorder{}.Restarted(t.Context(), tx, "job_1", []string{"ligands-0000", "dock-00000", "dock-00001"}, moment)
 	})
 	w.want("job_1", "small PENDING - - - 0 - []", "middle PENDING - - - 0 - []", "large PENDING - - - 0 - []")
+}
+
+// TestConvergenceIsKept keeps how a ligand's search has ended, and forgets it when it is searched again.
+func TestConvergenceIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit("job_1", true)
+	want := func(text string) {
+		t.Helper()
+		var got []string
+		err := w.db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', u.exhaustiveness, u.exhaustiveness_auto, coalesce(r.convergence::text, '-'))
+			FROM docking_results r JOIN docking_runs u ON u.id = r.run_id ORDER BY r.ligand_index`)
+		if err != nil || got[0] != text {
+			t.Errorf("got %q, %v; want first %q", got, err, text)
+		}
+	}
+	want("8 f -")
+	w.move("job_1", "prepare", "ligands-0000", job.TaskSucceeded, prepared)
+	w.move("job_1", "dock", "dock-00001", job.TaskSucceeded, docked, "poses/00001.pdbqt")
+	want(`8 f {"converged": true, "exhaustiveness": 8}`)
+	w.tx(func(tx *sqlx.Tx) error {
+		return Recorder{}.Restarted(t.Context(), tx, "job_1", []string{"dock-00000", "dock-00001"}, moment)
+	})
+	want("8 f -")
+}
+
+// TestPosesAreRankedAgain analyses a ligand whose second pose the network prefers: ranks, scores and the ligand's own figures
+// follow, and the model in the PDBQT stays known. An analysis that is repeated changes nothing.
+func TestPosesAreRankedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit("job_1", true)
+	w.move("job_1", "prepare", "ligands-0000", job.TaskSucceeded, prepared)
+	w.move("job_1", "dock", "dock-00001", job.TaskSucceeded, docked, "poses/00001.pdbqt")
+	const again = `{"ligands":[{"index":0,"status":"COMPLETED","sdf":"poses/00001.sdf","poses":[
+		{"rank":1,"vinaRank":2,"scoreKcalMol":-2.25,"cnnScore":0.75,"cnnAffinityPk":6.5,"checks":{"passed":true},"interactions":[]},
+		{"rank":2,"vinaRank":1,"scoreKcalMol":-2.5,"cnnScore":0.25,"cnnAffinityPk":5.5,"checks":null,"interactions":null}]}]}`
+	for range 2 {
+		w.move("job_1", "analyse", "analyse-0000", job.TaskSucceeded, again)
+		var poses []string
+		err := w.db.SelectContext(t.Context(), &poses,
+			`SELECT concat_ws(' ', rank, vina_rank, score_kcal_mol, cnn_score, cnn_affinity_pk) FROM docking_poses ORDER BY rank`)
+		if err != nil || len(poses) != 2 || poses[0] != "1 2 -2.25 0.75 6.5" || poses[1] != "2 1 -2.5 0.25 5.5" {
+			t.Errorf("got the poses %q, %v", poses, err)
+		}
+		var result string
+		err = w.db.GetContext(t.Context(), &result,
+			`SELECT concat_ws(' ', best_score_kcal_mol, cnn_score, cnn_affinity_pk, passed_checks) FROM docking_results WHERE ligand_index = 0`)
+		if err != nil || result != "-2.25 0.75 6.5 t" {
+			t.Errorf("got the result %q, %v", result, err)
+		}
+	}
+	w.tx(func(tx *sqlx.Tx) error {
+		return Recorder{}.Restarted(t.Context(), tx, "job_1", []string{"dock-00000", "dock-00001"}, moment)
+	})
+	var left int
+	if err := w.db.GetContext(t.Context(), &left,
+		`SELECT count(*) FROM docking_results WHERE cnn_score IS NOT NULL OR cnn_affinity_pk IS NOT NULL`); err != nil || left != 0 {
+		t.Errorf("%d results keep the network's figures, %v", left, err)
+	}
 }
 
 func TestARetryForgetsTheRun(t *testing.T) {

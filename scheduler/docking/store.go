@@ -60,10 +60,13 @@ func insertBatch(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 	p := run.Planned
 	_, err := tx.ExecContext(ctx, `INSERT INTO docking_runs (id, account_id, experiment_id, batch_id, job_id, request_id, request_run_id, reproduces_run_id,
-			exhaustiveness, num_modes, energy_range_kcal_mol, seed, cpu_threads, ligand_count, native_component_id, gate_rmsd_angstrom, created_at)
-		VALUES ($1, $2, $3, nullif($4, ''), $5, nullif($6, ''), nullif($7, ''), nullif($8, ''), $9, $10, $11, $12, $13, $14, nullif($15, ''), $16, $17)`,
+			exhaustiveness, exhaustiveness_auto, rank_by,
+			num_modes, energy_range_kcal_mol, seed, cpu_threads, ligand_count, native_component_id, gate_rmsd_angstrom, created_at)
+		VALUES ($1, $2, $3, nullif($4, ''), $5, nullif($6, ''), nullif($7, ''), nullif($8, ''),
+			$9, $10, $11, $12, $13, $14, $15, $16, nullif($17, ''), $18, $19)`,
 		run.ID, run.AccountID, run.ExperimentID, run.BatchID, run.JobID, run.RequestID, run.RequestRunID, run.ReproducesRunID,
-		p.Exhaustiveness, p.NumModes, p.EnergyRangeKcalMol, p.Seed, p.CPUThreads, len(p.Ligands), p.NativeComponentID, p.GateRMSDAngstrom, run.At)
+		p.Exhaustiveness, p.AutoExhaustiveness, p.RankBy, p.NumModes, p.EnergyRangeKcalMol, p.Seed, p.CPUThreads,
+		len(p.Ligands), p.NativeComponentID, p.GateRMSDAngstrom, run.At)
 	if err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
@@ -219,9 +222,11 @@ func setScores(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, found 
 	var ids []string
 	err = tx.SelectContext(ctx, &ids, `UPDATE docking_results SET status = 'COMPLETED', failure_stage = NULL, error = NULL, best_score_kcal_mol = $3,
 			ligand_efficiency = round((-$3::float8 / nullif(heavy_atoms, 0))::numeric, 4), pose_count = $4, notes = `+withNotes("$5")+`,
-			dock_cpu_seconds = $6, pdbqt_sha256 = nullif($7, ''), passed_checks = NULL, interactions = NULL, updated_at = $8
+			dock_cpu_seconds = $6, pdbqt_sha256 = nullif($7, ''), convergence = nullif($8::jsonb, 'null'),
+			passed_checks = NULL, interactions = NULL, cnn_score = NULL, cnn_affinity_pk = NULL, updated_at = $9
 		WHERE `+ofJob+` AND ligand_index = $2 RETURNING id`,
-		move.JobID, found.Index, found.Poses[0].ScoreKcalMol, len(found.Poses), notes, found.CPUSeconds, sha256, move.At)
+		move.JobID, found.Index, found.Poses[0].ScoreKcalMol, len(found.Poses), notes, found.CPUSeconds, sha256,
+		orNull(found.Convergence), move.At)
 	if err != nil {
 		return "", fmt.Errorf("keep scores: %w", err)
 	}
@@ -264,25 +269,39 @@ func setAnalysis(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, foun
 		best = found.Poses[0]
 	}
 	var ids []string
-	err = tx.SelectContext(ctx, &ids, `UPDATE docking_results SET passed_checks = $3, interactions = $4, notes = `+withNotes("$5")+`, updated_at = $6
+	err = tx.SelectContext(ctx, &ids, `UPDATE docking_results SET passed_checks = $3, interactions = $4, notes = `+withNotes("$5")+`,
+			updated_at = $6, cnn_score = $7, cnn_affinity_pk = $8, best_score_kcal_mol = $9,
+			ligand_efficiency = round((-$9::float8 / nullif(heavy_atoms, 0))::numeric, 4)
 		WHERE `+ofJob+` AND ligand_index = $2 AND status = 'COMPLETED' RETURNING id`,
-		move.JobID, found.Index, best.PassedChecks(), pq.Array(best.InteractionKeys()), notes, move.At)
+		move.JobID, found.Index, best.PassedChecks(), pq.Array(best.InteractionKeys()), notes, move.At,
+		best.CNNScore, best.CNNAffinityPk, best.ScoreKcalMol)
 	if err != nil {
 		return "", fmt.Errorf("keep analysis: %w", err)
 	}
 	return firstOf(ids), nil
 }
 
+// setPoseAnalysis keeps what was found of a result's poses, which may have been ranked again since they were docked. While they
+// change places their ranks are negative: no two may have one.
 func setPoseAnalysis(ctx context.Context, tx *sqlx.Tx, resultID, sdfKey string, poses []vina.PoseFound) error {
 	encoded, err := json.Marshal(poses)
 	if err != nil {
 		return fmt.Errorf("encode poses: %w", err)
 	}
+	if slices.ContainsFunc(poses, vina.PoseFound.RankedAgain) {
+		_, err := tx.ExecContext(ctx, `UPDATE docking_poses SET vina_rank = coalesce(vina_rank, rank), rank = -rank
+			WHERE result_id = $1`, resultID)
+		if err != nil {
+			return fmt.Errorf("rank %d poses again: %w", len(poses), err)
+		}
+	}
 	_, err = tx.ExecContext(ctx, `UPDATE docking_poses p SET sdf_artifact = (SELECT id FROM artifacts WHERE storage_key = $3),
+			rank = (f.pose->>'rank')::int, cnn_score = (f.pose->>'cnnScore')::float8, cnn_affinity_pk = (f.pose->>'cnnAffinityPk')::float8,
 			reference_rmsd_angstrom = (f.pose->>'referenceRmsdAngstrom')::float8,
 			checks = nullif(f.pose->'checks', 'null'), interactions = nullif(f.pose->'interactions', 'null')
 		FROM jsonb_array_elements($2::jsonb) AS f (pose)
-		WHERE p.result_id = $1 AND p.rank = (f.pose->>'rank')::int`, resultID, encoded, sdfKey)
+		WHERE p.result_id = $1 AND coalesce(p.vina_rank, p.rank) = coalesce(nullif((f.pose->>'vinaRank')::int, 0), (f.pose->>'rank')::int)`,
+		resultID, encoded, sdfKey)
 	if err != nil {
 		return fmt.Errorf("keep the analysis of %d poses: %w", len(poses), err)
 	}

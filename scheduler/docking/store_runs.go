@@ -94,7 +94,8 @@ func resetResults(ctx context.Context, tx *sqlx.Tx, jobID string, names []string
 	}
 	_, err = tx.ExecContext(ctx, `WITH reset AS (
 			UPDATE docking_results SET status = 'PENDING', failure_stage = NULL, error = NULL, best_score_kcal_mol = NULL, ligand_efficiency = NULL,
-				pose_count = 0, passed_checks = NULL, interactions = NULL, notes = '[]', dock_cpu_seconds = NULL, pdbqt_sha256 = NULL, updated_at = $3
+				pose_count = 0, passed_checks = NULL, interactions = NULL, notes = '[]', dock_cpu_seconds = NULL,
+				pdbqt_sha256 = NULL, convergence = NULL, cnn_score = NULL, cnn_affinity_pk = NULL, updated_at = $3
 			WHERE `+ofJob+` AND (dock_task = ANY($2) OR prepare_task = ANY($2)) RETURNING id
 		) DELETE FROM docking_poses WHERE result_id IN (SELECT id FROM reset)`, jobID, pq.Array(names), at)
 	if err != nil {
