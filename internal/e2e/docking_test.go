@@ -30,12 +30,17 @@ var smiles = map[string]string{
 
 // docking is a submission that docks the named molecules.
 func docking(sceneKey string, exhaustiveness int, names ...string) json.RawMessage {
+	return dockingWith(`,"dockingReport":{"picture":"none"}`, sceneKey, exhaustiveness, names...)
+}
+
+// dockingWith is such a request with further parameters, each after a comma.
+func dockingWith(further, sceneKey string, exhaustiveness int, names ...string) json.RawMessage {
 	var ligands []string
 	for _, name := range names {
 		ligands = append(ligands, fmt.Sprintf(`{"ligandId":%q,"label":%q,"source":{"kind":"smiles","smiles":%q}}`, name, name, smiles[name]))
 	}
 	return json.RawMessage(fmt.Sprintf(`{"jobType":"simulation","simulator":"autodock-vina","sceneFile":%q,"jobName":"test",
-		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42,"dockingReport":{"picture":"none"}}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness))
+		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42%s}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness, further))
 }
 
 // TestDockWithTheCommandLine is the whole path of a user who docks: sign-up, a key, an upload, a library with one broken
@@ -61,8 +66,12 @@ func TestDockWithTheCommandLine(t *testing.T) {
 	if _, code := run("a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org", "--password-stdin"); code != 0 {
 		t.Fatal("sign-up failed")
 	}
+	if _, code := run("", "dock", receptor(t), "--ligand", "unfinished=C1CC("); code != 2 {
+		t.Errorf("exit code %d, want 2 for text that is no SMILES, before anything is submitted", code)
+	}
+	// Of a carbon with five bonds only the engine can tell.
 	table, code := run("", "dock", receptor(t), "--center", "15.19,53.9,16.92", "--size", "18", "--exhaustiveness", "1", "--seed", "7", "--picture", "none",
-		"--ligand", "aspirin="+smiles["aspirin"], "--ligand", "caffeine="+smiles["caffeine"], "--ligand", "broken=C1CC(", "-o", filepath.Join(dir, "results"))
+		"--ligand", "aspirin="+smiles["aspirin"], "--ligand", "caffeine="+smiles["caffeine"], "--ligand", "broken=CC(C)(C)(C)C", "-o", filepath.Join(dir, "results"))
 	if code != 8 {
 		t.Errorf("exit code %d, want 8 for a job with a broken ligand", code)
 	}
@@ -143,6 +152,12 @@ func TestLossesChangeNothing(t *testing.T) {
 // chargedOnce expects one charge of a job and nothing held any more.
 func chargedOnce(t *testing.T, c *client.Client, jobID string) {
 	t.Helper()
+	chargedTimes(t, c, jobID, 1)
+}
+
+// chargedTimes expects the job's charges to be so many, of at most what was held, and nothing to be held any longer.
+func chargedTimes(t *testing.T, c *client.Client, jobID string, times int) {
+	t.Helper()
 	entries, err := c.Transactions(t.Context(), client.Page{}, jobID)
 	if err != nil {
 		t.Fatal(err)
@@ -157,8 +172,8 @@ func chargedOnce(t *testing.T, c *client.Client, jobID string) {
 			held -= entry.AmountCents
 		}
 	}
-	if n != 1 || charged > held {
-		t.Errorf("%d charges of %d pence in all, want 1 of at most the %d held", n, charged, held)
+	if n != times || charged > held {
+		t.Errorf("%d charges of %d pence in all, want %d of at most the %d held", n, charged, times, held)
 	}
 	balance, err := c.Balance(t.Context())
 	if err != nil {

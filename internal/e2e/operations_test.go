@@ -211,15 +211,16 @@ func TestUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The release before knows no parameter that came after it.
 	names := []string{"aspirin", "caffeine", "paracetamol", "ibuprofen", "nicotine", "benzamidine"}
-	first := submitted(t, c, docking(file.StorageKey, 1, names...))
+	first := submitted(t, c, dockingWith("", file.StorageKey, 1, names...))
 	f.inFlight(c, first)
 
 	f.must(now, "migrate")
 	if status, err := c.Job(t.Context(), first); err != nil || status.JobID != first {
 		t.Errorf("the old API on the new schema: %v", err)
 	}
-	between := submitted(t, c, docking(file.StorageKey, 1, "aspirin"))
+	between := submitted(t, c, dockingWith("", file.StorageKey, 1, "aspirin"))
 	newScheduler := f.role(now, "scheduler")
 	f.stops(oldScheduler)
 	f.api(now)
@@ -227,7 +228,7 @@ func TestUpgrade(t *testing.T) {
 	f.stops(oldAPI)
 	f.stops(oldWorker)
 	c = f.client(client.Options{Server: f.url, APIKey: key})
-	last := submitted(t, c, docking(file.StorageKey, 1, "caffeine"))
+	last := submitted(t, c, dockingWith("", file.StorageKey, 1, "caffeine"))
 	for _, id := range []string{first, between, last} {
 		if done := f.await(c, id); done.Status != job.Completed {
 			t.Errorf("job %s ended as %s (%v)", id, done.Status, done.Error)

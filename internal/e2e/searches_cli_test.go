@@ -38,7 +38,7 @@ func testRefusedSearches(c *chemist) {
 	}
 }
 
-// testWrongQueries submits files that only the engine can see to be wrong, and expects typed failures that cost little.
+// testWrongQueries submits files that only the engine can see to be wrong, and expects typed failures that cost nothing.
 func testWrongQueries(c *chemist) {
 	proteins := readText(c.t, "../../engines/blast/testdata/queries.faa")
 	nucleotides := readText(c.t, "../../engines/blast/testdata/human.fna")
@@ -54,7 +54,7 @@ func testWrongQueries(c *chemist) {
 		if e := ended.Error; ended.Status != job.Failed || e == nil || e.FailureClass != "USER_INPUT" || e.Code != test.code || !strings.Contains(e.Message, test.said) {
 			c.t.Errorf("%s: ended as %s with %+v, want FAILED with %s that says %q", test.name, ended.Status, e, test.code, test.said)
 		}
-		chargedOnce(c.t, c.api, jobID)
+		chargedTimes(c.t, c.api, jobID, 0)
 	}
 }
 
