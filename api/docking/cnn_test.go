@@ -38,6 +38,11 @@ func TestRunsRankByWhatTheySay(t *testing.T) {
 	}
 	places("vina", "strong", "unseen", "native")
 	places("cnn", "native", "strong", "unseen")
+	for _, of := range []string{"/runs/" + d.run, "/batches/" + d.batch} {
+		if first := get[docking.DockingResultList](c, of+"/results?limit=1").Results[0].LigandID; first != "native" {
+			t.Errorf("%s: %s comes first, want native", of, first)
+		}
+	}
 	sorted := get[docking.DockingResultList](c, "/runs/"+d.run+"/results?sort=cnnScore&limit=2").Results
 	if sorted[0].LigandID != "native" || *sorted[0].CNNScore != 0.75 || *sorted[0].CNNAffinityPk != 6.5 ||
 		sorted[1].LigandID != "strong" {

@@ -12,8 +12,8 @@ import (
 
 const (
 	resultsText    = "Results of the account, one a ligand, newest first unless sort says otherwise. " + exportText
-	runResults     = "Results of a run, best score first unless sort says otherwise; while the job runs, those without a score yet come last. " + exportText
-	batchResults   = "Results of a batch, best score first unless sort says otherwise; while the job runs, those without a score yet come last. " + exportText
+	runResults     = "Results of a run, best by its rankBy first unless sort says otherwise; while the job runs, those without a figure yet come last. " + exportText
+	batchResults   = "Results of a batch, best by its rankBy first unless sort says otherwise; while the job runs, those without a figure yet come last. " + exportText
 	resultText     = "What became of one ligand."
 	posesText      = "Poses of the account, newest first. " + poseExportText
 	resultPoses    = "Poses of a result, best first. " + poseExportText
@@ -92,18 +92,26 @@ func (s *Service) listRunResults(api huma.API) func(context.Context, *resultsOfI
 		if err != nil {
 			return nil, err
 		}
-		return s.answerResults(ctx, api, scope{runID: run.ID, sort: "score"}, in.ResultQuery)
+		return s.answerResults(ctx, api, scope{runID: run.ID, sort: bestFirst(run.RankBy)}, in.ResultQuery)
 	}
 }
 
 func (s *Service) listBatchResults(api huma.API) func(context.Context, *resultsOfInput) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *resultsOfInput) (*huma.StreamResponse, error) {
-		batch, err := s.Batch(ctx, access.From(ctx).AccountID, in.ID)
+		batch, err := s.findBatch(ctx, access.From(ctx).AccountID, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return s.answerResults(ctx, api, scope{batchID: batch.BatchID, sort: "score"}, in.ResultQuery)
+		return s.answerResults(ctx, api, scope{batchID: batch.ID, sort: bestFirst(batch.RankBy.String)}, in.ResultQuery)
 	}
+}
+
+// bestFirst is the sort of results that is a run's own.
+func bestFirst(rankBy string) string {
+	if rankBy == rankByCNN {
+		return "cnnScore"
+	}
+	return "score"
 }
 
 func (s *Service) answerResults(ctx context.Context, api huma.API, of scope, query ResultQuery) (*huma.StreamResponse, error) {

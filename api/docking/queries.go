@@ -52,7 +52,7 @@ type ResultQuery struct {
 	Q                   string            `query:"q" maxLength:"200" doc:"Results whose label or ligandId holds this text, in either case."`
 	InChIKey            string            `query:"inchiKey" pattern:"^[A-Z]{14}(-[A-Z]{10}(-[A-Z])?)?$" patternDescription:"an InChIKey or its first blocks" doc:"Results of this compound; its first block alone finds every stereoisomer and protonation state."`
 	PassedChecks        optional[bool]    `query:"passedChecks" doc:"Results whose best pose has passed every check, or has not."`
-	Sort                string            `query:"sort" enum:"score,-score,ligandEfficiency,-ligandEfficiency,cnnScore,-cnnScore,index,label,createdAt,-createdAt" doc:"score: best first, results without one last; ligandEfficiency and cnnScore: best first; index: as in the request; label: by code point; createdAt: oldest first. A minus turns the order around; what has no figure stays last. When left out: score in the lists of a run or a batch, -createdAt in the list of all."`
+	Sort                string            `query:"sort" enum:"score,-score,ligandEfficiency,-ligandEfficiency,cnnScore,-cnnScore,index,label,createdAt,-createdAt" doc:"score: best first, results without one last; ligandEfficiency and cnnScore: best first; index: as in the request; label: by code point; createdAt: oldest first. A minus turns the order around; what has no figure stays last. When left out: in the lists of a run or a batch what the run ranks by (score or cnnScore), -createdAt in the list of all."`
 }
 
 // PoseQuery filters lists of poses.

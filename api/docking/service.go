@@ -102,10 +102,7 @@ func (s *Service) Batches(ctx context.Context, accountID string, query BatchQuer
 
 // Batch reads one of the account's batches. Errors: fault.NotFound.
 func (s *Service) Batch(ctx context.Context, accountID, id string) (DockingBatch, error) {
-	if err := checkID("batch_", "batch", id); err != nil {
-		return DockingBatch{}, err
-	}
-	row, err := s.store.batch(ctx, accountID, id)
+	row, err := s.findBatch(ctx, accountID, id)
 	if err != nil {
 		return DockingBatch{}, err
 	}
@@ -114,6 +111,14 @@ func (s *Service) Batch(ctx context.Context, accountID, id string) (DockingBatch
 		return DockingBatch{}, err
 	}
 	return views[0], nil
+}
+
+// findBatch finds one of the account's batches. Errors: fault.NotFound.
+func (s *Service) findBatch(ctx context.Context, accountID, id string) (batchRow, error) {
+	if err := checkID("batch_", "batch", id); err != nil {
+		return batchRow{}, err
+	}
+	return s.store.batch(ctx, accountID, id)
 }
 
 // showBatches adds the running top ten to batches.

@@ -191,6 +191,7 @@ type batchRow struct {
 	tally
 	ExperimentID string         `db:"experiment_id"`
 	RunID        sql.NullString `db:"run_id"`
+	RankBy       sql.NullString `db:"rank_by"` // of its run
 	JobID        string         `db:"job_id"`
 	Status       string         `db:"status"`
 	LigandCount  int            `db:"ligand_count"`
@@ -221,7 +222,7 @@ WITH chosen AS MATERIALIZED (
     SELECT x.id, x.experiment_id, x.job_id, j.status, x.ligand_count, x.shard_size, x.seed, x.created_at, `+newest.columns()+`
     FROM docking_batches x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
 )
-SELECT chosen.*, r.id AS run_id, t.* FROM chosen
+SELECT chosen.*, r.id AS run_id, r.rank_by, t.* FROM chosen
 LEFT JOIN docking_runs r ON r.batch_id = chosen.id
 CROSS JOIN LATERAL (`+tallied+`r.id) t
 ORDER BY `+newest.again(), c.args...)

@@ -83,7 +83,7 @@ func (s *Service) addResults(ctx context.Context, accountID string, view *studio
 	if !view.All {
 		query = ResultQuery{Exportable: Exportable{Limit: topResults}}
 	}
-	list, err := s.Results(ctx, accountID, scope{runID: view.Run.RunID, sort: "score"}, query)
+	list, err := s.Results(ctx, accountID, scope{runID: view.Run.RunID, sort: bestFirst(view.Run.RankBy)}, query)
 	if err != nil {
 		return err
 	}

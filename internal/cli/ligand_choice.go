@@ -31,7 +31,7 @@ func (inv *invocation) resultID(ctx context.Context, args []string) (string, err
 
 // onlyLigand is the ligand of a docking that has one.
 func (inv *invocation) onlyLigand(ctx context.Context, runID string) (string, error) {
-	page, err := inv.api.DockingResults(ctx, runID, client.ResultFilter{Page: client.Page{Limit: maxChoices + 1}, Sort: "score"})
+	page, err := inv.api.DockingResults(ctx, runID, client.ResultFilter{Page: client.Page{Limit: maxChoices + 1}})
 	if err != nil {
 		return "", runAdvice(err)
 	}

@@ -71,7 +71,7 @@ func (f *resultFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.changed = flags.Changed
 	flags.StringVar(&f.filter.Sort, "sort", "",
-		"score, ligandEfficiency, cnnScore, index, label or createdAt; a minus in front turns it around (default score)")
+		"score, ligandEfficiency, cnnScore, index, label or createdAt; a minus in front turns it around (default: what the run ranks by)")
 	flags.StringSliceVar(&f.filter.Status, "status", nil, "only ligands in this state, such as failed; may be repeated")
 	flags.Float64Var(&f.maxScore, "max-score", 0, "only ligands with this score or a lower one, in kcal/mol, such as -8")
 	flags.StringArrayVar(&f.filter.Interactions, "interaction", nil, "only ligands whose best pose has this contact, CHAIN:RESIDUE:NUMBER:TYPE, * for any part; may be repeated")
