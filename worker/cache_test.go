@@ -240,7 +240,7 @@ func TestCacheOfAKilledWorkerIsSwept(t *testing.T) {
 	kill()
 
 	w := b.hire(1, b.cached(nil))
-	o.Attempt++
+	o = attemptOf(o, o, 2)
 	b.enqueue(o)
 	b.expectCopy(o, content)
 	left, err := filepath.Glob(filepath.Join(b.cacheDir(), "wrk_*"))

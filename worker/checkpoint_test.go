@@ -86,9 +86,7 @@ func (b *bench) commit(saved map[string]queue.StoredArtifact) {
 
 // resumeFrom is the order of a task's next attempt, as the scheduler would give it.
 func resumeFrom(o queue.WorkOrder, saved map[string]queue.StoredArtifact, p shellParams) queue.WorkOrder {
-	next := order(p)
-	next.TaskID, next.JobID, next.Attempt = o.TaskID, o.JobID, o.Attempt+1
-	next.OutputPrefix = fmt.Sprintf("jobs/%s/%s/%d/", next.JobID, next.TaskID, next.Attempt)
+	next := attemptOf(o, order(p), o.Attempt+1)
 	for _, name := range slices.Sorted(maps.Keys(saved)) {
 		next.Inputs = append(next.Inputs, queue.ResolvedInput{Name: queue.ResumeName(name), Object: saved[name].Object, Resume: true})
 	}
@@ -281,7 +279,6 @@ func TestResumeFilesMayBeMissing(t *testing.T) {
 	damage("short", func(o *engines.Object) { o.ByteSize++ })
 	damage("gone", func(o *engines.Object) { o.StorageKey = "old/none" })
 	o := resumeFrom(order(shellParams{}), saved, shellParams{Script: `cd in/resume && find . -type f | sort >../../out/found && cat a deep/b >>../../out/found`, Outputs: []string{"found"}})
-	o.Inputs = append(o.Inputs, queue.ResolvedInput{Name: "resume/../../escape", Object: b.put("old/escape", "x"), Resume: true})
 	b.enqueue(o)
 	event := b.ending(o)
 	expectSuccess(t, event)

@@ -42,9 +42,6 @@ func (w *Worker) stage(a *attempt, dir engines.Dir) (int64, *engines.Failure) {
 }
 
 func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput) (int64, *engines.Failure) {
-	if !filepath.IsLocal(input.Name) {
-		return 0, systemFailure("INPUT_NAME_INVALID", "an input has an unusable name")
-	}
 	path := dir.In(input.Name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		a.log.Error("input not staged", "error", err)

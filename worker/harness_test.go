@@ -254,7 +254,13 @@ func order(p shellParams) queue.WorkOrder {
 	}
 	o := queue.WorkOrder{TaskID: id.New("task_"), Attempt: 1, JobID: id.New("job_"), RequestID: "req_1", Engine: "shell", Queue: "cpu.shell",
 		Shard: engines.Shard{Stage: "run", Name: "run-00001", Params: encoded, Needs: needs}, CommittedAt: time.Now()}
-	o.OutputPrefix = "jobs/" + o.JobID + "/" + o.TaskID + "/1/"
+	return attemptOf(o, o, 1)
+}
+
+// attemptOf is an order as an attempt of the task of another.
+func attemptOf(task, o queue.WorkOrder, number int) queue.WorkOrder {
+	o.TaskID, o.JobID, o.Attempt = task.TaskID, task.JobID, number
+	o.OutputPrefix = fmt.Sprintf("jobs/%s/%s/%d/", o.JobID, o.TaskID, o.Attempt)
 	return o
 }
 

@@ -104,8 +104,8 @@ func TestAWorkerKeptOffAJobGivesItsTasksBack(t *testing.T) {
 	kept.leave()
 	b.awaitLeft(kept)
 	b.hire(1, nil)
-	next := order(shellParams{Script: "true"})
-	next.TaskID, next.JobID, next.Attempt, next.Avoid = o.TaskID, o.JobID, 2, o.Avoid
+	next := attemptOf(o, order(shellParams{Script: "true"}), 2)
+	next.Avoid = o.Avoid
 	b.enqueue(next)
 	expectSuccess(t, b.ending(next))
 }

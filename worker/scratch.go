@@ -18,16 +18,18 @@ import (
 // workerPrefix begins the names of workers and with them those of their directories: nothing else below the root is touched.
 const workerPrefix = "wrk_"
 
-// scratch is the worker's private directory. A lock file in it shows other workers that its owner lives.
+// scratch is the worker's private directory, which nobody else of the machine can look into. A lock file in it shows other workers
+// that its owner lives.
 type scratch struct {
 	dir  string
+	root *os.Root // dir: no name leads out of it
 	lock *os.File
 	log  *slog.Logger
 }
 
 // openScratch makes the worker's directory below root and removes those of workers that have died.
 func openScratch(root, workerID string, log *slog.Logger) (*scratch, error) {
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("make the scratch directory: %w", err)
 	}
 	// One worker at a time: another's directory must not be swept between its making and its locking.
@@ -38,14 +40,18 @@ func openScratch(root, workerID string, log *slog.Logger) (*scratch, error) {
 	defer door.Close()
 	sweepScratch(root, log)
 	dir := filepath.Join(root, workerID)
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the worker's scratch directory: %w", err)
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lock the worker's scratch directory: %w", err)
 	}
-	return &scratch{dir: dir, lock: lock, log: log}, nil
+	opened, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the worker's scratch directory: %w", err)
+	}
+	return &scratch{dir: dir, root: opened, lock: lock, log: log}, nil
 }
 
 // lockDir locks a worker's directory, or fails at once when its owner lives.
@@ -98,15 +104,18 @@ func sweepScratch(root string, log *slog.Logger) {
 	}
 }
 
-// open makes the directory of one attempt, with in/ and out/.
+// open makes the directory of one attempt, with in/ and out/. It lies right below the worker's own, whatever the order says.
 func (s *scratch) open(ref queue.Ref) (engines.Dir, error) {
-	dir := filepath.Join(s.dir, ref.String())
+	name := ref.String()
+	if err := ref.Check(); err != nil {
+		return "", fmt.Errorf("make the attempt's directory: %w", err)
+	}
 	for _, sub := range []string{"in", "out"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+		if err := s.root.MkdirAll(filepath.Join(name, sub), 0o755); err != nil {
 			return "", fmt.Errorf("make the attempt's directory: %w", err)
 		}
 	}
-	return engines.Dir(dir), nil
+	return engines.Dir(filepath.Join(s.dir, name)), nil
 }
 
 // remove deletes an attempt's directory.
@@ -114,6 +123,7 @@ func (s *scratch) remove(dir engines.Dir) error { return sandbox.RemoveTree(stri
 
 // close removes everything of this worker.
 func (s *scratch) close() {
+	s.root.Close()
 	if err := sandbox.RemoveTree(s.dir); err != nil {
 		s.log.Warn("scratch directory left behind; the next worker removes it", "error", err)
 	}

@@ -33,7 +33,7 @@ func PollInterval(workers int) time.Duration {
 type Consumer struct{ server *asynq.Server }
 
 // Consume claims work orders from the queues and calls handle for each on a goroutine of its own, at most slots at a time. handle
-// answers for the order from then on. It may be called again for an attempt whose hand-over was repeated.
+// answers for the order, which has passed its Check, from then on. It may be called again for an attempt whose hand-over was repeated.
 func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slog.Logger, handle func(WorkOrder)) (*Consumer, error) {
 	weights := map[string]int{}
 	for _, name := range queues {
@@ -52,6 +52,10 @@ func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slo
 		var order WorkOrder
 		if err := json.Unmarshal(task.Payload(), &order); err != nil {
 			log.Error("drop an unreadable work order", "error", err)
+			return nil
+		}
+		if err := order.Check(); err != nil {
+			log.Error("drop a work order that no scheduler has sent", "error", err)
 			return nil
 		}
 		handle(order)

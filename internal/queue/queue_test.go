@@ -68,8 +68,10 @@ func private(t *testing.T) (*queue.Queue, *redis.Client) {
 func asynqName(prefix string) string { return strings.ReplaceAll(prefix, ":", ".") + vinaQueue }
 
 func newOrder() queue.WorkOrder {
-	return queue.WorkOrder{TaskID: id.New("task_"), Attempt: 1, JobID: id.New("job_"), Queue: vinaQueue, Engine: "autodock-vina",
+	order := queue.WorkOrder{TaskID: id.New("task_"), Attempt: 1, JobID: id.New("job_"), Queue: vinaQueue, Engine: "autodock-vina",
 		Shard: engines.Shard{Name: "dock-00001", Needs: engines.Resources{CPUs: 1, TimeLimit: time.Minute}}}
+	order.OutputPrefix = "jobs/" + order.JobID + "/" + order.TaskID + "/1/"
+	return order
 }
 
 func enqueue(t *testing.T, q *queue.Queue, orders ...queue.WorkOrder) {

@@ -59,7 +59,7 @@ func (q *Queue) StillThere(ctx context.Context, places ...string) ([]bool, error
 }
 
 // Receive waits up to block for events and returns at most limit of them, oldest first. They stay in the stream until
-// Acknowledge. A body that does not parse is acknowledged to nobody and returned with an empty ID, to be dropped.
+// Acknowledge. A body that does not parse, or is no report of an attempt, is acknowledged to nobody and returned with an empty ID, to be dropped.
 func (q *Queue) Receive(ctx context.Context, limit int64, block time.Duration) ([]Delivery, error) {
 	streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{q.key("events"), "0"}, Count: limit, Block: block}).Result()
 	if errors.Is(err, redis.Nil) {
@@ -72,7 +72,7 @@ func (q *Queue) Receive(ctx context.Context, limit int64, block time.Duration) (
 	for _, message := range streams[0].Messages {
 		d := Delivery{entry: message.ID}
 		body, _ := message.Values["event"].(string)
-		if err := json.Unmarshal([]byte(body), &d.Event); err != nil {
+		if json.Unmarshal([]byte(body), &d.Event) != nil || d.Event.check() != nil {
 			d.Event = Event{}
 		}
 		out = append(out, d)
@@ -145,7 +145,7 @@ func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 }
 
 // Workers returns the newest heartbeat of every worker that has sent one within the last minute, and forgets the others: they
-// may have died while nobody watched.
+// may have died while nobody watched. What is no heartbeat is passed over.
 func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 	ids, err := q.rdb.HKeys(ctx, q.key("workers")).Result()
 	if err != nil {
@@ -169,7 +169,7 @@ func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 		switch body, err := get.Bytes(); {
 		case errors.Is(err, redis.Nil):
 			silent = append(silent, ids[i])
-		case err == nil && json.Unmarshal(body, &hb) == nil:
+		case err == nil && json.Unmarshal(body, &hb) == nil && hb.check(ids[i]) == nil:
 			out = append(out, hb)
 		}
 	}

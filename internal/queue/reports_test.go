@@ -215,7 +215,7 @@ func TestWorkers(t *testing.T) {
 		t.Fatalf("%d workers, %v; want none", len(got), err)
 	}
 	for seq := range int64(3) {
-		beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Seq: seq, Slots: 4, Queues: []string{vinaQueue}, Held: []queue.Held{{Progress: 0.5}}})
+		beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Seq: seq, Slots: 4, Queues: []string{vinaQueue}, Held: []queue.Held{{Ref: newOrder().Ref(), Progress: 0.5}}})
 	}
 	if n := beat(t, q, queue.Heartbeat{WorkerID: "wrk_2"}).Workers; n != 2 {
 		t.Errorf("told of %d workers, want 2", n)
