@@ -24,6 +24,8 @@ const (
 	denoiseCPUSecondsPerPix  = 1.2e-5
 	gpuSpeed                 = 25 // times one core
 	assumedSamples           = 256
+	moleculeUncertainty      = 4
+	blendUncertainty         = 20
 	unknownChunks            = 8
 	viewerCPUSeconds         = 12.0 // to start Chromium and open a scene
 	viewerCPUSecondsPerState = 1.0
@@ -97,14 +99,29 @@ func (q request) size(measured engines.RenderCost) (pixels, samples int64) {
 	return pixels, samples
 }
 
-// frameCPUSeconds is what a frame takes on processors: measured before, stated by the caller, or by its pixels and samples.
+// frameCPUSeconds is what a frame takes on processors: measured before, stated by the caller, or by its pixels and samples. Who states
+// a time may be right about his scene, but not by more than the guess may be wrong: a job is never charged more than was set aside
+// for it, so a statement without bounds would be a price.
 func (q request) frameCPUSeconds() float64 {
 	switch {
 	case q.rendered != nil:
 		return q.rendered.FrameAt(q.size(*q.rendered))
 	case q.FrameSeconds > 0:
-		return q.FrameSeconds * threads
+		return math.Max(q.FrameSeconds*threads, q.modelCPUSeconds()/q.uncertainty())
 	}
+	return q.modelCPUSeconds()
+}
+
+// uncertainty is how many times less than modelCPUSeconds a frame may take.
+func (q request) uncertainty() float64 {
+	if q.molecular {
+		return moleculeUncertainty
+	}
+	return blendUncertainty
+}
+
+// modelCPUSeconds is what a frame takes by its pixels and samples.
+func (q request) modelCPUSeconds() float64 {
 	samples, each := float64(q.Samples), blendCPUPerSample
 	if q.Samples == 0 {
 		samples = assumedSamples
@@ -125,7 +142,7 @@ func (q request) denoises() bool { return q.denoise == nil && !q.molecular || q.
 // frameGPUSeconds is what a frame takes on a device.
 func (q request) frameGPUSeconds() float64 {
 	if q.rendered == nil && q.FrameSeconds > 0 {
-		return q.FrameSeconds
+		return math.Max(q.FrameSeconds, q.modelCPUSeconds()/gpuSpeed/q.uncertainty())
 	}
 	return q.frameCPUSeconds() / gpuSpeed
 }

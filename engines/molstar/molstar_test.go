@@ -157,6 +157,10 @@ func TestCost(t *testing.T) {
 		t.Errorf("320x180 takes %v s and %d bytes, 3840x2160 %v s and %d bytes", small.ExpectedCPUSeconds, small.Needs.MemoryBytes, large.ExpectedCPUSeconds, large.Needs.MemoryBytes)
 	}
 	stated := cost(metadata(`{"resolution":"320x180","renderTimeMinutes":1}`))
+	tiny := cost(metadata(`{"resolution":"320x180","renderTimeMinutes":0.000001}`))
+	if tiny.ExpectedCPUSeconds < small.ExpectedCPUSeconds/uncertainty {
+		t.Errorf("a statement makes %v s of %v s, want no less than the guess may be wrong by", tiny.ExpectedCPUSeconds, small.ExpectedCPUSeconds)
+	}
 	measured := cost(func(r *engines.Request) {
 		r.Found.Rendered = &engines.RenderCost{LoadCPUSeconds: 30, FrameCPUSeconds: 70}
 	})

@@ -40,9 +40,11 @@ const (
 	sharedFileBytes = gibibyte
 	processes       = 600 // Chromium has 125 threads here, and more on machines of more cores
 	maxLogBytes     = 4 * mebibyte
-	slowdown        = 20 // of a busy or old machine, and of a scene that is much larger than most
-	leastTime       = 30 * time.Minute
-	mostTime        = 7 * 24 * time.Hour
+	// uncertainty is how many times less than modelCPUSeconds a frame may take.
+	uncertainty = 4
+	slowdown    = 20 // of a busy or old machine, and of a scene that is much larger than most
+	leastTime   = 30 * time.Minute
+	mostTime    = 7 * 24 * time.Hour
 )
 
 // loadCPUSeconds is what it takes to start and to open the scene.
@@ -53,13 +55,14 @@ func (q request) loadCPUSeconds() float64 {
 	return startCPUSeconds
 }
 
-// frameCPUSeconds is what a frame takes: measured before, stated by the caller, or by its pixels.
+// frameCPUSeconds is what a frame takes: measured before, stated by the caller, or by its pixels. A statement may be below the guess by
+// what the guess may be wrong by, and no more: a job is never charged more than was set aside for it.
 func (q request) frameCPUSeconds() float64 {
 	switch {
 	case q.rendered != nil:
 		return q.rendered.FrameAt(q.Job.Pixels, 0)
 	case q.FrameSeconds > 0:
-		return q.FrameSeconds * threads
+		return math.Max(q.FrameSeconds*threads, q.modelCPUSeconds()/uncertainty)
 	}
 	return q.modelCPUSeconds()
 }
