@@ -12,9 +12,9 @@ import (
 // be wrong by. Who states more than the guess is believed.
 func TestAStatementIsNoPrice(t *testing.T) {
 	t.Parallel()
-	expected := func(make func(func(*engines.Request)) engines.Request, minutes float64) (sum float64) {
+	expected := func(build func(func(*engines.Request)) engines.Request, minutes float64) (sum float64) {
 		t.Helper()
-		shards, err := New().Plan(make(func(r *engines.Request) {
+		shards, err := New().Plan(build(func(r *engines.Request) {
 			r.Metadata = json.RawMessage(`{"resolution":"1920x1080","samples":4096}`)
 			if minutes > 0 {
 				r.Metadata = json.RawMessage(fmt.Sprintf(`{"resolution":"1920x1080","samples":4096,"renderTimeMinutes":%g}`, minutes))
@@ -29,10 +29,10 @@ func TestAStatementIsNoPrice(t *testing.T) {
 		return sum
 	}
 	for name, of := range map[string]struct {
-		make        func(func(*engines.Request)) engines.Request
+		build       func(func(*engines.Request)) engines.Request
 		uncertainty float64
 	}{"molecule": {molecule, moleculeUncertainty}, "scene": {blend, blendUncertainty}} {
-		guess, tiny, long := expected(of.make, 0), expected(of.make, 1e-6), expected(of.make, 600)
+		guess, tiny, long := expected(of.build, 0), expected(of.build, 1e-6), expected(of.build, 600)
 		if tiny < guess/of.uncertainty || tiny >= guess {
 			t.Errorf("%s: stated as nothing %v s, want from %v s, the guess by %v, to %v s", name, tiny, guess/of.uncertainty, of.uncertainty, guess)
 		}

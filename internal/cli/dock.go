@@ -118,7 +118,8 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.exhaustiveness, "exhaustiveness", "auto",
 		"independent searches per ligand, 1 to 128; auto goes on until independent searches agree, up to 32")
 	flags.IntVar(&f.numModes, "num-modes", 9, "most poses kept per ligand, 1 to 100")
-	flags.StringVar(&f.rankBy, "rank-by", "", "vina ranks poses and ligands by Vina's score, cnn by GNINA's network (default vina)")
+	flags.StringVar(&f.rankBy, "rank-by", "",
+		"vina ranks poses and ligands by Vina's score, cnn by GNINA's network (default: cnn for one ligand, vina for several)")
 	flags.Float64Var(&f.energyRange, "energy-range", 3, "drop poses this much worse than the best, in kcal/mol")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of every random choice (default: made from the job's id)")
 	flags.IntVar(&f.shardSize, "shard-size", 1, "most ligands per task, 1 to 10")
@@ -267,8 +268,8 @@ func (f *dockFlags) choices(s *search) error {
 		return err
 	}
 	s.exhaustiveness = &exhaustiveness
-	if flags.Changed("rank-by") && f.rankBy != "vina" && f.rankBy != "cnn" {
-		return usage("--rank-by %s: must be vina or cnn", f.rankBy)
+	if flags.Changed("rank-by") && f.rankBy != rankByVina && f.rankBy != rankByCNN {
+		return usage("--rank-by %s: must be %s or %s", f.rankBy, rankByVina, rankByCNN)
 	}
 	s.rankBy = f.rankBy
 	s.numModes = given(flags.Changed("num-modes"), f.numModes)

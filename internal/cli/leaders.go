@@ -141,7 +141,7 @@ func (b *leaderboard) read(ctx context.Context) (leaders, error) {
 		return leaders{}, err
 	}
 	page := client.Page{Limit: leadersShown}
-	results, err := b.inv.api.DockingResults(ctx, run.RunID, client.ResultFilter{Page: page, Status: []string{ligandCompleted}})
+	results, err := b.inv.api.DockingResults(ctx, run.RunID, client.ResultFilter{Page: page, Status: []string{ligandCompleted}, Sort: "score"})
 	if err != nil {
 		return leaders{}, err
 	}

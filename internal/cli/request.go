@@ -10,10 +10,16 @@ import (
 // simulator is the one that `dock` asks for.
 const simulator = "autodock-vina"
 
+// What poses and ligands may be ranked by.
+const (
+	rankByVina = "vina"
+	rankByCNN  = "cnn"
+)
+
 // search is what a user may say about a docking, beside receptor, box and ligands. What is nil is the server's to choose.
 type search struct {
 	exhaustiveness *mol.Exhaustiveness
-	rankBy         string // "" for the server's choice
+	rankBy         string // "" for what docking.ranking says
 	numModes       *int
 	energyRange    *float64 // kcal/mol
 	seed           *int64
@@ -108,12 +114,21 @@ func (f *dockFiles) places(d docking) []place {
 	return slices.DeleteFunc(all, func(p place) bool { return p.path == "" })
 }
 
+// ranking is what poses and ligands are ranked by; "" leaves it to the server, which takes Vina's score. Poses of one ligand are ranked
+// by the network, which finds crystal poses more often (doc/redocking.md); it does not tell which of several ligands binds best.
+func (d docking) ranking() string {
+	if d.search.rankBy == "" && len(d.ligands) <= 1 {
+		return rankByCNN
+	}
+	return d.search.rankBy
+}
+
 // newDockRequest writes the request for an estimate; a submission names the receptor as its scene.
 func newDockRequest(d docking, files dockFiles) dockRequest {
 	s := d.search
 	params := dockParams{
 		ReceptorPDBID: d.receptor.pdbID, ReceptorAssemblyID: d.receptor.assembly, ReceptorModel: d.receptor.model, ReceptorChains: d.receptor.chains,
-		ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness, RankBy: s.rankBy, NumModes: s.numModes,
+		ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness, RankBy: d.ranking(), NumModes: s.numModes,
 		EnergyRangeKcalMol: s.energyRange, Seed: s.seed, CPUThreads: s.cpuThreads,
 	}
 	d.box.put(&params)
