@@ -431,9 +431,23 @@ func (p *planner) search() searchParams {
 		Seed: p.seed, EngineSeed: engineSeed(p.seed), CPUThreads: p.threads,
 	}
 	if p.exhaustiveness == mol.AutoExhaustiveness {
-		params.Auto = &autoSearchRule
+		rule := autoSearchRule
+		if p.rankBy == rankByCNN {
+			rule.ChooseBy = rankByCNN
+		}
+		params.Auto = &rule
 	}
 	return params
+}
+
+// searchWork is that of a ligand, with the choice among its poses.
+func (p *planner) searchWork(heavyAtoms float64) work {
+	search := searchWork(p.exhaustiveness, heavyAtoms, p.box)
+	if p.exhaustiveness == mol.AutoExhaustiveness && p.rankBy == rankByCNN {
+		choice := cnnPoseCPUSeconds * float64(autoSearchRule.Candidates)
+		search = search.plus(work{choice, choice})
+	}
+	return search
 }
 
 // redockShards docks the native ligand before the library, and lets a gate stop the job when its pose is not found again.
@@ -446,7 +460,7 @@ func (p *planner) redockShards() {
 	if component, ok := p.components[strings.ToUpper(p.native.ComponentID)]; ok {
 		atoms = min(atomLetters(component.SMILES), maxHeavyAtoms)
 	}
-	work := startWork(p.exhaustiveness, p.box).plus(searchWork(p.exhaustiveness, atoms, p.box))
+	work := startWork(p.exhaustiveness, p.box).plus(p.searchWork(atoms))
 	p.add(engines.Shard{
 		Stage: stageRedock, Name: shardRedock, Essential: true, Items: 1,
 		Inputs:             []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputBox), fromReceptor(outputNative)},
@@ -505,7 +519,7 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 	var groups []dockGroup
 	left := 0.0 // CPU seconds of the ligands that are in no shard yet
 	for _, ligand := range p.order {
-		left += searchWork(p.exhaustiveness, ligand.heavyAtoms, p.box).expected
+		left += p.searchWork(ligand.heavyAtoms).expected
 	}
 	for _, c := range chunks {
 		for first := c.first; first < c.last; {
@@ -549,7 +563,7 @@ func (p *planner) shareOf(left float64, ligands []sized) []work {
 	share, together := max(left/shareholders, leastShareCPUSeconds), 0.0
 	var searches []work
 	for _, ligand := range ligands {
-		search := searchWork(p.exhaustiveness, ligand.heavyAtoms, p.box)
+		search := p.searchWork(ligand.heavyAtoms)
 		together += search.expected
 		if len(searches) > 0 && together > share {
 			break

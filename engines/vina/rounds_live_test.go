@@ -1,6 +1,8 @@
 package vina
 
 import (
+	"cmp"
+	"encoding/json"
 	"maps"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +39,7 @@ func autoSearchRequest(threads, seed, first, most int) map[string]any {
 	search := searchRequest(threads)
 	search["exhaustiveness"], search["seed"], search["engineSeed"] = "auto", seed, seed
 	search["auto"] = autoSearch{FirstRound: first, FlexibleFirstRound: first, FlexibleBonds: 8,
-		Bounds: []autoBound{{HeavyAtoms: maxHeavyAtoms, Exhaustiveness: most}}}
+		Candidates: autoSearchRule.Candidates, Bounds: []autoBound{{HeavyAtoms: maxHeavyAtoms, Exhaustiveness: most}}}
 	return search
 }
 
@@ -116,7 +118,7 @@ func checkRoundAlone(t *testing.T, first convergedDocument) {
 		return int(1000 * (a.BestScoreKcalMol - b.BestScoreKcalMol))
 	})
 	search := searchRequest(1)
-	search["exhaustiveness"], search["engineSeed"], search["numModes"] = round.Exhaustiveness, round.Seed, 9
+	search["exhaustiveness"], search["engineSeed"], search["numModes"] = round.Exhaustiveness, round.Seed, autoSearchRule.Candidates
 	_, alone := dockLigands(t, search, []int{ligand.Index}, nil)
 	best := func(pdbqt string) []string {
 		model, _, _ := strings.Cut(pdbqt, "ENDMDL")
@@ -138,7 +140,7 @@ func TestRoundsDisagree(t *testing.T) {
 	ligand := document.Ligands[0]
 	c := ligand.Convergence
 	if c == nil || c.Converged || c.AgreeingRounds != 1 || c.Exhaustiveness != 2 || len(c.Rounds) != 2 ||
-		c.Rounds[1].RMSDToBestAngstrom < 1 {
+		max(c.Rounds[0].RMSDToBestAngstrom, c.Rounds[1].RMSDToBestAngstrom) < 1 {
 		t.Fatalf("got %+v, want two rounds that disagree", c)
 	}
 	if len(ligand.Notes) != 1 || !strings.Contains(ligand.Notes[0], "has not converged") || !strings.Contains(ligand.Notes[0],
@@ -279,4 +281,73 @@ func TestReportSaysWhetherSearchesAgree(t *testing.T) {
 		!strings.Contains(table, ",false,32,,\n") {
 		t.Errorf("the table does not say whether searches converged:\n%s", table)
 	}
+}
+
+// TestTheNetworkChoosesPoses keeps three of all poses that a search has found: Vina's best, and of the others those that the network
+// finds likeliest, in Vina's order.
+func TestTheNetworkChoosesPoses(t *testing.T) {
+	t.Parallel()
+	const aspirin, kept = 4, 3
+	search := autoSearchRequest(1, 1, 1, 2)
+	search["numModes"] = autoSearchRule.Candidates
+	_, all := dockLigands(t, search, []int{aspirin}, nil)
+	rule := search["auto"].(autoSearch)
+	rule.ChooseBy = rankByCNN
+	search["numModes"], search["auto"] = kept, rule
+	_, few := dockLigands(t, search, []int{aspirin}, nil)
+
+	every, got := posesOf(all.Ligands[0].PDBQT), posesOf(few.Ligands[0].PDBQT)
+	scores := networkScores(t, all.Ligands[0].PDBQT)
+	if len(every) <= kept || len(scores) != len(every) || len(got) != kept {
+		t.Fatalf("%d of %d poses were kept, with %d scores; want %d of more", len(got), len(every), len(scores), kept)
+	}
+	likeliest := slices.Clone(scores[1:])
+	slices.SortFunc(likeliest, func(a, b float64) int { return cmp.Compare(b, a) })
+	var want [][]string
+	for i, pose := range every {
+		if i == 0 || scores[i] >= likeliest[kept-2] {
+			want = append(want, pose)
+		}
+	}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got the poses\n%v\nwant\n%v\nof scores %v", got, want, scores)
+	}
+}
+
+// posesOf are the atoms of each pose.
+func posesOf(pdbqt string) [][]string {
+	var poses [][]string
+	for _, model := range strings.Split(pdbqt, "MODEL ")[1:] {
+		poses = append(poses, vinaAtoms.FindAllString(model, -1))
+	}
+	return poses
+}
+
+// networkScores are the probabilities by the network that each pose in the peptide is near to native.
+func networkScores(t *testing.T, pdbqt string) []float64 {
+	t.Helper()
+	dir := t.TempDir()
+	writeTaskFile(t, dir, "poses.pdbqt", pdbqt)
+	receptor, err := filepath.Abs("testdata/rank-receptor.pdbqt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := `import json, sys
+sys.path.insert(0, sys.argv[1])
+import cnn
+print(json.dumps([s["cnnScore"] for s in cnn.Scorer(open(sys.argv[2]).read()).scores(open(sys.argv[3]).read())]))`
+	programs, err := filepath.Abs("programs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script, programs, receptor,
+		filepath.Join(dir, "poses.pdbqt")).Output()
+	if err != nil {
+		t.Fatalf("scoring poses: %v", err)
+	}
+	var scores []float64
+	if err := json.Unmarshal(output, &scores); err != nil {
+		t.Fatal(err)
+	}
+	return scores
 }

@@ -50,8 +50,7 @@ class Bench:
         self.missing: list[Missing] = []
         self.scorer = self.set_up("cnnScore", read_scorer)
         if self.scorer is None and self.rank_by == cnn.BY_CNN:
-            why = f"This worker cannot rank by the CNN's score ({self.missing[0]['why']})"
-            raise Failure("EXECUTOR", "CNN_MISSING", f"{why}; install {cnn.PACKAGE} there, or ask for rankBy vina.")
+            raise cnn.absent(self.missing[0]["why"])
         self.receptor = self.set_up("interactions", lambda: interactions.Receptor(pdb, read_json(IN / "serials.json"), positions(docked)))
         self.finder = interactions.Finder()
         self.checker = self.set_up("checks", lambda: checks.Checker(pdb))

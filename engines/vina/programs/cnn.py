@@ -10,6 +10,8 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
+from common import Failure, one_line
+
 PACKAGE = "rustina"
 MODEL = "GNINA 1.3 fast (all_default_to_default_1.3_1)"
 BY_VINA, BY_CNN = "vina", "cnn"  # what poses and ligands are ranked by
@@ -37,6 +39,14 @@ class Scorer:
         except BaseException as error:  # a panic of the library is no Exception
             raise ValueError(f"the CNN cannot read the pose: {error}") from error
         return {"cnnScore": round(found["cnn_score"], SCORE_DIGITS), "cnnAffinityPk": round(found["cnn_affinity"], AFFINITY_DIGITS)}
+
+
+def absent(why: str) -> Failure:
+    """What a task that needs the network ends with where it cannot be used."""
+    return Failure(
+        "EXECUTOR", "CNN_MISSING",
+        f"This worker cannot rank by the CNN's score ({one_line(why, 200)}); install {PACKAGE} there, or ask for rankBy vina.",
+    )  # fmt: skip
 
 
 def order_of(scores: list[Scores] | None, count: int, rank_by: str) -> list[int]:

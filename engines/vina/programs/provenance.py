@@ -140,8 +140,16 @@ def docking_sentence(document: dict[str, Any], cite: Citations) -> str:
         + f" and its {engine['scoringFunction'].capitalize()} scoring function{cite('10.1021/acs.jcim.1c00203', '10.1002/jcc.21334')} "
         + f"in a box of {edges(box['sizeAngstrom'])} centred at ({center}) Å, {BOX_SOURCES.get(box.get('source'), 'placed as given')}, "
         + f"{length_clause(parameters)}, at most {modes} pose{'s' * (modes > 1)} a ligand within "
-        + f"{parameters['energyRangeKcalMol']:g} kcal/mol of the best, and the random seed {document['seed']}."
+        + f"{parameters['energyRangeKcalMol']:g} kcal/mol of the best{choice_clause(parameters)}, and the random seed {document['seed']}."
     )
+
+
+def choice_clause(parameters: dict[str, Any]) -> str:
+    """How a ligand's poses were chosen, where Vina's score did not decide."""
+    auto = parameters.get("auto", {})
+    if "chooseBy" not in auto or auto["candidates"] <= parameters["numModes"]:
+        return ""
+    return f" (the best, and of up to {auto['candidates']} found those that the network below finds likeliest)"
 
 
 def validation_sentence(validation: dict[str, Any] | None) -> str:

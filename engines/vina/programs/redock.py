@@ -99,7 +99,7 @@ def scored(poses: list[dict[str, Any]], outcome: Outcome, rank_by: str) -> tuple
         return cnn.in_order(poses, cnn.Scorer(receptor).scores(outcome["pdbqt"]), rank_by), []
     except (ImportError, ValueError) as error:
         if rank_by == cnn.BY_CNN:
-            raise Failure("EXECUTOR", "CNN_MISSING", f"This worker cannot rank by the CNN's score ({one_line(str(error), 200)}).") from error
+            raise cnn.absent(str(error)) from error
         return cnn.in_order(poses, None, rank_by), [f"no CNN score: {one_line(str(error), 200)}"]
 
 

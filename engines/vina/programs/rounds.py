@@ -3,7 +3,7 @@ have found the best pose independently of each other, or the ligand's bound is r
 
 A round has found the best pose of all when one of its poses is the same pose (SAME_POSE_ANGSTROM, over the ligand's symmetries) at the
 same score (SAME_SCORE_KCAL_MOL). A round's seed, and with it its poses, follow from the job's seed and the round's number alone:
-`vina --seed` with that seed and the round's exhaustiveness finds them again.
+`vina --seed` with that seed, the round's exhaustiveness and the plan's candidates as `--num_modes` finds them again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ AUTO = "auto"
 SAME_POSE_ANGSTROM = 1.5
 SAME_SCORE_KCAL_MOL = 0.5
 ENOUGH_ROUNDS = 2  # that find the best pose
-LEAST_MODES = 9  # poses that a round keeps, however few are wanted: the best of all may be the second of another
 MOST_EXHAUSTIVENESS = 128  # that a request may ask for
 PROGRESS_OF_TWO_ROUNDS = 0.8  # most searches need no more
 
 Search = Callable[[int, int], str]  # exhaustiveness and seed → poses as PDBQT
+# Poses as PDBQT → how likely each is to be near to native; None where nobody can tell.
+Likelihoods = Callable[[str], list[float] | None]
 
 
 def most_searches(auto: dict[str, Any], heavy_atoms: int) -> int:
@@ -68,10 +69,12 @@ def part_of(number: int) -> tuple[float, float]:
 
 
 class Rounds:
-    """The rounds of one ligand's search so far."""
+    """The rounds of one ligand's search so far. Each keeps so many candidates, of which modes poses are chosen by their likelihoods, or
+    by Vina's score where these are not asked for."""
 
-    def __init__(self, seed: int, modes: int, energy_range: float) -> None:
-        self.seed, self.modes, self.energy_range = seed, modes, energy_range
+    def __init__(self, seed: int, modes: int, energy_range: float, candidates: int = 0, likelihoods: Likelihoods | None = None) -> None:
+        self.seed, self.modes, self.energy_range, self.likelihoods = seed, modes, energy_range, likelihoods
+        self.candidates = max(candidates, modes)
         self.done: list[dict[str, Any]] = []  # seed and exhaustiveness
         self.told: list[list[Model]] = []  # what each has found, as Vina told it
         self.searches: list[list[Model]] = []  # the same on one scale
@@ -105,9 +108,12 @@ class Rounds:
         return 0 if best is None else sum(self.found(models, best) for models in self.searches)
 
     def poses(self) -> str:
-        """The poses of all rounds as one list."""
-        kept = distinct(ranked(self.searches), self.apart, self.modes, self.energy_range)
-        return written(kept) if kept else ""
+        """The poses of all rounds as one list, in Vina's order."""
+        found = distinct(ranked(self.searches), self.apart, self.candidates, self.energy_range)
+        likelihoods = self.likelihoods(written(found)) if self.likelihoods is not None and len(found) > self.modes else None
+        if likelihoods is not None:
+            found = chosen(found, likelihoods, self.modes)
+        return written(found[: self.modes]) if found else ""
 
     def convergence(self) -> dict[str, Any] | None:
         """How the rounds agree, for the ligand's record; None when they have found nothing."""
@@ -132,6 +138,12 @@ class Rounds:
             "rounds": rounds, "agreeingRounds": agreeing, "scoreSpreadKcalMol": round(max(scores) - min(scores), 3),
             "poseSpreadAngstrom": max(entry["rmsdToBestAngstrom"] or 0.0 for entry in rounds),
         }  # fmt: skip
+
+
+def chosen(models: list[Model], likelihoods: list[float], most: int) -> list[Model]:
+    """The best of the ranked models and the likeliest of the others, still as they are ranked."""
+    likeliest = sorted(range(1, len(models)), key=lambda place: (-likelihoods[place], place))
+    return [models[place] for place in sorted([0, *likeliest[: most - 1]])]
 
 
 def converge(search: Search, auto: dict[str, Any], rounds: Rounds, ligand: dict[str, Any]) -> Rounds:

@@ -16,12 +16,14 @@ import signal
 import sys
 from typing import Any, BinaryIO, Callable, NamedTuple
 
+import cnn
 from common import IN, Failure, one_line, read_json
-from rounds import AUTO, LEAST_MODES, SAME_SCORE_KCAL_MOL, Rounds, converge, part_of
+from rounds import AUTO, SAME_SCORE_KCAL_MOL, Likelihoods, Rounds, converge, part_of
 from vina_output import MIN_RMSD_ANGSTROM, PoseError, check_poses, parse_poses
 
 STARS_PER_SEARCH = 51  # Vina prints this many "*" for one search
 MAX_OUTCOME_BYTES = 64 << 20
+CANDIDATES_BEFORE = 9  # poses that a round keeps by a plan of the release before, which does not say it
 
 Outcome = dict[str, Any]  # status, poses, pdbqt, convergence and cpuSeconds of a ligand, or status, failureStage, error and cpuSeconds
 
@@ -57,12 +59,29 @@ def threads(search: dict[str, Any]) -> int:
     return int(given) if given.isdigit() and int(given) else search["cpuThreads"]
 
 
+def network() -> Likelihoods:
+    """The network's opinion of poses in the receptor, none of poses that it cannot read. Raises a Failure where it is not installed."""
+    try:
+        scorer = cnn.Scorer((IN / "receptor.pdbqt").read_text(encoding="utf-8", errors="replace"))
+    except ImportError as error:
+        raise cnn.absent(str(error)) from error
+
+    def likelihoods(pdbqt: str) -> list[float] | None:
+        try:
+            return [scores["cnnScore"] for scores in scorer.scores(pdbqt)]
+        except ValueError:  # the analysis says so
+            return None
+
+    return likelihoods
+
+
 class Searcher:
     """Vina in this process, for the ligands of a shard in turn."""
 
     def __init__(self, search: dict[str, Any], box: Box, reached: Callable[[int], None]) -> None:
         self.search, self.box, self.reached = search, box, reached
         self.auto = search["exhaustiveness"] == AUTO
+        self.likelihoods = network() if self.auto and search["auto"].get("chooseBy") == cnn.BY_CNN else None
         self.engine: Any = None  # of a search of a fixed length, whose maps all ligands share
         if not self.auto:
             self.engine = self.start(search["engineSeed"])
@@ -85,23 +104,23 @@ class Searcher:
         """A ligand's poses as PDBQT, and how its search has converged; None for a search of a fixed length."""
         modes, energy_range = self.search["numModes"], self.search["energyRangeKcalMol"]
         if self.auto:
-            rounds = Rounds(self.search["engineSeed"], modes, energy_range)
-            converge(lambda size, seed: self.round_of(ligand, len(rounds.done) + 1, size, seed), self.search["auto"], rounds, ligand)
+            auto = self.search["auto"]
+            rounds = Rounds(self.search["engineSeed"], modes, energy_range, auto.get("candidates", CANDIDATES_BEFORE), self.likelihoods)
+            converge(lambda size, seed: self.round_of(ligand, rounds, size, seed), auto, rounds, ligand)
             return rounds.poses(), rounds.convergence()
         self.engine.set_ligand_from_string(ligand["pdbqt"])
         self.engine.dock(exhaustiveness=self.search["exhaustiveness"], n_poses=modes, min_rmsd=MIN_RMSD_ANGSTROM)
         return self.engine.poses(n_poses=modes, energy_range=energy_range), None
 
-    def round_of(self, ligand: dict[str, Any], number: int, size: int, seed: int) -> str:
+    def round_of(self, ligand: dict[str, Any], rounds: Rounds, size: int, seed: int) -> str:
         """One round. The bindings keep a seed for good, so that each round has an engine of its own; its maps are of the ligand's atom
         types alone, which takes less than half the time and memory of all types."""
-        self.reached(number)
-        modes = max(self.search["numModes"], LEAST_MODES)
+        self.reached(len(rounds.done) + 1)
         engine = self.start(seed)
         engine.set_ligand_from_string(ligand["pdbqt"])
         self.lay_maps(engine)
-        engine.dock(exhaustiveness=size, n_poses=modes, min_rmsd=MIN_RMSD_ANGSTROM)
-        return engine.poses(n_poses=modes, energy_range=max(self.search["energyRangeKcalMol"], SAME_SCORE_KCAL_MOL))
+        engine.dock(exhaustiveness=size, n_poses=rounds.candidates, min_rmsd=MIN_RMSD_ANGSTROM)
+        return engine.poses(n_poses=rounds.candidates, energy_range=max(self.search["energyRangeKcalMol"], SAME_SCORE_KCAL_MOL))
 
 
 def dock_here(search: dict[str, Any], box: Box, ligands: list[dict[str, Any]], outcomes: BinaryIO) -> None:
