@@ -67,105 +67,6 @@ const (
 	mostEnergyChecked = 100
 )
 
-// The parameters of the kinds of shard, which their Python programs read as request.json.
-type (
-	receptorParams struct {
-		Program string `json:"program"`
-		selection
-		Preparation     mol.ReceptorPreparation      `json:"preparation"`
-		Box             boxRequest                   `json:"box"`
-		NativeReference *NativeReference             `json:"nativeReference,omitempty"`
-		Components      map[string]engines.Component `json:"components,omitempty"`
-		Prepared        *preparedParams              `json:"prepared,omitempty"`
-	}
-	preparedParams struct {
-		Required               bool   `json:"required"`
-		CacheKey               string `json:"cacheKey"`
-		ReceptorIdentitySHA256 string `json:"receptorIdentitySha256"`
-		PreparationSHA256      string `json:"preparationSha256"`
-		ToolchainSHA256        string `json:"toolchainSha256"`
-	}
-	ligandsParams struct {
-		Program string `json:"program"`
-		Seed    int64  `json:"seed"`
-		// LigandCPUSeconds is the processor time after which a ligand is given up; so it is in the other programs.
-		LigandCPUSeconds int            `json:"ligandCpuSeconds"`
-		Ligands          []ligandParams `json:"ligands"`
-	}
-	ligandParams struct {
-		Index         int     `json:"index"` // place in the request, from 0
-		LigandID      string  `json:"ligandId"`
-		Label         string  `json:"label"`
-		SMILES        string  `json:"smiles,omitempty"`
-		ComponentID   string  `json:"componentId,omitempty"`
-		File          string  `json:"file,omitempty"`
-		Format        string  `json:"format,omitempty"`
-		ProtonationPh float64 `json:"protonationPh"`
-	}
-	searchParams struct {
-		Exhaustiveness     mol.Exhaustiveness `json:"exhaustiveness"`
-		Auto               *autoSearch        `json:"auto,omitempty"` // of the exhaustiveness "auto"
-		NumModes           int                `json:"numModes"`
-		EnergyRangeKcalMol float64            `json:"energyRangeKcalMol"`
-		Seed               int64              `json:"seed"`
-		EngineSeed         int64              `json:"engineSeed"`
-		CPUThreads         int                `json:"cpuThreads"`
-	}
-	dockParams struct {
-		Program string       `json:"program"`
-		Indices []int        `json:"indices"`
-		Search  searchParams `json:"search"`
-	}
-	redockParams struct {
-		Program           string       `json:"program"`
-		Search            searchParams `json:"search"`
-		ThresholdAngstrom float64      `json:"thresholdAngstrom"`
-		Seed              int64        `json:"seed"`
-		ProtonationPh     float64      `json:"protonationPh"`
-		LigandCPUSeconds  int          `json:"ligandCpuSeconds"`
-		RankBy            string       `json:"rankBy"`
-		LigandIndex       *int         `json:"ligandIndex,omitempty"` // of the job's ligand that is the native one, docked already
-	}
-	gateParams struct {
-		Program          string  `json:"program"`
-		GateRMSDAngstrom float64 `json:"gateRmsdAngstrom"`
-	}
-	analyseParams struct {
-		Program           string `json:"program"`
-		Indices           []int  `json:"indices"`
-		MostPosesAnalysed int    `json:"mostPosesAnalysed"`
-		InternalEnergy    bool   `json:"internalEnergy"`
-		LigandCPUSeconds  int    `json:"ligandCpuSeconds"`
-		RankBy            string `json:"rankBy"`
-	}
-	rankParams struct {
-		Program             string                  `json:"program"`
-		Title               string                  `json:"title"`
-		Library             bool                    `json:"library"`
-		LigandCount         int                     `json:"ligandCount"`
-		ShardSize           int                     `json:"shardSize"`
-		CPUThreadsAsked     int                     `json:"cpuThreadsAsked"`
-		ReceptorPreparation mol.ReceptorPreparation `json:"receptorPreparation"`
-		Search              searchParams            `json:"search"`
-		RankBy              string                  `json:"rankBy"`
-		GateRMSDAngstrom    *float64                `json:"gateRmsdAngstrom,omitempty"`
-		Depicted            bool                    `json:"depicted,omitempty"` // a pipeline draws the best complex, outputBest
-		Picture             string                  `json:"picture"`
-		Citations           []engines.Citation      `json:"citations"`
-	}
-)
-
-// The programs of the shards, by the file that holds them.
-const (
-	programReceptor = "prepare_receptor.py"
-	programLigands  = "prepare_ligands.py"
-	programRedock   = "redock.py"
-	programGate     = "gate.py"
-	programDock     = "dock.py"
-	programAnalyse  = "analyse.py"
-	programRank     = "rank.py"
-)
-
 // Plan cuts a docking request into its shards: receptor, ligand chunks, redocking where a native ligand is named, docking
 // shards, analysis, pictures, ranking. The ligands that are expected to take longest come first, so that no long one is left for the end.
 func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
@@ -379,24 +280,6 @@ func (p *planner) ligandShards() []chunk {
 	return chunks
 }
 
-// nativeShard prepares the native ligand from the receptor's structure, as the only ligand of the job.
-func (p *planner) nativeShard() []chunk {
-	p.stage++
-	only := chunk{name: "ligands-0000", stage: stageNative, last: 1}
-	entry, _ := p.ligandParams(0)
-	entry.File, entry.Format = outputNative, formatNative
-	p.add(engines.Shard{
-		Stage: only.stage, Name: only.name, Preparation: true, Items: 1, Inputs: []engines.Input{fromReceptor(outputNative)}, Needs: prepareNeeds(12 * time.Minute),
-		ExpectedCPUSeconds: pythonStartCPUSeconds + ligandCPUSeconds,
-	}, ligandsParams{
-		Program: programLigands, Seed: p.seed, LigandCPUSeconds: prepareLigandCPUSeconds, Ligands: []ligandParams{entry},
-	})
-	return []chunk{only}
-}
-
-// formatNative marks the native ligand as the receptor's preparation has taken it out of the structure.
-const formatNative = "native"
-
 // paramsBytes bounds what a ligand takes in a shard's parameters; JSON may write a character in six bytes.
 func paramsBytes(ligand mol.LigandEntry) int {
 	size := 256 + len(ligand.LigandID) + 6*len(ligand.Label)
@@ -448,68 +331,6 @@ func (p *planner) searchWork(heavyAtoms float64) work {
 		search = search.plus(work{choice, choice})
 	}
 	return search
-}
-
-// redockShards docks the native ligand before the library, and lets a gate stop the job when its pose is not found again.
-func (p *planner) redockShards() {
-	if p.native == nil {
-		return
-	}
-	p.stage++
-	atoms := float64(usualHeavyAtoms)
-	if component, ok := p.components[strings.ToUpper(p.native.ComponentID)]; ok {
-		atoms = min(atomLetters(component.SMILES), maxHeavyAtoms)
-	}
-	work := startWork(p.exhaustiveness, p.box).plus(p.searchWork(atoms))
-	p.add(engines.Shard{
-		Stage: stageRedock, Name: shardRedock, Essential: true, Items: 1,
-		Inputs:             []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputBox), fromReceptor(outputNative)},
-		Needs:              p.moreThreads(dockNeeds(p.threads, p.box, max(atoms, largeHeavyAtoms), work.mostOr(work.expected)), 1),
-		ExpectedCPUSeconds: roundCPUSeconds(work.expected), MostCPUSeconds: roundCPUSeconds(work.most),
-	}, redockParams{
-		Program: programRedock, Search: p.search(), ThresholdAngstrom: valueOr(p.gateRMSDAngstrom, thresholdAngstrom),
-		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh, LigandCPUSeconds: prepareLigandCPUSeconds, RankBy: p.rankBy,
-	})
-	if p.gateRMSDAngstrom == nil {
-		return
-	}
-	p.stage++
-	p.add(engines.Shard{
-		Stage: stageGate, Name: shardGate, Essential: true, Items: 1,
-		Inputs:             []engines.Input{{Name: outputRedocked, From: &engines.From{Stage: stageRedock, Shard: shardRedock, Output: outputRedocked}}},
-		Needs:              gateNeeds(),
-		ExpectedCPUSeconds: 0.1,
-	}, gateParams{Program: programGate, GateRMSDAngstrom: *p.gateRMSDAngstrom})
-}
-
-// nativeIndex is the place in the library of the ligand that is the native one, which is then docked once and measured; -1 where
-// the native ligand is docked again by itself: because the library lacks it, or prepares it otherwise, or waits for a gate.
-func (p *planner) nativeIndex() int {
-	if p.nativeAlone {
-		return 0
-	}
-	if p.native == nil || p.gateRMSDAngstrom != nil {
-		return -1
-	}
-	return slices.IndexFunc(p.ligands, func(l mol.LigandEntry) bool {
-		return l.Source.CCD != nil && strings.EqualFold(l.Source.CCD.ComponentID, p.native.ComponentID) &&
-			*l.Preparation.ProtonationPh == *p.preparation.ProtonationPh
-	})
-}
-
-// measureShard holds the poses of a ligand of the job, which is the native one, against the crystal's. A library does without it
-// when that ligand fails.
-func (p *planner) measureShard(index int, docked []dockGroup) {
-	group := docked[slices.IndexFunc(docked, func(g dockGroup) bool { return slices.Contains(g.indices, index) })]
-	p.add(engines.Shard{
-		Stage: stageAnalyse, Name: shardRedock, Essential: p.nativeAlone, Items: 1,
-		Inputs: []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputNative), group.chunk.prepared(), group.docked(false)},
-		Needs:  prepareNeeds(10 * time.Minute), ExpectedCPUSeconds: pythonStartCPUSeconds,
-	}, redockParams{
-		Program: programRedock, Search: p.search(), ThresholdAngstrom: valueOr(p.gateRMSDAngstrom, thresholdAngstrom),
-		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh, LigandCPUSeconds: prepareLigandCPUSeconds, RankBy: p.rankBy,
-		LigandIndex: &index,
-	})
 }
 
 // dockShards cuts the chunks into docking shards of at most shardSize ligands. Towards the end of the library they become smaller: a
@@ -657,14 +478,6 @@ func (p *planner) ligandStage() string {
 		return stageNative
 	}
 	return stagePrepare
-}
-
-// redockStage is the stage of the shard that says how far the native ligand's poses are from the crystal's.
-func (p *planner) redockStage() string {
-	if p.nativeIndex() >= 0 {
-		return stageAnalyse
-	}
-	return stageRedock
 }
 
 // What stands for a ligand of which nothing is known: a small drug for the time that it takes, a large one for the memory.
