@@ -89,25 +89,21 @@ func TestScenes(t *testing.T) {
 	}
 }
 
-// TestSharedScenes submits the example scenes that are there; they refer to 1cbs.cif.
-func TestSharedScenes(t *testing.T) {
+// TestDocumentedScenes submits scenes of the documentation; those of CRABP-II refer to 1cbs.cif, that of the kinase does not.
+func TestDocumentedScenes(t *testing.T) {
 	t.Parallel()
-	const folder = "../../../shared/data/scenes/"
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("there are no shared scenes here")
-	}
 	all := recorders()
 	d := openWith(t, false, listOf(all)...)
 	caller := d.account()
 	structure := d.stored(caller, "1cbs.cif", "data_1CBS")
-	for name, want := range map[string]string{
-		"cartoon": "", "show": "", "anim": "", "remote": "www.ebi.ac.uk", "lfi": "file:///etc/passwd", "lfi2": "../../../../etc/passwd", "bad": "target",
-	} {
-		text, err := os.ReadFile(folder + name + ".mvsj")
+	for name, want := range map[string]string{"crabp2.mvsj": "", "crabp2-surface.mvsj": "", "pka.mvsj": "1ATP.pdb"} {
+		text, err := os.ReadFile("../../doc/scenes/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.Submit(access.With(t.Context(), caller), caller, "", SubmitRequest{JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, name+".mvsj", string(text)), Attachments: []string{structure}})
+		_, err = d.Submit(access.With(t.Context(), caller), caller, "", SubmitRequest{
+			JobType: ref(engines.JobTypeMolecular), SceneFile: d.stored(caller, name, string(text)), Attachments: []string{structure},
+		})
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}

@@ -17,9 +17,6 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 )
 
-// sharedSequences holds whole proteomes beside a developer's checkout; the tests that use it skip without it.
-const sharedSequences = "../../../shared/data/blast"
-
 // database builds a BLAST database in a folder of the test, and returns it with the files behind its storage keys.
 func database(t *testing.T, fasta, kind, name string) (*engines.SequenceDatabase, map[string]string) {
 	t.Helper()

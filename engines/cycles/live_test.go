@@ -142,23 +142,19 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: blend(unchanged), Objects: map[string]string{shotKey: scene(t, bad.name)}, Check: wantRefused(bad.code, bad.words...)})
 	}
 	cases = append(cases, unreadable(t)...)
-	if _, err := os.Stat(filepath.Join(sharedScenes, "show.mvsj")); err == nil {
-		cases = append(cases, turned())
-	}
-	return cases
+	return append(cases, turned(t))
 }
 
-// sharedScenes holds molecular scenes beside a developer's checkout; the test that uses them is left out without it.
-const sharedScenes = "../../../shared/data/scenes"
-
 // turned is a turntable of two frames of a molecular scene, through both programs.
-func turned() enginestest.LiveCase {
+func turned(t *testing.T) enginestest.LiveCase {
+	t.Helper()
 	request := molecule(func(r *engines.Request) {
 		r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "2", "Floor": "shadow", "DepthCue": "true"}
 		r.Metadata = json.RawMessage(`{"resolution":"160x90","samples":4}`)
 	})
 	objects := map[string]string{
-		"accounts/a/uploads/u/scene.mvsj": filepath.Join(sharedScenes, "show.mvsj"), "accounts/a/uploads/v/1cbs.cif": filepath.Join(sharedScenes, "1cbs.cif"),
+		"accounts/a/uploads/u/scene.mvsj": "../../doc/scenes/crabp2-surface.mvsj",
+		"accounts/a/uploads/v/1cbs.cif":   enginestest.Sample(t, "1cbs.cif"),
 	}
 	return enginestest.LiveCase{Name: "molecule", Request: request, Objects: objects, Check: checkTurned}
 }

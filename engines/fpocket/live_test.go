@@ -18,9 +18,6 @@ import (
 	"github.com/molfabric/molfabric/internal/abl1"
 )
 
-// sharedPockets holds whole crystal structures beside a developer's checkout; the tests that use it skip without it.
-const sharedPockets = "../../../shared/data/pockets"
-
 type livePocket struct {
 	Rank                int
 	Score               float64
@@ -203,13 +200,13 @@ func checkAroundLigand(t *testing.T, pocket livePocket, path, ligand string) {
 func TestCrystalStructures(t *testing.T) {
 	t.Parallel()
 	enginestest.Python(t)
-	for name, ligand := range map[string]string{"1UYD": "PU8", "1ATP": "ATP"} {
-		t.Run(name, func(t *testing.T) {
+	abl, err := abl1.WriteEntry(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ligand, path := range map[string]string{"STI": abl, "ATP": enginestest.Sample(t, "1atp.pdb")} {
+		t.Run(ligand, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(sharedPockets, name+".pdb")
-			if _, err := os.Stat(path); err != nil {
-				t.Skip("SKIPPED: the shared structures are not beside this checkout")
-			}
 			outcome := enginestest.Drive(t, New(), requestFor(`{}`), map[string]string{"scene.pdb": path})
 			document := readPocketsOf(t, outcome)
 			if len(document.Pockets) != DefaultMaxPockets || document.PocketsFound <= DefaultMaxPockets {
@@ -217,7 +214,7 @@ func TestCrystalStructures(t *testing.T) {
 			}
 			best := document.Pockets[0]
 			checkAroundLigand(t, best, path, ligand)
-			t.Logf("%s by %s: score %.3f, druggability %.3f, %.0f Å³", name, document.Engine.Name, best.Score, best.DruggabilityScore, best.VolumeCubicAngstrom)
+			t.Logf("the pocket of %s by %s: score %.3f, druggability %.3f, %.0f Å³", ligand, document.Engine.Name, best.Score, best.DruggabilityScore, best.VolumeCubicAngstrom)
 		})
 	}
 }

@@ -13,43 +13,30 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 )
 
-const (
-	// trialanine is OpenMM's peptide of three alanines with CHARMM's names: 1,262 atoms in water.
-	trialanine = "testdata/trialanine.pdb"
-	// sharedSystems holds larger systems beside a developer's checkout; the tests that use it skip without it.
-	sharedSystems = "../../../shared/data/openmm"
-)
+// trialanine is OpenMM's peptide of three alanines with CHARMM's names: 1,262 atoms in water.
+const trialanine = "testdata/trialanine.pdb"
 
-// amberObjects are the files of amberInput; nil where they are not beside the checkout.
-func amberObjects() map[string]string {
-	objects := map[string]string{
-		"system.prmtop": filepath.Join(sharedSystems, "alanine-dipeptide-explicit.prmtop"), "system.inpcrd": filepath.Join(sharedSystems, "alanine-dipeptide-explicit.inpcrd"),
+// amberObjects are the files of amberInput.
+func amberObjects(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"system.prmtop": enginestest.Sample(t, "alanine-dipeptide.prmtop"),
+		"system.inpcrd": enginestest.Sample(t, "alanine-dipeptide.inpcrd"),
 	}
-	for _, path := range objects {
-		if _, err := os.Stat(path); err != nil {
-			return nil
-		}
-	}
-	return objects
 }
 
 func liveCases(t *testing.T) []enginestest.LiveCase {
 	t.Helper()
+	amber := amberObjects(t)
+	short := smallRun(func(r *DynamicsRequest) {
+		amberInput(r)
+		r.Protocol.ProductionSteps, r.Outputs.AnalysisIntervalSteps = 40, 10
+	})
 	cases := []enginestest.LiveCase{
 		{Name: "trialanine", Request: smallRun(unchanged), Objects: map[string]string{"protein.pdb": trialanine}, Check: checkTrialanine},
+		{Name: "alanine dipeptide", Request: short, Objects: amber, Check: checkAlanineDipeptide},
 	}
-	cases = append(cases, brokenStructures(t)...)
-	cases = append(cases, farApart(t))
-	if objects := amberObjects(); objects != nil {
-		short := smallRun(func(r *DynamicsRequest) {
-			amberInput(r)
-			r.Protocol.ProductionSteps, r.Outputs.AnalysisIntervalSteps = 40, 10
-		})
-		cases = append(cases, enginestest.LiveCase{Name: "alanine dipeptide", Request: short, Objects: objects, Check: checkAlanineDipeptide})
-		cases = append(cases, brokenAmber(t, objects)...)
-		cases = append(cases, bombs(t, objects)...)
-	}
-	return cases
+	return slices.Concat(cases, brokenStructures(t), []enginestest.LiveCase{farApart(t)}, brokenAmber(t, amber), bombs(t, amber))
 }
 
 // liveResults is what the tests read of results.json.

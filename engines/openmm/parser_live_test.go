@@ -75,10 +75,8 @@ func TestParsersOfForeignText(t *testing.T) {
 			files["save"] = readOut(t, killed.dir, name)
 		}
 	}
-	sources := map[string]string{"structure": trialanine}
-	if objects := amberObjects(); objects != nil {
-		sources["prmtop"], sources["inpcrd"] = objects["system.prmtop"], objects["system.inpcrd"]
-	}
+	amber := amberObjects(t)
+	sources := map[string]string{"structure": trialanine, "prmtop": amber["system.prmtop"], "inpcrd": amber["system.inpcrd"]}
 	for name, path := range sources {
 		content, err := os.ReadFile(path)
 		if err != nil {

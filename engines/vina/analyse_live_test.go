@@ -19,6 +19,10 @@ import (
 const (
 	imatinibSMILES    = "Cc1ccc(NC(=O)c2ccc(CN3CC[NH+](C)CC3)cc2)cc1Nc1nccc(-c2cccnc2)n1"
 	paracetamolSMILES = "CC(=O)Nc1ccc(O)cc1"
+
+	// Imatinib as it lies in PDB entry 1IEP: for a docking program, and its heavy atoms with their bonds.
+	imatinibCrystal  = "testdata/1iep-imatinib-crystal.pdbqt"
+	imatinibMolecule = "testdata/1iep-imatinib-crystal.mol"
 )
 
 // aroundParacetamol is what testdata/paracetamol.pdbqt would meet in a pocket: zinc at its hydroxyl, and a water between its
@@ -247,15 +251,9 @@ func swapped(t *testing.T, pdbqt string, first, second int) string {
 // docked pose. The hydrogen bonds are those that Nagar et al. 2002 describe.
 func TestAnalyseImatinib(t *testing.T) {
 	t.Parallel()
-	folder := filepath.Join(sharedDocking, "1iep")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("SKIPPED: the shared docking data is not beside this checkout")
-	}
-	receptor := readText(t, filepath.Join(folder, "1iep_receptorH.pdb"))
-	crystal := readText(t, filepath.Join(folder, "reference_ligand.pdbqt"))
-	native, _, _ := strings.Cut(readText(t, filepath.Join(folder, "1iep_ligand.sdf")), "$$$$")
-	_, docked, _ := strings.Cut(readText(t, filepath.Join(folder, "reference_vina_out.pdbqt")), "MODEL 1\n")
-	docked, _, _ = strings.Cut(docked, "ENDMDL")
+	receptor := readText(t, "testdata/1iep-site.pdb")
+	crystal, docked := readText(t, imatinibCrystal), readText(t, "testdata/1iep-imatinib-tutorial.pdbqt")
+	native := readText(t, imatinibMolecule)
 	flipped := crystal
 	for _, pair := range [][2]int{{27, 28}, {29, 30}, {34, 35}, {36, 37}} { // the benzamide ring, the piperazine
 		flipped = swapped(t, flipped, pair[0], pair[1])
@@ -302,7 +300,7 @@ func TestAnalyseImatinib(t *testing.T) {
 func TestImatinibsHydrogenBonds(t *testing.T) {
 	t.Parallel()
 	_, ligands := analyseAs(t, map[string]any{"internalEnergy": false}, readText(t, "testdata/1iep-site.pdb"), "",
-		poseLigand{"crystal", imatinibSMILES, []string{readText(t, "testdata/1iep-imatinib-crystal.pdbqt")}},
+		poseLigand{"crystal", imatinibSMILES, []string{readText(t, imatinibCrystal)}},
 		poseLigand{"docked", imatinibSMILES, []string{readText(t, "testdata/1iep-imatinib-docked.pdbqt")}})
 	for _, ligand := range ligands {
 		if ligand.Status != statusCompleted {

@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/molfabric/molfabric/internal/abl1"
 )
 
 // shifted moves a PDBQT's atoms along x, in Å.
@@ -71,15 +72,10 @@ func TestPosesAreScoredTwice(t *testing.T) {
 // low for it elsewhere.
 func TestTheCNNKnowsImatinib(t *testing.T) {
 	t.Parallel()
-	folder := filepath.Join(sharedDocking, "1iep")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("SKIPPED: the shared docking data is not beside this checkout")
-	}
-	crystal := readText(t, filepath.Join(folder, "reference_ligand.pdbqt"))
-	dir := layAnalysis(t, map[string]any{"mostPosesAnalysed": 1, "internalEnergy": false}, readText(t,
-		filepath.Join(folder, "1iep_receptorH.pdb")), "",
+	crystal := readText(t, imatinibCrystal)
+	dir := layAnalysis(t, map[string]any{"mostPosesAnalysed": 1, "internalEnergy": false}, readText(t, "testdata/1iep-site.pdb"), "",
 		poseLigand{"imatinib", imatinibSMILES, []string{crystal, shifted(t, crystal, 6)}})
-	writeTaskFile(t, dir, "in/receptor.pdbqt", readText(t, filepath.Join(folder, "reference_receptor.pdbqt")))
+	writeTaskFile(t, dir, "in/receptor.pdbqt", string(abl1.Prepared()))
 	if output, err := runAnalysis(t, dir); err != nil {
 		t.Fatalf("analyse.py: %v\n%s", err, output)
 	}

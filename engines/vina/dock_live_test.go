@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/internal/abl1"
 )
 
 const peptideBox = `{"schema":"molfabric.docking.box/v1","source":"explicit","centerAngstrom":[-9,-3,3],"sizeAngstrom":[18,18,18],"notes":[],"detail":{}}`
@@ -218,24 +219,19 @@ func nativeOf(smiles, molblock string) string {
 	return string(text)
 }
 
-// TestRedockImatinib finds imatinib's crystal pose in c-Abl again, from its bonds alone. Two searches keep the test short; a box
-// that is not much larger than the ligand, and a seed with which one of them finds the pose, make up for the six that are
-// missing. The bound is the usual one of a successful docking.
+// TestRedockImatinib finds imatinib's crystal pose in c-Abl again, from its bonds alone. One search keeps the test short; a box
+// that is not much larger than the ligand, and a seed with which it finds the pose, make up for the seven that are missing. The bound is
+// the usual one of a successful docking.
 func TestRedockImatinib(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("docks a drug-sized ligand")
 	}
-	receptor, err := os.ReadFile(filepath.Join(sharedDocking, "1iep/reference_receptor.pdbqt"))
-	if err != nil {
-		t.Skip("SKIPPED: the shared docking data is not beside this checkout")
-	}
-	crystal := readText(t, filepath.Join(sharedDocking, "1iep/1iep_ligand.sdf"))
 	request, search := redockRequest(), searchRequest(2)
-	search["exhaustiveness"], search["engineSeed"], search["numModes"] = 2, 7, 9
+	search["exhaustiveness"], search["engineSeed"], search["numModes"] = 1, 6, 9
 	request["search"] = search
 	dir, _, failure := runTask(t, "redock.py", request, map[string]string{
-		"receptor.pdbqt": string(receptor), "native.json": nativeOf(imatinibSMILES, crystal),
+		"receptor.pdbqt": string(abl1.Prepared()), "native.json": nativeOf(imatinibSMILES, readText(t, imatinibMolecule)),
 		"box.json": `{"centerAngstrom":[15.6,53.4,16.0],"sizeAngstrom":[14,22,14]}`,
 	})
 	if failure != nil {

@@ -18,11 +18,7 @@ import (
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-const (
-	peptide = "testdata/peptide.pdb"
-	// sharedDocking holds real receptors and ligands beside a developer's checkout; the tests that use it skip without it.
-	sharedDocking = "../../../shared/data/docking"
-)
+const peptide = "testdata/peptide.pdb"
 
 var testObjects = map[string]string{
 	"scene.pdb":  peptide,
@@ -257,25 +253,30 @@ func TestRealComplexes(t *testing.T) {
 		t.Skip("docks two drug-sized ligands")
 	}
 	enginestest.Python(t)
+	abl, err := abl1.WriteEntry(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	imatinib := filepath.Join(t.TempDir(), "imatinib.sdf")
+	if err := os.WriteFile(imatinib, []byte(readText(t, imatinibMolecule)+"$$$$\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cases := []struct {
 		name, receptor, ligand, format string
 		center                         mol.BoxCenter
 		bestKcalMol                    float64
 	}{
-		{"c-Abl with imatinib", "1iep/1iep_receptorH.pdb", "1iep/1iep_ligand.sdf", "sdf", mol.BoxCenter{15.19, 53.903, 16.917}, -8},
-		{"BACE-1 with a macrocycle", "bace1/BACE_1_receptorH.pdb", "bace1/BACE_1_ligand.mol2", "mol2", mol.BoxCenter{30.103, 6.152, 15.584}, -4},
+		{"c-Abl with imatinib", abl, imatinib, "sdf", abl1.SiteCenterAngstrom, -8},
+		{"BACE-1 with a macrocycle", enginestest.Sample(t, "bace1-site.pdb"), enginestest.Sample(t, "bace1-macrocycle.mol2"), "mol2",
+			mol.BoxCenter{30.103, 6.152, 15.584}, -4},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			objects := map[string]string{"scene.pdb": filepath.Join(sharedDocking, c.receptor), "ligand": filepath.Join(sharedDocking, c.ligand)}
-			if _, err := os.Stat(objects["scene.pdb"]); err != nil {
-				t.Skip("SKIPPED: the shared docking data is not beside this checkout")
-			}
 			outcome := enginestest.Drive(t, New(), requestFor(params(func(p *Params) {
 				p.LigandIdentity = ptr(artifact("native", "ligand", c.format))
 				p.BoxCenterAngstrom, p.BoxSizeAngstrom = &c.center, &mol.BoxSize{20, 20, 20}
-			})), objects)
+			})), map[string]string{"scene.pdb": c.receptor, "ligand": c.ligand})
 			if got := readResults(t, outcome).Ligands[0].BestScoreKcalMol; got > c.bestKcalMol {
 				t.Errorf("got %.2f kcal/mol, want at most %.2f", got, c.bestKcalMol)
 			}

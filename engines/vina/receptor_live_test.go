@@ -14,12 +14,12 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/internal/abl1"
 )
 
 const (
 	// crafted has two chains, and in chain A everything that a structure from an experiment can have: see its first lines.
 	crafted      = "testdata/receptor-crafted.pdb"
-	sharedData   = "../../../shared/data"
 	smilesOfPU8  = "CCCCn1c(Cc2cc(OC)c(OC)c(OC)c2Cl)nc2c(N)ncnc12"
 	acetateBonds = "loop_\n_chem_comp_bond.comp_id\n_chem_comp_bond.atom_id_1\n_chem_comp_bond.atom_id_2\n_chem_comp_bond.value_order\n" +
 		"ACY C O DOUBLE\nACY C OXT SING\nACY C CH3 SING\nACY OXT HXT SING\nACY CH3 H1 SING\nACY CH3 H2 SING\nACY CH3 H3 SING\n"
@@ -189,15 +189,6 @@ func readFile(t *testing.T, path string) []byte {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
-	}
-	return content
-}
-
-func sharedReceptor(t *testing.T, name string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(sharedData, name))
-	if err != nil {
-		t.Skip("SKIPPED: the shared data is not beside this checkout")
 	}
 	return content
 }
@@ -535,18 +526,26 @@ func TestReusedPreparationIsCheap(t *testing.T) {
 	}
 }
 
-// TestBoxSources finds the box around a ligand, residues and a pocket of HSP90, and takes its native ligand out.
+// TestBoxSources finds the box around a ligand, residues and a pocket of c-Abl, and takes its native ligand out.
 func TestBoxSources(t *testing.T) {
 	t.Parallel()
-	receptor := sharedReceptor(t, "pockets/1UYD.pdb")
-	ligand := [3]float64{3.0, 11.9, 25.0} // about the middle of PU8
+	receptor, ligand := abl1.Entry(), abl1.SiteCenterAngstrom
+	native := fields{"componentId": "STI", "chain": "A", "residue": 201}
+	reference := func(smiles string) fields {
+		return fields{
+			"box": fields{"source": "pocketLigand", "componentId": "STI"}, "nativeReference": native,
+			"components": fields{"STI": fields{"smiles": smiles}},
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		request fields
 		within  float64
 	}{
-		{"pocketLigand", fields{"box": fields{"source": "pocketLigand", "componentId": "PU8"}, "nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": smilesOfPU8}}}, 1},
-		{"pocketResidues", fields{"box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "A", "residue": 51}, {"chain": "A", "residue": 93}, {"chain": "A", "residue": 107}, {"chain": "A", "residue": 138}}}}, 8},
+		{"pocketLigand", reference(imatinibSMILES), 1},
+		{"pocketResidues", fields{"box": fields{"source": "pocketResidues", "residues": []fields{
+			{"chain": "A", "residue": 286}, {"chain": "A", "residue": 315}, {"chain": "A", "residue": 318}, {"chain": "A", "residue": 381},
+		}}}, 8},
 		{"fpocket", fields{"box": fields{"source": "fpocket"}}, 40},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -566,22 +565,24 @@ func TestBoxSources(t *testing.T) {
 					t.Errorf("got a box at %v of %v Å, want it within %g Å of the ligand at %v", box.CenterAngstrom, box.SizeAngstrom, c.within, ligand)
 				}
 			}
-			if run.report().AtomsInBox < 50 || bytes.Contains(run.output("receptor.pdbqt"), []byte("PU8")) {
-				t.Errorf("%d atoms lie in the box, want more than 50 and no PU8", run.report().AtomsInBox)
+			if run.report().AtomsInBox < 50 || bytes.Contains(run.output("receptor.pdbqt"), []byte("STI")) {
+				t.Errorf("%d atoms lie in the box, want more than 50 and no STI", run.report().AtomsInBox)
 			}
 			if c.name == "pocketLigand" {
-				checkNative(t, run, 28)
+				checkNative(t, run, 37)
 			}
 		})
 	}
-	missing := prepareReceptor(t, receptor, fields{"box": fields{"source": "pocketLigand", "componentId": "STI", "chain": "A"}}, nil)
-	missing.wantRefused("POCKET_LIGAND_MISSING", "STI, chain A", "PU8 1224 of chain A")
-	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "B", "residue": 1224}}, nil).wantRefused("NATIVE_LIGAND_MISSING", "PU8 1224 of chain A")
-	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "no hydrogens", "mmCIF")
-	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": strings.Repeat("C", 30) + smilesOfPU8}}}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "28 of its 58 heavy atoms")
-	partial := prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "PU8", "chain": "A", "residue": 1224}, "components": fields{"PU8": fields{"smiles": "CC" + smilesOfPU8}}}, nil)
-	checkNative(t, partial, 28)
-	partial.wantNote("28 of the 30 heavy atoms of PU8 1224 of chain A were seen; it is docked whole, and compared where it was seen")
+	missing := prepareReceptor(t, receptor, fields{"box": fields{"source": "pocketLigand", "componentId": "PU8", "chain": "A"}}, nil)
+	missing.wantRefused("POCKET_LIGAND_MISSING", "PU8, chain A", "STI 201 of chain A")
+	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "STI", "chain": "B", "residue": 201}}, nil).
+		wantRefused("NATIVE_LIGAND_MISSING", "STI 201 of chain A")
+	prepareReceptor(t, receptor, fields{"nativeReference": native}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "no hydrogens", "mmCIF")
+	prepareReceptor(t, receptor, reference(strings.Repeat("C", 40)+imatinibSMILES), nil).
+		wantRefused("NATIVE_LIGAND_UNUSABLE", "37 of its 77 heavy atoms")
+	partial := prepareReceptor(t, receptor, reference("C"+imatinibSMILES), nil)
+	checkNative(t, partial, 37)
+	partial.wantNote("37 of the 38 heavy atoms of STI 201 of chain A were seen; it is docked whole, and compared where it was seen")
 }
 
 func checkNative(t *testing.T, run *task, heavy int) {
@@ -597,7 +598,7 @@ func checkNative(t *testing.T, run *task, heavy int) {
 // TestMmcifFromArchive prepares CRABP2 with retinoic acid, whose bonds the file lists.
 func TestMmcifFromArchive(t *testing.T) {
 	t.Parallel()
-	run := prepareReceptor(t, sharedReceptor(t, "scenes/1cbs.cif"), fields{
+	run := prepareReceptor(t, readFile(t, enginestest.Sample(t, "1cbs.cif")), fields{
 		"declaredFormat": "mmcif", "assemblyId": "1", "box": fields{"source": "pocketLigand", "componentId": "REA"},
 		"nativeReference": fields{"componentId": "REA", "chain": "A", "residue": 200},
 	}, nil)
@@ -610,7 +611,7 @@ func TestMmcifFromArchive(t *testing.T) {
 // TestMetalsAndCofactors wants the manganese, the phosphates on the chain and the ATP of a kinase to stay unasked.
 func TestMetalsAndCofactors(t *testing.T) {
 	t.Parallel()
-	run := prepareReceptor(t, sharedReceptor(t, "pockets/1ATP.pdb"), fields{
+	run := prepareReceptor(t, readFile(t, enginestest.Sample(t, "1atp.pdb")), fields{
 		"box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "E", "residue": 184}}},
 	}, nil)
 	report, pdb := run.report(), run.output("receptor.pdb")

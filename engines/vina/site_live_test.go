@@ -37,12 +37,12 @@ json.dump(found, sys.stdout)
 // TestTheForecastIsThePreparations compares what is foretold of each residue with what the preparation's rule makes of it.
 func TestTheForecastIsThePreparations(t *testing.T) {
 	t.Parallel()
-	files := []string{crafted, hsp90, "../../internal/structures/testdata/1cbs.cif"}
-	more, err := filepath.Glob(filepath.Join(sharedData, "structures", "*.pdb"))
+	files, err := filepath.Glob("testdata/*-site.pdb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(files, more...) {
+	for _, file := range append(files, crafted, hsp90, "testdata/plp-lysine.pdb",
+		enginestest.Sample(t, "1cbs.cif"), enginestest.Sample(t, "1atp.pdb")) {
 		output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", fatesProgram, file).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -2,12 +2,10 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
@@ -201,16 +200,10 @@ func (c *chemist) stopAtGate(run runView) {
 	chargedOnce(c.t, c.api, run.JobID)
 }
 
-// largeLibrary has 2,000 ligands: those of the NCI where the shared data is there, else one that everybody knows, over and over.
+// largeLibrary is 2,000 times the same ligand, under names of its own.
 func largeLibrary() (library []map[string]any) {
-	text, err := os.ReadFile("../../../shared/data/docking/libraries/nci-5k.smi")
-	if err != nil {
-		text = bytes.Repeat([]byte(smiles["aspirin"]+"\n"), 2000)
-	}
-	for line := range bytes.Lines(text) {
-		if fields := strings.Fields(string(line)); len(fields) > 0 && len(library) < 2000 {
-			library = append(library, ligand(fmt.Sprintf("nci-%d", len(library)), fields[0]))
-		}
+	for i := range 2000 {
+		library = append(library, ligand(fmt.Sprintf("ligand-%d", i), smiles["aspirin"]))
 	}
 	return library
 }
@@ -222,7 +215,7 @@ func testCancelledLibrary(c *chemist) {
 	})))
 	all := c.results("/runs/"+run.RunID+"/results", url.Values{"sort": {"index"}}, 100)
 	for i, r := range all {
-		if r.LigandIndex != i || r.LigandID != fmt.Sprintf("nci-%d", i) {
+		if r.LigandIndex != i || r.LigandID != fmt.Sprintf("ligand-%d", i) {
 			c.t.Fatalf("result %d is of ligand %d, %s", i, r.LigandIndex, r.LigandID)
 		}
 	}
@@ -337,18 +330,10 @@ type entry struct {
 	residue                    int
 }
 
-// chooseEntry is cellular retinoic acid binding protein with retinoic acid where the shared data is there, else the pocket of HSP90.
-func chooseEntry(t *testing.T) entry {
+// retinoidProtein is cellular retinoic acid binding protein II with retinoic acid.
+func retinoidProtein(t *testing.T) entry {
 	t.Helper()
-	text, err := os.ReadFile("../../../shared/data/scenes/1cbs.cif")
-	if err != nil {
-		return entry{mirror: mirror(t), pdbID: "1UYD", componentID: "PU8", residue: 1224}
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "1cbs.cif"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return entry{mirror: dir, pdbID: "1CBS", componentID: "REA", residue: 200}
+	return entry{mirror: filepath.Dir(enginestest.Sample(t, "1cbs.cif")), pdbID: "1CBS", componentID: "REA", residue: 200}
 }
 
 // docking docks two small ligands where the entry has its own, which is docked again first.

@@ -241,7 +241,7 @@ func TestDockings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry := chooseEntry(t)
+	entry := retinoidProtein(t)
 	s := start(t, "MOLFABRIC_STRUCTURES="+entry.mirror, "MOLFABRIC_COMPONENTS="+components, "MOLFABRIC_LIMIT_CREDENTIAL=100000")
 	for name, test := range map[string]func(*chemist){
 		"library": testLibrary, "confirmed ligands": testConfirmedLigands, "cancelled library": testCancelledLibrary, "cancelled docking": testCancelledDocking,

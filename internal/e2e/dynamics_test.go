@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
@@ -24,8 +25,6 @@ import (
 const (
 	// trialanine is a peptide of three alanines; with its water it has 1,262 atoms.
 	trialanine = "../../engines/openmm/testdata/trialanine.pdb"
-	// amberSystem is alanine dipeptide in water, beside a developer's checkout, without the ending of its two files.
-	amberSystem = "../../../shared/data/openmm/alanine-dipeptide-explicit"
 
 	disturbedSteps, frameInterval, rowInterval = 1000, 10, 5
 )
@@ -370,17 +369,10 @@ func testCancelledDynamics(c *chemist) {
 	chargedOnce(c.t, c.api, id)
 }
 
-// testDynamicsCommand simulates an Amber system where the shared data is there, else a peptide, and looks at what lands on disk.
+// testDynamicsCommand simulates an Amber system, and looks at what lands on disk.
 func testDynamicsCommand(sh *shell) {
-	input := []string{trialanine}
-	if _, err := os.Stat(amberSystem + ".prmtop"); err == nil {
-		input = []string{amberSystem + ".inpcrd", "--prmtop", amberSystem + ".prmtop"}
-	}
-	for i, word := range input {
-		if path, err := filepath.Abs(word); err == nil && !strings.HasPrefix(word, "--") {
-			input[i] = path
-		}
-	}
+	input := []string{enginestest.Sample(sh.t, "alanine-dipeptide.inpcrd"), "--prmtop",
+		enginestest.Sample(sh.t, "alanine-dipeptide.prmtop")}
 	short := []string{"--minimise=false", "--nvt", "0ps", "--npt", "0ps", "--save-every", "10fs", "--steps", "60", "--seed", "7"}
 	shown, _ := sh.want(0, "", slices.Concat([]string{"md"}, input, short, []string{"--watch", "--out", "results"})...)
 	sh.contains(shown, "ns/day", "12 of 12 frames analysed", "quantity", "temperature", "density", "Bill", filepath.Join("results", "report.html")+" first")

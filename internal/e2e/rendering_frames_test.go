@@ -11,6 +11,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/job"
@@ -170,13 +171,11 @@ func testRenderingCommands(sh *shell, folder string) {
 			sh.t.Fatal(err)
 		}
 	}
-	pictures := []string{scene}
-	if shared, err := filepath.Abs("../../../shared/data/scenes/cartoon.mvsj"); err == nil {
-		if _, err := os.Stat(shared); err == nil {
-			pictures = append(pictures, shared)
-		}
+	documented := filepath.Join(filepath.Dir(enginestest.Sample(sh.t, "1cbs.cif")), "crabp2.mvsj")
+	if err := os.WriteFile(documented, []byte(readText(sh.t, "../../doc/scenes/crabp2.mvsj")), 0o600); err != nil {
+		sh.t.Fatal(err)
 	}
-	for i, scene := range pictures {
+	for i, scene := range []string{scene, documented} {
 		name := fmt.Sprintf("figure-%d.png", i)
 		said, _ := sh.want(0, "", "image", scene, "--size", small, "-o", name)
 		sh.contains(said, "Bill")

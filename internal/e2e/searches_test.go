@@ -20,14 +20,10 @@ import (
 // sequenceFiles are FASTA files: what is searched, and what is searched for in it.
 type sequenceFiles struct{ proteins, proteinQueries, genome, genomeQueries string }
 
-// chooseSequences are 500 proteins and a chloroplast's, and fragments of two genomes, where the shared data is there, else smaller ones.
-func chooseSequences() sequenceFiles {
-	const shared = "../../../shared/data/blast/"
-	if _, err := os.Stat(shared + "proteins-500.fasta"); err == nil {
-		return sequenceFiles{shared + "arabidopsis-chloroplast.faa", shared + "proteins-500.fasta", shared + "panTro6-fragment.fa", shared + "hg38-fragment.fa"}
-	}
-	const small = "../../engines/blast/testdata/"
-	return sequenceFiles{small + "proteins.faa", small + "queries.faa", small + "chimp.fna", small + "human.fna"}
+// testSequences are proteins of a chloroplast with their variants, and pieces of two genomes.
+var testSequences = sequenceFiles{
+	proteins: "../../engines/blast/testdata/proteins.faa", proteinQueries: "../../engines/blast/testdata/queries.faa",
+	genome: "../../engines/blast/testdata/chimp.fna", genomeQueries: "../../engines/blast/testdata/human.fna",
 }
 
 // needBLAST skips a test where BLAST+ is not installed.
@@ -244,7 +240,7 @@ func difference(got, want []string) string {
 func TestSearches(t *testing.T) {
 	t.Parallel()
 	needBLAST(t)
-	files := chooseSequences()
+	files := testSequences
 	s := start(t, "MOLFABRIC_SLOTS=2", "MOLFABRIC_LIMIT_CREDENTIAL=100000")
 	s.addDatabase("proteome", files.proteins)
 	s.addDatabase("genome", files.genome)

@@ -6,13 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-// sharedScenes holds real scenes and the format's JSON schema beside a developer's checkout; the tests that use it skip without it.
-const sharedScenes = "../../../shared/data/scenes"
 
 func TestParse(t *testing.T) {
 	t.Parallel()
@@ -129,31 +127,29 @@ func TestIssues(t *testing.T) {
 	}
 }
 
-// TestSharedScenes reads the scenes that the project was given.
-func TestSharedScenes(t *testing.T) {
+// TestDocumentedScenes reads the scenes of the documentation, with the files that each needs.
+func TestDocumentedScenes(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join(sharedScenes, "*.mvsj"))
-	if err != nil || len(files) == 0 {
-		t.Skip("SKIPPED: the shared scenes are not beside this checkout")
+	const folder = "../../doc/scenes"
+	files, err := filepath.Glob(filepath.Join(folder, "*.mvsj"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	references := map[string]string{
-		"remote.mvsj": "https://www.ebi.ac.uk/pdbe/entry-files/1cbs.bcif", "lfi.mvsj": "file:///etc/passwd", "lfi2.mvsj": "../../../../etc/passwd",
+	needs := map[string][]string{
+		"crabp2.mvsj": {"1cbs.cif"}, "crabp2-surface.mvsj": {"1cbs.cif"}, "pka.mvsj": {"1ATP.pdb"},
+		"pose.mvsj": {"docking_receptor_1.pdb", "docking_ligands_1.sdf"},
 	}
-	for _, file := range files {
-		name := filepath.Base(file)
-		if name == "bad.mvsj" {
-			wantInvalid(t, name, string(fixture(t, sharedScenes, name)), "root.children[2].params.target: expected three numbers, got two")
-			continue
+	if len(files) != len(needs) {
+		t.Errorf("the documentation has the scenes %v; this test knows %d", files, len(needs))
+	}
+	for name, want := range needs {
+		scene, err := Parse(fixture(t, folder, name))
+		var got []string
+		for _, reference := range scene.References {
+			got = append(got, reference.URL)
 		}
-		scene, err := Parse(fixture(t, sharedScenes, name))
-		if err != nil || len(scene.References) == 0 || (name != "anim.mvsj") != (len(scene.States) == 1) {
-			t.Errorf("%s: got %+v, %v", name, scene, err)
-		}
-		if want, ok := references[name]; ok && (len(scene.References) != 1 || scene.References[0].URL != want) {
-			t.Errorf("%s: got references %v, want %s alone", name, scene.References, want)
-		}
-		if name == "anim.mvsj" && !reflect.DeepEqual(scene.States, []State{{"a", "A", 2 * time.Second, true}, {"b", "B", time.Second, false}}) {
-			t.Errorf("%s: got states %+v", name, scene.States)
+		if err != nil || !slices.Equal(got, want) || len(scene.States) != 1 {
+			t.Errorf("%s: got %+v, %v, want the references %v and one state", name, scene, err, want)
 		}
 	}
 }

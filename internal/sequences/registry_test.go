@@ -2,10 +2,12 @@ package sequences
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -393,17 +395,32 @@ func TestTheProgramsOwnRefusals(t *testing.T) {
 	}
 }
 
-// TestTheExampleProteins builds the 34,482 proteins that the benchmarks search.
-func TestTheExampleProteins(t *testing.T) {
+// TestManyProteins builds a compressed file of as many proteins as a proteome of an animal has.
+func TestManyProteins(t *testing.T) {
 	t.Parallel()
 	needBlast(t)
+	const proteins, length = 30_000, 360
 	source := globins()
-	source.Path = "../../../shared/data/blast/proteins-34k.faa.gz"
-	if _, err := os.Stat(source.Path); err != nil {
-		t.Skip("SKIPPED: ", err)
+	source.Path = filepath.Join(t.TempDir(), "many.faa.gz")
+	file, err := os.Create(source.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	packed, random, letters := gzip.NewWriter(file), rand.New(rand.NewPCG(1, 0)), [length]byte{}
+	for i := range proteins {
+		for j := range letters {
+			letters[j] = "ACDEFGHIKLMNPQRSTVWY"[random.IntN(20)]
+		}
+		if _, err := fmt.Fprintf(packed, ">protein%d\n%s\n", i, letters[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := packed.Close(); err != nil {
+		t.Fatal(err)
 	}
 	built, err := Build(t.Context(), source, t.TempDir(), nil)
-	if err != nil || built.Type != Protein || built.Sequences != 34_482 || built.Residues != 12_711_581 {
+	if err != nil || built.Type != Protein || built.Sequences != proteins || built.Residues != proteins*length {
 		t.Errorf("got %s with %d sequences of %d residues, %v", built.Database, built.Sequences, built.Residues, err)
 	}
 }

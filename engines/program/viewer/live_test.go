@@ -24,11 +24,10 @@ import (
 )
 
 const (
-	peptide      = "testdata/peptide-with-atp.pdb" // chain I of PDB entry 1ATP with its ATP and manganese
-	ethanol      = "testdata/ethanol.sdf"
-	sharedScenes = "../../../../shared/data/scenes"
-	width        = 320
-	height       = 180
+	peptide = "testdata/peptide-with-atp.pdb" // chain I of PDB entry 1ATP with its ATP and manganese
+	ethanol = "testdata/ethanol.sdf"
+	width   = 320
+	height  = 180
 )
 
 // job is what a task is asked for; the zero value of a member is the usual.

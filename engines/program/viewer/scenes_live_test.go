@@ -276,37 +276,81 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestSharedScenes draws the scenes that other programs have written, where they are at hand.
-func TestSharedScenes(t *testing.T) {
+// binding is a scene of CRABP-II as programs for viewing molecules write them: the protein as a cartoon in Mol*'s own colours below
+// a surface that one looks through, and what is bound in the middle.
+func binding(reference string) map[string]any {
+	colours := node("color", map[string]any{})
+	colours["custom"] = map[string]any{"molstar_color_theme_name": "secondary-structure"}
+	opacity := node("opacity", map[string]any{"opacity": 0.25})
+	opacity["ref"] = "glass"
+	turn := node("transform", map[string]any{"matrix": []int{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}})
+	turn["ref"] = "turn"
+	protein := node("component", map[string]any{"selector": "polymer"},
+		node("representation", map[string]any{"type": "cartoon"}, colours),
+		node("representation", map[string]any{"type": "surface", "surface_type": "gaussian"},
+			node("color", map[string]any{"color": "#b8c8e0"}), opacity))
+	ligand := node("component", map[string]any{"selector": "ligand"},
+		node("representation", map[string]any{"type": "ball_and_stick", "size_factor": 1.2},
+			node("color", map[string]any{"color": "#cc3399"})),
+		node("focus", map[string]any{"direction": []float64{0.4, -0.3, -0.86}, "up": []int{0, 1, 0}, "radius_factor": 3}),
+		node("label", map[string]any{"text": "Retinoic acid"}))
+	return node("download", map[string]any{"url": reference},
+		node("parse", map[string]any{"format": "mmcif"}, node("structure", map[string]any{"type": "model"}, turn, protein, ligand)))
+}
+
+// turningOver is an animation in which the surface closes while the molecule turns over and the camera goes around it.
+func turningOver() map[string]any {
+	const milliseconds = 300
+	animation := node("animation", map[string]any{"duration_ms": milliseconds, "frame_time_ms": 100, "include_camera": true},
+		node("interpolate", map[string]any{
+			"kind": "scalar", "target_ref": "glass", "property": "opacity", "start": 0.25, "end": 0.9, "duration_ms": milliseconds,
+			"easing": "sin-in-out",
+		}),
+		node("interpolate", map[string]any{
+			"kind": "transform_matrix", "target_ref": "turn", "property": "matrix", "duration_ms": milliseconds, "pivot": []int{17, 21, 27},
+			"rotation_start": []int{1, 0, 0, 0, 1, 0, 0, 0, 1}, "rotation_end": []int{-1, 0, 0, 0, 1, 0, 0, 0, -1},
+		}))
+	animation["custom"] = map[string]any{"molstar_trackball": map[string]any{"name": "spin", "params": map[string]any{"speed": 0.5}}}
+	return animation
+}
+
+// TestProteinsAreDrawn draws whole proteins: scenes of the documentation, one that moves, and a structure alone.
+func TestProteinsAreDrawn(t *testing.T) {
 	t.Parallel()
-	structure := map[string]string{"1cbs.cif": filepath.Join(sharedScenes, "1cbs.cif")}
-	if _, err := os.Stat(structure["1cbs.cif"]); err != nil {
-		t.Skip("SKIPPED: no shared scenes")
+	const documented = "../../../doc/scenes/"
+	references := map[string]string{"1cbs.cif": enginestest.Sample(t, "1cbs.cif"), "1ATP.pdb": enginestest.Sample(t, "1atp.pdb")}
+	moving := job{
+		scene: multiple(t, []map[string]any{binding("1cbs.cif"), binding("1cbs.cif")}, turningOver()),
+		kind:  "timeline", length: 6, frames: []int{1, 3, 5},
 	}
 	for name, asked := range map[string]job{
-		"cartoon": {}, "show": {}, "anim": {kind: "timeline", length: 30, frames: []int{1, 15, 25}}, "lfi": {}, "1cbs.cif": {format: "mmcif"},
+		"crabp2":   {scene: string(contentOf(t, documented+"crabp2.mvsj"))},
+		"pka":      {scene: string(contentOf(t, documented+"pka.mvsj"))},
+		"moving":   moving,
+		"no scene": {scene: references["1cbs.cif"], format: "mmcif"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			asked.references = structure
-			if asked.scene = filepath.Join(sharedScenes, name); asked.format == "" {
-				asked.scene = string(contentOf(t, asked.scene+".mvsj"))
-			}
+			asked.references = references
 			folder, failure := asked.run(t)
-			if name == "lfi" {
-				if failure == nil || failure["code"] != "REFERENCE_MISSING" {
-					t.Errorf("got %v; want REFERENCE_MISSING", failure)
-				}
-				return
-			}
 			if failure != nil {
 				t.Fatal(failure)
 			}
 			if share := covered(pictureOf(t, folder, 1)); share < 0.1 {
 				t.Errorf("the scene covers %.3f of the picture", share)
 			}
+			if asked.kind == "timeline" && alike(pictureOf(t, folder, 1), pictureOf(t, folder, 3)) {
+				t.Error("what moves stands still")
+			}
 		})
 	}
+	t.Run("a file of the machine", func(t *testing.T) {
+		t.Parallel()
+		_, failure := job{scene: single(t, binding("file:///etc/passwd"), canvas("white")), references: references}.run(t)
+		if failure == nil || failure["code"] != "REFERENCE_MISSING" {
+			t.Errorf("got %v; want REFERENCE_MISSING", failure)
+		}
+	})
 }
 
 // watched is a driver that tells its browser's id and then waits for the test.
