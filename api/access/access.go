@@ -136,6 +136,20 @@ func Address(ctx context.Context) string {
 	return address
 }
 
+type trustedKey struct{}
+
+// WithTrusted returns a context that says whether the operator vouches for the caller's network, so that its new accounts need no proof
+// of an address.
+func WithTrusted(ctx context.Context, trusted bool) context.Context {
+	return context.WithValue(ctx, trustedKey{}, trusted)
+}
+
+// Trusted reports whether the operator vouches for the caller's network.
+func Trusted(ctx context.Context) bool {
+	trusted, _ := ctx.Value(trustedKey{}).(bool)
+	return trusted
+}
+
 type tlsKey struct{}
 
 // WithTLS returns a context that says whether the caller's browser reaches the service over TLS.
