@@ -194,8 +194,12 @@ func (d *draft) bringUpToDate(plan Plan) {
 func (d *draft) hold(jobID string, run int, pence int64) (HoldRow, error) {
 	available := d.available(Monthly) + d.available(Wallet)
 	if pence > available {
+		next := "top up, or make the job smaller"
+		if d.AllowanceWithheld {
+			next = "confirm the account's address by the link in its mail, which brings the free credit, or top up"
+		}
 		return HoldRow{}, fault.New(fault.InsufficientCredits,
-			"%s of credit is available and the job needs %s set aside: top up, or make the job smaller", Display(available), Display(pence))
+			"%s of credit is available and the job needs %s set aside: %s", Display(available), Display(pence), next)
 	}
 	fromMonthly := min(pence, d.available(Monthly))
 	h := HoldRow{

@@ -2,11 +2,13 @@ package billing_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
@@ -44,6 +46,10 @@ func TestWithheldAllowance(t *testing.T) {
 		if got := b.balance(t, account, now); got.AvailablePence != 0 {
 			t.Errorf("%s: %d pence before the release, want none", now, got.AvailablePence)
 		}
+	}
+	err := b.hold(account, "job_too_early", 1, midMarch)
+	if !fault.Is(err, fault.InsufficientCredits) || !strings.Contains(err.Error(), "confirm the account's address") {
+		t.Errorf("a hold before the release: %v", err)
 	}
 	if credited, err := b.credit(topUp(account, "pay_1", 700), midMarch.AddDate(0, 1, 0)); err != nil || !credited {
 		t.Fatal(credited, err)

@@ -56,6 +56,13 @@ type Config struct {
 	Structures string `yaml:"structures" env:"MOLFABRIC_STRUCTURES"`
 	Components string `yaml:"components" env:"MOLFABRIC_COMPONENTS"` // dictionary of components (deploy/components.py); default <home>/components.jsonl.gz where it is
 
+	// SignUp says who may open an account: open, verified, oidc or closed (api/auth). Default verified with a mail server, else open.
+	SignUp string `yaml:"signUp" env:"MOLFABRIC_SIGNUP"`
+	// SignUpNetworks (CIDR) are trusted: their new accounts get free credit without the proof of an address. "off" for none; by default
+	// `molfabric up` without a public address trusts its own machine.
+	SignUpNetworks []string `yaml:"signUpNetworks" env:"MOLFABRIC_SIGNUP_NETWORKS"`
+	SMTP           SMTP     `yaml:"smtp"`
+
 	Stripe Stripe `yaml:"stripe"`
 	OIDC   OIDC   `yaml:"oidc"`
 
@@ -83,6 +90,13 @@ type Config struct {
 type Limits struct {
 	CredentialPerMinute int `yaml:"credentialPerMinute" env:"MOLFABRIC_LIMIT_CREDENTIAL"` // of one API key, or of one account's browsers
 	AddressPerMinute    int `yaml:"addressPerMinute" env:"MOLFABRIC_LIMIT_ADDRESS"`       // of one address without a credential
+	SignUpPerHour       int `yaml:"signUpPerHour" env:"MOLFABRIC_LIMIT_SIGNUP"`           // new accounts of one address an hour
+}
+
+// SMTP is the mail server that links for new accounts go through. Without one no mail is sent; `molfabric up` prints them.
+type SMTP struct {
+	URL  string `yaml:"url" env:"MOLFABRIC_SMTP_URL"`   // smtp://user:password@host:587 or smtps://user:password@host:465
+	From string `yaml:"from" env:"MOLFABRIC_MAIL_FROM"` // sender of mails
 }
 
 // Stripe is the payment provider. Without a secret key nothing can be bought and the API says so.
@@ -173,6 +187,12 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)
+	}
+	if c.SMTP.URL != "" && c.SMTP.From == "" {
+		return c, errors.New("MOLFABRIC_SMTP_URL is set but MOLFABRIC_MAIL_FROM is not: give the address that mails come from")
+	}
+	if c.Limits.SignUpPerHour < 0 {
+		return c, fmt.Errorf("limits.signUpPerHour: %d; give how many accounts one address may open an hour, or 0 for the built-in number", c.Limits.SignUpPerHour)
 	}
 	if c.S3.Endpoint != "" && (c.S3.AccessKey == "" || c.S3.SecretKey == "") {
 		return c, errors.New("S3_ENDPOINT is set but S3_ACCESS_KEY or S3_SECRET_KEY is not")
