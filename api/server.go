@@ -53,6 +53,8 @@ type Deps struct {
 	Private []PrivatePage
 	// Mail carries what the service writes to people; nil sends nothing.
 	Mail auth.Mailer
+	// Storage tells what an account's uploaded files take, for its owner; may be nil.
+	Storage func(ctx context.Context, accountID string) (auth.Storage, error)
 	// Checks are asked by /readyz beside the database, its schema and Redis: the object store. May be empty.
 	Checks []system.Check
 	Config Config
@@ -122,7 +124,7 @@ func New(deps Deps) (*Server, error) {
 	signIn := auth.New(auth.Deps{
 		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
 		WideLimit: deps.Config.Limits.SignInWide, Admission: deps.Config.SignUp, Mail: deps.Mail, Secret: deps.Config.KeySecret, OIDC: deps.Config.OIDC,
-		PublicURL: deps.Config.PublicURL, Now: deps.Now,
+		PublicURL: deps.Config.PublicURL, Now: deps.Now, Storage: deps.Storage,
 	})
 	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
 

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -371,5 +372,20 @@ func TestProofPage(t *testing.T) {
 	}
 	if raw, err := json.Marshal(box.to("grace@example.org")); err != nil || strings.Contains(string(raw), "correct horse") {
 		t.Errorf("a mail has the password: %s %v", raw, err)
+	}
+}
+
+// TestSessionShowsStorage: what an account's files take is shown with the account, where files are kept.
+func TestSessionShowsStorage(t *testing.T) {
+	t.Parallel()
+	d := open(t, func(deps *api.Deps) {
+		deps.Storage = func(_ context.Context, accountID string) (auth.Storage, error) {
+			return auth.Storage{UsedBytes: int64(len(accountID)), UsedObjects: 2, QuotaBytes: 100}, nil
+		}
+	})
+	b := d.SignUp()
+	want := fmt.Sprintf(`"storage":{"usedBytes":%d,"usedObjects":2,"quotaBytes":100}`, len(b.AccountID))
+	if got := b.Send("GET", "/api/v1/auth/session", ""); got.StatusCode != 200 || !strings.Contains(got.Text, want) {
+		t.Errorf("%d %s, want %s", got.StatusCode, got.Text, want)
 	}
 }

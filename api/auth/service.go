@@ -51,6 +51,8 @@ type Deps struct {
 	OIDC        OIDC
 	PublicURL   string // how browsers reach this service: "https://molfabric.example.org"; needed with OIDC and Mail
 	Now         func() time.Time
+	// Storage tells what an account's files take; nil where nobody keeps any.
+	Storage func(ctx context.Context, accountID string) (Storage, error)
 }
 
 // Service is safe for concurrent use.

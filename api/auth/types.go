@@ -41,7 +41,16 @@ type BrowserSession struct {
 	StartedAt time.Time `json:"startedAt" doc:"When this browser signed in."`
 	ExpiresAt time.Time `json:"expiresAt" doc:"When it has to sign in again, however often it is used until then."`
 	// EmailVerified is of the session and not of the account, which other answers show as they always have.
-	EmailVerified bool `json:"emailVerified" doc:"Whether the account's address was proved to be its owner's. The free credit waits for that."`
+	EmailVerified bool     `json:"emailVerified" doc:"Whether the account's address was proved to be its owner's. The free credit waits for that."`
+	Storage       *Storage `json:"storage,omitempty" doc:"What the account's uploaded files take."`
+}
+
+// Storage is what an account's uploaded files take, and what they may take.
+type Storage struct {
+	UsedBytes    int64 `json:"usedBytes" doc:"Bytes of the account's uploaded files, with those that were announced and those on their way."`
+	UsedObjects  int64 `json:"usedObjects" doc:"How many files these are."`
+	QuotaBytes   int64 `json:"quotaBytes,omitempty" doc:"Bytes that they may take together; left out without a bound."`
+	QuotaObjects int64 `json:"quotaObjects,omitempty" doc:"How many files there may be; left out without a bound."`
 }
 
 // EmailProof is the token of a link that was sent to an address.

@@ -51,6 +51,10 @@ type Config struct {
 	LicenseNetworks []string `yaml:"licenseNetworks" env:"MOLFABRIC_LICENSE_NETWORKS"`
 	Limits          Limits   `yaml:"limits"`
 
+	// QuotaBytes and QuotaObjects bound the uploaded files of one account together; 0 for no bound.
+	QuotaBytes   int64 `yaml:"quotaBytes" env:"MOLFABRIC_QUOTA_BYTES"`
+	QuotaObjects int64 `yaml:"quotaObjects" env:"MOLFABRIC_QUOTA_OBJECTS"`
+
 	// Structures is where entries of the Protein Data Bank and chemical components are looked up: a server laid out as
 	// files.rcsb.org or as the wwPDB archive, a directory with a mirror of the archive's mmCIF files, or "off".
 	Structures string `yaml:"structures" env:"MOLFABRIC_STRUCTURES"`
@@ -127,7 +131,7 @@ type S3 struct {
 func Load(flags *pflag.FlagSet) (Config, error) {
 	cfg := Config{
 		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), GPUs: "auto", GPUTasksEach: 1, Sandbox: "bubblewrap",
-		CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
+		QuotaBytes: defaultQuotaBytes, QuotaObjects: defaultQuotaObjects, CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
 	}
 	// The home decides which file is read, so it comes first.
 	if home := os.Getenv("MOLFABRIC_HOME"); home != "" {
@@ -191,6 +195,9 @@ func (c Config) complete() (Config, error) {
 	if c.SMTP.URL != "" && c.SMTP.From == "" {
 		return c, errors.New("MOLFABRIC_SMTP_URL is set but MOLFABRIC_MAIL_FROM is not: give the address that mails come from")
 	}
+	if c.QuotaBytes < 0 || c.QuotaObjects < 0 {
+		return c, fmt.Errorf("quotaBytes: %d, quotaObjects: %d; give what the uploaded files of one account may take, or 0 for no bound", c.QuotaBytes, c.QuotaObjects)
+	}
 	if c.Limits.SignUpPerHour < 0 {
 		return c, fmt.Errorf("limits.signUpPerHour: %d; give how many accounts one address may open an hour, or 0 for the built-in number", c.Limits.SignUpPerHour)
 	}
@@ -202,6 +209,13 @@ func (c Config) complete() (Config, error) {
 
 // defaultCacheBytes holds a few sequence databases or structures; a worker takes less where the disk has less.
 const defaultCacheBytes = 20 << 30
+
+const (
+	// defaultQuotaBytes holds a dozen long trajectories, and no account fills a common disk with it.
+	defaultQuotaBytes = 50 << 30
+	// defaultQuotaObjects holds ten of the largest libraries with a file a ligand.
+	defaultQuotaObjects = 100_000
+)
 
 // defaultKeepEvents is long after the last client has come back to a stream of events.
 const defaultKeepEvents = 90 * 24 * time.Hour

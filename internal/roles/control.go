@@ -98,7 +98,7 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	}
 	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.ledger = billing.NewLedger(c.prices, id.New)
-	c.files = uploads.New(c.db, c.objects, time.Now)
+	c.files = uploads.New(c.db, c.objects, time.Now).Bound(uploads.Quota{Bytes: cfg.QuotaBytes, Objects: cfg.QuotaObjects})
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
@@ -215,6 +215,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { searches.Register(a, hits) },
 		},
 		Mail:    post,
+		Storage: c.storage,
 		Pages:   []api.Page{workspaces.Mount},
 		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
 		Checks:  []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
@@ -225,6 +226,13 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			OIDC:     auth.OIDC{Issuer: c.cfg.OIDC.Issuer, ClientID: c.cfg.OIDC.ClientID, ClientSecret: c.cfg.OIDC.ClientSecret},
 		},
 	})
+}
+
+// storage is what an account's uploaded files take, as its owner sees it.
+func (c *control) storage(ctx context.Context, accountID string) (auth.Storage, error) {
+	taken, err := c.files.Usage(ctx, accountID)
+	quota := c.files.Quota()
+	return auth.Storage{UsedBytes: taken.Bytes, UsedObjects: taken.Objects, QuotaBytes: quota.Bytes, QuotaObjects: quota.Objects}, err
 }
 
 // limits turns the configured limits into buckets that hold some seconds' worth at once; what is not configured keeps its
