@@ -62,6 +62,9 @@ func (s *Service) Prove(ctx context.Context, link string) (Account, error) {
 	var letters []mail.Message
 	ctx = tenant.Everyone(ctx, "the link tells the account")
 	err := postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
+		if err := deleteOldProofs(ctx, tx, s.now()); err != nil {
+			return err
+		}
 		p, err := takeProof(ctx, tx, digest(link), s.now())
 		if errors.Is(err, sql.ErrNoRows) {
 			return errNoLink

@@ -149,11 +149,12 @@ func attempts(ctx context.Context, email string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// address returns a plain address of the form name@host.
+// address returns a plain address of the form name@host. The names of accounts that have lost their address are none: whoever had one of
+// them could keep the address from its owner.
 func address(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	parsed, err := mail.ParseAddress(text)
-	if err != nil || parsed.Address != text || parsed.Name != "" {
+	if err != nil || parsed.Address != text || parsed.Name != "" || strings.HasSuffix(strings.ToLower(text), formerDomain) {
 		return "", fault.New(fault.Validation, "email: must be an address like ada@example.org")
 	}
 	return text, nil
