@@ -238,8 +238,8 @@ func verifyAddress(t *testing.T, d *apitest.Door, accountID string) {
 	}
 }
 
-// TestSquattedAddress: an account that somebody opened under another's address, and never proved, does not keep its owner out. The owner
-// gets an account with credit, the other keeps what it has and is told apart, and neither gets at the other's.
+// TestSquattedAddress: an account that somebody opened under another's address, and never proved, does not keep its owner out.
+// The owner gets an account with credit, the other keeps what it has and is told apart, and neither gets at the other's.
 func TestSquattedAddress(t *testing.T) {
 	t.Parallel()
 	idp, box := startIssuer(t), &postbox{}

@@ -42,10 +42,12 @@ func (e *edge) place(ctx context.Context, c *fiber.Ctx) context.Context {
 }
 
 // passedOn are headers of a proxy. From one that is not configured they are no proof of anything, but that the caller is elsewhere.
-var passedOn = []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, fiber.HeaderVia, "X-Real-Ip", fiber.HeaderXForwardedHost, fiber.HeaderXForwardedProto}
+var passedOn = []string{
+	fiber.HeaderXForwardedFor, fiber.HeaderForwarded, fiber.HeaderVia, "X-Real-Ip", fiber.HeaderXForwardedHost, fiber.HeaderXForwardedProto,
+}
 
-// vouched reports whether the caller is in a network that the operator trusts with new accounts. Behind a proxy that is not configured
-// nobody is: everybody would have the proxy's address, which on the same machine is the most trusted of all.
+// vouched reports whether the caller is in a network that the operator trusts with new accounts. Behind a proxy that is not
+// configured nobody is: everybody would have the proxy's address, which on the same machine is the most trusted of all.
 func (e *edge) vouched(c *fiber.Ctx) bool {
 	if !e.trusted(addrOf(c.Context().RemoteAddr())) {
 		for _, name := range passedOn {

@@ -85,7 +85,8 @@ func available(t *testing.T, c *apitest.Caller) int {
 	return balance.AvailableCents
 }
 
-// TestNoCreditWithoutAddress: many accounts from one address have no credit, and the owner of one gets it once, by a link that is good once.
+// TestNoCreditWithoutAddress: many accounts from one address have no credit, and the owner of one gets it once, by a link that is
+// good once.
 func TestNoCreditWithoutAddress(t *testing.T) {
 	t.Parallel()
 	box := &postbox{}
@@ -161,8 +162,8 @@ func TestLinksExpire(t *testing.T) {
 	}
 }
 
-// TestSignUpTellsNobody: where addresses are proved first, an address with an account and one without get the same answer, and its owner a
-// mail that tells which it is.
+// TestSignUpTellsNobody: where addresses are proved first, an address with an account and one without get the same answer, and
+// its owner a mail that tells which it is.
 func TestSignUpTellsNobody(t *testing.T) {
 	t.Parallel()
 	box := &postbox{}
@@ -222,7 +223,8 @@ func TestMailsAreBounded(t *testing.T) {
 	}
 }
 
-// TestProvedAddressWinsOverStatedOne: an account that somebody opened with another's address keeps what it has, and not the address.
+// TestProvedAddressWinsOverStatedOne: an account that somebody opened with another's address keeps what it has, and not the
+// address.
 func TestProvedAddressWinsOverStatedOne(t *testing.T) {
 	t.Parallel()
 	box := &postbox{}

@@ -97,8 +97,8 @@ func RuleOf(op *huma.Operation) Rule {
 
 type contextKey struct{}
 
-// With returns a context that carries the caller. It is the one place where a request gets its tenant: from here on its statements see
-// the rows of the caller's account, and those of a caller without one see no account's.
+// With returns a context that carries the caller. It is the one place where a request gets its tenant: from here on its
+// statements see the rows of the caller's account, and those of a caller without one see no account's.
 func With(ctx context.Context, p Principal) context.Context {
 	return tenant.With(context.WithValue(ctx, contextKey{}, p), p.AccountID)
 }
@@ -138,8 +138,8 @@ func Address(ctx context.Context) string {
 
 type trustedKey struct{}
 
-// WithTrusted returns a context that says whether the operator vouches for the caller's network, so that its new accounts need no proof
-// of an address.
+// WithTrusted returns a context that says whether the operator vouches for the caller's network, so that its new accounts need no
+// proof of an address.
 func WithTrusted(ctx context.Context, trusted bool) context.Context {
 	return context.WithValue(ctx, trustedKey{}, trusted)
 }

@@ -150,7 +150,8 @@ func (s *Service) takeOver(ctx context.Context, tx *sqlx.Tx, who identity, email
 	return accountID, append(letters, more...), err
 }
 
-// openFor opens an account without a password for a new identity. An address that the provider has not verified is asked for its proof.
+// openFor opens an account without a password for a new identity. An address that the provider has not verified is asked for its
+// proof.
 func (s *Service) openFor(ctx context.Context, tx *sqlx.Tx, who identity, email string) (string, []mail.Message, error) {
 	if s.Admission.Mode == ModeClosed {
 		return "", nil, errClosed

@@ -52,11 +52,11 @@ func (s *Service) insertProof(ctx context.Context, tx *sqlx.Tx, p proof, link st
 	return insertProof(ctx, tx, p, digest(link), now, now.Add(proofLife))
 }
 
-// Prove follows a link: its address is its account's, which gets its free credit if it has not had it. The link is good once. A sign-up
-// opens its account; one that stood under the address and never proved it loses it.
+// Prove follows a link: its address is its account's, which gets its free credit if it has not had it. The link is good once. A
+// sign-up opens its account; one that stood under the address and never proved it loses it.
 //
-// Errors: fault.NotFound when the link was never sent, was followed before, or is too old, and when its address has another account by
-// now, or accounts are not opened any more.
+// Errors: fault.NotFound when the link was never sent, was followed before, or is too old, and when its address has another
+// account by now, or accounts are not opened any more.
 func (s *Service) Prove(ctx context.Context, link string) (Account, error) {
 	var account Account
 	var letters []mail.Message
@@ -111,8 +111,8 @@ func (s *Service) proveSignUp(ctx context.Context, tx *sqlx.Tx, p proof) (Accoun
 	return account, letters, s.open(ctx, tx, account, *p.PasswordHash, true)
 }
 
-// clear takes an address away from an account that never proved it, for somebody who has. The account keeps all that is its own, and its
-// password: it is called by its id from then on. Errors: errNoLink when the address is another's who proved it.
+// clear takes an address away from an account that never proved it, for somebody who has. The account keeps all that is its own,
+// and its password: it is called by its id from then on. Errors: errNoLink when the address is another's who proved it.
 func (s *Service) clear(ctx context.Context, tx *sqlx.Tx, email string) ([]mail.Message, error) {
 	existing, _, err := selectByEmail(ctx, tx, email)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -132,8 +132,8 @@ func (s *Service) clear(ctx context.Context, tx *sqlx.Tx, email string) ([]mail.
 	return []mail.Message{s.addressMoved(existing.Email, former)}, nil
 }
 
-// proved notes that an account's address is its owner's, and gives the account its free credit, once. It does nothing when the account
-// has another address.
+// proved notes that an account's address is its owner's, and gives the account its free credit, once. It does nothing when the
+// account has another address.
 func (s *Service) proved(ctx context.Context, tx *sqlx.Tx, accountID, email string) error {
 	now := s.now()
 	first, err := markProved(ctx, tx, accountID, email, now)
@@ -173,8 +173,8 @@ func (s *Service) SendProof(ctx context.Context, accountID string) error {
 	return err
 }
 
-// post sends mails that nobody but their readers has to hear of. Beyond mailLimit an address gets none, and the caller is not told: it
-// would be told that somebody else asks too.
+// post sends mails that nobody but their readers has to hear of. Beyond mailLimit an address gets none, and the caller is not
+// told: it would be told that somebody else asks too.
 func (s *Service) post(ctx context.Context, letters ...mail.Message) {
 	for _, m := range letters {
 		if s.Mail != nil && s.Limiter.Take(ctx, mailKey(m.To), mailLimit).Allowed {

@@ -149,8 +149,8 @@ func attempts(ctx context.Context, email string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// address returns a plain address of the form name@host. The names of accounts that have lost their address are none: whoever had one of
-// them could keep the address from its owner.
+// address returns a plain address of the form name@host. The names of accounts that have lost their address are none: whoever had
+// one of them could keep the address from its owner.
 func address(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	parsed, err := mail.ParseAddress(text)

@@ -40,13 +40,13 @@ type Admission struct {
 	Mode Mode // "" is ModeOpen
 	// Trusted are networks whose new accounts get their free credit at once, because their operator knows who is there.
 	Trusted []netip.Prefix
-	// Limit and NetworkLimit count new accounts of an address (an IPv4 address, the /64 of an IPv6 one) and of the network around it, and
-	// beside them WideLimit. They do not count trusted networks.
+	// Limit and NetworkLimit count new accounts of an address (an IPv4 address, the /64 of an IPv6 one) and of the network around
+	// it, and beside them WideLimit. They do not count trusted networks.
 	Limit, NetworkLimit throttle.Limit
 }
 
-// Prefixes of the network around an address: the smallest that is routed by itself, so the least that one customer of a provider with
-// many addresses has.
+// Prefixes of the network around an address: the smallest that is routed by itself, so the least that one customer of a provider
+// with many addresses has.
 const (
 	networkBits4 = 24
 	networkBits6 = 48
@@ -56,7 +56,8 @@ const (
 func (s *Service) mayOpen() error {
 	switch s.Admission.Mode {
 	case ModeProvider:
-		return fault.New(fault.NotFound, "this deployment opens no accounts with a password: sign in with its identity provider, at /api%s", startPath)
+		return fault.New(fault.NotFound,
+			"this deployment opens no accounts with a password: sign in with its identity provider, at /api%s", startPath)
 	case ModeClosed:
 		return errClosed
 	default:
@@ -77,7 +78,8 @@ func (s *Service) countSignUp(ctx context.Context) error {
 	from := access.Address(ctx)
 	counts := []count{{"sign-up:" + from, s.WideLimit}}
 	if !access.Trusted(ctx) {
-		counts = append(counts, count{"sign-up-address:" + from, s.Admission.Limit}, count{"sign-up-network:" + around(from), s.Admission.NetworkLimit})
+		counts = append(counts, count{"sign-up-address:" + from, s.Admission.Limit},
+			count{"sign-up-network:" + around(from), s.Admission.NetworkLimit})
 	}
 	for _, one := range counts {
 		if verdict := s.Limiter.Take(ctx, one.key, one.limit); !verdict.Allowed {
@@ -103,11 +105,12 @@ func around(counted string) string {
 	return netip.PrefixFrom(address, bits).Masked().String()
 }
 
-// SignUp opens an account with a password and returns it with a new session. Where addresses are proved first (ModeVerified), it sends a link
-// instead and returns neither a session nor whether there is an account already: what it returns is alike for every address.
+// SignUp opens an account with a password and returns it with a new session. Where addresses are proved first (ModeVerified), it
+// sends a link instead and returns neither a session nor whether there is an account already: what it returns is alike for every
+// address.
 //
-// Errors: fault.Validation for an address that is none, or that has an account already and is not proved first; fault.NotFound where
-// nobody opens an account with a password; *throttle.Exceeded after too many accounts from one network address.
+// Errors: fault.Validation for an address that is none, or that has an account already and is not proved first; fault.NotFound
+// where nobody opens an account with a password; *throttle.Exceeded after too many accounts from one network address.
 func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string, error) {
 	email, err := address(in.Email)
 	if err == nil {
@@ -158,11 +161,12 @@ func (s *Service) openNow(ctx context.Context, account Account, hash string) (Ac
 	return account, token, err
 }
 
-// askFirst keeps a sign-up until the link that it sends is followed. The owner of an address that has an account gets a mail that says
-// so; the caller cannot tell the two apart, by the answer or by what is done for it.
+// askFirst keeps a sign-up until the link that it sends is followed. The owner of an address that has an account gets a mail that
+// says so; the caller cannot tell the two apart, by the answer or by what is done for it.
 func (s *Service) askFirst(ctx context.Context, account Account, hash string) error {
 	if s.Mail == nil {
-		return fault.New(fault.ProviderUnavailable, "this deployment sends no mail for the moment, and opens accounts only for addresses that were proved")
+		return fault.New(fault.ProviderUnavailable,
+			"this deployment sends no mail for the moment, and opens accounts only for addresses that were proved")
 	}
 	ctx = tenant.Everyone(ctx, "the address tells the account")
 	existing, _, err := selectByEmail(ctx, s.DB, account.Email)
@@ -171,7 +175,8 @@ func (s *Service) askFirst(ctx context.Context, account Account, hash string) er
 	}
 	link := newToken()
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		return s.insertProof(ctx, tx, proof{AccountID: account.AccountID, Email: account.Email, Name: &account.Name, PasswordHash: &hash}, link)
+		asked := proof{AccountID: account.AccountID, Email: account.Email, Name: &account.Name, PasswordHash: &hash}
+		return s.insertProof(ctx, tx, asked, link)
 	})
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 const maxForgotten = 100
 
 func insertProof(ctx context.Context, tx *sqlx.Tx, p proof, tokenSHA256 postgres.Bytes, now, expires time.Time) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO email_proofs (token_sha256, account_id, email, name, password_hash, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`, tokenSHA256, p.AccountID, p.Email, p.Name, p.PasswordHash, now, expires)
+	_, err := tx.ExecContext(ctx, `INSERT INTO email_proofs
+		(token_sha256, account_id, email, name, password_hash, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`, tokenSHA256, p.AccountID, p.Email, p.Name, p.PasswordHash, now, expires)
 	return wrap(err, "keep a link")
 }
 

@@ -19,9 +19,9 @@ const (
 	maxLine    = 16
 )
 
-// turns gives out turns at hashing passwords. Each address has a line of its own, of which only the first waits for a turn, so that
-// between two turns of one address every other that waits gets one: many passwords from one place cost the others one hash, not many.
-// It is safe for concurrent use.
+// turns gives out turns at hashing passwords. Each address has a line of its own, of which only the first waits for a turn, so
+// that between two turns of one address every other that waits gets one: many passwords from one place cost the others one hash,
+// not many. It is safe for concurrent use.
 type turns struct {
 	slots chan struct{}
 
@@ -40,8 +40,8 @@ func newTurns() *turns {
 	return &turns{slots: make(chan struct{}, hashedAtOnce), lines: map[string]*line{}}
 }
 
-// take waits for a turn; the caller must call the release exactly once. Errors: fault.RateLimited when too many of the address wait,
-// fault.ProviderUnavailable when too many wait altogether, or for too long; the context's.
+// take waits for a turn; the caller must call the release exactly once. Errors: fault.RateLimited when too many of the address
+// wait, fault.ProviderUnavailable when too many wait altogether, or for too long; the context's.
 func (t *turns) take(ctx context.Context, address string) (release func(), err error) {
 	l, err := t.join(address)
 	if err != nil {

@@ -29,8 +29,8 @@ const (
 	eventBatch = 200
 	// maxAccountStreams bounds the open streams of one account: a screen full of watched jobs.
 	maxAccountStreams = 32
-	// maxAddressStreams bounds those of one network address, with however many accounts: eight accounts that watch all they may, and a
-	// quarter of the process.
+	// maxAddressStreams bounds those of one network address, with however many accounts: eight accounts that watch all they may,
+	// and a quarter of the process.
 	maxAddressStreams = 256
 	// maxStreams bounds the open streams of this process, at four look-ups a second each.
 	maxStreams = 1000

@@ -6,8 +6,8 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// Slots bounds what runs at once for long, such as streams and exports: in this process, of each account and, where OfAddress says so, of
-// each network address. It is safe for concurrent use.
+// Slots bounds what runs at once for long, such as streams and exports: in this process, of each account and, where OfAddress
+// says so, of each network address. It is safe for concurrent use.
 type Slots struct {
 	what              string // in the plural, for messages: "event streams"
 	most, mostAccount int
@@ -24,8 +24,8 @@ func NewSlots(what string, most, mostAccount int) *Slots {
 	return &Slots{what: what, most: most, mostAccount: mostAccount, account: map[string]int{}, address: map[string]int{}}
 }
 
-// OfAddress bounds what one network address may take, whatever accounts it comes with, and returns the slots. It is called before the
-// first of them is taken.
+// OfAddress bounds what one network address may take, whatever accounts it comes with, and returns the slots. It is called before
+// the first of them is taken.
 func (s *Slots) OfAddress(most int) *Slots {
 	s.mostAddress = most
 	return s

@@ -1,5 +1,5 @@
-// Package mail carries messages to people: over SMTP, or onto the console of a system on one machine. It knows neither accounts nor what
-// a message is about, and logs neither its text nor a password.
+// Package mail carries messages to people: over SMTP, or onto the console of a system on one machine. It knows neither accounts
+// nor what a message is about, and logs neither its text nor a password.
 package mail
 
 import (
@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxWaiting bounds the messages that wait for the server: a few MB. What comes beyond is dropped with a line in the log, and its
-	// reader asks again.
+	// maxWaiting bounds the messages that wait for the server: a few MB. What comes beyond is dropped with a line in the log, and
+	// its reader asks again.
 	maxWaiting = 1000
 	// tries and firstPause bound how long one message keeps the others waiting while the server is away.
 	tries      = 3
@@ -34,7 +34,8 @@ type sender interface {
 	send(ctx context.Context, m Message) error
 }
 
-// Queue takes messages without keeping their writer waiting; Run brings them on their way in their order. It is safe for concurrent use.
+// Queue takes messages without keeping their writer waiting; Run brings them on their way in their order. It is safe for
+// concurrent use.
 type Queue struct {
 	to      sender
 	log     *slog.Logger

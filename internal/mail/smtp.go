@@ -36,8 +36,8 @@ type SMTP struct {
 }
 
 // NewSMTP reads the address of a mail server, smtp://user:password@host:587 (TLS by STARTTLS, which the server must offer) or
-// smtps://user:password@host:465, and of the sender. smtp://localhost is spoken to in plain text where it offers no TLS. Errors name
-// neither user nor password.
+// smtps://user:password@host:465, and of the sender. smtp://localhost is spoken to in plain text where it offers no TLS. Errors
+// name neither user nor password.
 func NewSMTP(address, from string, now func() time.Time) (*SMTP, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Hostname() == "" || parsed.Scheme != "smtp" && parsed.Scheme != "smtps" ||
@@ -144,8 +144,8 @@ func (s *SMTP) hand(client *smtp.Client, m Message) error {
 	return body.Close()
 }
 
-// write is the message with its header (RFC 5322). What could end a header's line is refused or encoded: an address or a subject must
-// not become a header of its own.
+// write is the message with its header (RFC 5322). What could end a header's line is refused or encoded: an address or a subject
+// must not become a header of its own.
 func (s *SMTP) write(m Message) ([]byte, error) {
 	if strings.ContainsAny(m.To, "\r\n") {
 		return nil, errors.New("the reader's address holds a line break")

@@ -26,9 +26,9 @@ const networkShare = 4
 // loopback is this machine itself.
 var loopback = []string{"127.0.0.0/8", "::1/128"}
 
-// admission is how the deployment takes new accounts. single says that it is a system of one machine (`molfabric up`), which has the
-// console in the place of a mail server, and where whoever comes from the machine itself could read the console anyway. That ends where
-// the configuration names a public address: then others are served, perhaps by a proxy on this machine.
+// admission is how the deployment takes new accounts. single says that it is a system of one machine (`molfabric up`), which has
+// the console in the place of a mail server, and where whoever comes from the machine itself could read the console anyway. That
+// ends where the configuration names a public address: then others are served, perhaps by a proxy on this machine.
 func admission(cfg config.Config, single bool) (auth.Admission, error) {
 	chosen := auth.Mode(cfg.SignUp)
 	if chosen == "" {
