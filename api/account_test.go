@@ -124,6 +124,7 @@ func TestSignUpIsChecked(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"email":"nobody","password":"12345678"}`:                                  "email: must be an address",
 		`{"email":"Ada <ada@example.org>","password":"12345678"}`:                   "email: must be an address",
+		`{"email":"acct_1@Address.invalid","password":"12345678"}`:                  "email: must be an address",
 		`{"email":"ada@example.org","password":"1234567"}`:                          "password: expected length >= 8",
 		`{"email":"ada@example.org","password":"` + strings.Repeat("x", 129) + `"}`: "password: expected length <= 128",
 		`{"email":"ada@example.org","password":"12345678","admin":true}`:            "admin: is not a member",

@@ -297,7 +297,7 @@ func TestProbesOfOperators(t *testing.T) {
 
 // outsideTheDocument are the addresses that are no operations of the API: pages, and what machines and operators ask for.
 var outsideTheDocument = []string{
-	"/", "/docs", "/docs/", "/dashboard", "/sign-in", "/healthz", "/readyz", "/metrics", "/llms.txt", "/.well-known/llms.txt", "/.well-known/openapi.json", "/mcp",
+	"/", "/docs", "/docs/", "/dashboard", "/sign-in", "/verify-email", "/healthz", "/readyz", "/metrics", "/llms.txt", "/.well-known/llms.txt", "/.well-known/openapi.json", "/mcp",
 }
 
 // TestRoutesAreTheDocument compares what the router answers with what the document says, both ways.

@@ -41,8 +41,7 @@ func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	inner := access.With(withSchemas(ctx.Context(), g.api.OpenAPI().Components.Schemas), caller)
-	inner = access.WithTLS(access.WithAddress(inner, network(g.edge.address(c))), g.edge.overTLS(c))
-	next(huma.WithContext(ctx, inner))
+	next(huma.WithContext(ctx, g.edge.place(inner, c)))
 }
 
 // announceDeprecation sends what tells a client that it should move on, with good and bad answers alike.

@@ -25,6 +25,12 @@ func DefaultLimits() Limits {
 	}
 }
 
+// New accounts: a class behind one address signs up in an hour, and a building of them behind one network.
+var (
+	defaultSignUp        = throttle.Limit{Rate: 60, Period: time.Hour, Burst: 30}
+	defaultSignUpNetwork = throttle.Limit{Rate: 240, Period: time.Hour, Burst: 120}
+)
+
 // Bounds of one request.
 const (
 	// defaultMaxBody is the limit of every operation whose access.Rule names no other (decisions.md).

@@ -200,6 +200,7 @@ func TestBindingAnIdentity(t *testing.T) {
 		t.Fatalf("sign-up: %d %s", got.StatusCode, got.Text)
 	}
 	accountID, _, _ := whoAmI(t, owner)
+	verifyAddress(t, d, accountID)
 	stranger := d.SignUp()
 	for _, one := range []struct {
 		name     string
@@ -227,6 +228,84 @@ func TestBindingAnIdentity(t *testing.T) {
 	if bound, _, _ := whoAmI(t, later); bound != accountID {
 		t.Errorf("the identity opens %q, want %q", bound, accountID)
 	}
+}
+
+// verifyAddress makes the address of an account proved.
+func verifyAddress(t *testing.T, d *apitest.Door, accountID string) {
+	t.Helper()
+	if _, err := d.DB.ExecContext(t.Context(), `UPDATE accounts SET email_verified_at = now() WHERE id = $1`, accountID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSquattedAddress: an account that somebody opened under another's address, and never proved, does not keep its owner out.
+// The owner gets an account with credit, the other keeps what it has and is told apart, and neither gets at the other's.
+func TestSquattedAddress(t *testing.T) {
+	t.Parallel()
+	idp, box := startIssuer(t), &postbox{}
+	d := openWith(idp, func(deps *api.Deps) { deps.Mail = box })
+	squatter := d.Browser()
+	if got := squatter.Send("POST", "/api/v1/auth/sign-up", newcomer); got.StatusCode != 201 {
+		t.Fatalf("sign-up: %d %s", got.StatusCode, got.Text)
+	}
+	squatterID, _, _ := whoAmI(t, squatter)
+	_, key := squatter.Key("live", "credits:read")
+
+	idp.set("person", person{Subject: "grace-1", Email: "Grace@example.org", EmailVerified: false})
+	elsewhere := d.Browser()
+	wantFailure(t, elsewhere.Send("GET", toProvider(t, elsewhere, ""), ""), 400, fault.Validation, "email: an account with this address exists")
+
+	idp.set("person", person{Subject: "grace-1", Email: "Grace@example.org", EmailVerified: true})
+	owner := d.Browser()
+	if got := owner.Send("GET", toProvider(t, owner, ""), ""); got.StatusCode != http.StatusFound {
+		t.Fatalf("the owner: %d %s", got.StatusCode, got.Text)
+	}
+	ownerID, email, _ := whoAmI(t, owner)
+	if ownerID == squatterID || email != "Grace@example.org" || available(t, owner) != 500 {
+		t.Errorf("the owner has %s of %s with %d pence", ownerID, email, available(t, owner))
+	}
+	again := d.Browser()
+	again.Send("GET", toProvider(t, again, ""), "")
+	if id, _, _ := whoAmI(t, again); id != ownerID {
+		t.Errorf("the identity opens %s, then %s", ownerID, id)
+	}
+	_, former, _ := whoAmI(t, squatter)
+	if former != squatterID+"@address.invalid" || d.WithKey(key).Send("GET", "/api/v1/credits/balance", "").StatusCode != 200 {
+		t.Errorf("the other account is called %s", former)
+	}
+	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer), 401, fault.Unauthorized, "")
+	byName := strings.Replace(newcomer, "grace@example.org", former, 1)
+	if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", byName); got.StatusCode != 200 {
+		t.Errorf("by its new name: %d %s", got.StatusCode, got.Text)
+	}
+	letters := box.to("grace@example.org")
+	if len(letters) != 1 || !strings.Contains(letters[0].Text, former) {
+		t.Errorf("the owner is told %v", letters)
+	}
+	another := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer)
+	wantFailure(t, another, 400, fault.Validation, "email: an account with this address exists already")
+}
+
+// TestProviderWithoutVerification: an address that the provider only passes on brings no credit.
+func TestProviderWithoutVerification(t *testing.T) {
+	t.Parallel()
+	idp, box := startIssuer(t), &postbox{}
+	d := openWith(idp, func(deps *api.Deps) { deps.Mail, deps.Config.SignUp = box, auth.Admission{Mode: auth.ModeProvider} })
+	idp.set("person", person{Subject: "grace-1", Email: "grace@example.org"})
+	b := d.Browser()
+	if got := b.Send("GET", toProvider(t, b, ""), ""); got.StatusCode != http.StatusFound || available(t, b) != 0 {
+		t.Fatalf("%d %s, %d pence", got.StatusCode, got.Text, available(t, b))
+	}
+	idp.set("person", person{Subject: "grace-1", Email: "grace@example.org", EmailVerified: true})
+	for range 2 {
+		if got := b.Send("GET", toProvider(t, b, ""), ""); got.StatusCode != http.StatusFound || available(t, b) != 500 {
+			t.Errorf("vouched for: %d %s, %d pence", got.StatusCode, got.Text, available(t, b))
+		}
+	}
+	wantFailure(t, prove(d.Anonymous(), box.link(t, "grace@example.org")), 404, fault.NotFound, "token: ")
+	idp.set("person", person{Subject: "ada-1", Email: "ada@example.org", EmailVerified: true})
+	closed := openWith(idp, func(deps *api.Deps) { deps.Config.SignUp = auth.Admission{Mode: auth.ModeClosed} }).Browser()
+	wantFailure(t, closed.Send("GET", toProvider(t, closed, ""), ""), 404, fault.NotFound, "opens no accounts")
 }
 
 // TestForgedReturns: nothing but the flow that this browser has started, once and in time, ends in a session.

@@ -1,13 +1,17 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
+
+	"github.com/molfabric/molfabric/api/access"
 )
 
 // address is the caller's network address. Behind trusted proxies it is the last address in X-Forwarded-For that is not one
@@ -28,6 +32,32 @@ func (e *edge) address(c *fiber.Ctx) netip.Addr {
 		}
 	}
 	return peer
+}
+
+// place tells the groups where a request comes from.
+func (e *edge) place(ctx context.Context, c *fiber.Ctx) context.Context {
+	ctx = access.WithAddress(ctx, network(e.address(c)))
+	ctx = access.WithTrusted(ctx, e.vouched(c))
+	return access.WithTLS(ctx, e.overTLS(c))
+}
+
+// passedOn are headers of a proxy. From one that is not configured they are no proof of anything, but that the caller is elsewhere.
+var passedOn = []string{
+	fiber.HeaderXForwardedFor, fiber.HeaderForwarded, fiber.HeaderVia, "X-Real-Ip", fiber.HeaderXForwardedHost, fiber.HeaderXForwardedProto,
+}
+
+// vouched reports whether the caller is in a network that the operator trusts with new accounts. Behind a proxy that is not
+// configured nobody is: everybody would have the proxy's address, which on the same machine is the most trusted of all.
+func (e *edge) vouched(c *fiber.Ctx) bool {
+	if !e.trusted(addrOf(c.Context().RemoteAddr())) {
+		for _, name := range passedOn {
+			if c.Get(name) != "" {
+				return false
+			}
+		}
+	}
+	address := e.address(c)
+	return slices.ContainsFunc(e.config.SignUp.Trusted, func(one netip.Prefix) bool { return one.Contains(address) })
 }
 
 // forwarded lists the elements of a header that proxies append to. Some append to the line they find, some add a line.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,6 +51,10 @@ type Deps struct {
 	Pages []Page
 	// Private pages are for browsers that have signed in. May be empty.
 	Private []PrivatePage
+	// Mail carries what the service writes to people; nil sends nothing.
+	Mail auth.Mailer
+	// Storage tells what an account's uploaded files take, for its owner; may be nil.
+	Storage func(ctx context.Context, accountID string) (auth.Storage, error)
 	// Checks are asked by /readyz beside the database, its schema and Redis: the object store. May be empty.
 	Checks []system.Check
 	Config Config
@@ -63,6 +68,7 @@ type Config struct {
 	PublicURL      string           // how browsers reach the service, "https://app.example.org"; required with payments and OIDC
 	Payments       credits.Payments // the payment provider; the zero value sells nothing
 	SecureCookies  bool             // the service is reached over TLS
+	SignUp         auth.Admission   // who may open an account; zero limits take their default
 	OIDC           auth.OIDC        // identity provider to sign in with; none when zero
 	TrustedProxies []netip.Prefix   // whose X-Forwarded-For and X-Forwarded-Proto are believed; see ParseTrustedProxies
 	RedisPrefix    string           // of every key in Redis
@@ -117,8 +123,8 @@ func New(deps Deps) (*Server, error) {
 
 	signIn := auth.New(auth.Deps{
 		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
-		WideLimit: deps.Config.Limits.SignInWide, Secret: deps.Config.KeySecret, OIDC: deps.Config.OIDC,
-		PublicURL: deps.Config.PublicURL, Now: deps.Now,
+		WideLimit: deps.Config.Limits.SignInWide, Admission: deps.Config.SignUp, Mail: deps.Mail, Secret: deps.Config.KeySecret, OIDC: deps.Config.OIDC,
+		PublicURL: deps.Config.PublicURL, Now: deps.Now, Storage: deps.Storage,
 	})
 	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
 
@@ -187,6 +193,12 @@ func (d *Deps) check() error {
 	if provider := d.Config.OIDC; provider.Issuer != "" && (provider.ClientID == "" || d.Config.PublicURL == "") {
 		return errors.New("api: sign-in with an identity provider needs a client id and the service's public URL")
 	}
+	if d.Mail != nil && d.Config.PublicURL == "" {
+		return errors.New("api: links in mails need the service's public URL")
+	}
+	if mode := d.Config.SignUp.Mode; mode != "" && !slices.Contains(auth.Modes, mode) {
+		return fmt.Errorf("api: sign-up %q: allowed are %v", mode, auth.Modes)
+	}
 	if d.Config.SpoolBytes == 0 {
 		d.Config.SpoolBytes = defaultSpoolBytes
 	}
@@ -196,6 +208,8 @@ func (d *Deps) check() error {
 		{&d.Config.Limits.Address, &defaults.Address},
 		{&d.Config.Limits.SignIn, &defaults.SignIn},
 		{&d.Config.Limits.SignInWide, &defaults.SignInWide},
+		{&d.Config.SignUp.Limit, &defaultSignUp},
+		{&d.Config.SignUp.NetworkLimit, &defaultSignUpNetwork},
 	} {
 		if *one.given == (throttle.Limit{}) {
 			*one.given = *one.otherwise

@@ -51,6 +51,8 @@ type visitors struct {
 func (v *visitors) mount(app *fiber.App, private []PrivatePage) {
 	app.Get(signInPath, v.guard.edge.limitAddress, v.show)
 	app.Post(signInPath, v.guard.edge.limitAddress, v.enter)
+	app.Get(auth.ProofPath, v.guard.edge.limitAddress, v.askProof)
+	app.Post(auth.ProofPath, v.guard.edge.limitAddress, v.takeProof)
 	for _, mount := range private {
 		mount(app, v.signedIn)
 	}
@@ -105,7 +107,7 @@ func (v *visitors) enter(c *fiber.Ctx) error {
 	if err != nil || !storable(form.Get("email")) || !storable(form.Get("password")) {
 		return fault.New(fault.Validation, "body: send email, password and next as application/x-www-form-urlencoded, in UTF-8")
 	}
-	ctx := access.WithTLS(access.WithAddress(c.UserContext(), network(v.guard.edge.address(c))), v.guard.edge.overTLS(c))
+	ctx := v.guard.edge.place(c.UserContext(), c)
 	next := nextPage(form.Get("next"))
 	_, token, err := v.sessions.SignIn(ctx, auth.SignInRequest{Email: form.Get("email"), Password: form.Get("password")})
 	if fault.Is(err, fault.Unauthorized) {
@@ -128,8 +130,5 @@ func (v *visitors) send(c *fiber.Ctx, status int, view signInView) error {
 	if err := signInTemplate.Execute(&text, view); err != nil {
 		return fmt.Errorf("write the sign-in page: %w", err)
 	}
-	c.Set(fiber.HeaderContentSecurityPolicy, signInPolicy)
-	c.Set(fiber.HeaderReferrerPolicy, "same-origin") // under no-referrer the form's origin would be null
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(status).Send(text.Bytes())
+	return sendPage(c, status, text.Bytes())
 }

@@ -57,6 +57,7 @@ type AccountRow struct {
 	MonthlyHeldPence   int64     `db:"monthly_held_pence"`
 	TotalCreditedPence int64     `db:"total_credited_pence"`
 	MonthlyResetAt     time.Time `db:"monthly_reset_at"`
+	AllowanceWithheld  bool      `db:"allowance_withheld"` // the plan's allowance waits for ReleaseAllowance
 }
 
 // HoldRow is what one run of a job has set aside.
@@ -160,10 +161,23 @@ func nextReset(now time.Time) time.Time {
 	return time.Date(year, month+1, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// grant gives the month's allowance, which lasts until the next reset.
-func (d *draft) grant(plan Plan) {
-	d.move(EntryRow{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit"})
+// grant gives the month's allowance, which lasts until the next reset. key, unless "", is the unique key of its entry.
+func (d *draft) grant(plan Plan, key string) {
 	d.MonthlyResetAt = nextReset(d.at)
+	if d.AllowanceWithheld {
+		return
+	}
+	d.move(EntryRow{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit", ExternalKey: key})
+}
+
+// release ends the withholding of the allowance with the first one. It reports false when nothing was withheld.
+func (d *draft) release(plan Plan) bool {
+	if !d.AllowanceWithheld {
+		return false
+	}
+	d.AllowanceWithheld = false
+	d.grant(plan, releaseKeyPrefix+d.ID)
+	return true
 }
 
 // bringUpToDate begins a new month when the old one has ended: what is neither spent nor held of it expires, and the
@@ -173,15 +187,19 @@ func (d *draft) bringUpToDate(plan Plan) {
 		return
 	}
 	d.move(EntryRow{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly), Text: "Unspent monthly credit expired"})
-	d.grant(plan)
+	d.grant(plan, "")
 }
 
 // hold sets pence aside for a run of a job, monthly credit first. Errors: fault.InsufficientCredits, and nothing has changed.
 func (d *draft) hold(jobID string, run int, pence int64) (HoldRow, error) {
 	available := d.available(Monthly) + d.available(Wallet)
 	if pence > available {
+		next := "top up, or make the job smaller"
+		if d.AllowanceWithheld {
+			next = "confirm the account's address by the link in its mail, which brings the free credit, or top up"
+		}
 		return HoldRow{}, fault.New(fault.InsufficientCredits,
-			"%s of credit is available and the job needs %s set aside: top up, or make the job smaller", Display(available), Display(pence))
+			"%s of credit is available and the job needs %s set aside: %s", Display(available), Display(pence), next)
 	}
 	fromMonthly := min(pence, d.available(Monthly))
 	h := HoldRow{

@@ -12,8 +12,12 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// entryIDPrefix begins the id of a ledger entry.
-const entryIDPrefix = "txn_"
+const (
+	// entryIDPrefix begins the id of a ledger entry.
+	entryIDPrefix = "txn_"
+	// releaseKeyPrefix begins the unique key of the allowance that had been withheld: the schema too lets an account have one of them.
+	releaseKeyPrefix = "first allowance of "
+)
 
 // Errors that mean a caller's mistake rather than a user's.
 var (
@@ -90,8 +94,39 @@ func (l *Ledger) OpenAccountIn(ctx context.Context, books Books, accountID, plan
 	if err != nil || !created {
 		return err
 	}
-	d.grant(granted)
+	d.grant(granted, "")
 	return l.save(ctx, books, &d)
+}
+
+// OpenWithheld is OpenAccount without the allowance, which is given to the account, this month and every other, from
+// ReleaseAllowance on.
+func (l *Ledger) OpenWithheld(ctx context.Context, tx *sqlx.Tx, accountID, plan string, now time.Time) error {
+	if _, err := l.book.Plan(plan); err != nil {
+		return fmt.Errorf("open credit account of %s: %w", accountID, err)
+	}
+	_, err := InPostgres(tx).InsertAccount(ctx, AccountRow{ID: accountID, Plan: plan, MonthlyResetAt: nextReset(now), AllowanceWithheld: true})
+	return err
+}
+
+// ReleaseAllowance gives an account that was opened with OpenWithheld its allowance. Only the first call does anything; every later
+// one, concurrent ones too, reports false. Errors: ErrNoAccount.
+func (l *Ledger) ReleaseAllowance(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) (released bool, err error) {
+	books := InPostgres(tx)
+	d, err := l.open(ctx, books, accountID, now)
+	if err != nil {
+		return false, err
+	}
+	plan, err := l.book.Plan(d.Plan)
+	if err != nil {
+		return false, fmt.Errorf("account %s: %w", accountID, err)
+	}
+	if !d.release(plan) {
+		return false, nil
+	}
+	if len(d.entries) == 0 { // a plan without an allowance
+		return true, books.SaveAccount(ctx, d.AccountRow)
+	}
+	return true, l.save(ctx, books, d)
 }
 
 // Hold sets pence of an account's credit aside for a run of a job, monthly credit before the wallet, after beginning a new month

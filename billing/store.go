@@ -54,7 +54,7 @@ func (b postgresBooks) Append(ctx context.Context, accountID string, entries []E
 
 // accountColumns reads an account with its plan, which belongs to the accounts table.
 const accountColumns = `SELECT c.account_id, a.plan, c.wallet_pence, c.wallet_held_pence, c.monthly_pence, c.monthly_held_pence,
-	c.total_credited_pence, c.monthly_reset_at
+	c.total_credited_pence, c.monthly_reset_at, c.allowance_withheld
 	FROM credit_accounts c JOIN accounts a ON a.id = c.account_id WHERE c.account_id = $1`
 
 // lockAccount reads an account and keeps every other movement of its money away until the transaction ends. NO KEY leaves
@@ -80,8 +80,8 @@ func selectAccount(ctx context.Context, db sqlx.QueryerContext, accountID string
 
 // insertAccount reports false when the account is already there.
 func insertAccount(ctx context.Context, tx *sqlx.Tx, a AccountRow) (bool, error) {
-	result, err := tx.ExecContext(ctx, `INSERT INTO credit_accounts (account_id, monthly_reset_at) VALUES ($1, $2)
-		ON CONFLICT (account_id) DO NOTHING`, a.ID, a.MonthlyResetAt)
+	result, err := tx.ExecContext(ctx, `INSERT INTO credit_accounts (account_id, monthly_reset_at, allowance_withheld) VALUES ($1, $2, $3)
+		ON CONFLICT (account_id) DO NOTHING`, a.ID, a.MonthlyResetAt, a.AllowanceWithheld)
 	return changed(result, wrap(err, "create credit account of %s", a.ID))
 }
 
@@ -89,7 +89,7 @@ func updateAccount(ctx context.Context, tx *sqlx.Tx, a AccountRow) error {
 	_, err := tx.NamedExecContext(ctx, `UPDATE credit_accounts SET
 		wallet_pence = :wallet_pence, wallet_held_pence = :wallet_held_pence,
 		monthly_pence = :monthly_pence, monthly_held_pence = :monthly_held_pence,
-		total_credited_pence = :total_credited_pence, monthly_reset_at = :monthly_reset_at
+		total_credited_pence = :total_credited_pence, monthly_reset_at = :monthly_reset_at, allowance_withheld = :allowance_withheld
 		WHERE account_id = :account_id`, a)
 	return wrap(err, "update account %s", a.ID)
 }

@@ -97,8 +97,8 @@ func RuleOf(op *huma.Operation) Rule {
 
 type contextKey struct{}
 
-// With returns a context that carries the caller. It is the one place where a request gets its tenant: from here on its statements see
-// the rows of the caller's account, and those of a caller without one see no account's.
+// With returns a context that carries the caller. It is the one place where a request gets its tenant: from here on its
+// statements see the rows of the caller's account, and those of a caller without one see no account's.
 func With(ctx context.Context, p Principal) context.Context {
 	return tenant.With(context.WithValue(ctx, contextKey{}, p), p.AccountID)
 }
@@ -134,6 +134,20 @@ func WithAddress(ctx context.Context, address string) context.Context {
 func Address(ctx context.Context) string {
 	address, _ := ctx.Value(addressKey{}).(string)
 	return address
+}
+
+type trustedKey struct{}
+
+// WithTrusted returns a context that says whether the operator vouches for the caller's network, so that its new accounts need no
+// proof of an address.
+func WithTrusted(ctx context.Context, trusted bool) context.Context {
+	return context.WithValue(ctx, trustedKey{}, trusted)
+}
+
+// Trusted reports whether the operator vouches for the caller's network.
+func Trusted(ctx context.Context) bool {
+	trusted, _ := ctx.Value(trustedKey{}).(bool)
+	return trusted
 }
 
 type tlsKey struct{}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/molfabric/molfabric/api"
+	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/id"
@@ -52,7 +54,10 @@ func Open(t testing.TB, change ...func(*api.Deps)) *Door {
 	d.Deps = api.Deps{
 		DB: pgtest.Served(t), Redis: rdb, Ledger: billing.NewLedger(book, id.New), Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewJSONHandler(d.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now,
-		Config: api.Config{Version: "test", KeySecret: bytes.Repeat([]byte("k"), secretBytes), RedisPrefix: prefix},
+		Config: api.Config{
+			Version: "test", KeySecret: bytes.Repeat([]byte("k"), secretBytes), RedisPrefix: prefix,
+			SignUp: auth.Admission{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, // as on a system of one machine
+		},
 	}
 	for _, one := range change {
 		one(&d.Deps)

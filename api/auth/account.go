@@ -21,7 +21,20 @@ func (s *Service) Session(ctx context.Context, token string) (BrowserSession, er
 		return BrowserSession{}, err
 	}
 	account, _, err := selectByID(ctx, s.DB, found.AccountID)
-	return BrowserSession{Account: account, StartedAt: found.CreatedAt.UTC(), ExpiresAt: found.ExpiresAt.UTC()}, err
+	if err != nil {
+		return BrowserSession{}, err
+	}
+	session := BrowserSession{
+		Account: account, StartedAt: found.CreatedAt.UTC(), ExpiresAt: found.ExpiresAt.UTC(), EmailVerified: account.VerifiedAt != nil,
+	}
+	if s.Storage != nil {
+		storage, err := s.Storage(ctx, account.AccountID)
+		if err != nil {
+			return BrowserSession{}, err
+		}
+		session.Storage = &storage
+	}
+	return session, nil
 }
 
 // ChangePassword replaces the account's password and ends its sessions but the one of the token. Errors: fault.Validation when

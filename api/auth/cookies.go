@@ -21,6 +21,12 @@ func sessionCookie(ctx context.Context, token string) http.Cookie {
 	return cookie(ctx, CookieName, "/", token, sessionLife)
 }
 
+// sessionText is the session's cookie as a header has it.
+func sessionText(ctx context.Context, token string) string {
+	made := sessionCookie(ctx, token)
+	return made.String()
+}
+
 func flowCookie(ctx context.Context, sealed string) http.Cookie {
 	return cookie(ctx, flowCookieName, flowCookiePath, sealed, flowLife)
 }

@@ -9,11 +9,17 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 )
 
+const signUpText = "Opens an account and signs this browser in. An address that has an account already is refused. The free credit comes when the " +
+	"address is proved, by the link in a mail, or at once where the deployment trusts the caller's network.\n\n" +
+	"A deployment may prove addresses first. The answer is then the same for every address, with or without an account, and sets no cookie: " +
+	"follow the link in the mail, then sign in. 404 where no account can be opened with a password."
+
 var tags = []string{"Sign-in"}
 
 // Register adds the group's operations.
 func Register(api huma.API, s *Service) {
 	registerPasswords(api, s)
+	registerProofs(api, s)
 	registerSessions(api, s)
 	registerProvider(api, s)
 }
@@ -21,15 +27,18 @@ func Register(api huma.API, s *Service) {
 func registerPasswords(api huma.API, s *Service) {
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "sign-up", Method: http.MethodPost, Path: "/v1/auth/sign-up", Tags: tags, DefaultStatus: http.StatusCreated,
-		Errors:      []int{http.StatusForbidden},
+		Errors:      []int{http.StatusForbidden, http.StatusNotFound},
 		Summary:     "Open an account",
-		Description: "Opens an account with its credit and signs this browser in. An address that has an account already is refused.",
+		Description: signUpText,
 	}, access.Rule{Public: true}), func(ctx context.Context, in *signUpInput) (*accountOutput, error) {
 		account, token, err := s.SignUp(ctx, in.Body)
 		if err != nil {
 			return nil, err
 		}
-		return &accountOutput{SetCookie: sessionCookie(ctx, token), Body: account}, nil
+		if token == "" {
+			return &accountOutput{Body: account}, nil
+		}
+		return &accountOutput{SetCookie: sessionText(ctx, token), Body: account}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "sign-in", Method: http.MethodPost, Path: "/v1/auth/sign-in", Tags: tags,
@@ -40,7 +49,7 @@ func registerPasswords(api huma.API, s *Service) {
 		if err != nil {
 			return nil, err
 		}
-		return &accountOutput{SetCookie: sessionCookie(ctx, token), Body: account}, nil
+		return &accountOutput{SetCookie: sessionText(ctx, token), Body: account}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "change-password", Method: http.MethodPost, Path: "/v1/auth/password", Tags: tags, DefaultStatus: http.StatusNoContent,
@@ -48,6 +57,29 @@ func registerPasswords(api huma.API, s *Service) {
 		Description: "Ends every other session of the account. API keys stay: revoke those that may have been seen.",
 	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *passwordInput) (*struct{}, error) {
 		return nil, s.ChangePassword(ctx, access.From(ctx).AccountID, in.Session.Value, in.Body)
+	})
+}
+
+func registerProofs(api huma.API, s *Service) {
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "verify-email", Method: http.MethodPost, Path: "/v1/auth/verify-email", Tags: tags,
+		Errors:      []int{http.StatusForbidden, http.StatusNotFound},
+		Summary:     "Prove an address",
+		Description: "Takes the token of a link that was sent to the address. The account gets its free credit, once. It begins no session.",
+	}, access.Rule{Public: true}), func(ctx context.Context, in *proofInput) (*proofOutput, error) {
+		account, err := s.Prove(ctx, in.Body.Token)
+		if err != nil {
+			return nil, err
+		}
+		return &proofOutput{Body: account}, nil
+	})
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "send-verification", Method: http.MethodPost, Path: "/v1/auth/verification", Tags: tags, DefaultStatus: http.StatusNoContent,
+		Errors:      []int{http.StatusNotFound},
+		Summary:     "Send the link that proves the address again",
+		Description: "Sends a link to the address of the account, at most five an hour. 404 where the deployment sends no mail.",
+	}, access.Rule{SessionOnly: true}), func(ctx context.Context, _ *struct{}) (*struct{}, error) {
+		return nil, s.SendProof(ctx, access.From(ctx).AccountID)
 	})
 }
 
@@ -75,7 +107,7 @@ func registerSessions(api huma.API, s *Service) {
 
 func registerProvider(api huma.API, s *Service) {
 	huma.Register(api, access.Guarded(huma.Operation{
-		OperationID: "start-oidc", Method: http.MethodGet, Path: "/v1/auth/oidc/start", Tags: tags, DefaultStatus: http.StatusFound,
+		OperationID: "start-oidc", Method: http.MethodGet, Path: startPath, Tags: tags, DefaultStatus: http.StatusFound,
 		Errors:  []int{http.StatusNotFound},
 		Summary: "Sign in with the identity provider",
 		Description: "Sends the browser to the deployment's OpenID Connect provider. 404 when there is none. A browser that is signed in already " +

@@ -7,11 +7,10 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/argon2"
 
-	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/api/access"
 )
 
 // The cost of one password, the first choice of the OWASP password storage cheat sheet for argon2id.
@@ -21,21 +20,17 @@ const (
 	argonThreads    = 1
 	argonSaltBytes  = 16
 	argonDigestSize = 32
-	// argonAtOnce bounds memory (19 MiB each) and cores that sign-in can take from everything else.
-	argonAtOnce = 2
-	// argonWait bounds the queue before it: whoever waits longer is asked to come back.
-	argonWait = 5 * time.Second
 )
 
 // hasher turns passwords into argon2id's text form ("$argon2id$v=19$m=…,t=…,p=…$salt$digest") and compares them.
 type hasher struct {
-	slots chan struct{}
+	turns *turns
 	// decoy is compared with when there is no account, so that an unknown address takes as long as a wrong password.
 	decoy string
 }
 
 func newHasher() *hasher {
-	h := &hasher{slots: make(chan struct{}, argonAtOnce)}
+	h := &hasher{turns: newTurns()}
 	h.decoy = encode(argon2.IDKey([]byte("decoy"), make([]byte, argonSaltBytes), argonPasses, argonMemoryKiB, argonThreads, argonDigestSize),
 		make([]byte, argonSaltBytes))
 	return h
@@ -66,16 +61,11 @@ func (h *hasher) matches(ctx context.Context, password, stored string) (bool, er
 }
 
 func (h *hasher) digest(ctx context.Context, password string, salt []byte) ([]byte, error) {
-	wait := time.NewTimer(argonWait)
-	defer wait.Stop()
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	case <-wait.C:
-		return nil, fault.New(fault.ProviderUnavailable, "too many people sign in at this moment: try again")
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait to hash a password: %w", ctx.Err())
+	release, err := h.turns.take(ctx, access.Address(ctx))
+	if err != nil {
+		return nil, err
 	}
+	defer release()
 	return argon2.IDKey([]byte(password), salt, argonPasses, argonMemoryKiB, argonThreads, argonDigestSize), nil
 }
 

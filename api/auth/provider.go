@@ -21,6 +21,8 @@ const (
 	providerTimeout = 10 * time.Second
 	// callbackPath is where the provider sends the browser back to, below the API's prefix.
 	callbackPath = "/v1/auth/oidc/callback"
+	// startPath is where a sign-in with the provider begins.
+	startPath = "/v1/auth/oidc/start"
 )
 
 // OIDC is the identity provider of a deployment. The zero value is none.

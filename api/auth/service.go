@@ -21,7 +21,6 @@ import (
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
@@ -46,10 +45,14 @@ type Deps struct {
 	Limiter     *throttle.Limiter
 	SignInLimit throttle.Limit // attempts at one password from one address
 	WideLimit   throttle.Limit // attempts at any password, and new accounts, from one address
-	Secret      []byte         // what the state of a sign-in at the identity provider is signed under
+	Admission   Admission
+	Mail        Mailer // nil sends none: no address can be proved then
+	Secret      []byte // what the state of a sign-in at the identity provider is signed under
 	OIDC        OIDC
-	PublicURL   string // how browsers reach this service: "https://molfabric.example.org"; needed with OIDC
+	PublicURL   string // how browsers reach this service: "https://molfabric.example.org"; needed with OIDC and Mail
 	Now         func() time.Time
+	// Storage tells what an account's files take; nil where nobody keeps any.
+	Storage func(ctx context.Context, accountID string) (Storage, error)
 }
 
 // Service is safe for concurrent use.
@@ -63,47 +66,6 @@ type Service struct {
 // New returns the service.
 func New(deps Deps) *Service {
 	return &Service{Deps: deps, passwords: newHasher(), provider: newProvider(deps.OIDC, deps.PublicURL, deps.Now), flowKey: sealKey(deps.Secret)}
-}
-
-// SignUp opens an account with its credit and returns it with a new session. Errors: fault.Validation for an address that is
-// none, or that has an account already; *throttle.Exceeded after too many accounts from one network address.
-func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string, error) {
-	email, err := address(in.Email)
-	if err != nil {
-		return Account{}, "", err
-	}
-	if verdict := s.Limiter.Take(ctx, "sign-up:"+access.Address(ctx), s.WideLimit); !verdict.Allowed {
-		return Account{}, "", verdict.Exceeded("too many new accounts")
-	}
-	name := strings.TrimSpace(in.Name)
-	if name == "" {
-		name, _, _ = strings.Cut(email, "@")
-	}
-	hash, err := s.passwords.hash(ctx, in.Password)
-	if err != nil {
-		return Account{}, "", err
-	}
-	account := Account{AccountID: id.New("acct_"), Email: email, Name: name, Plan: firstPlan, CreatedAt: s.now()}
-	token := newToken()
-	ctx = tenant.With(ctx, account.AccountID)
-	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		if err := s.open(ctx, tx, account, hash); err != nil {
-			return err
-		}
-		return s.startSession(ctx, tx, account.AccountID, token)
-	})
-	if postgres.IsUniqueViolation(err, "accounts_email") {
-		return Account{}, "", fault.New(fault.Validation, "email: an account with this address exists already; sign in instead")
-	}
-	return account, token, err
-}
-
-// open stores a new account with its credit.
-func (s *Service) open(ctx context.Context, tx *sqlx.Tx, account Account, passwordHash string) error {
-	if err := insertAccount(ctx, tx, account, passwordHash); err != nil {
-		return err
-	}
-	return s.Ledger.OpenAccount(ctx, tx, account.AccountID, account.Plan, account.CreatedAt)
 }
 
 func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, token string) error {
@@ -187,11 +149,12 @@ func attempts(ctx context.Context, email string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// address returns a plain address of the form name@host.
+// address returns a plain address of the form name@host. The names of accounts that have lost their address are none: whoever had
+// one of them could keep the address from its owner.
 func address(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	parsed, err := mail.ParseAddress(text)
-	if err != nil || parsed.Address != text || parsed.Name != "" {
+	if err != nil || parsed.Address != text || parsed.Name != "" || strings.HasSuffix(strings.ToLower(text), formerDomain) {
 		return "", fault.New(fault.Validation, "email: must be an address like ada@example.org")
 	}
 	return text, nil

@@ -20,13 +20,13 @@ type session struct {
 
 // insertAccount breaks the constraint accounts_email when the address is taken. An empty hash is no password.
 func insertAccount(ctx context.Context, tx *sqlx.Tx, a Account, passwordHash string) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO accounts (id, email, name, password_hash, plan, created_at)
-		VALUES ($1, $2, $3, nullif($4, ''), $5, $6)`,
-		a.AccountID, a.Email, a.Name, passwordHash, a.Plan, a.CreatedAt)
+	_, err := tx.ExecContext(ctx, `INSERT INTO accounts (id, email, name, password_hash, plan, created_at, email_verified_at)
+		VALUES ($1, $2, $3, nullif($4, ''), $5, $6, $7)`,
+		a.AccountID, a.Email, a.Name, passwordHash, a.Plan, a.CreatedAt, a.VerifiedAt)
 	return wrap(err, "open account")
 }
 
-const selectAccount = `SELECT id, email, name, plan, created_at, coalesce(password_hash, '') AS password_hash FROM accounts `
+const selectAccount = `SELECT id, email, name, plan, created_at, email_verified_at, coalesce(password_hash, '') AS password_hash FROM accounts `
 
 type accountRow struct {
 	Account
@@ -38,16 +38,22 @@ type accountRow struct {
 func selectByEmail(ctx context.Context, db sqlx.QueryerContext, email string) (Account, string, error) {
 	var row accountRow
 	err := sqlx.GetContext(ctx, db, &row, selectAccount+`WHERE lower(email) = lower($1)`, email)
+	if err != nil {
+		return Account{}, "", wrap(err, "read account by email")
+	}
 	row.CreatedAt = row.CreatedAt.UTC()
-	return row.Account, row.PasswordHash, wrap(err, "read account by email")
+	return row.Account, row.PasswordHash, nil
 }
 
 // selectByID is selectByEmail for an id.
 func selectByID(ctx context.Context, db sqlx.QueryerContext, accountID string) (Account, string, error) {
 	var row accountRow
 	err := sqlx.GetContext(ctx, db, &row, selectAccount+`WHERE id = $1`, accountID)
+	if err != nil {
+		return Account{}, "", wrap(err, "read account")
+	}
 	row.CreatedAt = row.CreatedAt.UTC()
-	return row.Account, row.PasswordHash, wrap(err, "read account")
+	return row.Account, row.PasswordHash, nil
 }
 
 // replacePassword reports whether the password was still the old one.

@@ -31,6 +31,8 @@ type Account struct {
 	Name      string    `json:"name" db:"name" doc:"Name for people."`
 	Plan      string    `json:"plan" db:"plan" doc:"Plan of the account; it decides queue priority and prices."`
 	CreatedAt time.Time `json:"createdAt" db:"created_at" doc:"When the account was opened, RFC 3339 in UTC."`
+	// VerifiedAt is when the address was proved; nil for one that was only stated.
+	VerifiedAt *time.Time `json:"-" db:"email_verified_at"`
 }
 
 // BrowserSession is the session that a request came with.
@@ -38,16 +40,37 @@ type BrowserSession struct {
 	Account   Account   `json:"account" doc:"Who has signed in."`
 	StartedAt time.Time `json:"startedAt" doc:"When this browser signed in."`
 	ExpiresAt time.Time `json:"expiresAt" doc:"When it has to sign in again, however often it is used until then."`
+	// EmailVerified is of the session and not of the account, which other answers show as they always have.
+	EmailVerified bool     `json:"emailVerified" doc:"Whether the account's address was proved to be its owner's. The free credit waits for that."`
+	Storage       *Storage `json:"storage,omitempty" doc:"What the account's uploaded files take."`
+}
+
+// Storage is what an account's uploaded files take, and what they may take.
+type Storage struct {
+	UsedBytes    int64 `json:"usedBytes" doc:"Bytes of the account's uploaded files, with those that were announced and those on their way."`
+	UsedObjects  int64 `json:"usedObjects" doc:"How many files these are."`
+	QuotaBytes   int64 `json:"quotaBytes,omitempty" doc:"Bytes that they may take together; left out without a bound."`
+	QuotaObjects int64 `json:"quotaObjects,omitempty" doc:"How many files there may be; left out without a bound."`
+}
+
+// EmailProof is the token of a link that was sent to an address.
+type EmailProof struct {
+	Token string `json:"token" minLength:"1" maxLength:"64" doc:"As the link in the mail has it." writeOnly:"true"`
 }
 
 type signUpInput struct{ Body SignUpRequest }
 
 type signInInput struct{ Body SignInRequest }
 
+// accountOutput has the cookie as text: a sign-up that begins no session sets none.
 type accountOutput struct {
-	SetCookie http.Cookie `header:"Set-Cookie" doc:"The session."`
+	SetCookie string `header:"Set-Cookie" doc:"The session."`
 	Body      Account
 }
+
+type proofInput struct{ Body EmailProof }
+
+type proofOutput struct{ Body Account }
 
 // sessionInput is the input of an operation that needs the session itself and not only its account.
 type sessionInput struct {

@@ -29,6 +29,9 @@ const (
 	eventBatch = 200
 	// maxAccountStreams bounds the open streams of one account: a screen full of watched jobs.
 	maxAccountStreams = 32
+	// maxAddressStreams bounds those of one network address, with however many accounts: eight accounts that watch all they may,
+	// and a quarter of the process.
+	maxAddressStreams = 256
 	// maxStreams bounds the open streams of this process, at four look-ups a second each.
 	maxStreams = 1000
 	// eventRetryMs is how long a client waits before it comes back.
@@ -115,7 +118,7 @@ type streams struct {
 
 func newStreams(store store, log *slog.Logger) *streams {
 	return &streams{
-		store: store, log: log, slots: throttle.NewSlots("event streams", maxStreams, maxAccountStreams),
+		store: store, log: log, slots: throttle.NewSlots("event streams", maxStreams, maxAccountStreams).OfAddress(maxAddressStreams),
 		poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge,
 	}
 }

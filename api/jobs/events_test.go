@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -289,5 +290,39 @@ func TestWatchRefusals(t *testing.T) {
 	wantFault(t, "one too many", err, fault.RateLimited, "")
 	if response, _ := d.call(other, http.MethodHead, "/v1/jobs/"+jobID+"/events", ""); response.StatusCode == http.StatusOK {
 		t.Errorf("HEAD of another account: got %d", response.StatusCode)
+	}
+}
+
+// TestStreamsOfOneAddressAreBounded: accounts without number at one address leave streams to everybody else.
+func TestStreamsOfOneAddressAreBounded(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	at := func(address string) context.Context { return access.WithAddress(d.t.Context(), address) }
+	var releases []func()
+	for range maxAddressStreams / maxAccountStreams {
+		caller := d.account()
+		jobID := d.submit(caller)
+		for range maxAccountStreams {
+			w, _, err := d.Watch(access.With(at("203.0.113.1"), caller), caller.AccountID, jobID, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, w.release)
+		}
+	}
+	caller := d.account()
+	jobID := d.submit(caller)
+	if _, _, err := d.Watch(access.With(at("203.0.113.1"), caller), caller.AccountID, jobID, ""); !fault.Is(err, fault.RateLimited) {
+		t.Errorf("another account at the address: %v, want %s", err, fault.RateLimited)
+	}
+	w, _, err := d.Watch(access.With(at("203.0.113.2"), caller), caller.AccountID, jobID, "")
+	if err != nil {
+		t.Fatalf("at another address: %v", err)
+	}
+	for _, release := range append(releases, w.release) {
+		release()
+	}
+	if open := d.openStreams(); open != 0 {
+		t.Errorf("%d streams are open", open)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -168,7 +169,7 @@ func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string)
 	if ended, err = s.streams.ended(ctx, w); err != nil || ended {
 		return Watcher{}, ended, err
 	}
-	w.release, err = s.streams.slots.Take(accountID)
+	w.release, err = s.streams.slots.TakeFrom(accountID, access.Address(ctx))
 	return w, false, err
 }
 

@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,11 +57,27 @@ func (s *Service) Complete(ctx context.Context, accountID, uploadID string, requ
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completionPatience+time.Duration(m.ByteSize/slowestStore)*time.Second)
 	defer cancel()
+	if err := s.fits(ctx, m); err != nil {
+		return MultipartCompleteResponse{}, err
+	}
 	etag, err := s.assemble(ctx, &m, request)
 	if err != nil {
 		return MultipartCompleteResponse{}, err
 	}
 	return s.finish(ctx, m, etag)
+}
+
+// fits holds an upload against the quota once more, which may be smaller by now; its parts have the sizes that were stated, or the
+// completion fails. One whose object may have been made already goes on.
+func (s *Service) fits(ctx context.Context, m multipart) error {
+	if m.State == stateCompleting {
+		return nil
+	}
+	file := newFile{byteSize: m.ByteSize, uploadID: m.ID}
+	if m.ProjectID.Valid {
+		file.storageKey = m.StorageKey
+	}
+	return s.room(ctx, s.store.db, m.AccountID, file)
 }
 
 // settled is the answer for an upload that has come to an end.
@@ -228,6 +245,7 @@ func (s *Service) finish(ctx context.Context, m multipart, etag string) (Multipa
 	return answer, s.store.complete(ctx, m, upload{
 		StorageKey: m.StorageKey, AccountID: m.AccountID, Filename: m.Filename, ContentType: m.ContentType, ByteSize: m.ByteSize,
 		SHA256: m.SHA256, ProjectID: m.ProjectID, LogicalPath: m.LogicalPath, CreatedAt: now, ExpiresAt: now,
+		ArrivedAt: sql.NullTime{Time: now, Valid: true},
 	})
 }
 

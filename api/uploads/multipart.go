@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
@@ -37,10 +39,18 @@ func (s *Service) Init(ctx context.Context, accountID string, request MultipartI
 			return MultipartInitResponse{}, err
 		}
 	}
+	file := newFile{byteSize: m.ByteSize}
+	if m.ProjectID.Valid {
+		file.storageKey = m.StorageKey
+	}
+	if err := s.room(ctx, s.store.db, accountID, file); err != nil { // before the store is asked
+		return MultipartInitResponse{}, err
+	}
 	if m.StoreHandle, err = s.objects.StartMultipart(ctx, m.StorageKey, m.ContentType, m.Checksummed); err != nil {
 		return MultipartInitResponse{}, away(err)
 	}
-	if err := s.store.insertMultipart(ctx, m); err != nil {
+	err = s.reserve(ctx, accountID, file, func(tx *sqlx.Tx) error { return insertMultipart(ctx, tx, m) })
+	if err != nil {
 		return MultipartInitResponse{}, errors.Join(err, s.objects.AbortMultipart(context.WithoutCancel(ctx), m.StorageKey, m.StoreHandle))
 	}
 	return s.opened(ctx, m)

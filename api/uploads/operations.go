@@ -15,9 +15,12 @@ const maxCompleteBody = 4 << 20
 const (
 	createText = "Reserves a storage key and answers with a presigned URL. Send the file there with the method and every header of the answer, before the URL expires.\n\n" +
 		"With projectId and logicalPath the file becomes part of a project package: the key ends in the path, so that relative paths between files of one package resolve. " +
-		"The same path again replaces the file, until a submitted job refers to its package; then it is refused. The URL of such a file takes one PUT; a second gets 412 from the store."
+		"The same path again replaces the file, until a submitted job refers to its package; then it is refused. The URL of such a file takes one PUT; a second gets 412 from the store.\n\n" +
+		quotaText
 	initText = "For files that are too large, or lines that are too poor, for one PUT. Put every part at its URL, in any order and as often as needed, and then complete the upload. " +
-		"An upload lives for seven days; a part's URL for expiresIn seconds, then ask for a new one."
+		"An upload lives for seven days; a part's URL for expiresIn seconds, then ask for a new one.\n\n" +
+		quotaText
+	quotaText    = "A file beyond the account's quota is refused, naming size. GET /v1/auth/session shows what is taken (storage)."
 	partsText    = "At most 1000 parts a request. In checksum mode the checksum is signed into the URL: send it as the headers say, and the store refuses other bytes."
 	completeText = "List every part, ascending. The file can be used once this has succeeded. It may be repeated and answers the same. A stated sha256 has the whole file read back, which takes its time: " +
 		"if the line breaks meanwhile or the answer is 503, repeat the request."

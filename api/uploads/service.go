@@ -30,6 +30,7 @@ type Service struct {
 	store   store
 	objects *object.Store
 	now     func() time.Time
+	quota   Quota
 	// short and long bound the locks that this instance holds for moments, and for as long as a file is being completed.
 	short, long chan struct{}
 }
@@ -43,7 +44,8 @@ func New(db *sqlx.DB, objects *object.Store, now func() time.Time) *Service {
 // package, which is the end of its key: there the newer file takes the place of one that no submission has found, and a PUT is
 // taken once.
 //
-// Errors: fault.Validation for a path that cannot be, or that a submitted job's file has; fault.ProviderUnavailable.
+// Errors: fault.Validation for a path that cannot be, or that a submitted job's file has, and for a file beyond the account's quota;
+// fault.ProviderUnavailable.
 func (s *Service) Create(ctx context.Context, accountID string, request UploadURLRequest) (UploadURLResponse, error) {
 	at, err := placeOf(request.ProjectID, request.LogicalPath)
 	if err != nil {
@@ -65,7 +67,7 @@ func (s *Service) Create(ctx context.Context, accountID string, request UploadUR
 		return UploadURLResponse{}, fmt.Errorf("signing upload %s: %w", u.StorageKey, err)
 	}
 	if at == (place{}) {
-		err = s.store.put(ctx, u)
+		err = s.reserve(ctx, accountID, newFile{byteSize: u.ByteSize}, func(tx *sqlx.Tx) error { return put(ctx, tx, u) })
 	} else {
 		err = s.putInProject(ctx, u, at)
 	}
@@ -85,13 +87,17 @@ func (s *Service) putInProject(ctx context.Context, u upload, at place) error {
 		return err
 	}
 	defer release()
+	file := newFile{byteSize: u.ByteSize, storageKey: u.StorageKey}
+	if err := s.room(ctx, s.store.db, u.AccountID, file); err != nil { // before an earlier file goes
+		return err
+	}
 	if err := s.claimPath(ctx, u.AccountID, at, u.StorageKey); err != nil {
 		return err
 	}
 	if err := s.objects.Delete(ctx, u.StorageKey); err != nil {
 		return away(err)
 	}
-	return s.store.put(ctx, u)
+	return s.reserve(ctx, u.AccountID, file, func(tx *sqlx.Tx) error { return put(ctx, tx, u) })
 }
 
 // claimPath makes sure that a path of a package can be written, and makes the file that it replaces as if absent. The caller

@@ -144,7 +144,7 @@ func testOwnedAllFindsMany(t *testing.T, s *Service, db *sqlx.DB) {
 	var keys []string
 	for range 3 * maxHeads {
 		u := upload{StorageKey: storageKey(account, id.New("upl_"), "l.sdf"), AccountID: account, Filename: "l.sdf", ContentType: "text/plain", ByteSize: 4, CreatedAt: time.Now(), ExpiresAt: time.Now()}
-		if err := s.store.put(t.Context(), u); err != nil {
+		if err := put(t.Context(), s.store.db, u); err != nil {
 			t.Fatal(err)
 		}
 		if len(keys)%2 == 0 {

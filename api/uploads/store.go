@@ -31,19 +31,19 @@ type upload struct {
 	UsedAt      sql.NullTime   `db:"used_at"` // when a submission first found it
 	CreatedAt   time.Time      `db:"created_at"`
 	ExpiresAt   time.Time      `db:"expires_at"` // of the URL
+	ArrivedAt   sql.NullTime   `db:"arrived_at"` // when it was first seen in the object store
 }
 
-const uploadColumns = `storage_key, account_id, filename, content_type, byte_size, sha256, project_id, logical_path, used_at, created_at, expires_at`
+const uploadColumns = `storage_key, account_id, filename, content_type, byte_size, sha256, project_id, logical_path, used_at, created_at, expires_at, arrived_at`
 
 // put stores an upload in the place of an earlier one with its key.
-func (s store) put(ctx context.Context, u upload) error { return put(ctx, s.db, u) }
-
 func put(ctx context.Context, db sqlx.ExtContext, u upload) error {
 	_, err := sqlx.NamedExecContext(ctx, db, `
 INSERT INTO uploads (`+uploadColumns+`)
-VALUES (:storage_key, :account_id, :filename, :content_type, :byte_size, :sha256, :project_id, :logical_path, :used_at, :created_at, :expires_at)
+VALUES (:storage_key, :account_id, :filename, :content_type, :byte_size, :sha256, :project_id, :logical_path, :used_at, :created_at, :expires_at, :arrived_at)
 ON CONFLICT (storage_key) DO UPDATE SET filename = excluded.filename, content_type = excluded.content_type, byte_size = excluded.byte_size,
-    sha256 = excluded.sha256, used_at = excluded.used_at, created_at = excluded.created_at, expires_at = excluded.expires_at, removing = false`, u)
+    sha256 = excluded.sha256, used_at = excluded.used_at, created_at = excluded.created_at, expires_at = excluded.expires_at,
+    arrived_at = excluded.arrived_at, removing = false`, u)
 	if err != nil {
 		return fmt.Errorf("storing upload %s: %w", u.StorageKey, err)
 	}

@@ -52,8 +52,8 @@ func (m multipart) plan() partPlan { return partPlan{partBytes: m.PartBytes, par
 const multipartColumns = `id, account_id, storage_key, store_handle, filename, content_type, byte_size, sha256, project_id, logical_path,
     part_bytes, part_count, checksummed, state, part_etags, integrity, answer, created_at, expires_at`
 
-func (s store) insertMultipart(ctx context.Context, m multipart) error {
-	_, err := s.db.NamedExecContext(ctx, `
+func insertMultipart(ctx context.Context, tx *sqlx.Tx, m multipart) error {
+	_, err := tx.NamedExecContext(ctx, `
 INSERT INTO multipart_uploads (id, account_id, storage_key, store_handle, filename, content_type, byte_size, sha256, project_id, logical_path,
     part_bytes, part_count, checksummed, state, created_at, expires_at)
 VALUES (:id, :account_id, :storage_key, :store_handle, :filename, :content_type, :byte_size, :sha256, :project_id, :logical_path,

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
@@ -16,6 +17,8 @@ const (
 	sweepBatch = 500
 	// FileRetention is how long a file that no submission has found is kept.
 	FileRetention = 30 * 24 * time.Hour
+	// unseenGrace is how long after its URL has expired a file may still be on its way: a PUT that began in time goes on.
+	unseenGrace = 24 * time.Hour
 	// recordRetention is how long an ended upload in parts still answers: with its completion, or that it has expired.
 	recordRetention = 30 * 24 * time.Hour
 )
@@ -24,6 +27,7 @@ const (
 type Swept struct {
 	Aborted int // uploads in parts that expired before their completion
 	Removed int // files that no submission has found in time
+	Unseen  int // files that were announced and never came, forgotten
 	Records int // ended uploads in parts, forgotten
 }
 
@@ -59,9 +63,10 @@ func (s *Service) Sweep(ctx context.Context) (Swept, error) {
 	defer held.release()
 	var swept Swept
 	now := s.now().UTC()
-	var failures [3]error
+	var failures [4]error
 	swept.Aborted, failures[0] = s.sweepOverdue(ctx, now)
 	swept.Removed, failures[1] = s.sweepUnused(ctx, now.Add(-FileRetention))
+	swept.Unseen, failures[3] = s.sweepUnseen(ctx, now)
 	forgotten, err := s.store.forget(ctx, now.Add(-recordRetention), sweepBatch)
 	swept.Records, failures[2] = int(forgotten), err
 	return swept, errors.Join(failures[:]...)
@@ -104,6 +109,29 @@ func (s *Service) sweepUnused(ctx context.Context, before time.Time) (removed in
 		err = errors.Join(err, failure)
 	}
 	return removed, err
+}
+
+// sweepUnseen looks once for each file whose URL has expired, and forgets what never came.
+func (s *Service) sweepUnseen(ctx context.Context, now time.Time) (dropped int, err error) {
+	before := now.Add(-unseenGrace)
+	keys, err := s.store.unseen(ctx, before, sweepBatch)
+	for _, key := range keys {
+		done, failure := s.locked(ctx, key, func() (bool, error) {
+			_, err := s.objects.Head(ctx, key)
+			switch {
+			case err == nil:
+				return false, s.store.seen(ctx, key, now)
+			case errors.Is(err, object.ErrNotFound):
+				return s.store.dropUnseen(ctx, key, before)
+			}
+			return false, err
+		})
+		if done {
+			dropped++
+		}
+		err = errors.Join(err, failure)
+	}
+	return dropped, err
 }
 
 // locked does something under the lock of a storage key, or nothing when a request holds it.

@@ -111,9 +111,9 @@ func testUnusedFilesAreRemoved(t *testing.T, s *Service, db *sqlx.DB) {
 	if found, err := s.OwnedAll(t.Context(), account, []string{used, scene, unsent}); err != nil || len(found) != 2 {
 		t.Fatalf("OwnedAll = %v, %v", found, err)
 	}
-	sweep(t, after(s, FileRetention-time.Minute), Swept{})
+	sweep(t, after(s, FileRetention-time.Minute), Swept{Unseen: 1})
 	late := after(s, FileRetention+time.Minute)
-	sweep(t, late, Swept{Removed: 2})
+	sweep(t, late, Swept{Removed: 1})
 	sweep(t, late, Swept{})
 	if _, err := s.objects.Head(t.Context(), unused); !errors.Is(err, object.ErrNotFound) {
 		t.Errorf("the unused file: Head = %v, want %v", err, object.ErrNotFound)

@@ -137,6 +137,7 @@ var inBodies = []string{"submit-job", "estimate-job", "estimate-job-publicly", "
 // is among the lists.
 var unreached = map[string]string{
 	"sign-up": "makes an account", "sign-in": "takes a password", "sign-out": "ends the caller's own session", "change-password": "takes the caller's own password",
+	"verify-email": "takes a link that was sent to an address", "send-verification": "sends one to the caller's own address",
 	"create-key": "makes a key", "create-project": "makes a project", "older-create-project": "makes a project", "create-license-server": "makes a server",
 	"resolve-ligand": "looks into everybody's dictionary", "top-up": "begins a payment of the caller's", "receive-payment-event": "is signed by the payment provider; R19 delivers false ones",
 }

@@ -39,7 +39,7 @@ func (w *World) StartAPI(ctx context.Context, env ...string) (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := w.newProcess(roleAPI, slices.Concat(w.stores, []string{"MOLFABRIC_LISTEN=" + address, "MOLFABRIC_PUBLIC_URL=http://" + address}, env))
+		p := w.newProcess(roleAPI, slices.Concat(w.stores, []string{"MOLFABRIC_LISTEN=" + address, "MOLFABRIC_PUBLIC_URL=http://" + address, "MOLFABRIC_SIGNUP_NETWORKS=127.0.0.0/8"}, env))
 		p.URL = "http://" + address
 		if failure = p.Start(ctx); failure == nil {
 			return p, nil

@@ -167,6 +167,9 @@ func (d *demo) sign(ctx context.Context, api *client.Client) (client.Account, er
 		fresh.Email = "demo-" + strings.ToLower(rand.Text()[:8]) + "@molfabric.local"
 		account, err = api.SignUp(ctx, fresh.Email, fresh.Password, "Demonstration")
 	}
+	if err == nil && api.Session() == "" {
+		err = fmt.Errorf("%s opens accounts when their address has been proved, which the demonstration cannot do: give it a home of its own", d.Server)
+	}
 	if err != nil {
 		return account, err
 	}

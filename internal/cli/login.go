@@ -46,6 +46,9 @@ func (inv *invocation) login(ctx context.Context, email, password string, signUp
 	if err != nil {
 		return err
 	}
+	if inv.api.Session() == "" {
+		return inv.followLink(account)
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
@@ -68,6 +71,16 @@ func (inv *invocation) login(ctx context.Context, email, password string, signUp
 		return inv.print(account.JSON())
 	}
 	fmt.Fprintf(inv.out, "Signed in to %s as %s.\nThe key %s…%s is kept in %s.\n", inv.api.Server(), account.Email, key.Prefix, key.Last4, inv.path)
+	return nil
+}
+
+// followLink tells what to do where an account is opened when its address has been proved.
+func (inv *invocation) followLink(account client.Account) error {
+	if inv.json {
+		return inv.print(account.JSON())
+	}
+	fmt.Fprintf(inv.out, "A mail to %s has the link that opens the account. Follow it, then sign in: molfabric login --server %s --email %s\n",
+		account.Email, inv.api.Server(), account.Email)
 	return nil
 }
 

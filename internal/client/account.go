@@ -18,13 +18,15 @@ type Account struct {
 	CreatedAt time.Time `json:"createdAt"`
 }
 
-// SignUp opens an account and starts a session. name may be empty. It is not repeated after a broken connection: the account
+// SignUp opens an account and starts a session, in the place of an earlier one; a server that proves addresses first sends a mail
+// instead, and Session is "" then. name may be empty. It is not repeated after a broken connection: the account
 // may exist then, and SignIn tells.
 func (c *Client) SignUp(ctx context.Context, email, password, name string) (Account, error) {
 	body := map[string]string{"email": email, "password": password}
 	if name != "" {
 		body["name"] = name
 	}
+	c.session = ""
 	return c.sign(ctx, "/v1/auth/sign-up", body, false)
 }
 

@@ -51,10 +51,21 @@ type Config struct {
 	LicenseNetworks []string `yaml:"licenseNetworks" env:"MOLFABRIC_LICENSE_NETWORKS"`
 	Limits          Limits   `yaml:"limits"`
 
+	// QuotaBytes and QuotaObjects bound the uploaded files of one account together; 0 for no bound.
+	QuotaBytes   int64 `yaml:"quotaBytes" env:"MOLFABRIC_QUOTA_BYTES"`
+	QuotaObjects int64 `yaml:"quotaObjects" env:"MOLFABRIC_QUOTA_OBJECTS"`
+
 	// Structures is where entries of the Protein Data Bank and chemical components are looked up: a server laid out as
 	// files.rcsb.org or as the wwPDB archive, a directory with a mirror of the archive's mmCIF files, or "off".
 	Structures string `yaml:"structures" env:"MOLFABRIC_STRUCTURES"`
 	Components string `yaml:"components" env:"MOLFABRIC_COMPONENTS"` // dictionary of components (deploy/components.py); default <home>/components.jsonl.gz where it is
+
+	// SignUp says who may open an account: open, verified, oidc or closed (api/auth). Default verified with a mail server, else open.
+	SignUp string `yaml:"signUp" env:"MOLFABRIC_SIGNUP"`
+	// SignUpNetworks (CIDR) are trusted: their new accounts get free credit without the proof of an address. "off" for none; by default
+	// `molfabric up` without a public address trusts its own machine.
+	SignUpNetworks []string `yaml:"signUpNetworks" env:"MOLFABRIC_SIGNUP_NETWORKS"`
+	SMTP           SMTP     `yaml:"smtp"`
 
 	Stripe Stripe `yaml:"stripe"`
 	OIDC   OIDC   `yaml:"oidc"`
@@ -83,6 +94,13 @@ type Config struct {
 type Limits struct {
 	CredentialPerMinute int `yaml:"credentialPerMinute" env:"MOLFABRIC_LIMIT_CREDENTIAL"` // of one API key, or of one account's browsers
 	AddressPerMinute    int `yaml:"addressPerMinute" env:"MOLFABRIC_LIMIT_ADDRESS"`       // of one address without a credential
+	SignUpPerHour       int `yaml:"signUpPerHour" env:"MOLFABRIC_LIMIT_SIGNUP"`           // new accounts of one address an hour
+}
+
+// SMTP is the mail server that links for new accounts go through. Without one no mail is sent; `molfabric up` prints them.
+type SMTP struct {
+	URL  string `yaml:"url" env:"MOLFABRIC_SMTP_URL"`   // smtp://user:password@host:587 or smtps://user:password@host:465
+	From string `yaml:"from" env:"MOLFABRIC_MAIL_FROM"` // sender of mails
 }
 
 // Stripe is the payment provider. Without a secret key nothing can be bought and the API says so.
@@ -113,7 +131,7 @@ type S3 struct {
 func Load(flags *pflag.FlagSet) (Config, error) {
 	cfg := Config{
 		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), GPUs: "auto", GPUTasksEach: 1, Sandbox: "bubblewrap",
-		CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
+		QuotaBytes: defaultQuotaBytes, QuotaObjects: defaultQuotaObjects, CacheBytes: defaultCacheBytes, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text", S3: S3{Region: "us-east-1", Bucket: "molfabric"},
 	}
 	// The home decides which file is read, so it comes first.
 	if home := os.Getenv("MOLFABRIC_HOME"); home != "" {
@@ -174,6 +192,15 @@ func (c Config) complete() (Config, error) {
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)
 	}
+	if c.SMTP.URL != "" && c.SMTP.From == "" {
+		return c, errors.New("MOLFABRIC_SMTP_URL is set but MOLFABRIC_MAIL_FROM is not: give the address that mails come from")
+	}
+	if c.QuotaBytes < 0 || c.QuotaObjects < 0 {
+		return c, fmt.Errorf("quotaBytes: %d, quotaObjects: %d; give what the uploaded files of one account may take, or 0 for no bound", c.QuotaBytes, c.QuotaObjects)
+	}
+	if c.Limits.SignUpPerHour < 0 {
+		return c, fmt.Errorf("limits.signUpPerHour: %d; give how many accounts one address may open an hour, or 0 for the built-in number", c.Limits.SignUpPerHour)
+	}
 	if c.S3.Endpoint != "" && (c.S3.AccessKey == "" || c.S3.SecretKey == "") {
 		return c, errors.New("S3_ENDPOINT is set but S3_ACCESS_KEY or S3_SECRET_KEY is not")
 	}
@@ -182,6 +209,13 @@ func (c Config) complete() (Config, error) {
 
 // defaultCacheBytes holds a few sequence databases or structures; a worker takes less where the disk has less.
 const defaultCacheBytes = 20 << 30
+
+const (
+	// defaultQuotaBytes holds a dozen long trajectories, and no account fills a common disk with it.
+	defaultQuotaBytes = 50 << 30
+	// defaultQuotaObjects holds ten of the largest libraries with a file a ligand.
+	defaultQuotaObjects = 100_000
+)
 
 // defaultKeepEvents is long after the last client has come back to a stream of events.
 const defaultKeepEvents = 90 * 24 * time.Hour

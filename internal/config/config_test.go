@@ -82,6 +82,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"no GPU tasks":   "gpuTasksEach: 0\n",
 		"too many":       "gpuTasksEach: 49\n",
 		"no host":        "structures: https:///pdb\n",
+		"no such quota":  "quotaBytes: -1\n",
+		"no sender":      "smtp:\n  url: smtp://127.0.0.1\n",
 		"a query":        "structures: https://files.example.org/?entry=\n",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func (f *fleet) role(program, name string, env ...string) *process {
 func (f *fleet) api(program string) *process {
 	f.t.Helper()
 	address := freeAddress(f.t)
-	p := f.role(program, "api", "MOLFABRIC_LISTEN="+address)
+	p := f.role(program, "api", "MOLFABRIC_LISTEN="+address, "MOLFABRIC_SIGNUP_NETWORKS=127.0.0.0/8")
 	f.url = "http://" + address
 	f.eventually("the API is ready", func() bool {
 		response, err := http.Get(f.url + "/readyz")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -40,6 +41,7 @@ import (
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/mail"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/sequences"
@@ -71,6 +73,8 @@ type control struct {
 	ledger    *billing.Ledger
 	metrics   *prometheus.Registry
 	scheduler *scheduler.Scheduler
+	console   io.Writer   // where `molfabric up` shows mails; nil elsewhere
+	mails     *mail.Queue // nil without a mail server
 }
 
 // openControl connects to the stores and wires the rooms.
@@ -94,7 +98,7 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	}
 	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	c.ledger = billing.NewLedger(c.prices, id.New)
-	c.files = uploads.New(c.db, c.objects, time.Now)
+	c.files = uploads.New(c.db, c.objects, time.Now).Bound(uploads.Quota{Bytes: cfg.QuotaBytes, Objects: cfg.QuotaObjects})
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
@@ -160,6 +164,16 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	taking, err := admission(c.cfg, c.console != nil)
+	if err != nil {
+		return nil, err
+	}
+	post, mails, err := mailer(c.cfg, c.console, c.log)
+	if err != nil {
+		return nil, err
+	}
+	c.mails = mails
+	noteSignUp(c.log, taking, post)
 	licences, err := settings.New(settings.Deps{DB: c.db, KeySecret: secret, Networks: c.cfg.LicenseNetworks, Log: c.log, Now: time.Now})
 	if err != nil {
 		return nil, err
@@ -200,16 +214,25 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { databases.Register(a, searched) },
 			func(a huma.API) { searches.Register(a, hits) },
 		},
+		Mail:    post,
+		Storage: c.storage,
 		Pages:   []api.Page{workspaces.Mount},
 		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
 		Checks:  []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
 		Config: api.Config{
 			Version: version, KeySecret: secret, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,
-			TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits),
+			TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits), SignUp: taking,
 			Payments: credits.Payments{SecretKey: c.cfg.Stripe.SecretKey, WebhookSecret: c.cfg.Stripe.WebhookSecret, APIURL: c.cfg.Stripe.APIURL},
 			OIDC:     auth.OIDC{Issuer: c.cfg.OIDC.Issuer, ClientID: c.cfg.OIDC.ClientID, ClientSecret: c.cfg.OIDC.ClientSecret},
 		},
 	})
+}
+
+// storage is what an account's uploaded files take, as its owner sees it.
+func (c *control) storage(ctx context.Context, accountID string) (auth.Storage, error) {
+	taken, err := c.files.Usage(ctx, accountID)
+	quota := c.files.Quota()
+	return auth.Storage{UsedBytes: taken.Bytes, UsedObjects: taken.Objects, QuotaBytes: quota.Bytes, QuotaObjects: quota.Objects}, err
 }
 
 // limits turns the configured limits into buckets that hold some seconds' worth at once; what is not configured keeps its
@@ -228,11 +251,12 @@ func limits(cfg config.Limits) api.Limits {
 	return limits
 }
 
-// serve answers requests on ln, and clears abandoned uploads away, until the context ends.
+// serve answers requests on ln, clears abandoned uploads away and sends mails, until the context ends.
 func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener) error {
 	sweeping, stop := context.WithCancel(ctx)
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { c.files.Run(sweeping, c.log) })
+	sweeper.Go(func() { runMails(sweeping, c.mails) })
 	defer sweeper.Wait()
 	defer stop()
 	failed := make(chan error, 1)

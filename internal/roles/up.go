@@ -79,6 +79,7 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return err
 	}
 	defer c.close()
+	c.console = os.Stdout
 	ln, err := listen(ctx, cfg.Listen, askedAddress)
 	if err != nil {
 		return err

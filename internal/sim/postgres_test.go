@@ -256,7 +256,7 @@ func dumpPostgres(t *testing.T, db *sqlx.DB) dump {
 		"holds": selected[billing.HoldRow](t, db, `SELECT job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence
 			FROM holds ORDER BY job_id, run`, nil),
 		"accounts": selected[billing.AccountRow](t, db, `SELECT c.account_id, a.plan, c.wallet_pence, c.wallet_held_pence, c.monthly_pence, c.monthly_held_pence,
-			c.total_credited_pence, c.monthly_reset_at FROM credit_accounts c JOIN accounts a ON a.id = c.account_id ORDER BY c.account_id`, nil),
+			c.total_credited_pence, c.monthly_reset_at, c.allowance_withheld FROM credit_accounts c JOIN accounts a ON a.id = c.account_id ORDER BY c.account_id`, nil),
 		"entries": selected[entryLine](t, db, `SELECT id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence,
 			coalesce(job_id, '') AS job_id, run, description FROM ledger_entries ORDER BY account_id, seq`, nil),
 	}

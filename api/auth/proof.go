@@ -1,0 +1,194 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/mail"
+	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/tenant"
+)
+
+const (
+	// proofLife is how long the link in a mail is good: somebody who reads mail once a day follows it.
+	proofLife = 24 * time.Hour
+	// ProofPath is the page that the link leads to.
+	ProofPath = "/verify-email"
+	// formerDomain ends the name of an account that has lost its address. No mail goes there (RFC 2606).
+	formerDomain = "@address.invalid"
+)
+
+// mailLimit bounds what one address gets from us, whoever asks for it: enough for somebody who lost a mail twice, and no flood for
+// somebody who asked for none.
+var mailLimit = throttle.Limit{Rate: 5, Period: time.Hour, Burst: 5}
+
+// Mailer takes mails on their way. It does not wait for their arrival, and is safe for concurrent use.
+type Mailer interface{ Post(m mail.Message) }
+
+// proof is a link that was sent to an address. One with a password is of a sign-up: its account is opened when it is followed.
+type proof struct {
+	AccountID    string  `db:"account_id"`
+	Email        string  `db:"email"`
+	Name         *string `db:"name"`
+	PasswordHash *string `db:"password_hash"`
+}
+
+// insertProof stores a link, and lets go of those that nobody followed.
+func (s *Service) insertProof(ctx context.Context, tx *sqlx.Tx, p proof, link string) error {
+	now := s.now()
+	if err := deleteOldProofs(ctx, tx, now); err != nil {
+		return err
+	}
+	return insertProof(ctx, tx, p, digest(link), now, now.Add(proofLife))
+}
+
+// Prove follows a link: its address is its account's, which gets its free credit if it has not had it. The link is good once. A
+// sign-up opens its account; one that stood under the address and never proved it loses it.
+//
+// Errors: fault.NotFound when the link was never sent, was followed before, or is too old, and when its address has another
+// account by now, or accounts are not opened any more.
+func (s *Service) Prove(ctx context.Context, link string) (Account, error) {
+	var account Account
+	var letters []mail.Message
+	ctx = tenant.Everyone(ctx, "the link tells the account")
+	err := postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
+		if err := deleteOldProofs(ctx, tx, s.now()); err != nil {
+			return err
+		}
+		p, err := takeProof(ctx, tx, digest(link), s.now())
+		if errors.Is(err, sql.ErrNoRows) {
+			return errNoLink
+		}
+		if err != nil {
+			return err
+		}
+		if p.PasswordHash != nil {
+			account, letters, err = s.proveSignUp(ctx, tx, p)
+			return err
+		}
+		if err := s.proved(ctx, tx, p.AccountID, p.Email); err != nil {
+			return err
+		}
+		account, _, err = selectByID(ctx, tx, p.AccountID)
+		if err == nil && !strings.EqualFold(account.Email, p.Email) {
+			return errNoLink // the account has lost the address since
+		}
+		return err
+	})
+	if postgres.IsUniqueViolation(err, "accounts_email") || errors.Is(err, sql.ErrNoRows) {
+		return Account{}, errNoLink // opened by another link at the same moment, or gone
+	}
+	if err != nil {
+		return Account{}, err
+	}
+	s.post(ctx, letters...)
+	return account, nil
+}
+
+var errNoLink = fault.New(fault.NotFound, "token: this link is not good any more: it was followed already, or is older than %d hours. "+
+	"Sign in, or ask for another link by signing up again", int(proofLife/time.Hour))
+
+// proveSignUp opens the account of a sign-up whose address is proved.
+func (s *Service) proveSignUp(ctx context.Context, tx *sqlx.Tx, p proof) (Account, []mail.Message, error) {
+	if s.Admission.Mode == ModeClosed || s.Admission.Mode == ModeProvider { // since the link was sent
+		return Account{}, nil, errClosed
+	}
+	letters, err := s.clear(ctx, tx, p.Email)
+	if err != nil {
+		return Account{}, nil, err
+	}
+	account := Account{AccountID: p.AccountID, Email: p.Email, Name: *p.Name, Plan: firstPlan, CreatedAt: s.now()}
+	return account, letters, s.open(ctx, tx, account, *p.PasswordHash, true)
+}
+
+// clear takes an address away from an account that never proved it, for somebody who has. The account keeps all that is its own,
+// and its password: it is called by its id from then on. Errors: errNoLink when the address is another's who proved it.
+func (s *Service) clear(ctx context.Context, tx *sqlx.Tx, email string) ([]mail.Message, error) {
+	existing, _, err := selectByEmail(ctx, tx, email)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	former := existing.AccountID + formerDomain
+	cleared, err := renameUnproved(ctx, tx, existing.AccountID, former)
+	if err != nil {
+		return nil, err
+	}
+	if !cleared {
+		return nil, errNoLink
+	}
+	return []mail.Message{s.addressMoved(existing.Email, former)}, nil
+}
+
+// proved notes that an account's address is its owner's, and gives the account its free credit, once. It does nothing when the
+// account has another address.
+func (s *Service) proved(ctx context.Context, tx *sqlx.Tx, accountID, email string) error {
+	now := s.now()
+	first, err := markProved(ctx, tx, accountID, email, now)
+	if err != nil || !first {
+		return err
+	}
+	if err := deleteProofs(ctx, tx, accountID); err != nil {
+		return err
+	}
+	_, err = s.Ledger.ReleaseAllowance(ctx, tx, accountID, now)
+	return err
+}
+
+// SendProof sends a link to an account's address again. Errors: fault.Validation when the address is proved already; fault.NotFound
+// where no mail is sent; *throttle.Exceeded.
+func (s *Service) SendProof(ctx context.Context, accountID string) error {
+	if s.Mail == nil {
+		return fault.New(fault.NotFound, "this deployment sends no mail; its operator can give credit to accounts")
+	}
+	account, _, err := selectByID(ctx, s.DB, accountID)
+	if err != nil {
+		return err
+	}
+	if account.VerifiedAt != nil || strings.HasSuffix(account.Email, formerDomain) {
+		return fault.New(fault.Validation, "email: there is no address of this account to prove")
+	}
+	if verdict := s.Limiter.Take(ctx, mailKey(account.Email), mailLimit); !verdict.Allowed {
+		return verdict.Exceeded("too many mails to this address")
+	}
+	link := newToken()
+	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
+		return s.insertProof(ctx, tx, proof{AccountID: accountID, Email: account.Email}, link)
+	})
+	if err == nil {
+		s.Mail.Post(s.proveAddress(account.Email, link))
+	}
+	return err
+}
+
+// post sends mails that nobody but their readers has to hear of. Beyond mailLimit an address gets none, and the caller is not
+// told: it would be told that somebody else asks too.
+func (s *Service) post(ctx context.Context, letters ...mail.Message) {
+	for _, m := range letters {
+		if s.Mail != nil && s.Limiter.Take(ctx, mailKey(m.To), mailLimit).Allowed {
+			s.Mail.Post(m)
+		}
+	}
+}
+
+// mailKey names what mails to an address are counted under, without writing the address into Redis.
+func mailKey(email string) string {
+	sum := sha256.Sum256([]byte(strings.ToLower(email)))
+	return "mail:" + hex.EncodeToString(sum[:16])
+}
+
+func (s *Service) linkTo(link string) string {
+	return strings.TrimSuffix(s.PublicURL, "/") + ProofPath + "?" + url.Values{"token": {link}}.Encode()
+}
