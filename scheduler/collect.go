@@ -258,14 +258,14 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 	}
 }
 
-// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job, and free when
-// the fabric stopped it because the job could no longer succeed.
+// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job or the job was stopped for
+// its use, and free when the fabric stopped it because the job could no longer succeed.
 func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if !owner.Stopping { // by a stop order that outlived its cause
 		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED", Message: "the task was stopped although its job goes on"}
 		return s.applyFailure(ctx, c, owner, task, event)
 	}
-	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling || owner.Overspent); err != nil {
 		return err
 	}
 	return c.endTask(ctx, task, job.TaskCancelled, nil)

@@ -146,10 +146,11 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, 
 			continue
 		}
 		owner := c.jobs[task.JobID]
+		paid := s.limitToPaid(owner, task, &shard)
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
 			Engine: queue.Engine(task.Queue), Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
-			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task),
+			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task), PaidTime: paid,
 		})
 	}
 	return orders, nil

@@ -125,6 +125,8 @@ func TestFailures(t *testing.T) {
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.FileBytes = 1 << 20 }},
 		{name: "time limit", params: shellParams{Script: "sleep 600"}, class: engines.Timeout, code: "TIME_LIMIT", message: "200ms",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit = 200 * time.Millisecond }},
+		{name: "time that is paid for", params: shellParams{Script: "sleep 600"}, class: engines.CostLimit, code: "COST_LIMIT_EXCEEDED", message: "200ms",
+			change: func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit, o.PaidTime = 200*time.Millisecond, true }},
 		{name: "memory", params: shellParams{Script: `x=$(head -c 200000000 /dev/zero | tr '\0' a); echo ${#x}`}, class: engines.Executor, code: "OUT_OF_MEMORY", message: "64 MiB",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.MemoryBytes = 64 << 20 }},
 		{name: "link", params: shellParams{Script: "ln -s /etc/passwd out/pose", Outputs: []string{"pose"}}, class: engines.Executor, code: "OUTPUT_UNSAFE"},

@@ -25,6 +25,8 @@ type WorkOrder struct {
 	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
 	// Avoid are the workers that must give the attempt back, because they have failed its job too often.
 	Avoid []string `json:"avoid,omitempty"`
+	// PaidTime says that the shard's time limit is what the money that is set aside for its job can pay for, and less than its plan's.
+	PaidTime bool `json:"paidTime,omitempty"`
 }
 
 // Ref names the attempt.
@@ -164,6 +166,13 @@ type Held struct {
 	Phase    Phase   `json:"phase"`
 	Progress float64 `json:"progress"` // finished fraction, 0..1
 	Message  string  `json:"message"`
+	Used     Use     `json:"used,omitzero"`
+}
+
+// Use is what an attempt has used until now, as it was last read.
+type Use struct {
+	CPUMicroseconds int64 `json:"cpuMicroseconds"`
+	GPUMicroseconds int64 `json:"gpuMicroseconds,omitempty"`
 }
 
 const (
