@@ -268,6 +268,8 @@ type Input struct {
 	Name   string  `json:"name"`
 	Object *Object `json:"object,omitempty"`
 	From   *From   `json:"from,omitempty"`
+	// Optional says of an Object that the shard can do without it: one that is lost or damaged is left out.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // From refers to an output of an earlier stage. With Shard empty it means that output of every shard of the stage that

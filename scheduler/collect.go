@@ -240,7 +240,7 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 		}
 	}
 	log := s.Log.With("job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
-	switch next := afterFailure(failure.Class, task.Retries, task.Interruptions, owner.Stopping); next {
+	switch next := afterFailure(failure.Class, failure.Code, task.Retries, task.Interruptions, owner.Stopping); next {
 	case again, againFree:
 		c.then(func(context.Context) {
 			s.Metrics.retried.WithLabelValues(task.Queue, string(failure.Class)).Inc()
@@ -325,12 +325,18 @@ const (
 	drop                  // it ends with its job, which is being stopped
 )
 
-// afterFailure says whether a failed attempt is tried again.
-func afterFailure(class engines.FailureClass, retries, interruptions int, stopping bool) next {
+// maxInputLosses is how many interruptions a task may have had whose input is lost: it may be a store that is being restored, and no more
+// attempts than these find out.
+const maxInputLosses = 2
+
+// afterFailure says whether a failed attempt is tried again. code is the failure's.
+func afterFailure(class engines.FailureClass, code string, retries, interruptions int, stopping bool) next {
 	switch {
 	case stopping && class == engines.System:
 		return drop
 	case stopping:
+		return end
+	case code == queue.InputLost && interruptions >= maxInputLosses:
 		return end
 	case class == engines.System && interruptions < job.MaxInterruptions:
 		return againFree

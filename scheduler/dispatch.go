@@ -169,7 +169,7 @@ func (c outputCache) resolve(ctx context.Context, tx Tx, jobID string, shard eng
 	var inputs []queue.ResolvedInput
 	for _, input := range shard.Inputs {
 		if input.Object != nil {
-			inputs = append(inputs, queue.ResolvedInput{Name: input.Name, Object: *input.Object})
+			inputs = append(inputs, queue.ResolvedInput{Name: input.Name, Object: *input.Object, Optional: input.Optional})
 			continue
 		}
 		stage, err := c.stage(ctx, tx, jobID, *input.From)

@@ -150,7 +150,7 @@ func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *JobRow, task
 		s.Metrics.lostTasks.Inc()
 		s.Log.Warn("task lost", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker", task.WorkerID.String)
 	})
-	switch afterFailure(engines.System, task.Retries, task.Interruptions, owner.Stopping) {
+	switch afterFailure(engines.System, lostCode, task.Retries, task.Interruptions, owner.Stopping) {
 	case againFree:
 		return c.returnTask(ctx, task, false, c.now)
 	case drop:

@@ -178,6 +178,24 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestAnInputThatCanBeDoneWithout is lost and damaged: the program runs without it.
+func TestAnInputThatCanBeDoneWithout(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.hire(2, nil)
+	kept := b.put("accounts/acct_1/jobs/job_1/task_1/1/receptor.pdbqt", "ATOM\n")
+	damaged, lost := kept, kept
+	damaged.SHA256, lost.StorageKey = digest("other"), "accounts/acct_1/jobs/job_1/task_1/1/gone"
+	for name, stored := range map[string]engines.Object{"damaged": damaged, "lost": lost} {
+		o := order(shellParams{Script: "test ! -e in/prepared.pdbqt && test -e in/sound && echo fine >out/pose", Outputs: []string{"pose"}})
+		o.Inputs = []queue.ResolvedInput{{Name: "prepared.pdbqt", Object: stored, Optional: true}, {Name: "sound", Object: kept, Optional: true}}
+		b.enqueue(o)
+		if event := b.ending(o); event.Kind != queue.Succeeded || event.Usage.BytesIn != kept.ByteSize {
+			t.Errorf("%s: the attempt ended as %s with %d bytes staged: %v", name, event.Kind, event.Usage.BytesIn, event.Failure)
+		}
+	}
+}
+
 // capsMemory reports whether this machine caps the memory of a whole process tree.
 func capsMemory(t *testing.T) bool {
 	t.Helper()

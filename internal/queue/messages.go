@@ -38,6 +38,8 @@ type ResolvedInput struct {
 	Object engines.Object `json:"object"`
 	// Resume marks a checkpoint of an earlier attempt. The attempt can do without it: one that is lost or damaged is left out.
 	Resume bool `json:"resume,omitempty"`
+	// Optional marks another file that the attempt can do without.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Ref names one attempt of one task: the fence that every report carries.
@@ -88,6 +90,9 @@ type Event struct {
 	// MaxCheckpoints.
 	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`
 }
+
+// InputLost is the code of an attempt's failure for a file that the fabric keeps and that is lost or damaged. Trying again seldom helps.
+const InputLost = "INPUT_LOST"
 
 // Result is an engines.Result whose files have been stored.
 type Result struct {
