@@ -76,6 +76,13 @@ type Forecaster interface {
 	Foretell(Request) (json.RawMessage, error)
 }
 
+// Typical is an Engine that has a price for a request that says nothing of its work: that of a case which is usual.
+type Typical interface {
+	// Typical completes a request that says nothing of what is to be computed, and says for people what that assumes. A request that
+	// says more comes back as it is, with "". It is pure. Errors: *InvalidError.
+	Typical(Request) (completed Request, assumes string, err error)
+}
+
 // ImagePinner is an Engine whose requests may name the container image that must run a shard.
 type ImagePinner interface {
 	// Image is the digest that the shard asks for, "sha256:…", or "" for any. A worker whose tasks run in containers refuses a shard
