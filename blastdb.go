@@ -87,7 +87,7 @@ the unpacked file has.`,
 func listDatabasesCommand() *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{Use: "list", Short: "List the databases", Args: cobra.NoArgs,
-		Long: "Lists the databases that jobs can search; with --all also the retired ones. Everybody can read the list at /api/v1/molecular/blast/databases."}
+		Long: "Lists the databases that jobs can search; with --all also the retired ones. Users can read the list at /api/v1/molecular/blast/databases."}
 	cmd.RunE = withDatabases(func(ctx context.Context, cmd *cobra.Command, registry *sequences.Registry) error {
 		found, err := registry.All(ctx)
 		if !all && err == nil {

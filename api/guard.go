@@ -41,6 +41,9 @@ func (g *guard) admit(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	inner := access.With(withSchemas(ctx.Context(), g.api.OpenAPI().Components.Schemas), caller)
+	if !rule.Public {
+		inner = access.WithRecheck(inner, g.recheck(credentialOf(c), rule))
+	}
 	next(huma.WithContext(ctx, g.edge.place(inner, c)))
 }
 
@@ -71,7 +74,7 @@ func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) 
 		}
 		return access.Principal{}, g.sameOrigin(c)
 	}
-	caller, err := g.identify(c)
+	caller, err := g.identify(c.UserContext(), credentialOf(c))
 	if err != nil {
 		// Counted against the address: keys and tokens cannot be guessed at the pace of valid ones.
 		if limited := g.edge.takeAddress(c); limited != nil {
@@ -93,19 +96,39 @@ func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) 
 	return caller, permitted(caller, rule)
 }
 
-// identify reads the credential: an API key where there is one, else a browser session.
-func (g *guard) identify(c *fiber.Ctx) (access.Principal, error) {
-	if header := c.Get(fiber.HeaderAuthorization); header != "" {
-		scheme, key, _ := strings.Cut(header, " ")
+// credential is what a caller has sent to be known by.
+type credential struct{ header, token string }
+
+// credentialOf reads the credential: an API key where there is one, else a browser session. It is good until the handler has returned.
+func credentialOf(c *fiber.Ctx) credential {
+	return credential{header: c.Get(fiber.HeaderAuthorization), token: c.Cookies(auth.CookieName)}
+}
+
+// identify finds whose credential it is.
+func (g *guard) identify(ctx context.Context, sent credential) (access.Principal, error) {
+	if sent.header != "" {
+		scheme, key, _ := strings.Cut(sent.header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
 			return access.Principal{}, fault.New(fault.Unauthorized, "send the API key as Authorization: Bearer <key>")
 		}
-		return g.keys.Verify(c.UserContext(), strings.TrimSpace(key))
+		return g.keys.Verify(ctx, strings.TrimSpace(key))
 	}
-	if token := c.Cookies(auth.CookieName); token != "" {
-		return g.sessions.Verify(c.UserContext(), token)
+	if sent.token != "" {
+		return g.sessions.Verify(ctx, sent.token)
 	}
 	return access.Principal{}, fault.New(fault.Unauthorized, "send an API key as Authorization: Bearer <key>, or sign in")
+}
+
+// recheck judges the same credential and rule once more. It keeps a copy: what fiber hands out is the next request's later.
+func (g *guard) recheck(sent credential, rule access.Rule) func(context.Context) error {
+	kept := credential{header: strings.Clone(sent.header), token: strings.Clone(sent.token)}
+	return func(ctx context.Context) error {
+		caller, err := g.identify(ctx, kept)
+		if err != nil {
+			return err
+		}
+		return permitted(caller, rule)
+	}
 }
 
 func limitKey(caller access.Principal) string {

@@ -15,6 +15,10 @@ const (
 	bytesPerGB             = 1_000_000_000
 )
 
+// leastHeldCPUSeconds is what a hold covers at least, of one core: ten minutes, which cost a few pence. Less would make whatever is
+// expected to take next to nothing run for next to nothing, however long it takes: nobody is charged more than his hold.
+const leastHeldCPUSeconds = 600
+
 // maxQuoteSeconds bounds the expected processor and device time of a job, some 30,000 core-years: its microseconds fit in an int64.
 const maxQuoteSeconds = 1e12
 
@@ -74,7 +78,7 @@ type Quote struct {
 	// LowPence, LikelyPence and HighPence are what the job costs if it uses as much as the measured spread says, none above
 	// HoldPence. Without a spread they are the estimate divided by the hold factor, the estimate, and the hold.
 	LowPence, LikelyPence, HighPence int64
-	// HoldPence is set aside at submit. The job is never charged more. What was measured does not move it: the same request
+	// HoldPence is set aside at submit: the price times the hold factor, and at least that of leastHeldCPUSeconds. The job is never charged more. What was measured does not move it: the same request
 	// always needs the same credit.
 	HoldPence     int64
 	Breakdown     Breakdown
@@ -144,6 +148,10 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
+	least, err := b.expected(engine, class, fee, leastHeldCPUSeconds, 0, 0)
+	if err != nil {
+		return Quote{}, err
+	}
 	if !r.StartFeePaid {
 		parts.StartFee = engine.StartFeePence
 	}
@@ -165,7 +173,7 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	quote := Quote{
 		Currency:       b.Currency,
 		EstimatedPence: max(sum.RoundPence(), b.MinimumChargePence),
-		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), most.CeilPence(), b.MinimumChargePence),
+		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), most.CeilPence(), least.Sum().CeilPence(), b.MinimumChargePence),
 		Breakdown:      parts.plus(onGPU),
 		Rates:          rates,
 		HasLicenseFee:  len(licenses) > 0,

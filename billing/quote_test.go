@@ -56,6 +56,34 @@ func TestQuote(t *testing.T) {
 	}
 }
 
+// TestAHoldHasAFloor quotes work that is expected to take next to nothing: ten minutes of a core are set aside for it nevertheless, at what
+// the job's software costs too, and nothing where nothing has a price.
+func TestAHoldHasAFloor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		request QuoteRequest
+		change  func(*Book)
+		want    int64
+	}{
+		{name: "a small start fee", request: QuoteRequest{Engine: "fpocket", ExpectedCPUSeconds: 0.1}, want: 4},
+		{name: "a retry, whose start fee is paid", request: QuoteRequest{Engine: vina, ExpectedCPUSeconds: 0.1, StartFeePaid: true}, want: 4},
+		{name: "software that costs twelve an hour", request: QuoteRequest{Engine: vina, ExpectedCPUSeconds: 0.1, Software: &SoftwarePrice{PencePerCoreHour: FromPence(12)}}, want: 6},
+		{name: "more than the floor", request: QuoteRequest{Engine: "fpocket", ExpectedCPUSeconds: 600}, want: 10},
+		{name: "hardware that costs nothing", request: QuoteRequest{Engine: "fpocket", StartFeePaid: true},
+			change: func(b *Book) { b.Hardware["cpu"], b.MinimumChargePence = HardwarePrice{}, 0 }, want: 0},
+	} {
+		book := testBook(t)
+		if tt.change != nil {
+			tt.change(book)
+		}
+		tt.request.Hardware = "cpu"
+		if got, err := book.Quote(tt.request); err != nil || got.HoldPence != tt.want {
+			t.Errorf("%s: %+v: held %d pence, %v, want %d", tt.name, tt.request, got.HoldPence, err, tt.want)
+		}
+	}
+}
+
 // TestTheHoldCoversWorkWithoutAFixedLength prices tasks that decide by themselves how much they do: the estimate is what is
 // usual, and the hold and the top of the range cover the most.
 func TestTheHoldCoversWorkWithoutAFixedLength(t *testing.T) {

@@ -76,6 +76,13 @@ type Forecaster interface {
 	Foretell(Request) (json.RawMessage, error)
 }
 
+// Typical is an Engine that has a price for a request that says nothing of its work: that of a case which is usual.
+type Typical interface {
+	// Typical completes a request that says nothing of what is to be computed, and says for people what that assumes. A request that
+	// says more comes back as it is, with "". It is pure. Errors: *InvalidError.
+	Typical(Request) (completed Request, assumes string, err error)
+}
+
 // ImagePinner is an Engine whose requests may name the container image that must run a shard.
 type ImagePinner interface {
 	// Image is the digest that the shard asks for, "sha256:…", or "" for any. A worker whose tasks run in containers refuses a shard
@@ -268,6 +275,8 @@ type Input struct {
 	Name   string  `json:"name"`
 	Object *Object `json:"object,omitempty"`
 	From   *From   `json:"from,omitempty"`
+	// Optional says of an Object that the shard can do without it: one that is lost or damaged is left out.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // From refers to an output of an earlier stage. With Shard empty it means that output of every shard of the stage that

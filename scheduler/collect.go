@@ -240,7 +240,7 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 		}
 	}
 	log := s.Log.With("job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
-	switch next := afterFailure(failure.Class, task.Retries, task.Interruptions, owner.Stopping); next {
+	switch next := afterFailure(failure.Class, failure.Code, task.Retries, task.Interruptions, owner.Stopping); next {
 	case again, againFree:
 		c.then(func(context.Context) {
 			s.Metrics.retried.WithLabelValues(task.Queue, string(failure.Class)).Inc()
@@ -258,14 +258,14 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 	}
 }
 
-// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job, and free when
-// the fabric stopped it because the job could no longer succeed.
+// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job or the job was stopped for
+// its use, and free when the fabric stopped it because the job could no longer succeed.
 func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if !owner.Stopping { // by a stop order that outlived its cause
 		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED", Message: "the task was stopped although its job goes on"}
 		return s.applyFailure(ctx, c, owner, task, event)
 	}
-	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling || owner.Overspent); err != nil {
 		return err
 	}
 	return c.endTask(ctx, task, job.TaskCancelled, nil)
@@ -325,12 +325,18 @@ const (
 	drop                  // it ends with its job, which is being stopped
 )
 
-// afterFailure says whether a failed attempt is tried again.
-func afterFailure(class engines.FailureClass, retries, interruptions int, stopping bool) next {
+// maxInputLosses is how many interruptions a task may have had whose input is lost: it may be a store that is being restored, and no more
+// attempts than these find out.
+const maxInputLosses = 2
+
+// afterFailure says whether a failed attempt is tried again. code is the failure's.
+func afterFailure(class engines.FailureClass, code string, retries, interruptions int, stopping bool) next {
 	switch {
 	case stopping && class == engines.System:
 		return drop
 	case stopping:
+		return end
+	case code == queue.InputLost && interruptions >= maxInputLosses:
 		return end
 	case class == engines.System && interruptions < job.MaxInterruptions:
 		return againFree

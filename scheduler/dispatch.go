@@ -146,10 +146,11 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, 
 			continue
 		}
 		owner := c.jobs[task.JobID]
+		paid := s.limitToPaid(owner, task, &shard)
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
 			Engine: queue.Engine(task.Queue), Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
-			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task),
+			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task), PaidTime: paid,
 		})
 	}
 	return orders, nil
@@ -168,7 +169,7 @@ func (c outputCache) resolve(ctx context.Context, tx Tx, jobID string, shard eng
 	var inputs []queue.ResolvedInput
 	for _, input := range shard.Inputs {
 		if input.Object != nil {
-			inputs = append(inputs, queue.ResolvedInput{Name: input.Name, Object: *input.Object})
+			inputs = append(inputs, queue.ResolvedInput{Name: input.Name, Object: *input.Object, Optional: input.Optional})
 			continue
 		}
 		stage, err := c.stage(ctx, tx, jobID, *input.From)

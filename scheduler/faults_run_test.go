@@ -162,3 +162,22 @@ func TestAJobWaitsForTheWorkersThatMayHaveIt(t *testing.T) {
 		}
 	})
 }
+
+// TestALostInputIsNotAskedForAgainAndAgain: an input that the object store has lost is looked for three times.
+func TestALostInputIsNotAskedForAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.hire(1, func(order queue.WorkOrder) *queue.Event {
+		event := failure(engines.System)
+		event.Failure.Code = queue.InputLost
+		return event
+	})
+	jobID := f.submit(f.account(), 1)
+	f.awaitStatus(jobID, job.Failed)
+	if attempts := f.count(`SELECT attempt FROM tasks WHERE job_id = $1 AND status = 'FAILED'`, jobID); attempts != 3 {
+		t.Errorf("the task was tried %d times, want 3", attempts)
+	}
+	if free := f.count(`SELECT count(*) FROM jobs WHERE id = $1 AND error_code = 'INPUT_LOST' AND charged_pence = 0`, jobID); free != 1 {
+		t.Error("the job does not say that an input is lost, or was charged")
+	}
+}

@@ -27,6 +27,9 @@ import (
 // deadline bounds every wait of these tests; a healthy machine needs a fraction.
 const deadline = 30 * time.Second
 
+// planLimit is more than any hold of these tests pays for.
+const planLimit = 1000 * time.Hour
+
 // threeStages plans like docking does: one essential preparation, with companions that are not, then n shards, each on so many
 // devices, then one essential ranking. It carries the id of a priced engine; its command is never run.
 type threeStages struct{}
@@ -45,7 +48,7 @@ func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
 	}
 	shard := func(stage string, index int, name string, essential bool, inputs ...engines.Input) engines.Shard {
 		return engines.Shard{Stage: stage, StageIndex: index, Name: name, Params: json.RawMessage(`{}`), Inputs: inputs,
-			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: time.Minute}}
+			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: planLimit}}
 	}
 	plan := []engines.Shard{shard("prepare", 0, "receptor", true, engines.Input{Name: "scene", Object: &r.SceneFile})}
 	for i := range params.Companions {
@@ -241,6 +244,7 @@ type hand struct {
 
 	mu   sync.Mutex
 	held map[queue.Ref]queue.WorkOrder
+	used queue.Use // of each order that it holds, as its heartbeats tell
 	stop chan struct{}
 	done chan struct{}
 
@@ -299,6 +303,13 @@ func (h *hand) finish(order queue.WorkOrder, event queue.Event) {
 	delete(h.held, order.Ref())
 }
 
+// spend lets its heartbeats tell that each order which it holds has used so much.
+func (h *hand) spend(used queue.Use) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.used = used
+}
+
 func (h *hand) report(order queue.WorkOrder, event queue.Event) {
 	event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = id.New("evt_"), order.Ref(), order.JobID, h.id, order.Engine
 	for end := time.Now().Add(deadline); time.Now().Before(end); {
@@ -317,7 +328,7 @@ func (h *hand) beat(slots int) {
 		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: h.queues, Slots: slots, Devices: queue.Devices{Total: slots, Slots: slots}}
 		h.mu.Lock()
 		for ref, order := range h.held {
-			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way"})
+			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way", Used: h.used})
 		}
 		h.mu.Unlock()
 		_, _ = h.f.queue.Beat(context.Background(), hb)

@@ -234,7 +234,7 @@ func (r *JobRow) restart(stageIndex int, quote billing.Quote, requestID string) 
 	r.Run++
 	r.Status, r.StageIndex, r.RequestID = job.Submitted, stageIndex, requestID
 	r.StatusReason, r.ErrorCode, r.ErrorMessage, r.FailureClass, r.ErrorRetryable = sql.NullString{}, sql.NullString{}, sql.NullString{}, sql.NullString{}, false
-	r.Stopping, r.CancelRequestedAt, r.CancelReason = false, sql.NullTime{}, sql.NullString{}
+	r.Stopping, r.Overspent, r.CancelRequestedAt, r.CancelReason = false, false, sql.NullTime{}, sql.NullString{}
 	r.StartedAt, r.FinishedAt = sql.NullTime{}, sql.NullTime{}
 }
 

@@ -56,7 +56,7 @@ func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *JobRow) error 
 			}
 		}
 		if decision.StopRest && !owner.Stopping {
-			owner.Stopping = true
+			owner.Stopping, owner.Overspent = true, owner.overspent()
 			if err := s.stopInFlight(ctx, c, owner.ID); err != nil {
 				return err
 			}
@@ -140,16 +140,6 @@ func (r *JobRow) begin(now time.Time) {
 // runs that have ended are what these were charged, SettledPence.
 func (r *JobRow) runMoney() (used billing.Micropence, holdPence int64) {
 	return billing.Micropence(r.AccruedMicropence) - billing.FromPence(r.SettledPence), r.HeldPence - r.SettledPence
-}
-
-// maxOverrun is how many times its hold a run may use before it is stopped. A job is never charged more than its hold, and
-// expectations are guesses: what they were wrong by is the fabric's to bear, up to here.
-const maxOverrun = 10
-
-// overspent tells whether the current run has used more than the fabric gives away.
-func (r *JobRow) overspent() bool {
-	used, holdPence := r.runMoney()
-	return used > maxOverrun*billing.FromPence(holdPence)
 }
 
 // finish fills in why the job ended and charges its run: once, at most the run's hold, the rest released.

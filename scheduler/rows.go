@@ -34,6 +34,7 @@ type JobRow struct {
 	FailureClass      sql.NullString `db:"failure_class"`
 	ErrorRetryable    bool           `db:"error_retryable"`
 	Stopping          bool           `db:"stopping"`
+	Overspent         bool           `db:"overspent"` // see brake.go
 	CancelRequestedAt sql.NullTime   `db:"cancel_requested_at"`
 	CancelReason      sql.NullString `db:"cancel_reason"`
 	RequestID         string         `db:"request_id"`

@@ -30,6 +30,15 @@ func (db postgresStore) TasksToStop(ctx context.Context) ([]TaskRow, error) {
 	return rows, nil
 }
 
+func (db postgresStore) Spenders(ctx context.Context, jobIDs []string) ([]JobRow, error) {
+	var rows []JobRow
+	err := db.SelectContext(ctx, &rows, `SELECT `+jobFields+` FROM jobs WHERE id = ANY($1) AND finished_at IS NULL AND NOT stopping ORDER BY id`, pq.Array(jobIDs))
+	if err != nil {
+		return nil, fmt.Errorf("read what %d jobs have used: %w", len(jobIDs), err)
+	}
+	return rows, nil
+}
+
 func (tx postgresTx) RefsInFlight(ctx context.Context, jobID string) ([]queue.Ref, error) {
 	rows, err := tx.QueryContext(ctx, `SELECT id, attempt FROM tasks WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING') ORDER BY id`, jobID)
 	if err != nil {

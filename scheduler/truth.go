@@ -32,6 +32,8 @@ type Store interface {
 	TasksInFlight(ctx context.Context) ([]TaskRow, error)
 	// TasksToStop returns those of them whose jobs are being stopped.
 	TasksToStop(ctx context.Context) ([]TaskRow, error)
+	// Spenders returns those of the jobs that have neither ended nor are being stopped, by id.
+	Spenders(ctx context.Context, jobIDs []string) ([]JobRow, error)
 	// StaleRefs returns those of the attempts that are not their task's current one any more.
 	StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, error)
 	// CountOpenTasks counts the tasks that may be dispatched, are queued or run.

@@ -56,7 +56,7 @@ func (s *Scheduler) watchOnce(ctx context.Context, w *watch) error {
 		errs = append(errs, s.account(ctx, w, task))
 	}
 	w.keepOnly(inFlight)
-	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, inFlight))
+	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, inFlight), s.brake(ctx, w, inFlight))
 	return errors.Join(errs...)
 }
 
@@ -150,7 +150,7 @@ func (s *Scheduler) takeBack(ctx context.Context, c *change, owner *JobRow, task
 		s.Metrics.lostTasks.Inc()
 		s.Log.Warn("task lost", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker", task.WorkerID.String)
 	})
-	switch afterFailure(engines.System, task.Retries, task.Interruptions, owner.Stopping) {
+	switch afterFailure(engines.System, lostCode, task.Retries, task.Interruptions, owner.Stopping) {
 	case againFree:
 		return c.returnTask(ctx, task, false, c.now)
 	case drop:
@@ -235,6 +235,7 @@ type watch struct {
 	diedHolding  map[queue.Ref]bool      // in the last heartbeat of a lost worker
 	missingSince map[queue.Ref]time.Time // attempts that nobody answers for
 	told         map[queue.Ref]string    // progress last stored
+	weighed      map[queue.Ref]queue.Use // use last held against what is set aside
 }
 
 // sighting is a worker's newest heartbeat and when it was first seen here.
@@ -250,7 +251,8 @@ type heldBy struct {
 
 func newWatch(epoch string) *watch {
 	return &watch{epoch: epoch, seen: map[string]sighting{}, dead: map[string]bool{}, held: map[queue.Ref]*heldBy{},
-		waiting: map[queue.Ref]bool{}, diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{}, told: map[queue.Ref]string{}}
+		waiting: map[queue.Ref]bool{}, diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{}, told: map[queue.Ref]string{},
+		weighed: map[queue.Ref]queue.Use{}}
 }
 
 // hear takes note of heartbeats. A worker lives as long as its sequence number rises.
@@ -331,6 +333,7 @@ func (w *watch) keepOnly(inFlight []TaskRow) {
 	maps.DeleteFunc(w.missingSince, func(ref queue.Ref, _ time.Time) bool { return !current[ref] })
 	maps.DeleteFunc(w.diedHolding, func(ref queue.Ref, _ bool) bool { return !current[ref] })
 	maps.DeleteFunc(w.told, func(ref queue.Ref, _ string) bool { return !current[ref] })
+	maps.DeleteFunc(w.weighed, func(ref queue.Ref, _ queue.Use) bool { return !current[ref] })
 	maps.DeleteFunc(w.dead, func(worker string, _ bool) bool { return !workers[worker] })
 }
 

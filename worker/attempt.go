@@ -37,6 +37,8 @@ type attempt struct {
 	phase    queue.Phase
 	progress float64
 	message  string
+
+	live liveUse
 }
 
 // handle runs a claimed order. It returns as soon as the engine's process has been reaped, so that the next order is claimed
@@ -133,10 +135,12 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 		return a.unlessInterrupted(ending{failure: failure, usage: queue.Usage{BytesIn: bytesIn}})
 	}
 	meter := new(sandbox.Meter)
-	checkpoints := w.saveCheckpoints(a, engine, dir, func() (queue.Usage, bool) {
+	used := func() (queue.Usage, bool) {
 		used, ok := meter.Usage()
 		return metered(used, granted), ok
-	})
+	}
+	a.live.follow(used)
+	checkpoints := w.saveCheckpoints(a, engine, dir, used)
 	defer checkpoints.finish(&end)
 	outcome, end := w.execute(a, engine, shard, dir, granted, meter, checkpoints)
 	free()
@@ -207,7 +211,9 @@ func (w *Worker) execute(
 	}
 	end := a.interrupted()
 	if outcome.Reason != sandbox.Cancelled {
-		end = judge(a.log, engine, shard, dir, outcome)
+		if end = judge(a.log, engine, shard, dir, outcome); outcome.Reason == sandbox.TimedOut && a.order.PaidTime {
+			end = ending{failure: unpaid(engine, shard)}
+		}
 	}
 	end.usage = usage
 	return outcome, end
@@ -314,9 +320,10 @@ func (a *attempt) setPhase(phase queue.Phase) {
 
 // held is the attempt as the heartbeat tells it.
 func (a *attempt) held() queue.Held {
+	used := a.live.read()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return queue.Held{Ref: a.order.Ref(), JobID: a.order.JobID, Phase: a.phase, Progress: a.progress, Message: a.message}
+	return queue.Held{Ref: a.order.Ref(), JobID: a.order.JobID, Phase: a.phase, Progress: a.progress, Message: a.message, Used: used}
 }
 
 // event reports an ending.

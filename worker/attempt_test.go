@@ -125,6 +125,8 @@ func TestFailures(t *testing.T) {
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.FileBytes = 1 << 20 }},
 		{name: "time limit", params: shellParams{Script: "sleep 600"}, class: engines.Timeout, code: "TIME_LIMIT", message: "200ms",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit = 200 * time.Millisecond }},
+		{name: "time that is paid for", params: shellParams{Script: "sleep 600"}, class: engines.CostLimit, code: "COST_LIMIT_EXCEEDED", message: "200ms",
+			change: func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit, o.PaidTime = 200*time.Millisecond, true }},
 		{name: "memory", params: shellParams{Script: `x=$(head -c 200000000 /dev/zero | tr '\0' a); echo ${#x}`}, class: engines.Executor, code: "OUT_OF_MEMORY", message: "64 MiB",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.MemoryBytes = 64 << 20 }},
 		{name: "link", params: shellParams{Script: "ln -s /etc/passwd out/pose", Outputs: []string{"pose"}}, class: engines.Executor, code: "OUTPUT_UNSAFE"},
@@ -173,6 +175,24 @@ func TestFailures(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAnInputThatCanBeDoneWithout is lost and damaged: the program runs without it.
+func TestAnInputThatCanBeDoneWithout(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.hire(2, nil)
+	kept := b.put("accounts/acct_1/jobs/job_1/task_1/1/receptor.pdbqt", "ATOM\n")
+	damaged, lost := kept, kept
+	damaged.SHA256, lost.StorageKey = digest("other"), "accounts/acct_1/jobs/job_1/task_1/1/gone"
+	for name, stored := range map[string]engines.Object{"damaged": damaged, "lost": lost} {
+		o := order(shellParams{Script: "test ! -e in/prepared.pdbqt && test -e in/sound && echo fine >out/pose", Outputs: []string{"pose"}})
+		o.Inputs = []queue.ResolvedInput{{Name: "prepared.pdbqt", Object: stored, Optional: true}, {Name: "sound", Object: kept, Optional: true}}
+		b.enqueue(o)
+		if event := b.ending(o); event.Kind != queue.Succeeded || event.Usage.BytesIn != kept.ByteSize {
+			t.Errorf("%s: the attempt ended as %s with %d bytes staged: %v", name, event.Kind, event.Usage.BytesIn, event.Failure)
+		}
 	}
 }
 

@@ -60,9 +60,13 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 	} else if uploaded && missing {
 		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_NOT_FOUND", Message: fmt.Sprintf("the file %s does not exist any more", name)}
 	}
+	if input.Optional && (mismatched || missing) {
+		a.log.Warn("input left out", "input", input.Name, "error", err)
+		return 0, nil
+	}
 	a.log.Error("input not staged", "input", input.Name, "error", err)
 	if mismatched || missing {
-		return 0, systemFailure("INPUT_LOST", "the file %s, which an earlier stage or the deployment keeps, has been lost or damaged", input.Name)
+		return 0, systemFailure(queue.InputLost, "the file %s, which an earlier stage or the deployment keeps, has been lost or damaged", input.Name)
 	}
 	return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver an input")
 }

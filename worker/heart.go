@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/molfabric/molfabric/internal/queue"
@@ -58,11 +60,12 @@ func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	held := map[queue.Ref]bool{}
 	w.mu.Lock()
 	hb.Draining = w.draining
-	for ref, a := range w.held {
-		hb.Held = append(hb.Held, a.held())
-		held[ref] = true
-	}
+	attempts := slices.Collect(maps.Values(w.held))
 	w.mu.Unlock()
+	for _, a := range attempts { // which may read what it has used, so nobody waits for the lock meanwhile
+		hb.Held = append(hb.Held, a.held())
+		held[a.order.Ref()] = true
+	}
 	// Asked last: an attempt that ends meanwhile is then in both, and never in neither.
 	for ref, jobID := range w.outbox.refs() {
 		if !held[ref] {

@@ -109,6 +109,22 @@ func From(ctx context.Context) Principal {
 	return p
 }
 
+type recheckKey struct{}
+
+// WithRecheck returns a context that carries a second look at the caller's credential.
+func WithRecheck(ctx context.Context, recheck func(context.Context) error) context.Context {
+	return context.WithValue(ctx, recheckKey{}, recheck)
+}
+
+// Recheck looks again whether the caller's credential is good for the operation, for answers that last: a key may be revoked and a session
+// ended meanwhile. It may be asked after the handler has returned. Errors: those of the guard.
+func Recheck(ctx context.Context) error {
+	if recheck, ok := ctx.Value(recheckKey{}).(func(context.Context) error); ok {
+		return recheck(ctx)
+	}
+	return nil
+}
+
 type requestIDKey struct{}
 
 // WithRequestID returns a context that carries the request's id (header X-Request-Id).

@@ -1,4 +1,4 @@
-// Package databases is the API group of the sequence databases that a deployment searches: their public list. It adds and changes
+// Package databases is the API group of the sequence databases that a deployment searches: their list. It adds and changes
 // none: an operator does, with `molfabric blastdb`.
 package databases
 
@@ -12,10 +12,10 @@ import (
 	"github.com/molfabric/molfabric/internal/sequences"
 )
 
-// cacheFor is what a browser or proxy may keep of an answer: databases come and go with releases.
-const cacheFor = "public, max-age=60"
+// cacheFor is what a browser may keep of an answer: databases come and go with releases.
+const cacheFor = "private, max-age=60"
 
-// Register adds the group's operations. Nobody needs a credential for them; they are limited by address.
+// Register adds the group's operations. Any valid credential is good for them: what a deployment searches is for its users.
 func Register(api huma.API, registry *sequences.Registry) {
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "list-blast-databases", Method: http.MethodGet, Path: "/v1/molecular/blast/databases", Summary: "List the BLAST databases",
@@ -23,8 +23,8 @@ func Register(api huma.API, registry *sequences.Registry) {
 			"simulationParams names one by blastDatabaseName, with blastDatabaseVersion, blastDatabaseDate or blastDatabaseChecksum where it must be a certain one, " +
 			"or by blastDatabasePath, which is its name, a slash and its version. Of several that fit, the newest release is searched; where the deployment has " +
 			"databases of one name alone, none need be named.",
-		Tags: []string{"Public"},
-	}, access.Rule{Public: true}), func(ctx context.Context, input *listInput) (*listOutput, error) {
+		Tags: []string{"Sequence search"},
+	}, access.Rule{}), func(ctx context.Context, input *listInput) (*listOutput, error) {
 		found, err := registry.List(ctx, input.Type)
 		if err != nil {
 			return nil, err

@@ -28,10 +28,10 @@ func open(t *testing.T) (*apitest.Door, *sequences.Registry) {
 	return door, registry
 }
 
-func list(t *testing.T, door *apitest.Door, query string) []databases.SequenceDatabase {
+func list(t *testing.T, caller *apitest.Caller, query string) []databases.SequenceDatabase {
 	t.Helper()
-	got := door.Anonymous().Send("GET", "/api/v1/molecular/blast/databases"+query, "")
-	if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "public, max-age=60" {
+	got := caller.Send("GET", "/api/v1/molecular/blast/databases"+query, "")
+	if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "private, max-age=60" {
 		t.Fatalf("%q: got %d %v %s", query, got.StatusCode, got.Header, got.Text)
 	}
 	var answer databases.DatabaseList
@@ -43,10 +43,14 @@ func list(t *testing.T, door *apitest.Door, query string) []databases.SequenceDa
 	return answer.Databases
 }
 
-func TestEverybodyReadsTheList(t *testing.T) {
+func TestUsersReadTheList(t *testing.T) {
 	t.Parallel()
 	door, registry := open(t)
-	if got := list(t, door, ""); len(got) != 0 {
+	if got := door.Anonymous().Send("GET", "/api/v1/molecular/blast/databases", ""); got.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a credential: got %d %s", got.StatusCode, got.Text)
+	}
+	caller := door.SignUp()
+	if got := list(t, caller, ""); len(got) != 0 {
 		t.Errorf("got %+v of a new deployment", got)
 	}
 	for _, words := range []string{"swissprot 2025_04 2025-10-15 prot a", "swissprot 2026_01 2026-01-28 prot b", "refseq 230 2026-02-01 nucl c"} {
@@ -57,7 +61,7 @@ func TestEverybodyReadsTheList(t *testing.T) {
 	}
 	names := func(query string) string {
 		var words []string
-		for _, d := range list(t, door, query) {
+		for _, d := range list(t, caller, query) {
 			words = append(words, d.Name+" "+d.Version)
 		}
 		return strings.Join(words, ", ")
@@ -69,7 +73,7 @@ func TestEverybodyReadsTheList(t *testing.T) {
 	}
 	want := databases.SequenceDatabase{Name: "refseq", Version: "230", ReleasedOn: "2026-02-01", Type: "nucl", Checksum: strings.Repeat("c", 64),
 		Title: "refseq of a test", Sequences: 3, Residues: 300, ByteSize: 30}
-	if got := list(t, door, "?type=nucl")[0]; got != want {
+	if got := list(t, caller, "?type=nucl")[0]; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if _, err := registry.Retire(tenant.Everyone(t.Context(), "the operator keeps the databases"), "swissprot", "2026_01"); err != nil {
@@ -79,7 +83,7 @@ func TestEverybodyReadsTheList(t *testing.T) {
 		t.Errorf("after a retirement got %s", got)
 	}
 	for _, query := range []string{"?type=protein", "?kind=prot"} {
-		if got := door.Anonymous().Send("GET", "/api/v1/molecular/blast/databases"+query, ""); got.StatusCode != http.StatusBadRequest {
+		if got := caller.Send("GET", "/api/v1/molecular/blast/databases"+query, ""); got.StatusCode != http.StatusBadRequest {
 			t.Errorf("%q: got %d %s", query, got.StatusCode, got.Text)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/export"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -23,6 +24,9 @@ const (
 	eventPoll = 250 * time.Millisecond
 	// eventHeartbeat keeps proxies from closing a quiet stream, and finds out that a client has gone.
 	eventHeartbeat = 15 * time.Second
+	// eventRecheck is how often the credential of a stream is looked at again, so that a revoked key and an ended session see nothing more
+	// after five seconds, of which a verified key may be believed for one.
+	eventRecheck = 3 * time.Second
 	// maxStreamAge ends a stream that lasts longer, so that no credential is honoured for ever; clients come back by themselves.
 	maxStreamAge = time.Hour
 	// eventBatch bounds the events read at once.
@@ -113,13 +117,13 @@ type streams struct {
 	log   *slog.Logger
 	slots *throttle.Slots
 
-	poll, heartbeat, maxAge time.Duration
+	poll, heartbeat, recheck, maxAge time.Duration
 }
 
 func newStreams(store store, log *slog.Logger) *streams {
 	return &streams{
 		store: store, log: log, slots: throttle.NewSlots("event streams", maxStreams, maxAccountStreams).OfAddress(maxAddressStreams),
-		poll: eventPoll, heartbeat: eventHeartbeat, maxAge: maxStreamAge,
+		poll: eventPoll, heartbeat: eventHeartbeat, recheck: eventRecheck, maxAge: maxStreamAge,
 	}
 }
 
@@ -131,7 +135,7 @@ type Watcher struct {
 }
 
 // respond turns the response into the watcher's stream. Fiber calls back from a goroutine that outlives the handler; it ends
-// with the job, the client, the server, or maxAge.
+// with the job, the client, the server, the credential, or maxAge.
 func (s *streams) respond(w Watcher) func(huma.Context) {
 	return func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", "text/event-stream")
@@ -153,9 +157,10 @@ func (s *streams) respond(w Watcher) func(huma.Context) {
 
 // run sends events until one of the ends that respond names.
 func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
-	poll, heartbeat := time.NewTicker(s.poll), time.NewTicker(s.heartbeat)
+	poll, heartbeat, recheck := time.NewTicker(s.poll), time.NewTicker(s.heartbeat), time.NewTicker(s.recheck)
 	defer poll.Stop()
 	defer heartbeat.Stop()
+	defer recheck.Stop()
 	age := time.NewTimer(s.maxAge)
 	defer age.Stop()
 	if !export.Send(out, fmt.Appendf(nil, "retry: %d\n\n", eventRetryMs)) {
@@ -173,6 +178,11 @@ func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
 		case <-poll.C:
 		case <-heartbeat.C:
 			if !s.beat(ctx, out, w) {
+				return
+			}
+		case <-recheck.C:
+			if err := access.Recheck(ctx); err != nil {
+				s.logEnd(ctx, w, err)
 				return
 			}
 		case <-age.C:

@@ -272,6 +272,23 @@ func TestStreamEndsAtItsAge(t *testing.T) {
 	d.settle()
 }
 
+// TestStreamEndsWithItsCredential: a stream goes on while its credential is good, and sees nothing once it is not.
+func TestStreamEndsWithItsCredential(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.streams.recheck = time.Millisecond
+	caller := d.account()
+	jobID := d.submit(caller)
+	lines, _ := d.stream(caller, jobID, "")
+	progress := d.add(jobID, "progress", `{"percent": 1, "message": ""}`)
+	for d.next(lines) != "id: "+progress {
+	}
+	d.ended.Store(true)
+	for d.next(lines) != "" {
+	}
+	d.settle()
+}
+
 func TestWatchRefusals(t *testing.T) {
 	t.Parallel()
 	d := open(t)

@@ -38,6 +38,9 @@ func (l *library) prepare(caller access.Principal, cacheKey, identity, how strin
 		l.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
 			VALUES ($1, $2, $3, $4, $5, 'intermediate', $6, $7, $8, '', '', now())`,
 			id.New("art_"), receipt.JobID, taskID, caller.AccountID, name, taskID+"/"+name, hex64(fmt.Sprint(i)), i+1)
+		if _, err := l.deps.Objects.Put(l.t.Context(), taskID+"/"+name, strings.NewReader(strings.Repeat("x", i+1)), "text/plain", ""); err != nil {
+			l.t.Fatal(err)
+		}
 	}
 	l.exec(`INSERT INTO docking_preparations (account_id, cache_key, receptor_identity_sha256, preparation_sha256, toolchain_sha256, identity, preparation, task_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`, caller.AccountID, cacheKey, hex64("1"), hex64("2"), hex64("3"), identity, how, taskID)
@@ -94,6 +97,43 @@ func TestAPreparationIsFound(t *testing.T) {
 	l.exec(`DELETE FROM artifacts WHERE name = 'serials.json' AND account_id = $1`, caller.AccountID)
 	if got := l.found(caller, ligand).Prepared; got != nil {
 		t.Errorf("without its files: got %+v", got)
+	}
+}
+
+// TestALostPreparationIsForgotten loses files of preparations from the object store: the next whole one is found, and none in the end.
+func TestALostPreparationIsForgotten(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t)
+	caller := l.account()
+	whole := `{"inputSha256":"` + hex64("a") + `","assemblyId":null,"model":null,"chains":null}`
+	tasks := map[string]string{}
+	for _, key := range []string{"a", "b", "c"} { // the last is the newest
+		tasks[key] = l.prepare(caller, hex64(key), whole, asPrepared)
+	}
+	lose := func(key, name string) {
+		if err := l.deps.Objects.Delete(t.Context(), tasks[key]+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ligand := `"ligandIdentity":` + ccd("ATP", "")
+	named := ligand + fmt.Sprintf(`,"dockingExecution":{"preparedReceptor":{"cacheKey":%q,"receptorIdentitySha256":%q,"preparationSha256":%q,"toolchainSha256":%q,"workerImageDigest":"sha256:%s"}}`,
+		hex64("c"), hex64("1"), hex64("2"), hex64("3"), hex64("3"))
+	lose("c", "serials.json")
+	_, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(named)))
+	wantFault(t, "by name", err, fault.ArtifactNotFound, "leave preparedReceptor out")
+	if _, err := l.deps.Objects.Put(t.Context(), tasks["b"]+"/receptor.json", strings.NewReader("another size"), "text/plain", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.found(caller, ligand).Prepared; got == nil || got.CacheKey != hex64("a") {
+		t.Errorf("with two lost: got %+v, want the third", got)
+	}
+	lose("a", "receptor.pdbqt")
+	if got := l.found(caller, ligand).Prepared; got != nil {
+		t.Errorf("with all lost: got %+v, want none", got)
+	}
+	var kept int
+	if err := l.db.Get(&kept, `SELECT count(*) FROM docking_preparations WHERE account_id = $1`, caller.AccountID); err != nil || kept != 0 {
+		t.Errorf("%d preparations are remembered, %v; want none", kept, err)
 	}
 }
 

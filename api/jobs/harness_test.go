@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,7 @@ type desk struct {
 	t      *testing.T
 	db     *sqlx.DB // sees everyone's rows; the service's own is told whose
 	ledger *billing.Ledger
+	ended  atomic.Bool               // whether every credential has been revoked
 	files  map[string]engines.Object // by account and key: what the uploads group would find
 	url    string
 	spec   *huma.OpenAPI      // of the group's operations
@@ -131,7 +133,12 @@ func (d *desk) listen() {
 	operations := humafiber.NewV2(app, config)
 	operations.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
 		caller := access.Principal{AccountID: ctx.Header("X-Account"), Plan: "free", Environment: access.Live, Scopes: access.Scopes}
-		next(huma.WithContext(ctx, access.With(ctx.Context(), caller)))
+		next(huma.WithContext(ctx, access.WithRecheck(access.With(ctx.Context(), caller), func(context.Context) error {
+			if d.ended.Load() {
+				return fault.New(fault.Unauthorized, "revoked")
+			}
+			return nil
+		})))
 	})
 	Register(operations, d.Service)
 	d.spec = operations.OpenAPI()

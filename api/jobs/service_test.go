@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/page"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/openmm"
+	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -125,8 +128,39 @@ func TestEstimate(t *testing.T) {
 	}
 	_, err := d.Estimate(t.Context(), "", EstimateRequest{})
 	wantFault(t, "render", err, fault.UnsupportedSimulator, "render")
-	_, err = d.Estimate(t.Context(), "", EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina"})
-	wantFault(t, "the engine's own rule", err, fault.Validation, "simulationParams.ligandIdentity")
+	_, err = d.Estimate(t.Context(), "", EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina", TaskCount: ref(10_001)})
+	wantFault(t, "the engine's own rule", err, fault.Validation, "taskCount: is 10001")
+}
+
+// TestABareEstimateIsOfATypicalCase asks for prices with a simulator and a number of tasks alone.
+func TestABareEstimateIsOfATypicalCase(t *testing.T) {
+	t.Parallel()
+	d := openWith(t, false, vina.New(), openmm.New())
+	costs := map[string]float64{}
+	for body, want := range map[string]string{
+		`{"jobType":"simulation","simulator":"autodock-vina"}`:                                                "one ligand of 26 heavy atoms",
+		`{"jobType":"simulation","simulator":"autodock-vina","taskCount":10}`:                                 "10 ligands of 26 heavy atoms",
+		`{"jobType":"simulation","simulator":"vina","taskCount":10,"simulationParams":{"exhaustiveness":32}}`: "10 ligands of 26 heavy atoms",
+		`{"jobType":"simulation","simulator":"openmm"}`:                                                       "some 19000 atoms with its water, for 1 ns",
+		`{"jobType":"simulation","simulator":"openmm","taskCount":8}`:                                         "one run, whatever taskCount says",
+	} {
+		response, text := d.call(d.account(), http.MethodPost, "/v1/jobs/estimate", body)
+		estimate := decoded[EstimateResponse](t, text)
+		cost, err := strconv.ParseFloat(string(estimate.EstimatedCost), 64)
+		if response.StatusCode != http.StatusOK || err != nil || cost <= 0 || !strings.Contains(estimate.Assumed, want) {
+			t.Errorf("%s: got %d %s, want the price of what it assumes: %s", body, response.StatusCode, text, want)
+		}
+		costs[body] = cost
+	}
+	one, ten, thorough := costs[`{"jobType":"simulation","simulator":"autodock-vina"}`], costs[`{"jobType":"simulation","simulator":"autodock-vina","taskCount":10}`],
+		costs[`{"jobType":"simulation","simulator":"vina","taskCount":10,"simulationParams":{"exhaustiveness":32}}`]
+	if !(one < ten && ten < thorough) {
+		t.Errorf("one ligand costs %g, ten %g, ten searched further %g", one, ten, thorough)
+	}
+	asked := strings.Replace(strings.Replace(docking, `"sceneFile":"receptor.pdb","jobName":"ABL1 screen",`, "", 1), `"ticket":12345678901234567890`, `"fps":24`, 1)
+	if _, text := d.call(d.account(), http.MethodPost, "/v1/jobs/estimate", asked); strings.Contains(text, "assumed") {
+		t.Errorf("the price of a docking that was described assumes something: %s", text)
+	}
 }
 
 func TestJobOverItsLife(t *testing.T) {

@@ -64,7 +64,8 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	return receipt, asValidation(err)
 }
 
-// Estimate prices a job of an account without an input file; accountID is "" for a visitor. Of a docking whose receptor is one of the
+// Estimate prices a job of an account without an input file; accountID is "" for a visitor. What says nothing of its work is priced as its
+// engine's typical case. Of a docking whose receptor is one of the
 // account's files, or an entry that is kept here, it says what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation,
 // fault.ChecksumMismatch, fault.ArtifactNotFound, fault.ProviderUnavailable.
 func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (EstimateResponse, error) {
@@ -80,6 +81,12 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 	if work.Found, err = s.known(ctx, accountID, submission, engine); err != nil {
 		return EstimateResponse{}, err
 	}
+	assumed := ""
+	if typical, ok := engine.(engines.Typical); ok {
+		if work, assumed, err = typical.Typical(work); err != nil {
+			return EstimateResponse{}, asValidation(err)
+		}
+	}
 	forecast, err := foretell(engine, work)
 	if err != nil {
 		return EstimateResponse{}, err
@@ -89,6 +96,7 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 		return EstimateResponse{}, asValidation(err)
 	}
 	answer := estimateAnswer(estimation.Quote)
+	answer.Assumed = assumed
 	answer.Receptor, err = receptorForecast(forecast)
 	return answer, err
 }

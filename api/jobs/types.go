@@ -113,7 +113,7 @@ type EstimateRequest struct {
 	Parameters       map[string]string `json:"parameters,omitempty" doc:"Job-bundle style parameters, for example FrameRange."`
 	Simulator        string            `json:"simulator,omitempty" doc:"Simulator id or one of its aliases. Required for simulation jobs."`
 	TaskCount        *int              `json:"taskCount,omitempty" minimum:"1" doc:"Number of independent parallel tasks."`
-	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator."`
+	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator. Without the work of a docking or an OpenMM run a typical one is priced, and the answer's assumed says which."`
 	Metadata         *EstimateMetadata `json:"metadata,omitempty" doc:"Unknown members are refused."`
 	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`
 }
@@ -127,6 +127,8 @@ type EstimateResponse struct {
 	Breakdown     Breakdown     `json:"breakdown" doc:"What the price consists of."`
 	VariableRates VariableRates `json:"variableRates" doc:"Prices that vary with use."`
 	Range         CostRange     `json:"range" doc:"Likely range, from what earlier tasks of the engine used. It never passes the amount that is held at submission, and a job is never charged more than that."`
+	// Assumed is beside the specification's members.
+	Assumed string `json:"assumed,omitempty" doc:"Of a request that says nothing of its work: the typical case whose price this is."`
 	// Receptor is beside the specification's members, of dockings alone.
 	Receptor *ReceptorForecast `json:"receptor,omitempty" doc:"What a docking would be done into, where the receptor is one of the account's files or an entry that is kept here."`
 }

@@ -206,7 +206,7 @@ func (p *planner) receptorShard() {
 		}
 		for _, file := range preparedFiles {
 			object := found.Files[file.output]
-			shard.Inputs = append(shard.Inputs, engines.Input{Name: file.input, Object: &object})
+			shard.Inputs = append(shard.Inputs, engines.Input{Name: file.input, Object: &object, Optional: true})
 		}
 		shard.ExpectedCPUSeconds = reusedCPUSeconds
 	}

@@ -501,6 +501,10 @@ func TestPreparedReceptorIsReused(t *testing.T) {
 	}
 	spoilt.write("out/receptor.pdbqt", append(first.output("receptor.pdbqt"), '\n'))
 	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true)}), &spoilt).wantRefused("PREPARED_RECEPTOR_STALE", "preparedSha256")
+	none := prepareReceptor(t, receptor, request(fields{"prepared": prepared(false)}), nil) // its files were lost
+	if summary := none.summary().Summary; summary.Reused || !bytes.Equal(first.output("receptor.pdbqt"), none.output("receptor.pdbqt")) {
+		t.Errorf("without the earlier files: reused %v, want the same receptor prepared anew", summary.Reused)
+	}
 }
 
 // TestReusedPreparationIsCheap asks Python which modules a reused preparation imported.

@@ -29,10 +29,15 @@ func (s *system) blastdb(code int, args ...string) string {
 	return string(output)
 }
 
-// databases is the public list.
-func (s *system) databases() string {
+// databases is the list that users read.
+func (s *system) databases(key string) string {
 	s.t.Helper()
-	response, err := http.Get(s.url + "/api/v1/molecular/blast/databases")
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/api/v1/molecular/blast/databases", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -55,8 +60,9 @@ func TestDatabasesWithTheCommandLine(t *testing.T) {
 	if printed := s.blastdb(0, add...); !strings.Contains(printed, "Added globins 1: 6 sequences, 657 residues, released on 2026-01-28, type prot.") {
 		t.Errorf("add printed %s", printed)
 	}
-	if list := s.databases(); !strings.Contains(list, `"name":"globins"`) {
-		t.Errorf("the public list is %s", list)
+	key := s.key()
+	if list := s.databases(key); !strings.Contains(list, `"name":"globins"`) {
+		t.Errorf("the list is %s", list)
 	}
 	s.down() // without a running system, its stores are started for the command
 	if printed := s.blastdb(0, add...); !strings.Contains(printed, "Nothing to do, it is there: globins 1:") {
@@ -77,8 +83,8 @@ func TestDatabasesWithTheCommandLine(t *testing.T) {
 		t.Errorf("verify printed %s", printed)
 	}
 	s.blastdb(0, "retire", "globins", "1")
-	if list := s.databases(); !strings.Contains(list, `"databases":[]`) {
-		t.Errorf("the public list is %s", list)
+	if list := s.databases(key); !strings.Contains(list, `"databases":[]`) {
+		t.Errorf("the list of users is %s", list)
 	}
 	if printed := s.blastdb(0, "list", "--all"); !strings.Contains(printed, "retired") {
 		t.Errorf("the list is %s", printed)

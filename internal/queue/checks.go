@@ -116,6 +116,9 @@ func (hb Heartbeat) check(workerID string) error {
 		if err := held.Ref.Check(); err != nil {
 			return err
 		}
+		if min(held.Used.CPUMicroseconds, held.Used.GPUMicroseconds) < 0 {
+			return errors.New("used has a negative figure")
+		}
 	}
 	return nil
 }

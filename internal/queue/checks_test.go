@@ -98,6 +98,7 @@ func TestOnlySoundReportsAreReceived(t *testing.T) {
 	}
 	beat(t, q, queue.Heartbeat{WorkerID: "wrk_" + strings.Repeat("x", 100)})
 	beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Held: []queue.Held{{Ref: queue.Ref{TaskID: "../x", Attempt: 1}}}})
+	beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Held: []queue.Held{{Ref: queue.Ref{TaskID: "task_1", Attempt: 1}, Used: queue.Use{CPUMicroseconds: -1}}}})
 	if workers, err := q.Workers(t.Context()); err != nil || len(workers) != 0 {
 		t.Errorf("the fleet is %+v, %v; want nobody", workers, err)
 	}

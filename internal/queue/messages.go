@@ -25,6 +25,8 @@ type WorkOrder struct {
 	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
 	// Avoid are the workers that must give the attempt back, because they have failed its job too often.
 	Avoid []string `json:"avoid,omitempty"`
+	// PaidTime says that the shard's time limit is what the money that is set aside for its job can pay for, and less than its plan's.
+	PaidTime bool `json:"paidTime,omitempty"`
 }
 
 // Ref names the attempt.
@@ -36,6 +38,8 @@ type ResolvedInput struct {
 	Object engines.Object `json:"object"`
 	// Resume marks a checkpoint of an earlier attempt. The attempt can do without it: one that is lost or damaged is left out.
 	Resume bool `json:"resume,omitempty"`
+	// Optional marks another file that the attempt can do without.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Ref names one attempt of one task: the fence that every report carries.
@@ -86,6 +90,9 @@ type Event struct {
 	// MaxCheckpoints.
 	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`
 }
+
+// InputLost is the code of an attempt's failure for a file that the fabric keeps and that is lost or damaged. Trying again seldom helps.
+const InputLost = "INPUT_LOST"
 
 // Result is an engines.Result whose files have been stored.
 type Result struct {
@@ -164,6 +171,13 @@ type Held struct {
 	Phase    Phase   `json:"phase"`
 	Progress float64 `json:"progress"` // finished fraction, 0..1
 	Message  string  `json:"message"`
+	Used     Use     `json:"used,omitzero"`
+}
+
+// Use is what an attempt has used until now, as it was last read.
+type Use struct {
+	CPUMicroseconds int64 `json:"cpuMicroseconds"`
+	GPUMicroseconds int64 `json:"gpuMicroseconds,omitempty"`
 }
 
 const (

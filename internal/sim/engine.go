@@ -17,6 +17,9 @@ const (
 	gpuQueue = "gpu." + engineID
 )
 
+// planLimit is more than any hold of a history pays for.
+const planLimit = 1000 * time.Hour
+
 // threeStages plans like docking does: one essential preparation, with companions that are not, then n shards, each on so many
 // devices, then one essential ranking.
 type threeStages struct{}
@@ -43,7 +46,7 @@ func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
 	}
 	shard := func(stage string, index int, name string, essential bool, inputs ...engines.Input) engines.Shard {
 		return engines.Shard{Stage: stage, StageIndex: index, Name: name, Params: json.RawMessage(`{}`), Inputs: inputs,
-			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: time.Minute}}
+			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: planLimit}}
 	}
 	plan := []engines.Shard{shard("prepare", 0, "receptor", true, engines.Input{Name: "scene", Object: &r.SceneFile})}
 	for i := range asked.Companions {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
 )
 
 const (
@@ -59,6 +60,9 @@ func (h *history) healRound(round int, healthy *laborer) bool {
 	for _, r := range h.busy() {
 		switch {
 		case statuses[r.JobID] == job.Cancelling:
+		case r.greedy && !r.begun:
+			h.report(r, queue.Event{Kind: queue.Started})
+		case r.greedy: // it is stopped
 		case round < failingRounds:
 			h.endSomehow(r)
 		default:
@@ -72,6 +76,7 @@ func (h *history) healRound(round int, healthy *laborer) bool {
 	}
 	h.alone(i, "collect", i.leader.Collect)
 	h.alone(i, "watch", i.leader.Watch)
+	h.observeBrake()
 	for _, status := range h.statuses() {
 		if !status.Terminal() {
 			if h.idle() {

@@ -130,6 +130,20 @@ func (m *memory) TasksToStop(ctx context.Context) ([]scheduler.TaskRow, error) {
 	}), nil
 }
 
+// Spenders implements scheduler.Store.
+func (m *memory) Spenders(ctx context.Context, jobIDs []string) ([]scheduler.JobRow, error) {
+	if err := m.h.call(ctx, "spenders"); err != nil {
+		return nil, err
+	}
+	var rows []scheduler.JobRow
+	for _, id := range slices.Sorted(slices.Values(jobIDs)) {
+		if owner, known := m.jobs[id]; known && !owner.FinishedAt.Valid && !owner.Stopping {
+			rows = append(rows, owner.JobRow)
+		}
+	}
+	return rows, nil
+}
+
 func (m *memory) rowsWhere(holds func(taskState) bool) []scheduler.TaskRow {
 	var rows []scheduler.TaskRow
 	for _, t := range m.tasks {

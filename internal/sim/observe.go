@@ -14,7 +14,7 @@ type sightings struct {
 	byProcess  map[*process]map[string]int
 	endings    map[string]map[int]ending // of the runs of jobs
 	kept       map[queue.Ref]int64       // processor time of work that was seen to be kept
-	cancelling map[queue.Ref]bool        // attempts that were settled while their job was being cancelled
+	cancelling map[queue.Ref]bool        // attempts that were settled while their job was being cancelled or stopped for its use
 }
 
 // ending is how a run of a job ended.
@@ -114,7 +114,7 @@ func (h *history) observeTask(tx *transaction, before, after taskState) {
 	}
 	owner := h.memory.jobs[after.JobID]
 	for _, a := range after.Attempts[min(len(before.Attempts), len(after.Attempts)):] {
-		h.seen.cancelling[queue.Ref{TaskID: after.ID, Attempt: a.Attempt}] = owner.Status == job.Cancelling
+		h.seen.cancelling[queue.Ref{TaskID: after.ID, Attempt: a.Attempt}] = owner.Status == job.Cancelling || owner.Overspent
 	}
 	retried := after.Run != before.Run
 	switch {

@@ -40,6 +40,9 @@ func Bugs() []Bug {
 		{"cancel that loses a race", "a cancel reads its job without locking it", func(h *history) (scheduler.Store, scheduler.Queue) {
 			return wrapped(h, func(tx *transaction) scheduler.Tx { return looseCancel{tx} }), h.transport
 		}},
+		{"brake that waits", "what running tasks use counts when they have ended, and not before", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return trusting{h.memory}, h.transport
+		}},
 	}
 }
 
@@ -121,6 +124,12 @@ func (s unwatched) TasksInFlight(ctx context.Context) ([]scheduler.TaskRow, erro
 	}
 	return running, err
 }
+
+// trusting knows of no job that might spend too much.
+type trusting struct{ *memory }
+
+// Spenders implements scheduler.Store.
+func (trusting) Spenders(context.Context, []string) ([]scheduler.JobRow, error) { return nil, nil }
 
 // hastyAcknowledgement tells workers that their reports are safe before they are.
 type hastyAcknowledgement struct{ *transport }

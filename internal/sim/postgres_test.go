@@ -233,7 +233,7 @@ func dumpPostgres(t *testing.T, db *sqlx.DB) dump {
 	t.Helper()
 	return dump{
 		"jobs": selected[scheduler.JobRow](t, db, `SELECT id, account_id, simulator, status, status_reason, stage_index, stage_count, preparation_stages, task_count, attempts,
-			estimated_pence, held_pence, settled_pence, accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, stopping,
+			estimated_pence, held_pence, settled_pence, accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, stopping, overspent,
 			cancel_requested_at, cancel_reason, request_id, started_at, finished_at, software_micropence_per_core_hour FROM jobs ORDER BY id`, nil),
 		"tasks": selected(t, db, `SELECT t.id, t.job_id, t.ordinal, t.stage, t.stage_index, t.name, t.queue, t.ready, t.status, t.attempt, t.run, t.retries,
 			t.interruptions, t.given_back, coalesce(t.worker_id, '') AS worker_id, coalesce(t.license_key, '') AS license_key, t.progress, t.not_before, t.queued_at,

@@ -30,7 +30,9 @@ type run struct {
 	broken bool // end cannot be stored
 	begun  bool // it has said something
 	redone bool // it could not have all the work of those before
+	greedy bool // its program never ends by itself
 	used   int64
+	told   int64         // of used, by its last heartbeat
 	kept   []queue.Usage // what it said that finished work had used
 }
 
@@ -69,7 +71,8 @@ func (h *history) claimTwice() {
 func (h *history) claimBy(l *laborer, order queue.WorkOrder) {
 	h.note("claim", order.Ref().String(), l.id)
 	h.transport.claim(order.Ref())
-	r := &run{WorkOrder: order, worker: l, redone: order.Attempt > 1 && h.chance(1, 6)}
+	h.observeLimit(order)
+	r := &run{WorkOrder: order, worker: l, redone: order.Attempt > 1 && h.chance(1, 6), greedy: h.chance(1, 30)}
 	h.runs[order.Ref()] = append(h.runs[order.Ref()], r)
 	h.order = append(h.order, r)
 	l.held = append(l.held, r)
@@ -127,6 +130,9 @@ func (h *history) save() {
 	h.report(r, event)
 }
 
+// greed is what a program that never ends uses between two heartbeats: time flies in a simulation.
+const greed = 3600 * 1_000_000
+
 func (h *history) endSome() {
 	if busy := h.busy(); len(busy) > 0 {
 		h.endSomehow(pick(h, busy))
@@ -181,6 +187,9 @@ func success(order queue.WorkOrder) *queue.Event {
 }
 
 func (h *history) endAs(r *run, event *queue.Event) {
+	if !event.GivenBack {
+		event.Usage.CPUMicroseconds = max(event.Usage.CPUMicroseconds, r.used)
+	}
 	r.end = event
 	h.transport.done(r.Ref())
 	h.report(r, *event)
@@ -237,7 +246,15 @@ func (h *history) beat(l *laborer) {
 		if r.end != nil {
 			phase = queue.Reporting
 		}
-		hb.Held = append(hb.Held, queue.Held{Ref: r.Ref(), JobID: r.JobID, Phase: phase, Progress: 0.5, Message: fmt.Sprintf("beat %d\x00", l.seq)})
+		held := queue.Held{Ref: r.Ref(), JobID: r.JobID, Phase: phase, Progress: 0.5, Message: fmt.Sprintf("beat %d\x00", l.seq)}
+		if r.end == nil {
+			if r.greedy {
+				r.used += greed
+			}
+			r.told = r.used
+			held.Used.CPUMicroseconds = r.told
+		}
+		hb.Held = append(hb.Held, held)
 	}
 	acked, stop := h.transport.beat(hb)
 	for _, r := range slices.Clone(l.held) {

@@ -31,7 +31,8 @@ attempt namespace unshare --user true
 attempt mount mount -t tmpfs x /tmp
 attempt keys cat /proc/keys`
 
-const commonerWant = "user 65534\nout: done\ntmp: done\nsecret: refused\nworker: refused\nroot: refused\nnamespace: refused\nmount: refused\nkeys: refused\n"
+const commonerWant = "user 65534\nout: done\ntmp: done\nsecret: refused\nworker: refused\nroot: refused\nnamespace: refused\nmount: refused\nkeys: refused\n" +
+	"output_too_large\noutput_too_large\n" // of files that it has removed, or hidden from its own user
 
 // commonerMain is the worker of TestWorkerWithoutRights.
 func commonerMain(dir string) int {
@@ -49,6 +50,18 @@ func commonerMain(dir string) int {
 	}
 	fmt.Print(outcome.LogTail)
 	fmt.Fprintln(os.Stderr, r.Describe())
+	for _, script := range []string{ // 3 MB where 2 MiB are the cap
+		"exec 3>out/hidden; rm out/hidden; head -c 3000000 /dev/zero >&3; sleep 60",
+		"mkdir out/d; exec 3>out/d/hidden; chmod 0 out/d; head -c 3000000 /dev/zero >&3; sleep 60",
+	} {
+		spec.Command.Argv, spec.Needs.FileBytes = []string{"sh", "-c", script}, 2<<20
+		hidden, err := r.Run(context.Background(), spec, nil)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(hidden.Reason)
+	}
 	return outcome.ExitCode
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -14,7 +15,8 @@ import (
 const (
 	allow   = uint32(unix.SECCOMP_RET_ALLOW)
 	refuse  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	unknown = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS) // makes C libraries fall back on an older call
+	cannot  = unix.SECCOMP_RET_ERRNO | uint32(unix.EOPNOTSUPP) // of a file system that lacks something
+	unknown = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)     // makes C libraries fall back on an older call
 	kill    = uint32(unix.SECCOMP_RET_KILL_PROCESS)
 )
 
@@ -57,8 +59,15 @@ func isNot(argument int, value uint32) match {
 
 // conditions are the calls that are allowed for some arguments alone: when all matches of one of their alternatives hold.
 var conditions = map[uint32][][]match{
-	// Threads and processes, but no namespaces.
-	unix.SYS_CLONE: {{{argument: 0, mask: namespaceFlags, value: 0}}},
+	// Threads and processes, but no namespaces, and no threads with descriptors of their own: nobody would look for their files.
+	unix.SYS_CLONE: {
+		{{argument: 0, mask: namespaceFlags | unix.CLONE_THREAD, value: 0}},
+		{{argument: 0, mask: namespaceFlags | unix.CLONE_THREAD | unix.CLONE_FILES, value: unix.CLONE_THREAD | unix.CLONE_FILES}},
+	},
+	unix.SYS_CLOSE_RANGE: {{{argument: 2, mask: unix.CLOSE_RANGE_UNSHARE, value: 0}}},
+	// Room for a file below the cap of its size, and holes in it. Room beyond its end (FALLOC_FL_KEEP_SIZE) has no cap: one call could
+	// take the disk.
+	unix.SYS_FALLOCATE: {{is(1, 0)}, {is(1, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE)}},
 	// Sockets within the sandbox and in its own empty network. MPI and getifaddrs(3) ask for the interfaces through netlink.
 	unix.SYS_SOCKET:     {{is(0, unix.AF_UNIX)}, {is(0, unix.AF_INET)}, {is(0, unix.AF_INET6)}, {is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}},
 	unix.SYS_SOCKETPAIR: {{is(0, unix.AF_UNIX)}},
@@ -67,6 +76,9 @@ var conditions = map[uint32][][]match{
 	// Everything but typing into a terminal for others.
 	unix.SYS_IOCTL: {{isNot(1, unix.TIOCSTI), isNot(1, unix.TIOCLINUX)}},
 }
+
+// refusals are the answers to calls that conditions do not allow, where programs know another one than EPERM.
+var refusals = map[uint32]uint32{unix.SYS_FALLOCATE: cannot}
 
 // callFilter is the program that the kernel runs at each system call of a sandboxed command, in the form that bwrap takes.
 //
@@ -125,7 +137,7 @@ func callSpans() []span {
 		case call > newestCall || call == unix.SYS_CLONE3: // whose flags lie in memory, where no filter can look
 			return []bpf.Instruction{bpf.RetConstant{Val: unknown}}
 		case conditions[call] != nil:
-			return decide(conditions[call])
+			return decide(conditions[call], cmp.Or(refusals[call], refuse))
 		case allowed[call]:
 			return []bpf.Instruction{bpf.RetConstant{Val: allow}}
 		}
@@ -153,8 +165,8 @@ func search(spans []span) []bpf.Instruction {
 	return slices.Concat(here, low, high)
 }
 
-// decide allows a call when all matches of one alternative hold.
-func decide(alternatives [][]match) []bpf.Instruction {
+// decide allows a call when all matches of one alternative hold; otherwise is the answer to others.
+func decide(alternatives [][]match, otherwise uint32) []bpf.Instruction {
 	var program []bpf.Instruction
 	for _, matches := range alternatives {
 		success := []bpf.Instruction{bpf.RetConstant{Val: allow}}
@@ -171,5 +183,5 @@ func decide(alternatives [][]match) []bpf.Instruction {
 		}
 		program = append(program, success...)
 	}
-	return append(program, bpf.RetConstant{Val: refuse})
+	return append(program, bpf.RetConstant{Val: otherwise})
 }

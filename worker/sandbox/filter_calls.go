@@ -13,8 +13,8 @@ import "golang.org/x/sys/unix"
 // setting of clocks), other processes' mounts and security (statmount, listmount, listns, lsm_*), and what nobody calls any more.
 var commonCalls = []uint32{
 	// Files.
-	unix.SYS_CHDIR, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_COPY_FILE_RANGE, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_FACCESSAT,
-	unix.SYS_FACCESSAT2, unix.SYS_FADVISE64, unix.SYS_FALLOCATE, unix.SYS_FCHDIR, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2,
+	unix.SYS_CHDIR, unix.SYS_CLOSE, unix.SYS_COPY_FILE_RANGE, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_FACCESSAT,
+	unix.SYS_FACCESSAT2, unix.SYS_FADVISE64, unix.SYS_FCHDIR, unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2,
 	unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_FCNTL, unix.SYS_FDATASYNC, unix.SYS_FILE_GETATTR, unix.SYS_FLOCK, unix.SYS_FSTAT,
 	unix.SYS_FSTATFS, unix.SYS_FSYNC, unix.SYS_FTRUNCATE, unix.SYS_GETCWD, unix.SYS_GETDENTS64, unix.SYS_LINKAT, unix.SYS_LSEEK,
 	unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_NEWFSTATAT, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_PIPE2, unix.SYS_PREAD64,

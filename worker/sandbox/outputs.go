@@ -32,8 +32,11 @@ func outgrown(dir engines.Dir, maxBytes int64, maxEntries int) bool {
 	const blockBytes = 512 // of Stat_t.Blocks, whatever the file system's are
 	bytes, entries := int64(0), 0
 	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrPermission) { // a directory that the program has closed, to hide what is in it
+			return errOutgrown
+		}
 		if err != nil {
-			return nil //nolint:nilerr // gone again, or closed by the program: its listing after the end will say so
+			return nil //nolint:nilerr // gone again
 		}
 		if entries++; entries > maxEntries || strings.Count(path, "/") >= maxOutputDepth {
 			return errOutgrown

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -148,6 +149,7 @@ type Runner struct {
 	limitsWhy string     // why there is no hierarchy
 	filter    []byte     // of system calls; nil: none
 	filterWhy string     // why there is none
+	blind     sync.Once  // says that it cannot look into processes
 }
 
 // New looks at the machine once: which programs there are, where they may be found, which caps work. It returns an error
@@ -280,7 +282,7 @@ func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture 
 	if err != nil {
 		return Outcome{}, errors.Join(err, capture.close())
 	}
-	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace, func() bool { return outgrown(stage.outputs, outputCeiling(stage.needs), MaxOutputs) })
+	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace, func() bool { return r.overflows(p, stage) })
 	if g != nil {
 		g.kill() // what Direct left running when its main process ended
 	}
@@ -304,6 +306,17 @@ func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture 
 		return outcome, p.startError(tail)
 	}
 	return outcome, nil
+}
+
+// overflows reports whether a command holds more below out/ than it may, with what it has removed there and keeps open.
+func (r *Runner) overflows(p *process, stage *stage) bool {
+	hidden := p.hidden(stage.outputs.Out(""), stage.needs.FileBytes)
+	if hidden.blind {
+		r.blind.Do(func() {
+			r.cfg.Log.Warn("files that engines have removed and keep open cannot be counted: the worker may not look into their processes (CAP_SYS_PTRACE)")
+		})
+	}
+	return outgrown(stage.outputs, outputCeiling(stage.needs)-hidden.bytes, MaxOutputs-hidden.files)
 }
 
 // reasonOf names the end. A stop that we asked for explains every exit code; a process killed for memory explains a failure

@@ -1,0 +1,166 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+const (
+	// maxOverrun is how many times its hold a run may use before it is stopped. A job is never charged more than its hold, and
+	// expectations are guesses: what they were wrong by is the fabric's to bear, up to here.
+	maxOverrun = 10
+	// leastPaidTime is what a task may run for however little of that is left: less would end it while it starts.
+	leastPaidTime = time.Minute
+)
+
+// overspent tells whether the current run has used more than the fabric gives away, or is being stopped for it.
+func (r *JobRow) overspent() bool { return r.Overspent || r.overspentWith(0) }
+
+// overspentWith tells whether it has with what its running tasks have used until now.
+func (r *JobRow) overspentWith(live billing.Micropence) bool { return r.unspent() < live }
+
+// unspent is what the current run may use yet before it is stopped; negative once it has used more.
+func (r *JobRow) unspent() billing.Micropence {
+	used, holdPence := r.runMoney()
+	if holdPence > billing.MaxPence/maxOverrun { // which no sum of tasks comes to
+		holdPence = billing.MaxPence / maxOverrun
+	}
+	return maxOverrun*billing.FromPence(holdPence) - used
+}
+
+// limitToPaid shortens a shard's time limit to what its job's hold pays for, maxOverrun times over, on the cores and devices that the
+// shard asks for. It reports whether it did: workers that nobody hears from would let a program run on to its own limit.
+func (s *Scheduler) limitToPaid(owner *JobRow, task TaskRow, shard *engines.Shard) bool {
+	hour := queue.Use{CPUMicroseconds: int64(max(shard.Needs.CPUs, 1)) * time.Hour.Microseconds(), GPUMicroseconds: int64(shard.Needs.GPUs) * time.Hour.Microseconds()}
+	price, err := s.priceOf(owner, task, hour)
+	if err != nil || price == 0 { // what is not for sale any more is settled when it ends
+		return false
+	}
+	seconds := math.Ceil(float64(max(owner.unspent(), 0)) / float64(price) * time.Hour.Seconds())
+	if seconds >= shard.Needs.TimeLimit.Seconds() {
+		return false
+	}
+	paid := max(time.Duration(seconds)*time.Second, leastPaidTime)
+	if paid >= shard.Needs.TimeLimit {
+		return false
+	}
+	shard.Needs.TimeLimit = paid
+	return true
+}
+
+// priceOf prices what a running attempt of a task has used.
+func (s *Scheduler) priceOf(owner *JobRow, task TaskRow, used queue.Use) (billing.Micropence, error) {
+	return s.meter(owner, task, queue.Usage{CPUMicroseconds: used.CPUMicroseconds, GPUMicroseconds: used.GPUMicroseconds})
+}
+
+// spending is a running task and what its worker says that it has used.
+type spending struct {
+	task TaskRow
+	used queue.Use
+}
+
+// brake stops the jobs that have used more than the fabric gives away, what their running tasks have used until now included. What
+// only ended tasks had reported would let the first of them run on.
+func (s *Scheduler) brake(ctx context.Context, w *watch, inFlight []TaskRow) error {
+	jobs := w.spending(inFlight)
+	if len(jobs) == 0 {
+		return nil
+	}
+	owners, err := s.store.Spenders(ctx, sortedKeys(jobs))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i := range owners {
+		owner, running := &owners[i], jobs[owners[i].ID]
+		live, err := s.liveUse(owner, running)
+		if err == nil && owner.overspentWith(live) {
+			err = s.stopSpender(ctx, owner.ID, running)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("weigh what %s uses: %w", owner.ID, err))
+		}
+	}
+	if len(errs) == 0 {
+		for _, running := range jobs {
+			for _, r := range running {
+				w.weighed[queue.Ref{TaskID: r.task.ID, Attempt: r.task.Attempt}] = r.used
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// liveUse is the price of what the running tasks of a job have used until now.
+func (s *Scheduler) liveUse(owner *JobRow, running []spending) (billing.Micropence, error) {
+	sum := billing.Micropence(0)
+	for _, r := range running {
+		price, err := s.priceOf(owner, r.task, r.used)
+		if err != nil {
+			return 0, err
+		}
+		sum += price
+	}
+	return sum, nil
+}
+
+// stopSpender looks again under the job's lock, where tasks that have ended meanwhile are in what it has accrued, and stops it.
+func (s *Scheduler) stopSpender(ctx context.Context, jobID string, running []spending) error {
+	return s.change(ctx, []string{jobID}, func(c *change) error {
+		owner := c.jobs[jobID]
+		if owner == nil || owner.Status.Terminal() || owner.Stopping {
+			return nil
+		}
+		var still []spending
+		for _, r := range running {
+			task, err := c.tx.ReadTask(ctx, jobID, r.task.ID)
+			if err != nil {
+				return err
+			}
+			if task != nil && task.Attempt == r.task.Attempt && task.Status == job.TaskRunning {
+				still = append(still, r)
+			}
+		}
+		live, err := s.liveUse(owner, still)
+		if err != nil || !owner.overspentWith(live) {
+			return err
+		}
+		owner.Overspent = true
+		c.then(func(context.Context) {
+			s.Log.Warn("job stopped for what it uses", "job", jobID, "run", owner.Run, "running_pence", live.CeilPence(), "held_pence", owner.HeldPence)
+		})
+		return nil
+	})
+}
+
+// spending is, by job, what its running tasks have used, of the jobs of which there is news. Of two workers that tell of an attempt the one
+// that it was started on is believed, as long as it lives.
+func (w *watch) spending(inFlight []TaskRow) map[string][]spending {
+	jobs, news := map[string][]spending{}, map[string]bool{}
+	for _, task := range inFlight {
+		ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
+		held := w.held[ref]
+		if held == nil || task.Status != job.TaskRunning || held.Used == (queue.Use{}) {
+			continue
+		}
+		if _, heard := w.seen[task.WorkerID.String]; heard && held.workerID != task.WorkerID.String {
+			continue
+		}
+		jobs[task.JobID] = append(jobs[task.JobID], spending{task, held.Used})
+		news[task.JobID] = news[task.JobID] || w.weighed[ref] != held.Used
+	}
+	for jobID := range jobs {
+		if !news[jobID] {
+			delete(jobs, jobID)
+		}
+	}
+	return jobs
+}
