@@ -22,6 +22,7 @@ import (
 	"github.com/molfabric/molfabric/internal/chaos"
 	"github.com/molfabric/molfabric/internal/cli"
 	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/operator"
 	"github.com/molfabric/molfabric/internal/roles"
 	"github.com/molfabric/molfabric/internal/sim"
 )
@@ -53,7 +54,8 @@ meters and bills.
 		Version: version, SilenceUsage: true, SilenceErrors: true,
 	}
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
-	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), auditCommand(), doctorCommand(), demoCommand(), benchCommand(), chaosCommand()} {
+	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(), blastdbCommand(), auditCommand(),
+		operator.AccountCommand(), operator.AuditLogCommand(), doctorCommand(), demoCommand(), benchCommand(), chaosCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)

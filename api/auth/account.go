@@ -7,6 +7,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
@@ -69,7 +70,10 @@ func (s *Service) ChangePassword(ctx context.Context, accountID, token string, i
 		if !replaced { // another change was faster
 			return notThePassword()
 		}
-		return deleteOtherSessions(ctx, tx, accountID, digest(token))
+		if err := deleteOtherSessions(ctx, tx, accountID, digest(token)); err != nil {
+			return err
+		}
+		return s.write(ctx, tx, accountID, auditlog.PasswordChanged, "")
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/oauth2"
 
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/mail"
@@ -127,7 +128,10 @@ func (s *Service) accountOf(ctx context.Context, tx *sqlx.Tx, who identity, sess
 		if err := s.proved(ctx, tx, existing.AccountID, email); err != nil {
 			return "", nil, err
 		}
-		return existing.AccountID, nil, insertIdentity(ctx, tx, who, existing.AccountID, s.now())
+		if err := insertIdentity(ctx, tx, who, existing.AccountID, s.now()); err != nil {
+			return "", nil, err
+		}
+		return existing.AccountID, nil, s.write(ctx, tx, existing.AccountID, auditlog.IdentityBound, "at "+who.Issuer)
 	case who.EmailVerified && existing.VerifiedAt == nil && s.Admission.Mode != ModeClosed:
 		return s.takeOver(ctx, tx, who, email)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/mail"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -129,7 +130,7 @@ func (s *Service) clear(ctx context.Context, tx *sqlx.Tx, email string) ([]mail.
 	if !cleared {
 		return nil, errNoLink
 	}
-	return []mail.Message{s.addressMoved(existing.Email, former)}, nil
+	return []mail.Message{s.addressMoved(existing.Email, former)}, s.write(ctx, tx, existing.AccountID, auditlog.AddressMoved, "to the one who proved it")
 }
 
 // proved notes that an account's address is its owner's, and gives the account its free credit, once. It does nothing when the
@@ -141,6 +142,9 @@ func (s *Service) proved(ctx context.Context, tx *sqlx.Tx, accountID, email stri
 		return err
 	}
 	if err := deleteProofs(ctx, tx, accountID); err != nil {
+		return err
+	}
+	if err := s.write(ctx, tx, accountID, auditlog.AddressProved, ""); err != nil {
 		return err
 	}
 	_, err = s.Ledger.ReleaseAllowance(ctx, tx, accountID, now)

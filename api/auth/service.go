@@ -20,6 +20,7 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/tenant"
@@ -68,12 +69,32 @@ func New(deps Deps) *Service {
 	return &Service{Deps: deps, passwords: newHasher(), provider: newProvider(deps.OIDC, deps.PublicURL, deps.Now), flowKey: sealKey(deps.Secret)}
 }
 
+// startSession lets a browser in. Errors: fault.Unauthorized for a locked account.
 func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, token string) error {
 	now := s.now()
+	locked, err := isLocked(ctx, tx, accountID)
+	if err != nil {
+		return err
+	}
+	if locked {
+		return errLocked
+	}
 	if err := deleteOldSessions(ctx, tx, accountID, now, maxSessions-1); err != nil {
 		return err
 	}
-	return insertSession(ctx, tx, digest(token), accountID, now, now.Add(sessionLife))
+	if err := insertSession(ctx, tx, digest(token), accountID, now, now.Add(sessionLife)); err != nil {
+		return err
+	}
+	return s.write(ctx, tx, accountID, auditlog.SignedIn, "")
+}
+
+// errLocked tells whoever has the right credential of a locked account why it opens nothing.
+var errLocked = fault.New(fault.Unauthorized, "the account is locked: ask whoever runs this deployment")
+
+// write adds what an account's owner did to the audit log.
+func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, event auditlog.Event, detail string) error {
+	return auditlog.Write(ctx, tx, auditlog.Line{At: s.now(), AccountID: accountID, Actor: auditlog.Owner, Event: event, Detail: detail,
+		Address: access.Address(ctx)})
 }
 
 // SignIn starts a session. Errors: fault.Unauthorized for an unknown address and a wrong password alike, after the same
@@ -131,6 +152,9 @@ func (s *Service) Verify(ctx context.Context, token string) (access.Principal, e
 	}
 	if err != nil {
 		return access.Principal{}, err
+	}
+	if session.Locked {
+		return access.Principal{}, errLocked
 	}
 	if now.Sub(session.LastSeenAt) > seenEvery {
 		if err := touchSession(ctx, s.DB, digest(token), now); err != nil {

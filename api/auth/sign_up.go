@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -195,6 +196,9 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, account Account, passwo
 		account.VerifiedAt = &account.CreatedAt
 	}
 	if err := insertAccount(ctx, tx, account, passwordHash); err != nil {
+		return err
+	}
+	if err := s.write(ctx, tx, account.AccountID, auditlog.SignedUp, ""); err != nil {
 		return err
 	}
 	if proved || access.Trusted(ctx) {

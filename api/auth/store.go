@@ -16,6 +16,7 @@ type session struct {
 	CreatedAt  time.Time `db:"created_at"`
 	ExpiresAt  time.Time `db:"expires_at"`
 	LastSeenAt time.Time `db:"last_seen_at"`
+	Locked     bool      `db:"locked"`
 }
 
 // insertAccount breaks the constraint accounts_email when the address is taken. An empty hash is no password.
@@ -66,6 +67,13 @@ func replacePassword(ctx context.Context, tx *sqlx.Tx, accountID, oldHash, newHa
 	return changed == 1, wrap(err, "replace password")
 }
 
+// isLocked tells whether an operator has locked the account; no account is not locked.
+func isLocked(ctx context.Context, tx *sqlx.Tx, accountID string) (bool, error) {
+	var locked bool
+	err := tx.GetContext(ctx, &locked, `SELECT count(*) > 0 FROM accounts WHERE id = $1 AND locked_at IS NOT NULL`, accountID)
+	return locked, wrap(err, "read the lock of an account")
+}
+
 func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 postgres.Bytes, accountID string, now, expires time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at) VALUES ($1, $2, $3, $4, $3)`,
 		tokenSHA256, accountID, now, expires)
@@ -75,7 +83,8 @@ func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 postgres.Bytes,
 // selectSession reads a session that has not expired. Errors: sql.ErrNoRows.
 func selectSession(ctx context.Context, db sqlx.QueryerContext, tokenSHA256 postgres.Bytes, now time.Time) (session, error) {
 	var s session
-	err := sqlx.GetContext(ctx, db, &s, `SELECT s.account_id, a.plan, s.created_at, s.expires_at, s.last_seen_at FROM sessions s JOIN accounts a ON a.id = s.account_id
+	err := sqlx.GetContext(ctx, db, &s, `SELECT s.account_id, a.plan, s.created_at, s.expires_at, s.last_seen_at,
+			a.locked_at IS NOT NULL AS locked FROM sessions s JOIN accounts a ON a.id = s.account_id
 		WHERE s.token_sha256 = $1 AND s.expires_at > $2`, tokenSHA256, now)
 	return s, wrap(err, "read session")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/tenant"
@@ -57,8 +58,10 @@ func (s *Service) Receive(ctx context.Context, body []byte, signature string) er
 	var receipt billing.Receipt
 	ctx = tenant.Everyone(ctx, "the provider names the payment, and the payment its account")
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
-		receipt, err = s.Ledger.ApplyPayment(ctx, tx, event, s.now())
-		return err
+		if receipt, err = s.Ledger.ApplyPayment(ctx, tx, event, s.now()); err != nil {
+			return err
+		}
+		return s.write(ctx, tx, event, receipt)
 	})
 	if errors.Is(err, billing.ErrNoPayment) {
 		s.Log.Error("a payment event names a payment that is not stored here", "event_id", event.ID, "payment_id", event.PaymentID)
@@ -69,6 +72,22 @@ func (s *Service) Receive(ctx context.Context, body []byte, signature string) er
 	}
 	s.report(event, receipt)
 	return nil
+}
+
+// write adds what moved money, or was refused, to the audit log.
+func (s *Service) write(ctx context.Context, tx *sqlx.Tx, e billing.PaymentEvent, r billing.Receipt) error {
+	line := auditlog.Line{At: s.now(), AccountID: r.Payment.AccountID, Actor: auditlog.Provider}
+	switch r.Outcome {
+	case billing.OutcomeCredited:
+		line.Event, line.Detail = auditlog.PaymentCredited, billing.Display(r.Payment.PricePence+r.Payment.BonusPence)+", payment "+r.Payment.ID
+	case billing.OutcomeReclaimed:
+		line.Event, line.Detail = auditlog.PaymentReclaimed, billing.Display(r.Payment.ReclaimedPence)+" so far, payment "+r.Payment.ID
+	case billing.OutcomeRefused:
+		line.Event, line.Detail = auditlog.PaymentRefused, "payment "+r.Payment.ID+", event "+e.ID+": "+r.Objection
+	default:
+		return nil
+	}
+	return auditlog.Write(ctx, tx, line)
 }
 
 func refusedSignature() error {

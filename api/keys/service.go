@@ -15,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/auditlog"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -79,7 +80,10 @@ func (s *Service) Create(ctx context.Context, accountID string, in CreateRequest
 		if live >= MaxKeys {
 			return fault.New(fault.Validation, "the account has %d keys: revoke one first", MaxKeys)
 		}
-		return insert(ctx, tx, accountID, key, sealed[:], in.DiscoverySource)
+		if err := insert(ctx, tx, accountID, key, sealed[:], in.DiscoverySource); err != nil {
+			return err
+		}
+		return s.write(ctx, tx, accountID, auditlog.KeyCreated, key.ID+" "+key.Prefix+"…"+key.Last4)
 	})
 	if err != nil {
 		return CreatedKey{}, err
@@ -119,7 +123,14 @@ func (s *Service) List(ctx context.Context, accountID string) ([]Key, error) {
 
 // Revoke ends a key; a second time it answers the same. Errors: fault.NotFound, also for another account's key.
 func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (Revocation, error) {
-	at, err := revoke(ctx, s.db, accountID, keyID, s.now())
+	var at time.Time
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		var err error
+		if at, err = revoke(ctx, tx, accountID, keyID, s.now()); err != nil {
+			return err
+		}
+		return s.write(ctx, tx, accountID, auditlog.KeyRevoked, keyID)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return Revocation{}, fault.New(fault.NotFound, "no such key")
 	}
@@ -148,6 +159,9 @@ func (s *Service) Verify(ctx context.Context, key string) (access.Principal, err
 	}
 	if err != nil {
 		return access.Principal{}, err
+	}
+	if row.Locked {
+		return access.Principal{}, errLocked
 	}
 	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedEvery {
 		if err := touch(ctx, s.db, row.ID, now, now.Add(-usedEvery)); err != nil {
@@ -198,6 +212,15 @@ func (s *Service) forget(keyID string) {
 
 // now is the time as Postgres keeps it.
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
+
+// errLocked tells whoever has the key of a locked account why it opens nothing.
+var errLocked = fault.New(fault.Unauthorized, "the account is locked: ask whoever runs this deployment")
+
+// write adds what an account's owner did to the audit log.
+func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, event auditlog.Event, detail string) error {
+	return auditlog.Write(ctx, tx, auditlog.Line{At: s.now(), AccountID: accountID, Actor: auditlog.Owner, Event: event, Detail: detail,
+		Address: access.Address(ctx)})
+}
 
 func unauthorized() error {
 	return fault.New(fault.Unauthorized, "the API key is malformed, unknown, expired or revoked")

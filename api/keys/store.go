@@ -17,6 +17,7 @@ type validKey struct {
 	Key
 	AccountID string `db:"account_id"`
 	Plan      string `db:"plan"`
+	Locked    bool   `db:"locked"`
 }
 
 // countLive also keeps other creations of the account waiting until the transaction ends.
@@ -54,7 +55,7 @@ func selectAll(ctx context.Context, db *sqlx.DB, accountID string, now time.Time
 // selectValid finds the key that may be used now. Errors: sql.ErrNoRows.
 func selectValid(ctx context.Context, db *sqlx.DB, sealed postgres.Bytes, now time.Time) (validKey, error) {
 	var k validKey
-	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.expires_at, k.account_id, a.plan
+	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.expires_at, k.account_id, a.plan, a.locked_at IS NOT NULL AS locked
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id
 		WHERE k.secret_hmac = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)`, sealed, now)
 	return k, wrap(err, "read key")
@@ -68,9 +69,9 @@ func touch(ctx context.Context, db *sqlx.DB, keyID string, now, before time.Time
 }
 
 // revoke returns when the key was revoked first. Errors: sql.ErrNoRows.
-func revoke(ctx context.Context, db *sqlx.DB, accountID, keyID string, now time.Time) (time.Time, error) {
+func revoke(ctx context.Context, tx *sqlx.Tx, accountID, keyID string, now time.Time) (time.Time, error) {
 	var at time.Time
-	err := db.GetContext(ctx, &at, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE id = $1 AND account_id = $2
+	err := tx.GetContext(ctx, &at, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, $3) WHERE id = $1 AND account_id = $2
 		RETURNING revoked_at`, keyID, accountID, now)
 	return at.UTC(), wrap(err, "revoke key")
 }

@@ -22,6 +22,7 @@ var rooms = []room{
 
 	{"internal", []string{"internal"}},
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
+	{"internal/operator", []string{"api", "billing", "internal"}},                                // commands for who runs a deployment
 	{"internal/queue", []string{"engines", "internal"}},                                          // carries shards and their results
 	{"internal/plans", []string{"engines", "internal"}},                                          // keeps shards
 	{"internal/bench", []string{"worker", "engines", "billing", "internal"}},                     // plans like the fabric, pays its jobs, and is its fleet
@@ -59,7 +60,7 @@ type only struct {
 }
 
 var exclusive = []only{
-	{module + "/internal/roles", []string{"."}, "only main imports the wiring of the processes"},
+	{module + "/internal/roles", []string{".", "internal/operator"}, "only commands import the wiring of the processes"},
 	{module + "/internal/postgres", databaseRooms, noDatabase},
 	{"github.com/jmoiron/sqlx", databaseRooms, noDatabase},
 	{"github.com/lib/pq", databaseRooms, noDatabase},
@@ -74,7 +75,7 @@ var exclusive = []only{
 	{"github.com/stripe", []string{"api/credits"}, "the rest knows tiers and a ledger, no payment provider"},
 	{"github.com/versity", []string{"internal/object"}, "the rest sees an S3 endpoint"},
 	{"github.com/aws", []string{"internal/object"}, "the rest sees our object store"},
-	{"github.com/spf13/cobra", []string{".", "internal/cli"}, "commands are the outermost layer"},
+	{"github.com/spf13/cobra", []string{".", "internal/cli", "internal/operator"}, "commands are the outermost layer"},
 	{"github.com/vbauerster/mpb", []string{"internal/cli"}, "only the client draws on terminals"},
 	{"testing", testRooms, "helpers of tests stay out of the product"},
 }
@@ -85,7 +86,7 @@ const (
 )
 
 var (
-	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/bench", "internal/chaos", "internal/idempotency", "internal/outage", "internal/plans", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
+	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/auditlog", "internal/bench", "internal/chaos", "internal/idempotency", "internal/outage", "internal/plans", "internal/sequences", "internal/structures", "internal/postgres", "internal/roles", "internal/servers"}
 	testRooms     = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 

@@ -22,6 +22,7 @@ var beyondOneAccount = map[string]map[string]int{
 		"api/projects/service.go":        1,
 		"api/uploads/sweep.go":           1,
 		"internal/postgres/served.go":    1,
+		"internal/roles/account.go":      1,
 		"internal/roles/audit.go":        1,
 		"internal/roles/blastdb.go":      1,
 		"internal/roles/watching.go":     1,

@@ -57,3 +57,4 @@ INSERT INTO searches (job_id, account_id, program, database_name, database_versi
 INSERT INTO search_queries (job_id, account_id, query_index, status, updated_at) VALUES ('job_@', 'acct_@', 0, 'PENDING', now());
 INSERT INTO renders (job_id, account_id, engine, scene, created_at) VALUES ('job_@', 'acct_@', 'cycles', 'key:scene:1', now());
 INSERT INTO render_costs (account_id, scene, engine, load_cpu_seconds, frame_cpu_seconds, at) VALUES ('acct_@', 'key:scene:1', 'cycles', 1, 1, now());
+INSERT INTO audit_log (at, account_id, actor, event) VALUES (now(), 'acct_@', 'owner', 'session.started');

@@ -1,0 +1,38 @@
+package roles
+
+import (
+	"context"
+	"log/slog"
+	"os/user"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/tenant"
+)
+
+// WithOperator calls use with the accounts of the configured database; see withStores.
+func WithOperator(ctx context.Context, cfg config.Config, log *slog.Logger, use func(context.Context, auth.Operator) error) error {
+	prices, err := billing.LoadBook(cfg.Prices)
+	if err != nil {
+		return err
+	}
+	ctx = tenant.Everyone(ctx, "the operator keeps the accounts")
+	return withStores(ctx, cfg, log, func(db *sqlx.DB, _ *object.Store) error {
+		return use(ctx, auth.Operator{DB: db, Ledger: billing.NewLedger(prices, id.New), User: userName(), Now: time.Now})
+	})
+}
+
+// userName is who runs this process, for the audit log.
+func userName() string {
+	who, err := user.Current()
+	if err != nil {
+		return "unknown"
+	}
+	return who.Username
+}
