@@ -22,6 +22,7 @@ type Metrics struct {
 	retried     *prometheus.CounterVec
 	retriedJobs *prometheus.CounterVec
 	fenced      prometheus.Counter
+	forged      *prometheus.CounterVec
 	lostWorkers prometheus.Counter
 	lostTasks   prometheus.Counter
 	live        *prometheus.GaugeVec
@@ -41,6 +42,12 @@ type Metrics struct {
 	keptOff     *prometheus.CounterVec
 }
 
+// What proved no claim, for the metric.
+const (
+	forgedReport = "report"
+	forgedHold   = "heartbeat"
+)
+
 // NewMetrics registers the scheduler's metrics; reg may be nil.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := promauto.With(reg)
@@ -58,6 +65,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		retried:     counter("task_retries_total", "Attempts started again after a failure, by its class.", "queue", "class"),
 		retriedJobs: counter("jobs_retried_total", "Jobs that their owners ran again, by engine and scope.", "engine", "scope"),
 		fenced:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_reports_fenced_total", Help: "Reports dropped because a later attempt runs or the task has ended."}),
+		forged:      counter("reports_unproven_total", "Reports, and attempts in heartbeats, dropped because they do not prove the attempt's claim.", "kind"),
 		lostWorkers: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_workers_lost_total", Help: "Workers declared lost."}),
 		lostTasks:   f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total", Help: "Attempts taken back because nobody answered for them."}),
 		live:        gauge("workers_live", "Living workers, by queue.", "queue"),

@@ -59,15 +59,16 @@ func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	w.mu.Lock()
 	hb.Draining = w.draining
 	for ref, a := range w.held {
-		hb.Held = append(hb.Held, a.held())
+		hb.Held = append(hb.Held, a.held().Proven(a.order.Claim, w.self))
 		held[ref] = true
 	}
 	w.mu.Unlock()
 	// Asked last: an attempt that ends meanwhile is then in both, and never in neither.
-	for ref, jobID := range w.outbox.refs() {
+	for ref, event := range w.outbox.refs() {
 		if !held[ref] {
-			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: jobID, Phase: queue.Reporting, Progress: 1})
+			reported := queue.Held{Ref: ref, JobID: event.JobID, Phase: queue.Reporting, Progress: 1}
+			hb.Held = append(hb.Held, reported.Proven(event.Claim, w.self))
 		}
 	}
-	return hb
+	return hb.Signed(w.self)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 )
 
-// WorkOrder is everything a worker needs to run one attempt of one task; it holds no credential.
+// WorkOrder is everything a worker needs to run one attempt of one task. As it lies in its queue it holds no credential.
 type WorkOrder struct {
 	TaskID       string          `json:"taskId"`
 	Attempt      int             `json:"attempt"`
@@ -25,6 +25,10 @@ type WorkOrder struct {
 	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
 	// Avoid are the workers that must give the attempt back, because they have failed its job too often.
 	Avoid []string `json:"avoid,omitempty"`
+	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that; Guarded
+	// says that there is one.
+	Claim   Claim `json:"-"`
+	Guarded bool  `json:"guarded,omitempty"`
 }
 
 // Ref names the attempt.
@@ -85,6 +89,8 @@ type Event struct {
 	// Checkpoints, of Checkpointed, are files of finished work, each of which replaces the one of its name. At most
 	// MaxCheckpoints.
 	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`
+	// Claim proves the event on its way to the scheduler, which gets a Delivery in its place.
+	Claim Claim `json:"-"`
 }
 
 // Result is an engines.Result whose files have been stored.
@@ -140,6 +146,9 @@ type Heartbeat struct {
 	Programs  map[string]map[string]string `json:"programs"` // engine → program → version
 	Held      []Held                       `json:"held"`
 	StartedAt time.Time                    `json:"startedAt"`
+	// Key and Proof sign the heartbeat; see Signed.
+	Key   []byte `json:"key,omitempty"`
+	Proof []byte `json:"proof,omitempty"`
 }
 
 // Devices are a worker's accelerators.
@@ -164,6 +173,7 @@ type Held struct {
 	Phase    Phase   `json:"phase"`
 	Progress float64 `json:"progress"` // finished fraction, 0..1
 	Message  string  `json:"message"`
+	Proof    []byte  `json:"proof,omitempty"` // see Proven
 }
 
 const (
