@@ -57,7 +57,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return f.NewGaugeVec(prometheus.GaugeOpts{Name: "molfabric_" + name, Help: help}, labels)
 	}
-	return &Metrics{
+	m := &Metrics{
 		leader:      f.NewGauge(prometheus.GaugeOpts{Name: "molfabric_scheduler_leader", Help: "1 while this instance leads."}),
 		submitted:   counter("jobs_submitted_total", "Jobs accepted, by engine.", "engine"),
 		dispatched:  counter("tasks_dispatched_total", "Attempts handed to a queue.", "queue"),
@@ -87,6 +87,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		keptOff:   counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.", "queue"),
 		pence:     f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
 	}
+	for _, kind := range []string{forgedReport, forgedHold} {
+		m.forged.WithLabelValues(kind) // else the first of a kind would be no increase
+	}
+	return m
 }
 
 // fleet shows the living workers.
