@@ -274,11 +274,12 @@ the results and the promises are checked. A seed replays its history exactly.
 }
 
 func doctorCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, asWorker bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Report the version and health of every part", Args: cobra.NoArgs,
 		Long: `Looks at the programs of this machine, the engines in their sandbox, the stores and the running system. Without --home and
-MOLFABRIC_HOME it looks at the home from which a system of yours runs, wherever that is.`,
+MOLFABRIC_HOME it looks at the home from which a system of yours runs, wherever that is. With --worker, in a worker's environment, it says
+also what the worker holds and does not need.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			why, err := chooseHome(cmd.Flags())
 			if err != nil {
@@ -286,6 +287,9 @@ MOLFABRIC_HOME it looks at the home from which a system of yours runs, wherever 
 			}
 			return withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
 				report := roles.Examine(ctx, cfg, version, why, log)
+				if asWorker {
+					report.ExamineWorker(ctx, cfg)
+				}
 				if err := report.Write(cmd.OutOrStdout(), asJSON); err != nil {
 					return err
 				}
@@ -297,6 +301,7 @@ MOLFABRIC_HOME it looks at the home from which a system of yours runs, wherever 
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asWorker, "worker", false, "look also for what a worker with this configuration holds and does not need")
 	return cmd
 }
 

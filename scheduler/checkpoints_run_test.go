@@ -64,6 +64,7 @@ func (b *bureau) dispatch(n int) map[string]queue.WorkOrder {
 func (b *bureau) say(order queue.WorkOrder, event queue.Event) {
 	b.t.Helper()
 	event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = id.New("evt_"), order.Ref(), order.JobID, "wrk_1", order.Engine
+	event.Claim = order.Claim
 	if _, err := b.queue.Report(context.Background(), []queue.Event{event}); err != nil {
 		b.t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (s *Scheduler) collectOnce(ctx context.Context, block time.Duration) error 
 // collect applies a batch in one transaction. When that fails the events are applied one by one, so that a single bad one
 // holds up nobody else; what could not be applied stays in the stream.
 func (s *Scheduler) collect(ctx context.Context, deliveries []queue.Delivery) error {
-	err := s.apply(ctx, events(deliveries))
+	err := s.apply(ctx, deliveries)
 	if err == nil {
 		return s.finishCollect(ctx, deliveries)
 	}
@@ -75,26 +75,19 @@ func (s *Scheduler) collectUnusable(ctx context.Context, delivery []queue.Delive
 	if !errors.As(cause, &unusable) {
 		return cause
 	}
-	event := delivery[0].Event
+	event := &delivery[0].Event
 	s.Log.Error("report cannot be stored; the attempt counts as failed", "job", event.JobID, "attempt", event.Ref, "worker", event.WorkerID, "kind", event.Kind, "error", cause)
 	class := engines.Executor
 	if event.Failure != nil {
 		class = event.Failure.Class
 	}
-	failed := queue.Event{ID: event.ID, Kind: queue.Failed, Ref: event.Ref, JobID: event.JobID, Engine: event.Engine,
+	failed := delivery[0] // with its proof
+	failed.Event = queue.Event{ID: event.ID, Kind: queue.Failed, Ref: event.Ref, JobID: event.JobID, Engine: event.Engine,
 		Failure: &engines.Failure{Class: class, Code: "REPORT_UNUSABLE", Message: "the task ended, but what it reported cannot be stored"}}
-	if err := s.apply(ctx, []queue.Event{failed}); err != nil {
+	if err := s.apply(ctx, []queue.Delivery{failed}); err != nil {
 		return err
 	}
 	return s.finishCollect(ctx, delivery)
-}
-
-func events(deliveries []queue.Delivery) []queue.Event {
-	out := make([]queue.Event, len(deliveries))
-	for i := range deliveries {
-		out[i] = deliveries[i].Event
-	}
-	return out
 }
 
 // finishCollect acknowledges what has been committed, also when the leader is just being stopped.
@@ -107,10 +100,10 @@ func (s *Scheduler) finishCollect(ctx context.Context, deliveries []queue.Delive
 
 // apply commits a batch of events: task states, results, usage, and everything that follows for their jobs. Applying an event
 // again, or one of a fenced attempt, changes nothing.
-func (s *Scheduler) apply(ctx context.Context, events []queue.Event) error {
+func (s *Scheduler) apply(ctx context.Context, deliveries []queue.Delivery) error {
 	var jobIDs, taskIDs []string
-	for _, event := range events {
-		if nameable(event) {
+	for i := range deliveries {
+		if event := deliveries[i].Event; nameable(event) {
 			jobIDs, taskIDs = append(jobIDs, event.JobID), append(taskIDs, event.Ref.TaskID)
 		}
 	}
@@ -119,8 +112,8 @@ func (s *Scheduler) apply(ctx context.Context, events []queue.Event) error {
 		if err := c.tx.ReadAhead(ctx, sortedKeys(c.jobs), taskIDs); err != nil {
 			return err
 		}
-		for _, event := range events {
-			if err := s.applyEvent(ctx, c, event); err != nil {
+		for i := range deliveries {
+			if err := s.applyEvent(ctx, c, &deliveries[i]); err != nil {
 				return err
 			}
 		}
@@ -129,8 +122,9 @@ func (s *Scheduler) apply(ctx context.Context, events []queue.Event) error {
 }
 
 // applyEvent applies one event under its job's lock. The attempt is the fence: an event of an unknown task, of any but the
-// current attempt, or of a task that has ended is dropped.
-func (s *Scheduler) applyEvent(ctx context.Context, c *change, event queue.Event) error {
+// current attempt, or of a task that has ended is dropped. So is one that was not sent by who has claimed the attempt.
+func (s *Scheduler) applyEvent(ctx context.Context, c *change, delivery *queue.Delivery) error {
+	event := delivery.Event
 	var task *TaskRow
 	owner := c.jobs[event.JobID]
 	if owner != nil && nameable(event) {
@@ -143,6 +137,15 @@ func (s *Scheduler) applyEvent(ctx context.Context, c *change, event queue.Event
 		c.then(func(context.Context) {
 			s.Metrics.fenced.Inc()
 			s.Log.Info("dropped a late report", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt, "kind", event.Kind)
+		})
+		return nil
+	}
+	if !delivery.ProvenBy(task.Witness) {
+		c.then(func(context.Context) {
+			delivery.Disown() // or whose worker it pretends to be of would take it for its own
+			s.Metrics.forged.WithLabelValues(forgedReport).Inc()
+			s.Log.Warn("dropped a report that proves no claim", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt,
+				"kind", event.Kind, "worker", event.WorkerID)
 		})
 		return nil
 	}

@@ -99,12 +99,19 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 		if err != nil {
 			return err
 		}
-		tasks, err := c.tx.QueueTasks(ctx, granted.taskIDs(), c.now)
+		claims, witnesses, err := s.newClaims(granted)
+		if err != nil {
+			return err
+		}
+		tasks, err := c.tx.QueueTasks(ctx, granted.taskIDs(), witnesses, c.now)
 		if err != nil {
 			return err
 		}
 		moved = len(tasks)
 		orders, err = s.workOrders(ctx, c, tasks, avoid)
+		for i := range orders {
+			orders[i].Claim = claims[orders[i].TaskID]
+		}
 		return err
 	})
 	if err != nil {
@@ -117,6 +124,20 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 	}
 	s.Metrics.dispatched.WithLabelValues(queueName).Add(float64(len(orders)))
 	return moved, moved == limit || passedOver, nil
+}
+
+// newClaims makes the secrets of the attempts that are about to be queued, by task, and what is kept of them, in the order of picked. A
+// secret is in the order alone: of an attempt whose order is lost, nobody can report, and it is missed.
+func (s *Scheduler) newClaims(picked Candidates) (claims map[string]queue.Claim, witnesses [][]byte, err error) {
+	claims, witnesses = make(map[string]queue.Claim, len(picked)), make([][]byte, len(picked))
+	for i, task := range picked {
+		claim, err := queue.NewClaim(s.Random)
+		if err != nil {
+			return nil, nil, err
+		}
+		claims[task.TaskID], witnesses[i] = claim, claim.Witness()
+	}
+	return claims, witnesses, nil
 }
 
 // workOrders describes the attempts that have just been queued, with the workers that must not have them. A task that can never be run fails instead: it must not hold

@@ -239,6 +239,7 @@ const (
 type hand struct {
 	f      *fabric
 	id     string
+	self   queue.Claim // signs its heartbeats
 	orders chan queue.WorkOrder
 	queues []string
 
@@ -262,7 +263,7 @@ func (f *fabric) hire(slots int, behave func(queue.WorkOrder) *queue.Event) *han
 // hireFor starts a worker that serves the queues. Of the class gpu it takes as many tasks as of the other.
 func (f *fabric) hireFor(queues []string, slots int, behave func(queue.WorkOrder) *queue.Event) *hand {
 	f.t.Helper()
-	h := &hand{f: f, id: id.New("wrk_"), queues: queues, orders: make(chan queue.WorkOrder, 1000), held: map[queue.Ref]queue.WorkOrder{},
+	h := &hand{f: f, id: id.New("wrk_"), self: newClaim(f.t), queues: queues, orders: make(chan queue.WorkOrder, 1000), held: map[queue.Ref]queue.WorkOrder{},
 		stop: make(chan struct{}), done: make(chan struct{}), behave: behave}
 	consumer, err := f.queue.Consume(queues, slots, 10*time.Millisecond, slog.New(slog.DiscardHandler), h.claim)
 	if err != nil {
@@ -312,6 +313,7 @@ func (h *hand) spend(used queue.Use) {
 
 func (h *hand) report(order queue.WorkOrder, event queue.Event) {
 	event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = id.New("evt_"), order.Ref(), order.JobID, h.id, order.Engine
+	event.Claim = order.Claim
 	for end := time.Now().Add(deadline); time.Now().Before(end); {
 		if _, err := h.f.queue.Report(context.Background(), []queue.Event{event}); err == nil {
 			return
@@ -328,10 +330,11 @@ func (h *hand) beat(slots int) {
 		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: h.queues, Slots: slots, Devices: queue.Devices{Total: slots, Slots: slots}}
 		h.mu.Lock()
 		for ref, order := range h.held {
-			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way", Used: h.used})
+			held := queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way", Used: h.used}
+			hb.Held = append(hb.Held, held.Proven(order.Claim, h.self))
 		}
 		h.mu.Unlock()
-		_, _ = h.f.queue.Beat(context.Background(), hb)
+		_, _ = h.f.queue.Beat(context.Background(), hb.Signed(h.self))
 		select {
 		case <-h.stop:
 			return

@@ -16,8 +16,9 @@ import (
 type laborer struct {
 	id     string
 	seq    int64
-	dead   bool // kill -9: it does nothing any more, but what it sent may still arrive
-	silent bool // its heartbeats do not arrive
+	dead   bool        // kill -9: it does nothing any more, but what it sent may still arrive
+	silent bool        // its heartbeats do not arrive
+	self   queue.Claim // signs its heartbeats
 	held   []*run
 	outbox []queue.Event // not acknowledged
 }
@@ -36,7 +37,7 @@ type run struct {
 
 func (w *world) hire() {
 	if len(w.living()) < 4 {
-		w.workers = append(w.workers, &laborer{id: id.New("wrk_")})
+		w.workers = append(w.workers, &laborer{id: id.New("wrk_"), self: newClaim(w.f.t)})
 	}
 }
 
@@ -145,6 +146,7 @@ func (w *world) endAs(r *run, event *queue.Event) {
 // report puts an event into the outbox of the attempt's worker.
 func (w *world) report(r *run, event queue.Event) {
 	event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = id.New("evt_"), r.Ref(), r.JobID, r.worker.id, r.Engine
+	event.Claim = r.Claim
 	event.Redone, r.begun = r.redone, true
 	r.worker.outbox = append(r.worker.outbox, event)
 }
@@ -190,9 +192,10 @@ func (w *world) beat(l *laborer) {
 		if r.end != nil {
 			phase = queue.Reporting
 		}
-		hb.Held = append(hb.Held, queue.Held{Ref: r.Ref(), JobID: r.JobID, Phase: phase, Progress: 0.5, Message: fmt.Sprintf("beat %d\x00", l.seq)})
+		held := queue.Held{Ref: r.Ref(), JobID: r.JobID, Phase: phase, Progress: 0.5, Message: fmt.Sprintf("beat %d\x00", l.seq)}
+		hb.Held = append(hb.Held, held.Proven(r.Claim, l.self))
 	}
-	orders, err := w.f.queue.Beat(w.ctx, hb)
+	orders, err := w.f.queue.Beat(w.ctx, hb.Signed(l.self))
 	w.must(err)
 	for _, r := range slices.Clone(l.held) {
 		if orders.Stop[r.Ref()] && r.end == nil {

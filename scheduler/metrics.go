@@ -22,6 +22,7 @@ type Metrics struct {
 	retried     *prometheus.CounterVec
 	retriedJobs *prometheus.CounterVec
 	fenced      prometheus.Counter
+	forged      *prometheus.CounterVec
 	lostWorkers prometheus.Counter
 	lostTasks   prometheus.Counter
 	live        *prometheus.GaugeVec
@@ -41,6 +42,12 @@ type Metrics struct {
 	keptOff     *prometheus.CounterVec
 }
 
+// What proved no claim, for the metric.
+const (
+	forgedReport = "report"
+	forgedHold   = "heartbeat"
+)
+
 // NewMetrics registers the scheduler's metrics; reg may be nil.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := promauto.With(reg)
@@ -50,7 +57,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return f.NewGaugeVec(prometheus.GaugeOpts{Name: "molfabric_" + name, Help: help}, labels)
 	}
-	return &Metrics{
+	m := &Metrics{
 		leader:      f.NewGauge(prometheus.GaugeOpts{Name: "molfabric_scheduler_leader", Help: "1 while this instance leads."}),
 		submitted:   counter("jobs_submitted_total", "Jobs accepted, by engine.", "engine"),
 		dispatched:  counter("tasks_dispatched_total", "Attempts handed to a queue.", "queue"),
@@ -58,6 +65,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		retried:     counter("task_retries_total", "Attempts started again after a failure, by its class.", "queue", "class"),
 		retriedJobs: counter("jobs_retried_total", "Jobs that their owners ran again, by engine and scope.", "engine", "scope"),
 		fenced:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_reports_fenced_total", Help: "Reports dropped because a later attempt runs or the task has ended."}),
+		forged:      counter("reports_unproven_total", "Reports, and attempts in heartbeats, dropped because they do not prove the attempt's claim.", "kind"),
 		lostWorkers: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_workers_lost_total", Help: "Workers declared lost."}),
 		lostTasks:   f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total", Help: "Attempts taken back because nobody answered for them."}),
 		live:        gauge("workers_live", "Living workers, by queue.", "queue"),
@@ -79,6 +87,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		keptOff:   counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.", "queue"),
 		pence:     f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
 	}
+	for _, kind := range []string{forgedReport, forgedHold} {
+		m.forged.WithLabelValues(kind) // else the first of a kind would be no increase
+	}
+	return m
 }
 
 // fleet shows the living workers.

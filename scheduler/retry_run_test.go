@@ -371,6 +371,7 @@ func TestLateReportsOfAnEarlierRunAreFenced(t *testing.T) {
 	say := func(order queue.WorkOrder, event queue.Event) {
 		t.Helper()
 		event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = fmt.Sprintf("evt_%s_%s", order.Ref(), event.Kind), order.Ref(), order.JobID, "wrk_1", "autodock-vina"
+		event.Claim = order.Claim
 		_, err := f.queue.Report(ctx, []queue.Event{event})
 		must(err)
 		must(leader.Collect(ctx))
@@ -380,8 +381,13 @@ func TestLateReportsOfAnEarlierRunAreFenced(t *testing.T) {
 	current := func() (orders []queue.WorkOrder) {
 		t.Helper()
 		must(leader.Dispatch(ctx))
-		must(f.db.Select(&orders, `SELECT id AS taskid, attempt, job_id AS jobid, 'accounts/' || account_id || '/jobs/' || job_id || '/' || id || '/' || attempt || '/' AS outputprefix
+		must(f.db.Select(&orders, `SELECT id AS taskid, attempt, job_id AS jobid, queue, 'accounts/' || account_id || '/jobs/' || job_id || '/' || id || '/' || attempt || '/' AS outputprefix
 			FROM tasks WHERE status = 'QUEUED'`))
+		for i := range orders {
+			claim, err := f.queue.TakeClaim(ctx, orders[i].Queue, orders[i].Ref())
+			must(err)
+			orders[i].Claim = claim
+		}
 		return orders
 	}
 	finish := func() (last queue.WorkOrder) {

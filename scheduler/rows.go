@@ -59,6 +59,8 @@ type TaskRow struct {
 	GivenBack     int            `db:"given_back"`
 	WorkerID      sql.NullString `db:"worker_id"`
 	Shard         []byte         `db:"shard"`
+	// Witness is what reports of the current attempt are held against; nil for one that a release without claims has handed out.
+	Witness []byte `db:"claim_witness"`
 }
 
 // TaskState is a combination of stage, status and weight in the decision that some task of a job is in.

@@ -5,6 +5,8 @@ package scheduler
 
 import (
 	"context"
+	"crypto/rand"
+	"io"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -34,7 +36,7 @@ const (
 	errorPause = 500 * time.Millisecond
 )
 
-// Deps is what a Scheduler needs. All are required but Metrics, NewID and Recorders.
+// Deps is what a Scheduler needs. All are required but Metrics, NewID, Random and Recorders.
 type Deps struct {
 	DB      *sqlx.DB
 	Queue   Queue
@@ -46,6 +48,8 @@ type Deps struct {
 	Now     func() time.Time
 	// NewID makes the ids of jobs and tasks after a prefix; id.New by default. Later ones sort behind earlier ones.
 	NewID func(prefix string) string
+	// Random makes the secrets of attempts; crypto/rand by default.
+	Random io.Reader
 	// Recorders keep what the jobs of some engines find, by the engines' ids.
 	Recorders map[string]Recorder
 }
@@ -83,6 +87,9 @@ func Over(store Store, deps Deps) *Scheduler {
 	}
 	if deps.NewID == nil {
 		deps.NewID = id.New
+	}
+	if deps.Random == nil {
+		deps.Random = rand.Reader
 	}
 	return &Scheduler{Deps: deps, store: store, wake: make(chan struct{}, 1), history: history{spreads: map[string]knownSpread{}}}
 }

@@ -66,7 +66,8 @@ const jobFields = `id, account_id, simulator, status, status_reason, stage_index
 	settled_pence, accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, stopping, overspent, cancel_requested_at, cancel_reason, request_id, started_at, finished_at,
 	software_micropence_per_core_hour`
 
-const taskFields = `id, job_id, account_id, ordinal, stage, name, queue, status, attempt, retries, interruptions, given_back, worker_id`
+const taskFields = `id, job_id, account_id, ordinal, stage, name, queue, status, attempt, retries, interruptions, given_back, worker_id,
+	CASE WHEN claim_attempt = attempt THEN claim_witness END AS claim_witness`
 
 func (tx postgresTx) LockJobs(ctx context.Context, ids []string) (map[string]*JobRow, error) {
 	var rows []JobRow

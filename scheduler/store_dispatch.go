@@ -96,13 +96,16 @@ func (db postgresStore) NextReady(ctx context.Context, queueName string, limit i
 	return out, nil
 }
 
-func (tx postgresTx) QueueTasks(ctx context.Context, ids []string, at time.Time) ([]TaskRow, error) {
+func (tx postgresTx) QueueTasks(ctx context.Context, ids []string, witnesses [][]byte, at time.Time) ([]TaskRow, error) {
 	var rows []TaskRow
 	err := tx.SelectContext(ctx, &rows, `
-		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL
-		WHERE t.id = ANY($1) AND t.status = 'PENDING' AND t.ready
-		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id`,
-		pq.Array(ids), at)
+		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL,
+			claim_witness = c.witness, claim_attempt = attempt + 1
+		FROM unnest($1::text[], $3::bytea[]) AS c (id, witness)
+		WHERE t.id = c.id AND t.status = 'PENDING' AND t.ready
+		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id,
+			t.claim_witness`,
+		pq.Array(ids), at, pq.Array(witnesses))
 	if err != nil {
 		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)
 	}

@@ -180,7 +180,8 @@ func (l *late) sendMoves(ctx context.Context, tx *sqlx.Tx) error {
 	clear(l.moves)
 	_, err := tx.ExecContext(ctx, `UPDATE tasks t SET status = m.status, worker_id = coalesce(m.worker_id, t.worker_id), started_at = coalesce(m.started_at, t.started_at),
 			given_back = CASE WHEN m.started_at IS NULL THEN t.given_back ELSE 0 END, finished_at = coalesce(m.finished_at, t.finished_at),
-			progress = CASE WHEN m.status = 'SUCCEEDED' THEN 1 ELSE t.progress END
+			progress = CASE WHEN m.status = 'SUCCEEDED' THEN 1 ELSE t.progress END,
+			claim_witness = CASE WHEN m.status = 'RUNNING' THEN t.claim_witness END
 		FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[]) AS m (id, status, worker_id, started_at, finished_at) WHERE t.id = m.id`,
 		pq.Array(ids), pq.Array(statuses), pq.Array(workers), pq.Array(started), pq.Array(finished))
 	if err != nil {

@@ -95,8 +95,9 @@ type TaskTx interface {
 	Send(ctx context.Context) error
 	// ReadTask locks and returns a task of a job, or nil.
 	ReadTask(ctx context.Context, jobID, taskID string) (*TaskRow, error)
-	// QueueTasks starts the next attempt of those tasks that still wait and are ready. It returns them with their shards, by id.
-	QueueTasks(ctx context.Context, ids []string, at time.Time) ([]TaskRow, error)
+	// QueueTasks starts the next attempt of those tasks that still wait and are ready, whose reports the witnesses, in the order of the
+	// ids, will tell from forgeries. It returns them with their shards, by id.
+	QueueTasks(ctx context.Context, ids []string, witnesses [][]byte, at time.Time) ([]TaskRow, error)
 	StartTask(ctx context.Context, taskID, workerID string, at time.Time) error
 	EndTask(ctx context.Context, taskID string, to job.TaskStatus, at time.Time) error
 	// ReturnTask makes a task wait for its next attempt, as a retry that counts or as an interruption.

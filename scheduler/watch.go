@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
@@ -82,7 +83,10 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.hear(heartbeats, s.Now())
+	for _, forged := range w.hear(heartbeats, witnesses(inFlight), s.Now()) {
+		s.Metrics.forged.WithLabelValues(forgedHold).Inc()
+		s.Log.Warn("passed over an attempt in a heartbeat that proves no claim", "task", forged.TaskID, "attempt", forged.Attempt, "worker", forged.workerID)
+	}
 	buried := w.bury(s.Now())
 	s.Metrics.fleet(w.living())
 	s.slots.Store(w.slots())
@@ -236,12 +240,23 @@ type watch struct {
 	missingSince map[queue.Ref]time.Time // attempts that nobody answers for
 	told         map[queue.Ref]string    // progress last stored
 	weighed      map[queue.Ref]queue.Use // use last held against what is set aside
+	holders      map[queue.Ref]holder    // of attempts in flight
 }
 
 // sighting is a worker's newest heartbeat and when it was first seen here.
 type sighting struct {
 	queue.Heartbeat
 	at time.Time
+	// proven says of attempts in flight that it names whether they are the worker's. It is found out once for each heartbeat, as is
+	// whether that is signed.
+	proven map[queue.Ref]bool
+	signed func() bool
+}
+
+// holder is who has proven to have claimed an attempt, and in which heartbeat he last said that he holds it.
+type holder struct {
+	key string
+	seq int64
 }
 
 type heldBy struct {
@@ -252,25 +267,65 @@ type heldBy struct {
 func newWatch(epoch string) *watch {
 	return &watch{epoch: epoch, seen: map[string]sighting{}, dead: map[string]bool{}, held: map[queue.Ref]*heldBy{},
 		waiting: map[queue.Ref]bool{}, diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{}, told: map[queue.Ref]string{},
-		weighed: map[queue.Ref]queue.Use{}}
+		weighed: map[queue.Ref]queue.Use{}, holders: map[queue.Ref]holder{}}
 }
 
-// hear takes note of heartbeats. A worker lives as long as its sequence number rises.
-func (w *watch) hear(heartbeats []queue.Heartbeat, now time.Time) {
+// witnesses are those of the attempts in flight. One without is there with nil.
+func witnesses(inFlight []TaskRow) map[queue.Ref][]byte {
+	out := make(map[queue.Ref][]byte, len(inFlight))
+	for _, task := range inFlight {
+		out[queue.Ref{TaskID: task.ID, Attempt: task.Attempt}] = task.Witness
+	}
+	return out
+}
+
+// hear takes note of heartbeats. A worker lives as long as its sequence number rises. It answers only for attempts whose claims it
+// proves; hear returns those of attempts in flight that it did not, each once a heartbeat.
+func (w *watch) hear(heartbeats []queue.Heartbeat, inFlight map[queue.Ref][]byte, now time.Time) (forged []heldBy) {
 	for _, hb := range heartbeats {
 		before, known := w.seen[hb.WorkerID]
 		if !known || hb.Seq != before.Seq {
-			w.seen[hb.WorkerID] = sighting{Heartbeat: hb, at: now}
+			w.seen[hb.WorkerID] = sighting{Heartbeat: hb, at: now, proven: map[queue.Ref]bool{}, signed: sync.OnceValue(hb.Genuine)}
 			delete(w.dead, hb.WorkerID)
 		}
 	}
 	clear(w.held)
 	for _, worker := range sortedKeys(w.seen) {
 		for _, h := range w.seen[worker].Held {
-			w.held[h.Ref] = &heldBy{Held: h, workerID: worker}
-			delete(w.diedHolding, h.Ref)
+			proven, isNew := w.prove(w.seen[worker], h, inFlight)
+			switch by := (heldBy{Held: h, workerID: worker}); {
+			case proven:
+				w.held[h.Ref] = &by
+				delete(w.diedHolding, h.Ref)
+			case isNew:
+				forged = append(forged, by)
+			}
 		}
 	}
+	return forged
+}
+
+// prove reports whether a worker answers for an attempt, and whether that has been found out just now. An old heartbeat that somebody sends
+// again proves nothing. Whoever holds an attempt that is not in flight need prove nothing: he is told to stop.
+func (w *watch) prove(s sighting, h queue.Held, inFlight map[queue.Ref][]byte) (proven, isNew bool) {
+	if known, ok := s.proven[h.Ref]; ok {
+		return known, false
+	}
+	witness, ok := inFlight[h.Ref]
+	if !ok || witness == nil {
+		return true, false
+	}
+	before, key := w.holders[h.Ref], string(s.Key)
+	if before.key == key && key != "" {
+		proven = s.Seq > before.seq && s.signed()
+	} else {
+		proven = s.signed() && h.ProvenBy(witness, s.Key)
+	}
+	if proven {
+		w.holders[h.Ref] = holder{key, s.Seq}
+	}
+	s.proven[h.Ref] = proven
+	return proven, true
 }
 
 // bury removes the workers that have been silent for too long and returns them.
@@ -332,6 +387,7 @@ func (w *watch) keepOnly(inFlight []TaskRow) {
 	}
 	maps.DeleteFunc(w.missingSince, func(ref queue.Ref, _ time.Time) bool { return !current[ref] })
 	maps.DeleteFunc(w.diedHolding, func(ref queue.Ref, _ bool) bool { return !current[ref] })
+	maps.DeleteFunc(w.holders, func(ref queue.Ref, _ holder) bool { return !current[ref] })
 	maps.DeleteFunc(w.told, func(ref queue.Ref, _ string) bool { return !current[ref] })
 	maps.DeleteFunc(w.weighed, func(ref queue.Ref, _ queue.Use) bool { return !current[ref] })
 	maps.DeleteFunc(w.dead, func(worker string, _ bool) bool { return !workers[worker] })

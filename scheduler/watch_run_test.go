@@ -14,7 +14,10 @@ func TestProgressIsToldUntilItIsStored(t *testing.T) {
 	b.submit(b.account(), 1)
 	order := b.dispatch(1)["receptor"]
 	held := queue.Held{Ref: order.Ref(), JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way"}
-	if _, err := b.queue.Beat(t.Context(), queue.Heartbeat{WorkerID: "wrk_1", Queues: []string{cpuQueue}, Slots: 1, Held: []queue.Held{held}}); err != nil {
+	self := newClaim(t)
+	held = held.Proven(order.Claim, self)
+	beat := queue.Heartbeat{WorkerID: "wrk_1", Queues: []string{cpuQueue}, Slots: 1, Held: []queue.Held{held}}
+	if _, err := b.queue.Beat(t.Context(), beat.Signed(self)); err != nil {
 		t.Fatal(err)
 	}
 	told := func() string {

@@ -1,12 +1,22 @@
 package scheduler
 
 import (
+	"crypto/rand"
 	"testing"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/queue"
 )
+
+func claimOf(t *testing.T) queue.Claim {
+	t.Helper()
+	claim, err := queue.NewClaim(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claim
+}
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
@@ -23,8 +33,8 @@ func TestWatch(t *testing.T) {
 	t.Run("a heartbeat that does not rise is silence", func(t *testing.T) {
 		t.Parallel()
 		w := newWatch("")
-		w.hear(beat(1, ref), start)
-		w.hear(beat(1, ref), start.Add(lostAfter))
+		w.hear(beat(1, ref), nil, start)
+		w.hear(beat(1, ref), nil, start.Add(lostAfter))
 		if buried := w.bury(start.Add(lostAfter)); len(buried) != 1 || w.held[ref] != nil {
 			t.Errorf("buried %d workers, held %v; want one and nothing", len(buried), w.held)
 		}
@@ -35,8 +45,8 @@ func TestWatch(t *testing.T) {
 	t.Run("a rising heartbeat is life", func(t *testing.T) {
 		t.Parallel()
 		w := newWatch("")
-		w.hear(beat(1), start)
-		w.hear(beat(2, ref), start.Add(lostAfter))
+		w.hear(beat(1), nil, start)
+		w.hear(beat(2, ref), nil, start.Add(lostAfter))
 		if buried := w.bury(start.Add(lostAfter)); len(buried) != 0 || w.held[ref] == nil || (*w.slots())["cpu.x"] != 2 {
 			t.Errorf("buried %d workers, held %v, slots %v", len(buried), w.held, *w.slots())
 		}
@@ -44,7 +54,7 @@ func TestWatch(t *testing.T) {
 	t.Run("after a pause of Redis everybody gets time to report", func(t *testing.T) {
 		t.Parallel()
 		w := newWatch("")
-		w.hear(beat(1), start)
+		w.hear(beat(1), nil, start)
 		if w.lost(ref, "", start) {
 			t.Error("an attempt is lost when it is first missed")
 		}
@@ -59,17 +69,54 @@ func TestWatch(t *testing.T) {
 	t.Run("a zombie lives again", func(t *testing.T) {
 		t.Parallel()
 		w := newWatch("")
-		w.hear(beat(1, ref), start)
+		w.hear(beat(1, ref), nil, start)
 		w.bury(start.Add(lostAfter))
-		w.hear(beat(2, ref), start.Add(lostAfter))
+		w.hear(beat(2, ref), nil, start.Add(lostAfter))
 		if w.held[ref] == nil || w.dead["wrk_1"] || w.diedHolding[ref] {
 			t.Error("a worker that speaks again is still taken for dead")
+		}
+	})
+	t.Run("an attempt is held by who proves it, once a heartbeat", func(t *testing.T) {
+		t.Parallel()
+		claim, self, stranger := claimOf(t), claimOf(t), claimOf(t)
+		w, inFlight := newWatch(""), map[queue.Ref][]byte{ref: claim.Witness()}
+		say := func(worker string, seq int64, claim, self queue.Claim) queue.Heartbeat {
+			held := queue.Held{Ref: ref, Phase: queue.Running}.Proven(claim, self)
+			return queue.Heartbeat{WorkerID: worker, Seq: seq, Held: []queue.Held{held}}.Signed(self)
+		}
+		first, second := say("wrk_1", 1, claim, self), say("wrk_1", 2, claim, self)
+		copied := queue.Heartbeat{WorkerID: "wrk_2", Seq: 9, Held: first.Held}.Signed(stranger)
+		renumbered := second
+		renumbered.Seq = 9
+		for i, test := range []struct {
+			beats        []queue.Heartbeat
+			held, forged int
+		}{
+			{[]queue.Heartbeat{first, say("wrk_2", 1, stranger, stranger)}, 1, 1},
+			{[]queue.Heartbeat{first}, 1, 0},
+			{[]queue.Heartbeat{second}, 1, 0},
+			{[]queue.Heartbeat{first}, 0, 1}, // sent again by somebody who has read it
+			{[]queue.Heartbeat{first}, 0, 0}, // counted once
+			{[]queue.Heartbeat{second}, 0, 1},
+			{[]queue.Heartbeat{say("wrk_1", 3, claim, self)}, 1, 0},
+			{[]queue.Heartbeat{renumbered}, 0, 1},
+			{[]queue.Heartbeat{copied}, 0, 1},
+			{[]queue.Heartbeat{say("wrk_1", 10, queue.Claim{}, queue.Claim{})}, 0, 1},
+			{[]queue.Heartbeat{say("wrk_1", 11, queue.Claim{}, self)}, 1, 0}, // it has proven it before
+		} {
+			forged := w.hear(test.beats, inFlight, start)
+			if len(forged) != test.forged || len(w.held) != test.held {
+				t.Errorf("step %d: %d forged and %d held, want %d and %d", i, len(forged), len(w.held), test.forged, test.held)
+			}
+		}
+		if w.hear(nil, nil, start); w.held[ref] == nil {
+			t.Error("an attempt that is not in flight any more cannot be told to stop")
 		}
 	})
 	t.Run("nothing is remembered of what is over", func(t *testing.T) {
 		t.Parallel()
 		w := newWatch("")
-		w.hear(beat(1, ref), start)
+		w.hear(beat(1, ref), nil, start)
 		w.bury(start.Add(lostAfter))
 		w.lost(queue.Ref{TaskID: "task_2"}, "", start)
 		w.told[ref] = "0.500 half way"

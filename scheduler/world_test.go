@@ -227,6 +227,9 @@ func (w *world) learn() {
 			Shard:        engines.Shard{Stage: t.Stage, Name: t.Name},
 			OutputPrefix: fmt.Sprintf("accounts/%s/jobs/%s/%s/%d/", t.AccountID, t.JobID, t.ID, t.Attempt)}}
 		if w.runs[r.Ref()] == nil {
+			claim, err := w.f.queue.TakeClaim(w.ctx, r.Queue, r.Ref()) // none of an attempt whose hand-over was lost
+			w.must(err)
+			r.Claim = claim
 			w.runs[r.Ref()] = r
 			w.order = append(w.order, r)
 		}
@@ -307,7 +310,7 @@ func (w *world) heal() {
 		l.silent = false
 	}
 	w.seat(seating{seats: 1, enforcement: "ENFORCED", enabled: true})
-	w.workers = append(w.workers, &laborer{id: id.New("wrk_")})
+	w.workers = append(w.workers, &laborer{id: id.New("wrk_"), self: newClaim(w.f.t)})
 	healthy := w.workers[len(w.workers)-1]
 	for round := range 300 {
 		w.clock = w.clock.Add(time.Second)

@@ -329,7 +329,7 @@ func (a *attempt) held() queue.Held {
 // event reports an ending.
 func (a *attempt) event(workerID string, end ending) queue.Event {
 	event := queue.Event{ID: id.New("evt_"), Ref: a.order.Ref(), JobID: a.order.JobID, WorkerID: workerID, Engine: a.order.Engine,
-		At: time.Now().UTC(), Usage: end.usage, Logs: end.logs, GivenBack: end.givenBack, Redone: a.redone}
+		At: time.Now().UTC(), Usage: end.usage, Logs: end.logs, GivenBack: end.givenBack, Redone: a.redone, Claim: a.order.Claim}
 	switch {
 	case end.cancelled:
 		event.Kind = queue.Cancelled

@@ -63,14 +63,15 @@ func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	attempts := slices.Collect(maps.Values(w.held))
 	w.mu.Unlock()
 	for _, a := range attempts { // which may read what it has used, so nobody waits for the lock meanwhile
-		hb.Held = append(hb.Held, a.held())
+		hb.Held = append(hb.Held, a.held().Proven(a.order.Claim, w.self))
 		held[a.order.Ref()] = true
 	}
 	// Asked last: an attempt that ends meanwhile is then in both, and never in neither.
-	for ref, jobID := range w.outbox.refs() {
+	for ref, event := range w.outbox.refs() {
 		if !held[ref] {
-			hb.Held = append(hb.Held, queue.Held{Ref: ref, JobID: jobID, Phase: queue.Reporting, Progress: 1})
+			reported := queue.Held{Ref: ref, JobID: event.JobID, Phase: queue.Reporting, Progress: 1}
+			hb.Held = append(hb.Held, reported.Proven(event.Claim, w.self))
 		}
 	}
-	return hb
+	return hb.Signed(w.self)
 }

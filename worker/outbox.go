@@ -86,13 +86,13 @@ func (o *outbox) drop(ids []string) []*report {
 	return dropped
 }
 
-// refs are the attempts with unacknowledged events.
-func (o *outbox) refs() map[queue.Ref]string {
+// refs are the attempts with unacknowledged events, each with one of them.
+func (o *outbox) refs() map[queue.Ref]queue.Event {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := make(map[queue.Ref]string, len(o.pending))
+	out := make(map[queue.Ref]queue.Event, len(o.pending))
 	for _, r := range o.pending {
-		out[r.event.Ref] = r.event.JobID
+		out[r.event.Ref] = r.event
 	}
 	return out
 }

@@ -5,6 +5,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,6 +66,7 @@ type Config struct {
 type Worker struct {
 	Config
 	id      string
+	self    queue.Claim // signs the heartbeats
 	started time.Time
 	slots   *semaphore.Weighted
 	devices *devices
@@ -94,6 +96,10 @@ func New(cfg Config) (*Worker, error) {
 	if len(cfg.queues(accelerators.slots())) == 0 {
 		return nil, errors.New("the engines that this machine can run need a GPU, and it has none; `molfabric doctor` tells which were found")
 	}
+	self, err := queue.NewClaim(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
 	workerID := id.New(workerPrefix)
 	cfg.Log = cfg.Log.With("worker", workerID)
 	scratch, err := openScratch(cfg.ScratchDir, workerID, cfg.Log)
@@ -106,7 +112,7 @@ func New(cfg Config) (*Worker, error) {
 		return nil, err
 	}
 	return &Worker{
-		Config: cfg, id: workerID, started: time.Now().UTC(), scratch: scratch, cache: inputs,
+		Config: cfg, id: workerID, self: self, started: time.Now().UTC(), scratch: scratch, cache: inputs,
 		slots: semaphore.NewWeighted(int64(cfg.Slots)), devices: accelerators, outbox: newOutbox(cfg.Queue, cfg.Log), held: map[queue.Ref]*attempt{},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package chaos
 
-// confinement lists the rows of the scorecard that try to break out of a task or to overfill one: R15 to R17.
+// confinement lists the rows of the scorecard that try to break out of a task or to overfill one: R15 to R17, or out of a
+// worker: R21.
 func confinement() []Test {
 	return []Test{
 		//nolint:gosec // G101: what passes, not a password
@@ -11,5 +12,7 @@ func confinement() []Test {
 			Passes: "4xx or a typed failure; memory and time caps hold"},
 		{ID: "R17", Fault: "server-side request forgery: metadata address, loopback, redirects, file: in a scene", Short: true, Run: forged,
 			Passes: "not one packet out"},
+		{ID: "R21", Fault: "a worker's credential in wrong hands: forged ends, bills, saves and heartbeats of others' attempts", Short: true, Run: impostor,
+			Passes: "all dropped and counted; results, attempts and charges are the honest worker's"},
 	}
 }

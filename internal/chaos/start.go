@@ -77,7 +77,7 @@ func (w *World) StartWorker(ctx context.Context, o WorkerOptions) (*Process, err
 	w.homes = append(w.homes, o.Home)
 	w.mu.Unlock()
 	stores := slices.DeleteFunc(slices.Clone(w.stores), func(v string) bool { return strings.HasPrefix(v, databaseVariable) })
-	p := w.newProcess(roleWorker, slices.Concat(stores, []string{"MOLFABRIC_HOME=" + o.Home, "MOLFABRIC_SIMULATORS=" + strings.Join(o.Engines, ","),
+	p := w.newProcess(roleWorker, slices.Concat(stores, []string{"REDIS_URL=" + w.workerRedisURL, "MOLFABRIC_HOME=" + o.Home, "MOLFABRIC_SIMULATORS=" + strings.Join(o.Engines, ","),
 		fmt.Sprintf("MOLFABRIC_SLOTS=%d", o.Slots), "MOLFABRIC_DRAIN_GRACE=" + drainGrace.String()}, o.Env))
 	err := p.Start(ctx)
 	return p, err

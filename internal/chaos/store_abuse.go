@@ -154,3 +154,16 @@ func changedTables(before, after map[string]string) string {
 	slices.Sort(changed)
 	return strings.Join(changed, ", ")
 }
+
+// tracesOf counts the events, details, files and saved files of a job that have a word in them.
+func (w *World) tracesOf(ctx context.Context, jobID, word string) (int, error) {
+	var n int
+	err := w.db.GetContext(ctx, &n, `SELECT (SELECT count(*) FROM job_events WHERE job_id = $1 AND strpos(lower(body::text), $2) > 0)
+		+ (SELECT count(*) FROM task_details d JOIN tasks t ON t.id = d.task_id WHERE t.job_id = $1 AND strpos(lower(to_jsonb(d)::text), $2) > 0)
+		+ (SELECT count(*) FROM artifacts WHERE job_id = $1 AND strpos(storage_key, 'acct_x') > 0)
+		+ (SELECT count(*) FROM task_checkpoints c JOIN tasks t ON t.id = c.task_id WHERE t.job_id = $1 AND strpos(c.storage_key, 'acct_x') > 0)`, jobID, word)
+	if err != nil {
+		return 0, fmt.Errorf("look for traces in %s: %w", jobID, err)
+	}
+	return n, nil
+}

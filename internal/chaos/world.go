@@ -75,15 +75,16 @@ type World struct {
 	log                   *slog.Logger
 	storeLog              *os.File
 
-	postgres *servers.Postgres // nil while it is stopped, as the two others
-	redis    *servers.Redis
-	s3       *gateway.Gateway
-	db       *sqlx.DB
-	rdb      redis.UniversalClient
-	queue    *queue.Queue
-	objects  *object.Store
-	stores   []string // the environment that names the stores
-	secret   string
+	postgres       *servers.Postgres // nil while it is stopped, as the two others
+	redis          *servers.Redis
+	s3             *gateway.Gateway
+	db             *sqlx.DB
+	rdb            redis.UniversalClient
+	queue          *queue.Queue
+	objects        *object.Store
+	workerRedisURL string   // as the user of workers
+	stores         []string // the environment that names the stores
+	secret         string
 
 	mu        sync.Mutex
 	processes []*Process
@@ -153,10 +154,17 @@ func (w *World) StartPostgres(ctx context.Context) (err error) {
 
 // StartRedis starts Redis on its data, also after KillRedis; processes reach it where it was.
 func (w *World) StartRedis(ctx context.Context) (err error) {
-	if w.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(w.home, "redis"), Log: w.ofStores()}); err != nil {
+	if w.redis, err = servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(w.home, "redis"), Log: w.ofStores(), Users: redisUsers()}); err != nil {
 		return err
 	}
 	return w.RedisLine.connect(w.redis.URL())
+}
+
+// The users of Redis that a deployment has; the World itself may do everything.
+const controlUser, workerUser = "control", "worker"
+
+func redisUsers() []servers.RedisUser {
+	return []servers.RedisUser{{Name: controlUser, ACL: queue.ControlACL("")}, {Name: workerUser, ACL: queue.WorkerACL("")}}
 }
 
 // StartS3 starts the object store on its data, also after KillS3; processes reach it where it was.
@@ -177,11 +185,18 @@ func (w *World) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	controlURL, err := w.RedisLine.through(w.redis.UserURL(controlUser))
+	if err != nil {
+		return err
+	}
+	if w.workerRedisURL, err = w.RedisLine.through(w.redis.UserURL(workerUser)); err != nil {
+		return err
+	}
 	s3 := w.s3.Config()
 	if s3.Endpoint, err = w.S3Line.through(s3.Endpoint); err != nil {
 		return err
 	}
-	w.stores = []string{"REDIS_URL=" + redisURL, "S3_ENDPOINT=" + s3.Endpoint, "S3_REGION=" + s3.Region, "S3_BUCKET=" + s3.Bucket,
+	w.stores = []string{"REDIS_URL=" + controlURL, "S3_ENDPOINT=" + s3.Endpoint, "S3_REGION=" + s3.Region, "S3_BUCKET=" + s3.Bucket,
 		"S3_ACCESS_KEY=" + s3.AccessKey, "S3_SECRET_KEY=" + s3.SecretKey, databaseVariable + databaseURL}
 	if w.objects, err = object.New(s3); err != nil {
 		return err

@@ -29,7 +29,10 @@ type Config struct {
 	// MigrationDatabaseURL has the schema's owner, for `molfabric migrate` alone; DatabaseURL's user may then own nothing. Default DatabaseURL.
 	MigrationDatabaseURL string `yaml:"migrationDatabaseUrl" env:"MIGRATION_DATABASE_URL"`
 
-	RedisURL    string `yaml:"redisUrl" env:"REDIS_URL"`
+	RedisURL string `yaml:"redisUrl" env:"REDIS_URL"`
+	// WorkerRedisURL is what `molfabric up` gives its worker: Redis as a user that may do what a worker does. Default RedisURL.
+	WorkerRedisURL string `yaml:"workerRedisUrl" env:"MOLFABRIC_WORKER_REDIS_URL"`
+
 	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name
 	S3          S3     `yaml:"s3"`
 

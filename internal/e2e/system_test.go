@@ -112,6 +112,9 @@ func (s *system) down() {
 	if err := s.cmd.Wait(); err != nil {
 		s.t.Errorf("the system did not stop cleanly: %v", err)
 	}
+	if strings.Contains(s.log.String(), "NOPERM") {
+		s.t.Error("a role asked Redis for something that its user may not do")
+	}
 	if s.t.Failed() {
 		s.t.Logf("log of the system:\n%s", s.log)
 	}

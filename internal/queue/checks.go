@@ -14,6 +14,7 @@ import (
 // paths, of storage keys and of Redis keys.
 var (
 	idForm     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_-]{1,80}$`)
+	queueForm  = regexp.MustCompile(`^[a-z0-9]{1,16}\.[a-z0-9][a-z0-9-]{0,63}$`)
 	engineForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 	shardForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 	digestForm = regexp.MustCompile(`^[0-9a-f]{0,64}$`)
@@ -41,6 +42,8 @@ func (o WorkOrder) Check() error {
 		return fmt.Errorf("accountId %.100q is no id", o.AccountID)
 	case !plain(o.RequestID, maxWordBytes):
 		return fmt.Errorf("requestId is longer than %d bytes or has control characters", maxWordBytes)
+	case !queueForm.MatchString(o.Queue):
+		return fmt.Errorf("queue %.100q is no queue's name", o.Queue)
 	case !engineForm.MatchString(o.Engine):
 		return fmt.Errorf("engine %.100q is no engine's id", o.Engine)
 	case !shardForm.MatchString(o.Shard.Name):
@@ -127,6 +130,9 @@ func (hb Heartbeat) check(workerID string) error {
 func localKey(key string) bool {
 	return key != "" && path.Clean(key) == key && filepath.IsLocal(key) && plain(key, maxKeyBytes)
 }
+
+// cleanText is a text as it is after its way through JSON, which replaces what is no UTF-8.
+func cleanText(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // plain reports whether a text is short and has no control characters.
 func plain(text string, maxBytes int) bool {

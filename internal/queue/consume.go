@@ -48,7 +48,7 @@ func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slo
 		Logger:          asynqLog{log},
 		LogLevel:        asynq.WarnLevel,
 	})
-	handler := asynq.HandlerFunc(func(_ context.Context, task *asynq.Task) error {
+	handler := asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		var order WorkOrder
 		if err := json.Unmarshal(task.Payload(), &order); err != nil {
 			log.Error("drop an unreadable work order", "error", err)
@@ -57,6 +57,14 @@ func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slo
 		if err := order.Check(); err != nil {
 			log.Error("drop a work order that no scheduler has sent", "error", err)
 			return nil
+		}
+		if order.Guarded {
+			claim, err := q.TakeClaim(ctx, order.Queue, order.Ref())
+			if err != nil || claim.IsZero() { // the scheduler misses the attempt and starts the next
+				log.Warn("drop a work order whose claim is not to be had", "job", order.JobID, "attempt", order.Ref(), "error", err)
+				return nil
+			}
+			order.Claim = claim
 		}
 		handle(order)
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 )
 
-// WorkOrder is everything a worker needs to run one attempt of one task; it holds no credential.
+// WorkOrder is everything a worker needs to run one attempt of one task. As it lies in its queue it holds no credential.
 type WorkOrder struct {
 	TaskID       string          `json:"taskId"`
 	Attempt      int             `json:"attempt"`
@@ -27,6 +27,10 @@ type WorkOrder struct {
 	Avoid []string `json:"avoid,omitempty"`
 	// PaidTime says that the shard's time limit is what the money that is set aside for its job can pay for, and less than its plan's.
 	PaidTime bool `json:"paidTime,omitempty"`
+	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that; Guarded
+	// says that there is one.
+	Claim   Claim `json:"-"`
+	Guarded bool  `json:"guarded,omitempty"`
 }
 
 // Ref names the attempt.
@@ -89,6 +93,8 @@ type Event struct {
 	// Checkpoints, of Checkpointed, are files of finished work, each of which replaces the one of its name. At most
 	// MaxCheckpoints.
 	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`
+	// Claim proves the event on its way to the scheduler, which gets a Delivery in its place.
+	Claim Claim `json:"-"`
 }
 
 // InputLost is the code of an attempt's failure for a file that the fabric keeps and that is lost or damaged. Trying again seldom helps.
@@ -147,6 +153,9 @@ type Heartbeat struct {
 	Programs  map[string]map[string]string `json:"programs"` // engine → program → version
 	Held      []Held                       `json:"held"`
 	StartedAt time.Time                    `json:"startedAt"`
+	// Key and Proof sign the heartbeat; see Signed.
+	Key   []byte `json:"key,omitempty"`
+	Proof []byte `json:"proof,omitempty"`
 }
 
 // Devices are a worker's accelerators.
@@ -172,6 +181,7 @@ type Held struct {
 	Progress float64 `json:"progress"` // finished fraction, 0..1
 	Message  string  `json:"message"`
 	Used     Use     `json:"used,omitzero"`
+	Proof    []byte  `json:"proof,omitempty"` // see Proven
 }
 
 // Use is what an attempt has used until now, as it was last read.

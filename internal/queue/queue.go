@@ -54,7 +54,13 @@ func Engine(name string) string {
 	return engine
 }
 
-func (q *Queue) asynqName(queue string) string { return strings.ReplaceAll(q.prefix, ":", ".") + queue }
+// claimedMark begins the names of queues with orders whose reports must be proven. Workers of a release that knows no proofs look for
+// queues without it, and so never get an order that they could not answer for.
+const claimedMark = "claimed."
+
+func (q *Queue) asynqName(queue string) string {
+	return strings.ReplaceAll(q.prefix, ":", ".") + claimedMark + queue
+}
 func (q *Queue) key(parts ...string) string {
 	return q.prefix + "molfabric:" + strings.Join(parts, ":")
 }
@@ -65,6 +71,9 @@ const enqueueAtOnce = 8
 // Enqueue hands work orders to the workers of their queues, several at a time and else in their order. Handing the same attempt twice is
 // harmless. After an error some may have arrived.
 func (q *Queue) Enqueue(ctx context.Context, orders ...WorkOrder) error {
+	if err := q.leaveClaims(ctx, orders); err != nil { // before the orders: who gets one wants its claim
+		return err
+	}
 	if len(orders) == 1 {
 		return q.enqueue(ctx, orders[0])
 	}
@@ -77,6 +86,7 @@ func (q *Queue) Enqueue(ctx context.Context, orders ...WorkOrder) error {
 }
 
 func (q *Queue) enqueue(ctx context.Context, order WorkOrder) error {
+	order.Guarded = !order.Claim.IsZero()
 	payload, err := json.Marshal(order)
 	if err != nil {
 		return fmt.Errorf("encode work order of %s: %w", order.Ref(), err)
@@ -100,7 +110,8 @@ func (q *Queue) Remove(queue string, ref Ref) (bool, error) {
 	err := q.inspect(queue, func(name string) error { return q.inspector.DeleteTask(name, ref.String()) })
 	switch {
 	case err == nil:
-		return true, nil
+		// asynq's inspector takes no context either. What is left behind expires.
+		return true, q.rdb.Del(context.Background(), q.claimKey(queue, ref)).Err()
 	case errors.Is(err, asynq.ErrTaskNotFound), isActive(err):
 		return false, nil
 	}

@@ -65,7 +65,9 @@ func private(t *testing.T) (*queue.Queue, *redis.Client) {
 }
 
 // asynqName is what asynq calls the queue of these tests.
-func asynqName(prefix string) string { return strings.ReplaceAll(prefix, ":", ".") + vinaQueue }
+func asynqName(prefix string) string {
+	return strings.ReplaceAll(prefix, ":", ".") + "claimed." + vinaQueue
+}
 
 func newOrder() queue.WorkOrder {
 	order := queue.WorkOrder{TaskID: id.New("task_"), Attempt: 1, JobID: id.New("job_"), Queue: vinaQueue, Engine: "autodock-vina",

@@ -13,7 +13,26 @@ import (
 // Delivery is an event as it lies in the stream.
 type Delivery struct {
 	Event
-	entry string
+	entry       string
+	body, proof []byte // as they were sent; see ProvenBy
+}
+
+// Send is an event on its way to the scheduler: encoded, and proven with its Claim if it has one.
+func Send(e Event) (Delivery, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return Delivery{}, fmt.Errorf("encode event %s: %w", e.ID, err)
+	}
+	return Delivery{Event: e, body: body, proof: e.Claim.prove(reportMark, body)}, nil
+}
+
+// arrive makes a delivery of what was sent. One that does not parse, or is no report of an attempt, has an empty event.
+func arrive(entry string, body, proof []byte) Delivery {
+	d := Delivery{entry: entry, body: body, proof: proof}
+	if json.Unmarshal(body, &d.Event) != nil || d.Event.check() != nil {
+		d.Event = Event{}
+	}
+	return d
 }
 
 // Report sends events to the scheduler and returns, for each, its place in the stream (see StillThere).
@@ -21,11 +40,11 @@ func (q *Queue) Report(ctx context.Context, events []Event) ([]string, error) {
 	pipe := q.rdb.Pipeline()
 	adds := make([]*redis.StringCmd, len(events))
 	for i, e := range events {
-		body, err := json.Marshal(e)
+		d, err := Send(e)
 		if err != nil {
-			return nil, fmt.Errorf("encode event %s: %w", e.ID, err)
+			return nil, err
 		}
-		adds[i] = pipe.XAdd(ctx, &redis.XAddArgs{Stream: q.key("events"), Values: []any{"event", body}})
+		adds[i] = pipe.XAdd(ctx, &redis.XAddArgs{Stream: q.key("events"), Values: []any{"event", d.body, "proof", d.proof}})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("report %d events: %w", len(events), err)
@@ -70,12 +89,9 @@ func (q *Queue) Receive(ctx context.Context, limit int64, block time.Duration) (
 	}
 	var out []Delivery
 	for _, message := range streams[0].Messages {
-		d := Delivery{entry: message.ID}
 		body, _ := message.Values["event"].(string)
-		if json.Unmarshal([]byte(body), &d.Event) != nil || d.Event.check() != nil {
-			d.Event = Event{}
-		}
-		out = append(out, d)
+		proof, _ := message.Values["proof"].(string)
+		out = append(out, arrive(message.ID, []byte(body), []byte(proof)))
 	}
 	return out, nil
 }

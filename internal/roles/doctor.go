@@ -44,11 +44,18 @@ func Examine(ctx context.Context, cfg config.Config, version, why string, log *s
 	report.add(examineEngines(ctx, cfg, log)...)
 	report.add(examineRunning(ctx, cfg)...)
 	report.add(examineDatabases(ctx, cfg, log)...)
-	report.Healthy = !slices.ContainsFunc(report.Findings, func(f Finding) bool { return !f.Healthy })
 	return report
 }
 
-func (r *Report) add(findings ...Finding) { r.Findings = append(r.Findings, findings...) }
+// ExamineWorker adds what a worker of this configuration holds and does not need.
+func (r *Report) ExamineWorker(ctx context.Context, cfg config.Config) {
+	r.add(examineWorker(ctx, cfg))
+}
+
+func (r *Report) add(findings ...Finding) {
+	r.Findings = append(r.Findings, findings...)
+	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return !f.Healthy })
+}
 
 // examineStores asks the configured stores; of those that `up` would start, whether their programs are there.
 func examineStores(ctx context.Context, cfg config.Config) []Finding {

@@ -20,6 +20,7 @@ import (
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/object/gateway"
 	"github.com/molfabric/molfabric/internal/proc"
+	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
@@ -33,6 +34,9 @@ const (
 	// workerGrace is added to the drain grace for a worker's last reports before it is killed.
 	workerGrace = 15 * time.Second
 )
+
+// The users of the Redis that `molfabric up` starts: of its API and scheduler, and of its worker.
+const controlUser, workerUser = "control", "worker"
 
 // Running is what `molfabric up` leaves in its home directory for other commands to find it.
 type Running struct {
@@ -144,11 +148,12 @@ func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (sta
 		started = append(started, stopper{"postgres", p.Stop, p.Done()})
 	}
 	if cfg.RedisURL == "" {
-		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log})
+		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log, Users: []servers.RedisUser{
+			{Name: controlUser, ACL: queue.ControlACL(cfg.RedisPrefix)}, {Name: workerUser, ACL: queue.WorkerACL(cfg.RedisPrefix)}}})
 		if err != nil {
 			return started, err
 		}
-		cfg.RedisURL = r.URL()
+		cfg.RedisURL, cfg.WorkerRedisURL = r.UserURL(controlUser), r.UserURL(workerUser)
 		started = append(started, stopper{"redis", r.Stop, r.Done()})
 	}
 	if cfg.S3.Endpoint == "" {
@@ -235,7 +240,7 @@ func runWorkerChild(ctx context.Context, cfg config.Config) error {
 
 func workerEnvironment(cfg config.Config) []string {
 	env := []string{
-		"REDIS_URL=" + cfg.RedisURL, "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
+		"REDIS_URL=" + cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL), "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
 		"S3_ENDPOINT=" + cfg.S3.Endpoint, "S3_REGION=" + cfg.S3.Region, "S3_BUCKET=" + cfg.S3.Bucket,
 		"S3_ACCESS_KEY=" + cfg.S3.AccessKey, "S3_SECRET_KEY=" + cfg.S3.SecretKey,
 		"MOLFABRIC_SIMULATORS=" + strings.Join(cfg.Simulators, ","), "MOLFABRIC_GPUS=" + cfg.GPUs, "MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach),

@@ -21,6 +21,7 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 		return err
 	}
 	defer client.Close()
+	warnOfExcess(ctx, client, cfg, log)
 	objects, err := await(ctx, cfg, log, openObjects)
 	if err != nil {
 		return err

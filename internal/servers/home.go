@@ -128,8 +128,14 @@ func (h *home) environment() []string {
 }
 
 // password returns the password of the directory, generated at the first call and the same ever after.
-func (h *home) password() (string, error) {
+func (h *home) password() (string, error) { return h.passwordOf("") }
+
+// passwordOf is password for a further user of the server.
+func (h *home) passwordOf(user string) (string, error) {
 	path := filepath.Join(h.dir, passwordName)
+	if user != "" {
+		path += "-" + user
+	}
 	text, err := os.ReadFile(path)
 	if err == nil && len(text) > 0 {
 		return string(text), nil

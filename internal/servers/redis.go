@@ -2,6 +2,8 @@ package servers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,12 +28,21 @@ type RedisOptions struct {
 	Log *slog.Logger // gets the server's log at debug level
 	// Cluster makes the server a node of a Redis Cluster, which knows no other node and owns no slot yet.
 	Cluster bool
+	// Users are those beside the default one, which may do everything.
+	Users []RedisUser
+}
+
+// RedisUser is a user of a Redis server, whose password is generated once and kept in the server's directory (mode 0600).
+type RedisUser struct {
+	Name string // letters and digits
+	ACL  string // what it may do, as Redis writes rules: "~keys:* +@read"
 }
 
 // Redis is a running Redis server.
 type Redis struct {
 	*server
-	password string
+	password  string
+	passwords map[string]string // by user
 }
 
 // StartRedis starts a Redis server with the data of opts.Dir and returns when it answers. It appends every write to a file
@@ -56,25 +67,39 @@ func StartRedis(ctx context.Context, opts RedisOptions) (*Redis, error) {
 // startRedis takes h over.
 func startRedis(ctx context.Context, opts RedisOptions, h *home, program string, port int) (*Redis, error) {
 	password, err := h.password()
+	passwords := map[string]string{}
 	config := filepath.Join(h.path, "redis.conf")
 	if err == nil {
 		// A file, not arguments: every user of the machine can read a command line.
-		var bus []string
-		if bus, err = clusterConfig(opts.Cluster); err == nil {
-			err = h.writeFile(config, redisConfig(h.path, port, password, bus...))
-		}
+		err = writeRedisConfig(opts, h, config, port, password, passwords)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis in %s: %w", h.dir, err), h.close())
 	}
-	host, address := "127.0.0.1:"+strconv.Itoa(port), redisURL(port, password)
+	host, address := "127.0.0.1:"+strconv.Itoa(port), redisURL(port, "", password)
 	// SIGTERM makes Redis flush its append-only file before it ends.
 	c := command{name: "redis", argv: []string{program, config}, stopBy: syscall.SIGTERM, taken: "Address already in use"}
 	s, err := launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error { return pingRedis(ctx, host, address) })
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{server: s, password: password}, nil
+	return &Redis{server: s, password: password, passwords: passwords}, nil
+}
+
+// writeRedisConfig writes the configuration file and fills in the passwords of the users in it.
+func writeRedisConfig(opts RedisOptions, h *home, path string, port int, password string, passwords map[string]string) error {
+	more, err := clusterConfig(opts.Cluster)
+	if err != nil {
+		return err
+	}
+	for _, user := range opts.Users {
+		if passwords[user.Name], err = h.passwordOf(user.Name); err != nil {
+			return err
+		}
+		digest := sha256.Sum256([]byte(passwords[user.Name]))
+		more = append(more, "user "+user.Name+" on #"+hex.EncodeToString(digest[:])+" resetchannels "+user.ACL)
+	}
+	return h.writeFile(path, redisConfig(h.path, port, password, append(more, "")...))
 }
 
 // redisConfig is the configuration file. Paths are quoted as Redis reads them; it knows the escapes of strconv.Quote.
@@ -110,7 +135,10 @@ func clusterConfig(isNode bool) ([]string, error) {
 }
 
 // URL is the server's address with its password, database 0.
-func (r *Redis) URL() string { return redisURL(r.port, r.password) }
+func (r *Redis) URL() string { return redisURL(r.port, "", r.password) }
+
+// UserURL is the server's address for one of the users that it was started with.
+func (r *Redis) UserURL(name string) string { return redisURL(r.port, name, r.passwords[name]) }
 
 // Version asks the server for its version, e.g. "7.0.15".
 func (r *Redis) Version(ctx context.Context) (string, error) {
@@ -130,8 +158,8 @@ func (r *Redis) Version(ctx context.Context) (string, error) {
 	return "", errors.New("ask redis for its version: the answer names none")
 }
 
-func redisURL(port int, password string) string {
-	u := url.URL{Scheme: "redis", User: url.UserPassword("", password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/0"}
+func redisURL(port int, user, password string) string {
+	u := url.URL{Scheme: "redis", User: url.UserPassword(user, password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/0"}
 	return u.String()
 }
 

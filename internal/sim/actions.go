@@ -26,6 +26,7 @@ func actions() []action {
 		{name: "start", weight: 4, do: (*history).startSome}, {name: "give back", weight: 1, do: (*history).giveBack},
 		{name: "save", weight: 4, do: (*history).save}, {name: "end", weight: 12, do: (*history).endSome},
 		{name: "deliver", weight: 14, do: (*history).deliver}, {name: "deliver twice", weight: 3, do: (*history).deliverTwice},
+		{name: "forge", weight: 2, do: (*history).forge},
 		{name: "lose a report", weight: 1, do: (*history).loseReport},
 		{name: "beat", weight: 3, do: (*history).beatAll}, {name: "tick", weight: 4, do: (*history).tick},
 		{name: "hire", weight: 2, do: (*history).hire}, {name: "kill", weight: 1, do: (*history).killWorker}, {name: "silence", weight: 2, do: (*history).silence},

@@ -75,11 +75,14 @@ type script struct {
 type history struct {
 	script
 	*setting
-	rng    *rand.Rand
-	clock  time.Time
-	memory *memory
-	ground ground
-	ledger *billing.Ledger
+	rng *rand.Rand
+	// secrets are the claims' own random numbers, so that what they are does not decide what happens.
+	secrets *rand.ChaCha8
+	forged  int64 // heartbeats
+	clock   time.Time
+	memory  *memory
+	ground  ground
+	ledger  *billing.Ledger
 	// store and queue are what the product sees: the ground and the transport, or a planted bug around them.
 	store     scheduler.Store
 	queue     scheduler.Queue
@@ -128,7 +131,8 @@ type instance struct {
 
 func newHistory(shared *setting, s script) *history {
 	h := &history{script: s, setting: shared, rng: rand.New(rand.NewPCG(s.seed, historySalt)), //nolint:gosec // G404: a seed is to give the same history
-		made: map[string]int{}, runs: map[queue.Ref][]*run{}, digest: fnvOffset, seen: newSightings()}
+		secrets: rand.NewChaCha8([32]byte{byte(s.seed)}),
+		made:    map[string]int{}, runs: map[queue.Ref][]*run{}, digest: fnvOffset, seen: newSightings()}
 	h.memory = newMemory(h)
 	h.transport = newTransport(h)
 	h.ground, h.store, h.queue = h.memory, h.memory, h.transport
@@ -223,7 +227,7 @@ func (h *history) boot(name string, born int) *instance {
 	}
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	i.s = scheduler.Over(h.store, scheduler.Deps{Queue: h.queue, Engines: h.engines, Prices: h.prices, Ledger: h.ledger, Log: h.log,
-		Metrics: h.metrics, Now: func() time.Time { return h.clock.Add(i.skew) }, NewID: h.newID})
+		Metrics: h.metrics, Now: func() time.Time { return h.clock.Add(i.skew) }, NewID: h.newID, Random: h.secrets})
 	i.leader = scheduler.NewLeader(i.s, name+strconv.Itoa(born))
 	return i
 }

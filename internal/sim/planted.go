@@ -23,7 +23,10 @@ type Bug struct {
 func Bugs() []Bug {
 	return []Bug{
 		{"missing fence", "a report counts for whichever attempt is the current one", func(h *history) (scheduler.Store, scheduler.Queue) {
-			return h.memory, unfenced{h.transport}
+			return wrapped(h, func(tx *transaction) scheduler.Tx { return trusting{tx} }), unfenced{h.transport}
+		}},
+		{"trusted reports", "a report counts whoever has sent it", func(h *history) (scheduler.Store, scheduler.Queue) {
+			return wrapped(h, func(tx *transaction) scheduler.Tx { return trusting{tx} }), h.transport
 		}},
 		{"double capture", "a charge is committed beside its job's transaction, and nothing remembers it", func(h *history) (scheduler.Store, scheduler.Queue) {
 			return wrapped(h, func(tx *transaction) scheduler.Tx { return hastyCapture{tx} }), h.transport
@@ -41,7 +44,7 @@ func Bugs() []Bug {
 			return wrapped(h, func(tx *transaction) scheduler.Tx { return looseCancel{tx} }), h.transport
 		}},
 		{"brake that waits", "what running tasks use counts when they have ended, and not before", func(h *history) (scheduler.Store, scheduler.Queue) {
-			return trusting{h.memory}, h.transport
+			return spendthrift{h.memory}, h.transport
 		}},
 	}
 }
@@ -71,6 +74,18 @@ func wrapped(h *history, wrap func(*transaction) scheduler.Tx) scheduler.Store {
 // InTx implements scheduler.Store.
 func (s wrappedStore) InTx(ctx context.Context, do func(scheduler.Tx) error) error {
 	return s.Store.InTx(ctx, func(tx scheduler.Tx) error { return do(s.wrap(tx.(*transaction))) })
+}
+
+// trusting asks for no proof of a claim. A missing fence needs it: an earlier attempt cannot prove the claim of a later one.
+type trusting struct{ *transaction }
+
+// ReadTask implements scheduler.TaskTx.
+func (tx trusting) ReadTask(ctx context.Context, jobID, taskID string) (*scheduler.TaskRow, error) {
+	row, err := tx.transaction.ReadTask(ctx, jobID, taskID)
+	if row != nil {
+		row.Witness = nil
+	}
+	return row, err
 }
 
 // unfenced loses the attempt's number.
@@ -125,11 +140,11 @@ func (s unwatched) TasksInFlight(ctx context.Context) ([]scheduler.TaskRow, erro
 	return running, err
 }
 
-// trusting knows of no job that might spend too much.
-type trusting struct{ *memory }
+// spendthrift knows of no job that might spend too much.
+type spendthrift struct{ *memory }
 
 // Spenders implements scheduler.Store.
-func (trusting) Spenders(context.Context, []string) ([]scheduler.JobRow, error) { return nil, nil }
+func (spendthrift) Spenders(context.Context, []string) ([]scheduler.JobRow, error) { return nil, nil }
 
 // hastyAcknowledgement tells workers that their reports are safe before they are.
 type hastyAcknowledgement struct{ *transport }
@@ -147,7 +162,7 @@ func (q hastyAcknowledgement) Receive(ctx context.Context, limit int64, block ti
 type blindDispatch struct{ *transaction }
 
 // QueueTasks implements scheduler.TaskTx.
-func (tx blindDispatch) QueueTasks(ctx context.Context, ids []string, at time.Time) ([]scheduler.TaskRow, error) {
+func (tx blindDispatch) QueueTasks(ctx context.Context, ids []string, witnesses [][]byte, at time.Time) ([]scheduler.TaskRow, error) {
 	for _, id := range ids {
 		err := tx.updateTask("queue", id, func(t *taskState) error {
 			t.Status, t.Ready = job.TaskPending, true
@@ -157,7 +172,7 @@ func (tx blindDispatch) QueueTasks(ctx context.Context, ids []string, at time.Ti
 			return nil, err
 		}
 	}
-	return tx.transaction.QueueTasks(ctx, ids, at)
+	return tx.transaction.QueueTasks(ctx, ids, witnesses, at)
 }
 
 // looseCancel forgets a lock.

@@ -74,7 +74,7 @@ func (tx *transaction) updateTask(what, id string, change func(*taskState) error
 }
 
 // QueueTasks implements scheduler.TaskTx.
-func (tx *transaction) QueueTasks(ctx context.Context, ids []string, at time.Time) ([]scheduler.TaskRow, error) {
+func (tx *transaction) QueueTasks(ctx context.Context, ids []string, witnesses [][]byte, at time.Time) ([]scheduler.TaskRow, error) {
 	if err := tx.m.h.call(ctx, "queue tasks"); err != nil {
 		return nil, err
 	}
@@ -86,6 +86,7 @@ func (tx *transaction) QueueTasks(ctx context.Context, ids []string, at time.Tim
 			}
 			t.Status, t.Attempt, t.QueuedAt, t.StartedAt, t.Progress, t.NotBefore = job.TaskQueued, t.Attempt+1, at, time.Time{}, 0, time.Time{}
 			t.WorkerID.String, t.WorkerID.Valid = "", false
+			t.Witness = witnesses[slices.Index(ids, id)]
 			rows = append(rows, t.TaskRow)
 			return nil
 		})

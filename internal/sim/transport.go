@@ -40,7 +40,7 @@ type waitingOrder struct {
 // report is an event in the stream.
 type report struct {
 	place int
-	queue.Event
+	queue.Delivery
 }
 
 type beat struct {
@@ -151,15 +151,15 @@ func (q *transport) Receive(ctx context.Context, limit int64, _ time.Duration) (
 	}
 	var out []queue.Delivery
 	for _, r := range q.stream[:min(int(limit), len(q.stream))] {
-		out = append(out, queue.Delivery{Event: placed(r)})
+		out = append(out, placed(r))
 	}
 	return out, nil
 }
 
-// placed is an event whose id says where in the stream it lies.
-func placed(r report) queue.Event {
+// placed is a report whose id says where in the stream it lies.
+func placed(r report) queue.Delivery {
 	r.ID += "@" + strconv.Itoa(r.place)
-	return r.Event
+	return r.Delivery
 }
 
 // Acknowledge implements scheduler.Queue.
@@ -252,9 +252,16 @@ func (q *transport) done(ref queue.Ref) {
 
 // arrive puts a worker's report into the stream.
 func (q *transport) arrive(event queue.Event) {
-	q.placed++
-	q.stream = append(q.stream, report{q.placed, event})
+	q.put(event)
 	q.said = append(q.said, event)
+}
+
+// put puts a report of anybody into the stream.
+func (q *transport) put(event queue.Event) {
+	sent, err := queue.Send(event)
+	q.h.must(err)
+	q.placed++
+	q.stream = append(q.stream, report{q.placed, sent})
 }
 
 // beat takes a heartbeat and hands out what its worker is told in return.

@@ -14,6 +14,7 @@ import (
 // acknowledged, and may die, fall silent or come back at any moment.
 type laborer struct {
 	id     string
+	self   queue.Claim // signs its heartbeats
 	seq    int64
 	dead   bool // kill -9: it does nothing any more, but what it sent may still arrive
 	silent bool // its heartbeats do not arrive
@@ -38,7 +39,9 @@ type run struct {
 
 func (h *history) hire() {
 	if len(h.living()) < maxWorkers {
-		h.workers = append(h.workers, &laborer{id: h.newID("wrk_"), faulty: h.chance(1, 6)})
+		self, err := queue.NewClaim(h.secrets)
+		h.must(err)
+		h.workers = append(h.workers, &laborer{id: h.newID("wrk_"), self: self, faulty: h.chance(1, 6)})
 	}
 }
 
@@ -198,7 +201,7 @@ func (h *history) endAs(r *run, event *queue.Event) {
 // report puts an event into the outbox of the attempt's worker.
 func (h *history) report(r *run, event queue.Event) {
 	event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = h.newID("evt_"), r.Ref(), r.JobID, r.worker.id, r.Engine
-	event.Redone, r.begun = r.redone, true
+	event.Redone, event.Claim, r.begun = r.redone, r.Claim, true
 	what := string(event.Kind)
 	if event.GivenBack {
 		what = "given back"
@@ -254,9 +257,9 @@ func (h *history) beat(l *laborer) {
 			r.told = r.used
 			held.Used.CPUMicroseconds = r.told
 		}
-		hb.Held = append(hb.Held, held)
+		hb.Held = append(hb.Held, held.Proven(r.Claim, l.self))
 	}
-	acked, stop := h.transport.beat(hb)
+	acked, stop := h.transport.beat(hb.Signed(l.self))
 	for _, r := range slices.Clone(l.held) {
 		if stop[r.Ref()] && r.end == nil {
 			h.endAs(r, &queue.Event{Kind: queue.Cancelled, Usage: queue.Usage{CPUMicroseconds: 60_000_000}})
@@ -294,6 +297,35 @@ func (h *history) killWorker() {
 		h.note("dies", l.id)
 		l.dead = true
 	}
+}
+
+// forger writes to the transport as workers do, and has claimed nothing.
+const forger = "wrk_forger"
+
+// forge lets the forger end an attempt that waits or runs, or answer for all of them.
+func (h *history) forge() {
+	if len(h.transport.orders) == 0 || h.transport.away {
+		return
+	}
+	orders := append(h.transport.unclaimed(), h.transport.claimedOrders()...)
+	claim, err := queue.NewClaim(h.secrets)
+	h.must(err)
+	if h.chance(1, 2) {
+		order := pick(h, orders)
+		event := pick(h, []*queue.Event{{Kind: queue.Started}, {Kind: queue.Cancelled}, success(order), broke(engines.UserInput), givenBack("NO_ROOM")})
+		event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine, event.Claim = h.newID("evt_"), order.Ref(), order.JobID, forger, order.Engine, claim
+		h.note("forges", order.Ref().String(), string(event.Kind))
+		h.transport.put(*event)
+		return
+	}
+	h.forged++
+	hb := queue.Heartbeat{WorkerID: forger, Seq: h.forged}
+	for _, order := range orders {
+		held := queue.Held{Ref: order.Ref(), JobID: order.JobID, Phase: queue.Running, Progress: 0.9}
+		hb.Held = append(hb.Held, held.Proven(claim, claim))
+	}
+	h.note("forges a heartbeat")
+	h.transport.beat(hb.Signed(claim))
 }
 
 // silence cuts a worker off, or lets it be heard again: then it is a zombie if it was declared lost meanwhile.

@@ -1,0 +1,164 @@
+package queue_test
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/redistest"
+	"github.com/molfabric/molfabric/internal/servers"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
+)
+
+const aclPrefix = "deployment:"
+
+// guarded is a Redis with a user for each role, and a client of each.
+func guarded(t *testing.T) (control, worker redis.UniversalClient) {
+	t.Helper()
+	started, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: serverstest.Dir(t), Log: slog.New(slog.DiscardHandler), Users: []servers.RedisUser{
+		{Name: "control", ACL: queue.ControlACL(aclPrefix)}, {Name: "worker", ACL: queue.WorkerACL(aclPrefix)}}})
+	serverstest.Check(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), deadline)
+		defer cancel()
+		if err := started.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return connect(t, started.UserURL("control")), connect(t, started.UserURL("worker"))
+}
+
+// TestControlACL sends everything that the fabric asks of Redis as the user of the API and the scheduler.
+func TestControlACL(t *testing.T) {
+	t.Parallel()
+	rdb, _ := guarded(t)
+	q := queue.New(rdb, aclPrefix)
+	t.Run("orders", func(t *testing.T) { tryOrders(t, q) })
+	t.Run("reports", func(t *testing.T) { tryReports(t, q) })
+	t.Run("workers", func(t *testing.T) { tryWorkers(t, q) })
+	t.Run("marks and wakes", func(t *testing.T) { tryMarks(t, q) })
+	t.Run("limits", func(t *testing.T) { tryLimits(t, rdb) })
+	for name, forbidden := range map[string]error{
+		"flush":       rdb.FlushAll(t.Context()).Err(),
+		"configure":   rdb.ConfigGet(t.Context(), "requirepass").Err(),
+		"other users": rdb.ACLList(t.Context()).Err(),
+		"other keys":  rdb.Set(t.Context(), "another:deployment", 1, 0).Err(),
+	} {
+		expectForbidden(t, name, forbidden)
+	}
+}
+
+// TestWorkerACL lets the scheduler and a worker each do their part as users of their own, and then the worker what is not its part.
+func TestWorkerACL(t *testing.T) {
+	t.Parallel()
+	controlClient, workerClient := guarded(t)
+	control, worker := queue.New(controlClient, aclPrefix), queue.New(workerClient, aclPrefix)
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	order := newOrder()
+	order.Claim = newClaim(t)
+	enqueue(t, control, order)
+	got := receive(t, claimed(t, worker, 1))
+	if got.Claim.IsZero() {
+		t.Fatal("the worker could not take the claim")
+	}
+	if stopped, err := worker.Stopped(ctx, order.Ref()); err != nil || stopped {
+		t.Fatalf("stopped: %v, %v", stopped, err)
+	}
+	self := newClaim(t)
+	held := queue.Held{Ref: order.Ref(), JobID: order.JobID, Phase: queue.Running}.Proven(got.Claim, self)
+	hb := queue.Heartbeat{WorkerID: "wrk_1", Held: []queue.Held{held}}.Signed(self)
+	beat(t, worker, hb)
+	event := newEvent("wrk_1")
+	event.Claim = got.Claim
+	places := report(t, worker, event)
+	expectThere(t, worker, places[0], true)
+	if seen, err := control.Workers(ctx); err != nil || len(seen) != 1 || !seen[0].Genuine() {
+		t.Fatalf("the scheduler sees %+v, %v", seen, err)
+	}
+	arrived := deliveries(t, control, 10)
+	if len(arrived) != 1 || !arrived[0].ProvenBy(order.Claim.Witness()) {
+		t.Fatalf("the scheduler received %+v", arrived)
+	}
+	must(control.Acknowledge(ctx, arrived))
+	must(control.StopAttempts(ctx, order.Ref()))
+	if orders := beat(t, worker, hb); len(orders.Acked) != 1 || !orders.Stop[order.Ref()] {
+		t.Errorf("the worker learns %+v, want an acknowledgement and a stop order", orders)
+	}
+	other := newOrder()
+	for name, forbidden := range map[string]error{
+		"stop an attempt":          worker.StopAttempts(ctx, other.Ref()),
+		"mark the epoch":           worker.Mark(ctx, "mine"),
+		"read heartbeats":          workerClient.Get(ctx, aclPrefix+"molfabric:worker:wrk_1").Err(),
+		"wake the scheduler":       worker.Wake(ctx),
+		"count against a limit":    workerClient.Set(ctx, "rate:"+aclPrefix+"limit:x", 1, time.Minute).Err(),
+		"flush":                    workerClient.FlushAll(ctx).Err(),
+		"list keys":                workerClient.Keys(ctx, "*").Err(),
+		"configure":                workerClient.ConfigSet(ctx, "requirepass", "").Err(),
+		"make users":               workerClient.ACLSetUser(ctx, "mine", "on", "nopass", "~*", "+@all").Err(),
+		"see what others send":     workerClient.Do(ctx, "MONITOR").Err(),
+		"write other keys":         workerClient.Set(ctx, "another:deployment", 1, 0).Err(),
+		"write another deployment": workerClient.Set(ctx, "other:molfabric:epoch", 1, 0).Err(),
+	} {
+		expectForbidden(t, name, forbidden)
+	}
+	must(worker.Forget(ctx, "wrk_1"))
+}
+
+func expectForbidden(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("%s: %v, want it forbidden", what, err)
+	}
+}
+
+// TestOperatorsAreTold holds the guide to the rules that were tried.
+func TestOperatorsAreTold(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../doc/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rules := range []string{queue.ControlACL(""), queue.WorkerACL("")} {
+		if !strings.Contains(strings.Join(strings.Fields(string(guide)), " "), rules) {
+			t.Errorf("doc/operating.md does not show %s", rules)
+		}
+	}
+}
+
+// TestConnectOverTLS talks to a Redis that speaks nothing else.
+func TestConnectOverTLS(t *testing.T) {
+	t.Parallel()
+	started, _ := redistest.Private(t)
+	address, err := url.Parse(started.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := address.User.Password()
+	front := tlsFront(t, address.Host)
+	rdb, err := queue.Connect(t.Context(), "rediss://:"+password+"@"+front+"?skip_verify=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Close(); err != nil {
+		t.Error(err)
+	}
+	if rdb, err := queue.Connect(t.Context(), "rediss://:"+password+"@"+front+"?max_retries=-1"); err == nil {
+		_ = rdb.Close()
+		t.Error("a certificate that nobody has signed is taken")
+	} else if strings.Contains(err.Error(), password) {
+		t.Errorf("the error tells the password: %v", err)
+	}
+}

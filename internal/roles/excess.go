@@ -1,0 +1,98 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/queue"
+)
+
+// A worker runs foreign input. Whoever gets out of its sandbox has what it holds, so it should hold what it needs: Redis as a user that may
+// do a worker's part, and the object store.
+
+// excessSecrets are the settings that a worker has no use for, and that tell or open more than its own work.
+func excessSecrets(cfg config.Config) []string {
+	var found []string
+	for _, secret := range []struct{ value, name string }{
+		{cfg.DatabaseURL, "DATABASE_URL"}, {cfg.MigrationDatabaseURL, "MIGRATION_DATABASE_URL"}, {cfg.KeySecret, "MOLFABRIC_KEY_SECRET"},
+		{cfg.Stripe.SecretKey, "STRIPE_SECRET_KEY"}, {cfg.Stripe.WebhookSecret, "STRIPE_WEBHOOK_SECRET"},
+		{cfg.OIDC.ClientSecret, "MOLFABRIC_OIDC_CLIENT_SECRET"},
+	} {
+		if secret.value != "" {
+			found = append(found, secret.name)
+		}
+	}
+	return found
+}
+
+// excessRights tries what a worker never does, in ways that change nothing, and returns what its user in Redis may do beyond need.
+func excessRights(ctx context.Context, client redis.UniversalClient, prefix string) ([]string, error) {
+	var found []string
+	for _, right := range []struct {
+		name string
+		try  error
+	}{
+		{"administer the server", client.ConfigGet(ctx, "maxmemory-policy").Err()},
+		{"read the keys of other programs", client.Exists(ctx, "molfabric-doctor-looks").Err()},
+		{"wake the scheduler", queue.New(client, prefix).Wake(ctx)},
+	} {
+		switch {
+		case right.try == nil:
+			found = append(found, right.name)
+		case !isForbidden(right.try):
+			return nil, fmt.Errorf("try to %s: %w", right.name, right.try)
+		}
+	}
+	return found, nil
+}
+
+// isForbidden tells a refusal of Redis from a Redis that is away. A server without the command refuses it in its own words.
+func isForbidden(err error) bool {
+	var refusal redis.Error
+	return errors.As(err, &refusal)
+}
+
+// excess says what a worker of this configuration holds beyond need, and what to do; "" for nothing.
+func excess(ctx context.Context, client redis.UniversalClient, cfg config.Config) (string, error) {
+	var told []string
+	if secrets := excessSecrets(cfg); len(secrets) > 0 {
+		told = append(told, "a worker needs none of "+strings.Join(secrets, ", ")+": take them out of its environment and its molfabric.yaml")
+	}
+	rights, err := excessRights(ctx, client, cfg.RedisPrefix)
+	if len(rights) > 0 {
+		told = append(told, "its user in Redis may "+strings.Join(rights, ", ")+`: give it the rules of "Redis's users" in doc/operating.md`)
+	}
+	return strings.Join(told, "; "), err
+}
+
+// examineWorker looks at the configuration as that of a worker.
+func examineWorker(ctx context.Context, cfg config.Config) Finding {
+	const part = "what a worker holds"
+	client, err := openRedis(ctx, cfg)
+	if err != nil {
+		return finding(part, "", err)
+	}
+	defer client.Close()
+	told, err := excess(ctx, client, cfg)
+	if err == nil && told != "" {
+		err = errors.New(told)
+	}
+	return finding(part, "", err)
+}
+
+// warnOfExcess lets a worker that holds more than it needs say so in its log.
+func warnOfExcess(ctx context.Context, client redis.UniversalClient, cfg config.Config, log *slog.Logger) {
+	told, err := excess(ctx, client, cfg)
+	if err != nil {
+		log.Debug("not looked whether the worker holds more than it needs", "error", err)
+	}
+	if told != "" {
+		log.Warn("this worker holds more than it needs", "what", told)
+	}
+}
