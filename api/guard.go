@@ -99,7 +99,8 @@ func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) 
 // credential is what a caller has sent to be known by.
 type credential struct{ header, token string }
 
-// credentialOf reads the credential: an API key where there is one, else a browser session. It is good until the handler has returned.
+// credentialOf reads the credential: an API key where there is one, else a browser session. It is good until the handler has
+// returned.
 func credentialOf(c *fiber.Ctx) credential {
 	return credential{header: c.Get(fiber.HeaderAuthorization), token: c.Cookies(auth.CookieName)}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// TestACredentialIsJudgedAgain keeps what an answer that lasts has, the context of its request: as long as the key and the session live the
-// second judgement is the first one, and then it is a refusal, whatever requests came in between.
+// TestACredentialIsJudgedAgain keeps what an answer that lasts has, the context of its request: as long as the key and the session
+// live the second judgement is the first one, and then it is a refusal, whatever requests came in between.
 func TestACredentialIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	kept := make(chan context.Context, 1)

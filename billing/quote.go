@@ -78,8 +78,8 @@ type Quote struct {
 	// LowPence, LikelyPence and HighPence are what the job costs if it uses as much as the measured spread says, none above
 	// HoldPence. Without a spread they are the estimate divided by the hold factor, the estimate, and the hold.
 	LowPence, LikelyPence, HighPence int64
-	// HoldPence is set aside at submit: the price times the hold factor, and at least that of leastHeldCPUSeconds. The job is never charged more. What was measured does not move it: the same request
-	// always needs the same credit.
+	// HoldPence is set aside at submit: the price times the hold factor, and at least that of leastHeldCPUSeconds. The job is never
+	// charged more. What was measured does not move it: the same request always needs the same credit.
 	HoldPence     int64
 	Breakdown     Breakdown
 	Rates         Rates

@@ -56,8 +56,8 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// TestAHoldHasAFloor quotes work that is expected to take next to nothing: ten minutes of a core are set aside for it nevertheless, at what
-// the job's software costs too, and nothing where nothing has a price.
+// TestAHoldHasAFloor quotes work that is expected to take next to nothing: ten minutes of a core are set aside for it nevertheless,
+// at what the job's software costs too, and nothing where nothing has a price.
 func TestAHoldHasAFloor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -78,8 +78,8 @@ type Forecaster interface {
 
 // Typical is an Engine that has a price for a request that says nothing of its work: that of a case which is usual.
 type Typical interface {
-	// Typical completes a request that says nothing of what is to be computed, and says for people what that assumes. A request that
-	// says more comes back as it is, with "". It is pure. Errors: *InvalidError.
+	// Typical completes a request that says nothing of what is to be computed, and says for people what that assumes. A request
+	// that says more comes back as it is, with "". It is pure. Errors: *InvalidError.
 	Typical(Request) (completed Request, assumes string, err error)
 }
 

@@ -36,10 +36,11 @@ func (r *JobRow) unspent() billing.Micropence {
 	return maxOverrun*billing.FromPence(holdPence) - used
 }
 
-// limitToPaid shortens a shard's time limit to what its job's hold pays for, maxOverrun times over, on the cores and devices that the
-// shard asks for. It reports whether it did: workers that nobody hears from would let a program run on to its own limit.
+// limitToPaid shortens a shard's time limit to what its job's hold pays for, maxOverrun times over, on the cores and devices that
+// the shard asks for. It reports whether it did: workers that nobody hears from would let a program run on to its own limit.
 func (s *Scheduler) limitToPaid(owner *JobRow, task TaskRow, shard *engines.Shard) bool {
-	hour := queue.Use{CPUMicroseconds: int64(max(shard.Needs.CPUs, 1)) * time.Hour.Microseconds(), GPUMicroseconds: int64(shard.Needs.GPUs) * time.Hour.Microseconds()}
+	hour := queue.Use{CPUMicroseconds: int64(max(shard.Needs.CPUs, 1)) * time.Hour.Microseconds(),
+		GPUMicroseconds: int64(shard.Needs.GPUs) * time.Hour.Microseconds()}
 	price, err := s.priceOf(owner, task, hour)
 	if err != nil || price == 0 { // what is not for sale any more is settled when it ends
 		return false
@@ -135,14 +136,15 @@ func (s *Scheduler) stopSpender(ctx context.Context, jobID string, running []spe
 		}
 		owner.Overspent = true
 		c.then(func(context.Context) {
-			s.Log.Warn("job stopped for what it uses", "job", jobID, "run", owner.Run, "running_pence", live.CeilPence(), "held_pence", owner.HeldPence)
+			s.Log.Warn("job stopped for what it uses", "job", jobID, "run", owner.Run,
+				"running_pence", live.CeilPence(), "held_pence", owner.HeldPence)
 		})
 		return nil
 	})
 }
 
-// spending is, by job, what its running tasks have used, of the jobs of which there is news. Of two workers that tell of an attempt the one
-// that it was started on is believed, as long as it lives.
+// spending is, by job, what its running tasks have used, of the jobs of which there is news. Of two workers that tell of an attempt
+// the one that it was started on is believed, as long as it lives.
 func (w *watch) spending(inFlight []TaskRow) map[string][]spending {
 	jobs, news := map[string][]spending{}, map[string]bool{}
 	for _, task := range inFlight {

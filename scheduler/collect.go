@@ -261,8 +261,8 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 	}
 }
 
-// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job or the job was stopped for
-// its use, and free when the fabric stopped it because the job could no longer succeed.
+// applyCancelled ends the task of a stopped attempt. What it used is charged when its owner cancelled the job or the job was
+// stopped for its use, and free when the fabric stopped it because the job could no longer succeed.
 func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if !owner.Stopping { // by a stop order that outlived its cause
 		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED", Message: "the task was stopped although its job goes on"}
@@ -328,8 +328,8 @@ const (
 	drop                  // it ends with its job, which is being stopped
 )
 
-// maxInputLosses is how many interruptions a task may have had whose input is lost: it may be a store that is being restored, and no more
-// attempts than these find out.
+// maxInputLosses is how many interruptions a task may have had whose input is lost: it may be a store that is being restored, and
+// no more attempts than these find out.
 const maxInputLosses = 2
 
 // afterFailure says whether a failed attempt is tried again. code is the failure's.

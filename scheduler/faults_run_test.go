@@ -167,7 +167,7 @@ func TestAJobWaitsForTheWorkersThatMayHaveIt(t *testing.T) {
 func TestALostInputIsNotAskedForAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	f := start(t)
-	f.hire(1, func(order queue.WorkOrder) *queue.Event {
+	f.hire(1, func(queue.WorkOrder) *queue.Event {
 		event := failure(engines.System)
 		event.Failure.Code = queue.InputLost
 		return event

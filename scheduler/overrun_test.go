@@ -38,8 +38,8 @@ func TestAJobFarBeyondItsHoldIsStopped(t *testing.T) {
 	f.audit()
 }
 
-// TestWhatRunningTasksUseStopsAJob has a task that never ends: what its worker says that it uses stops the job, which is charged its hold
-// once the stopped task has told what it had used.
+// TestWhatRunningTasksUseStopsAJob has a task that never ends: what its worker says that it uses stops the job, which is charged
+// its hold once the stopped task has told what it had used.
 func TestWhatRunningTasksUseStopsAJob(t *testing.T) {
 	t.Parallel()
 	f := start(t)

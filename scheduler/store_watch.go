@@ -32,7 +32,8 @@ func (db postgresStore) TasksToStop(ctx context.Context) ([]TaskRow, error) {
 
 func (db postgresStore) Spenders(ctx context.Context, jobIDs []string) ([]JobRow, error) {
 	var rows []JobRow
-	err := db.SelectContext(ctx, &rows, `SELECT `+jobFields+` FROM jobs WHERE id = ANY($1) AND finished_at IS NULL AND NOT stopping ORDER BY id`, pq.Array(jobIDs))
+	err := db.SelectContext(ctx, &rows, `SELECT `+jobFields+` FROM jobs WHERE id = ANY($1) AND finished_at IS NULL AND NOT stopping ORDER BY id`,
+		pq.Array(jobIDs))
 	if err != nil {
 		return nil, fmt.Errorf("read what %d jobs have used: %w", len(jobIDs), err)
 	}

@@ -66,8 +66,9 @@ func judge(log *slog.Logger, engine engines.Engine, shard engines.Shard, dir eng
 
 // unpaid is the failure of a shard that ran for as long as the money set aside for its job could pay for.
 func unpaid(engine engines.Engine, shard engines.Shard) *engines.Failure {
-	return &engines.Failure{Class: engines.CostLimit, Code: string(fault.CostLimitExceeded), Message: fmt.Sprintf("%s was stopped after %s, "+
-		"far longer than what was set aside for its job pays for; what it has finished is kept, and a retry sets money aside for the rest",
+	return &engines.Failure{Class: engines.CostLimit, Code: string(fault.CostLimitExceeded), Message: fmt.Sprintf(
+		"%s was stopped after %s, far longer than what was set aside for its job pays for; "+
+			"what it has finished is kept, and a retry sets money aside for the rest",
 		engine.Spec().Title, shard.Needs.TimeLimit)}
 }
 

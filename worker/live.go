@@ -7,8 +7,8 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// livePause is how long a reading of what an attempt uses is told again. Without control groups a reading looks at every process of the
-// machine, and who is stopped for his use a few seconds later has not used much more.
+// livePause is how long a reading of what an attempt uses is told again. Without control groups a reading looks at every process of
+// the machine, and who is stopped for his use a few seconds later has not used much more.
 const livePause = 3 * time.Second
 
 // liveUse is what an attempt has used until now, as its heartbeats tell. Its zero value knows nothing. It may be used concurrently.
@@ -35,7 +35,8 @@ func (l *liveUse) read() queue.Use {
 	}
 	if used, ok := l.used(); ok {
 		l.at = time.Now()
-		l.last = queue.Use{CPUMicroseconds: max(l.last.CPUMicroseconds, used.CPUMicroseconds), GPUMicroseconds: max(l.last.GPUMicroseconds, used.GPUMicroseconds)}
+		l.last = queue.Use{CPUMicroseconds: max(l.last.CPUMicroseconds, used.CPUMicroseconds),
+			GPUMicroseconds: max(l.last.GPUMicroseconds, used.GPUMicroseconds)}
 	}
 	return l.last
 }

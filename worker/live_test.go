@@ -2,7 +2,8 @@ package worker_test
 
 import "testing"
 
-// TestHeartbeatsTellWhatAnAttemptUses keeps a core busy: the worker's heartbeats tell how much of it the attempt has used, and more later.
+// TestHeartbeatsTellWhatAnAttemptUses keeps a core busy: the worker's heartbeats tell how much of it the attempt has used, and more
+// later.
 func TestHeartbeatsTellWhatAnAttemptUses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -116,8 +116,8 @@ func WithRecheck(ctx context.Context, recheck func(context.Context) error) conte
 	return context.WithValue(ctx, recheckKey{}, recheck)
 }
 
-// Recheck looks again whether the caller's credential is good for the operation, for answers that last: a key may be revoked and a session
-// ended meanwhile. It may be asked after the handler has returned. Errors: those of the guard.
+// Recheck looks again whether the caller's credential is good for the operation, for answers that last: a key may be revoked and a
+// session ended meanwhile. It may be asked after the handler has returned. Errors: those of the guard.
 func Recheck(ctx context.Context) error {
 	if recheck, ok := ctx.Value(recheckKey{}).(func(context.Context) error); ok {
 		return recheck(ctx)

@@ -24,8 +24,8 @@ const (
 	eventPoll = 250 * time.Millisecond
 	// eventHeartbeat keeps proxies from closing a quiet stream, and finds out that a client has gone.
 	eventHeartbeat = 15 * time.Second
-	// eventRecheck is how often the credential of a stream is looked at again, so that a revoked key and an ended session see nothing more
-	// after five seconds, of which a verified key may be believed for one.
+	// eventRecheck is how often the credential of a stream is looked at again, so that a revoked key and an ended session see
+	// nothing more after five seconds, of which a verified key may be believed for one.
 	eventRecheck = 3 * time.Second
 	// maxStreamAge ends a stream that lasts longer, so that no credential is honoured for ever; clients come back by themselves.
 	maxStreamAge = time.Hour

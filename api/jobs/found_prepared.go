@@ -60,7 +60,8 @@ func (s *Service) prepared(ctx context.Context, accountID string, params vina.Pa
 		if err := s.store.forgetPreparation(ctx, accountID, newest); err != nil {
 			return nil, err
 		}
-		s.deps.Log.Warn("a prepared receptor is lost; it is prepared anew", "account", accountID, "preparation", newest.CacheKey, "task", newest.TaskID)
+		s.deps.Log.Warn("a prepared receptor is lost; it is prepared anew",
+			"account", accountID, "preparation", newest.CacheKey, "task", newest.TaskID)
 	}
 	return nil, nil
 }

@@ -100,7 +100,8 @@ func TestAPreparationIsFound(t *testing.T) {
 	}
 }
 
-// TestALostPreparationIsForgotten loses files of preparations from the object store: the next whole one is found, and none in the end.
+// TestALostPreparationIsForgotten loses files of preparations from the object store: the next whole one is found, and none in the
+// end.
 func TestALostPreparationIsForgotten(t *testing.T) {
 	t.Parallel()
 	l := openLibrary(t)

@@ -32,7 +32,8 @@ ORDER BY created_at DESC, cache_key LIMIT 1`, accountID, string(identity), strin
 
 // forgetPreparation removes a preparation whose files are lost, unless it has been made anew meanwhile.
 func (s store) forgetPreparation(ctx context.Context, accountID string, p preparation) error {
-	_, err := s.db.ExecContext(ctx, `DELETE FROM docking_preparations WHERE account_id = $1 AND cache_key = $2 AND task_id = $3`, accountID, p.CacheKey, p.TaskID)
+	_, err := s.db.ExecContext(ctx, `DELETE FROM docking_preparations WHERE account_id = $1 AND cache_key = $2 AND task_id = $3`,
+		accountID, p.CacheKey, p.TaskID)
 	if err != nil {
 		return fmt.Errorf("forgetting a prepared receptor: %w", err)
 	}

@@ -64,10 +64,10 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	return receipt, asValidation(err)
 }
 
-// Estimate prices a job of an account without an input file; accountID is "" for a visitor. What says nothing of its work is priced as its
-// engine's typical case. Of a docking whose receptor is one of the
-// account's files, or an entry that is kept here, it says what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation,
-// fault.ChecksumMismatch, fault.ArtifactNotFound, fault.ProviderUnavailable.
+// Estimate prices a job of an account without an input file; accountID is "" for a visitor. What says nothing of its work is priced
+// as its engine's typical case. Of a docking whose receptor is one of the account's files, or an entry that is kept here, it says
+// what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation, fault.ChecksumMismatch, fault.ArtifactNotFound,
+// fault.ProviderUnavailable.
 func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (EstimateResponse, error) {
 	submission, err := request.submission()
 	if err != nil {

@@ -25,7 +25,8 @@ func (Vina) Typical(r engines.Request) (engines.Request, string, error) {
 	}
 	count := max(r.TaskCount, 1)
 	if count > mostLigands {
-		return r, "", invalid("taskCount", "is %d; a docking has at most %d ligands, and the typical case one a task", count, mostLigands)
+		return r, "", invalid("taskCount", "is %d; a docking has at most %d ligands, and the typical case one a task",
+			count, mostLigands)
 	}
 	p.LigandLibrary = make([]mol.LigandEntry, count)
 	for i := range p.LigandLibrary {
@@ -40,6 +41,8 @@ func (Vina) Typical(r engines.Request) (engines.Request, string, error) {
 	if count > 1 {
 		what = fmt.Sprintf("%d ligands", count)
 	}
-	return r, fmt.Sprintf("The typical docking with autodock-vina: %s of 26 heavy atoms, the size of most oral drugs, into one receptor that has to be prepared; everything else as "+
-		"simulationParams says, or its defaults. Name your ligands in simulationParams.ligandIdentity or ligandLibrary for the price of your own job.", what), nil
+	return r, fmt.Sprintf("The typical docking with autodock-vina: %s of 26 heavy atoms, the size of most oral drugs, "+
+		"into one receptor that has to be prepared; everything else as "+
+		"simulationParams says, or its defaults. "+
+		"Name your ligands in simulationParams.ligandIdentity or ligandLibrary for the price of your own job.", what), nil
 }

@@ -25,7 +25,8 @@ type WorkOrder struct {
 	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
 	// Avoid are the workers that must give the attempt back, because they have failed its job too often.
 	Avoid []string `json:"avoid,omitempty"`
-	// PaidTime says that the shard's time limit is what the money that is set aside for its job can pay for, and less than its plan's.
+	// PaidTime says that the shard's time limit is what the money that is set aside for its job can pay for, and less than its
+	// plan's.
 	PaidTime bool `json:"paidTime,omitempty"`
 	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that; Guarded
 	// says that there is one.
@@ -97,7 +98,8 @@ type Event struct {
 	Claim Claim `json:"-"`
 }
 
-// InputLost is the code of an attempt's failure for a file that the fabric keeps and that is lost or damaged. Trying again seldom helps.
+// InputLost is the code of an attempt's failure for a file that the fabric keeps and that is lost or damaged. Trying again seldom
+// helps.
 const InputLost = "INPUT_LOST"
 
 // Result is an engines.Result whose files have been stored.

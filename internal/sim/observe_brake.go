@@ -21,8 +21,8 @@ func allowance(owner jobState) billing.Micropence {
 	return mostOverrun*billing.FromPence(owner.HeldPence-owner.SettledPence) - billing.Micropence(owner.AccruedMicropence) + billing.FromPence(owner.SettledPence)
 }
 
-// observeBrake holds the watch to its promise: when it has looked, no job goes on whose tasks are known to have used more than it may,
-// those that run included.
+// observeBrake holds the watch to its promise: when it has looked, no job goes on whose tasks are known to have used more than it
+// may, those that run included.
 func (h *history) observeBrake() {
 	live := map[string]billing.Micropence{}
 	for _, r := range h.busy() {

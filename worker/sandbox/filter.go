@@ -65,8 +65,8 @@ var conditions = map[uint32][][]match{
 		{{argument: 0, mask: namespaceFlags | unix.CLONE_THREAD | unix.CLONE_FILES, value: unix.CLONE_THREAD | unix.CLONE_FILES}},
 	},
 	unix.SYS_CLOSE_RANGE: {{{argument: 2, mask: unix.CLOSE_RANGE_UNSHARE, value: 0}}},
-	// Room for a file below the cap of its size, and holes in it. Room beyond its end (FALLOC_FL_KEEP_SIZE) has no cap: one call could
-	// take the disk.
+	// Room for a file below the cap of its size, and holes in it. Room beyond its end (FALLOC_FL_KEEP_SIZE) has no cap: one call
+	// could take the disk.
 	unix.SYS_FALLOCATE: {{is(1, 0)}, {is(1, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE)}},
 	// Sockets within the sandbox and in its own empty network. MPI and getifaddrs(3) ask for the interfaces through netlink.
 	unix.SYS_SOCKET:     {{is(0, unix.AF_UNIX)}, {is(0, unix.AF_INET)}, {is(0, unix.AF_INET6)}, {is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}},

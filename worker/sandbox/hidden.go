@@ -23,8 +23,8 @@ type hidden struct {
 	blind bool // some process could not be looked into
 }
 
-// hiddenSearch looks for them. Threads share their descriptors with the first one of their process: the filter of system calls sees to it,
-// so one look a process finds all.
+// hiddenSearch looks for them. Threads share their descriptors with the first one of their process: the filter of system calls sees
+// to it, so one look a process finds all.
 type hiddenSearch struct {
 	out       string          // the command's out/, on the host
 	place     unix.Statfs_t   // of its file system
@@ -33,8 +33,8 @@ type hiddenSearch struct {
 	found     hidden
 }
 
-// hidden finds the files below out that the command has removed and keeps. A file that is mapped and not open any more counts as one of
-// fileBytes, because the kernel does not tell how large it is.
+// hidden finds the files below out that the command has removed and keeps. A file that is mapped and not open any more counts as
+// one of fileBytes, because the kernel does not tell how large it is.
 func (p *process) hidden(out string, fileBytes int64) hidden {
 	s := hiddenSearch{out: out, fileBytes: fileBytes, seen: map[uint64]bool{}}
 	if err := unix.Statfs(out, &s.place); err != nil {
@@ -61,8 +61,8 @@ func (p *process) pids() []int {
 	return treeOf(p.cmd.Process.Pid)
 }
 
-// living is the place in /proc of a thread of a process that has not ended: the first one may have, before the others, and then shows
-// neither what they have open nor what they have mapped. It is "" when all have ended.
+// living is the place in /proc of a thread of a process that has not ended: the first one may have, before the others, and then
+// shows neither what they have open nor what they have mapped. It is "" when all have ended.
 func (s *hiddenSearch) living(pid int) string {
 	first := fmt.Sprintf("/proc/%d", pid)
 	if s.alive(first) {

@@ -19,7 +19,8 @@ def go_on():
         time.sleep(1)
 `
 
-// TestRemovedFilesAreBounded keeps files that no directory names, in every way that the sandbox can see: a program that does is stopped.
+// TestRemovedFilesAreBounded keeps files that no directory names, in every way that the sandbox can see: a program that does is
+// stopped.
 func TestRemovedFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{

@@ -313,7 +313,8 @@ func (r *Runner) overflows(p *process, stage *stage) bool {
 	hidden := p.hidden(stage.outputs.Out(""), stage.needs.FileBytes)
 	if hidden.blind {
 		r.blind.Do(func() {
-			r.cfg.Log.Warn("files that engines have removed and keep open cannot be counted: the worker may not look into their processes (CAP_SYS_PTRACE)")
+			r.cfg.Log.Warn("files that engines have removed and keep open cannot be counted: " +
+				"the worker may not look into their processes (CAP_SYS_PTRACE)")
 		})
 	}
 	return outgrown(stage.outputs, outputCeiling(stage.needs)-hidden.bytes, MaxOutputs-hidden.files)
