@@ -46,8 +46,8 @@ func lines(ctx context.Context, t *testing.T, o auth.Operator, f auditlog.Filter
 	return events
 }
 
-// TestOperatorLocks: a locked account opens to neither session, key nor password, says why to whoever has the right one alone, and opens
-// again.
+// TestOperatorLocks: a locked account opens to neither session, key nor password, says why to whoever has the right one alone, and
+// opens again.
 func TestOperatorLocks(t *testing.T) {
 	t.Parallel()
 	ctx, d, browser, key, o := operated(t)
@@ -55,7 +55,8 @@ func TestOperatorLocks(t *testing.T) {
 		t.Errorf("locked without a reason: %v", err)
 	}
 	locked, err := o.Lock(ctx, "GRACE@example.org", "mines coins")
-	if err != nil || locked.LockedAt == nil || locked.Sessions != 0 || locked.Keys != 1 || locked.LockedBecause == nil || *locked.LockedBecause != "mines coins" {
+	if err != nil || locked.LockedAt == nil || locked.Sessions != 0 || locked.Keys != 1 || locked.LockedBecause == nil ||
+		*locked.LockedBecause != "mines coins" {
 		t.Fatalf("got %+v, %v", locked, err)
 	}
 	deadline := time.Now().Add(apitest.Patience) // a key that was just used is believed for a second
@@ -81,8 +82,8 @@ func TestOperatorLocks(t *testing.T) {
 	}
 }
 
-// TestOperatorCredits gives credit once, however often the act of that name is repeated, takes no more than there is, and leaves the
-// ledger in agreement with itself.
+// TestOperatorCredits gives credit once, however often the act of that name is repeated, takes no more than there is, and leaves
+// the ledger in agreement with itself.
 func TestOperatorCredits(t *testing.T) {
 	t.Parallel()
 	ctx, _, browser, _, o := operated(t)
@@ -129,7 +130,8 @@ func TestOperatorResetsPassword(t *testing.T) {
 		t.Fatalf("%q, %v", password, err)
 	}
 	wantFailure(t, browser.Send("GET", "/api/v1/credits/balance", ""), 401, fault.Unauthorized, "")
-	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`), 401, fault.Unauthorized, "")
+	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`), 401,
+		fault.Unauthorized, "")
 	back := d.Browser()
 	if got := back.Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"`+password+`"}`); got.StatusCode != 200 {
 		t.Fatalf("the new password: %d %s", got.StatusCode, got.Text)

@@ -18,8 +18,8 @@ import (
 // MaxGiftPence bounds what one command of an operator gives or takes: 10,000 pounds. More is most likely a slip of the pen.
 const MaxGiftPence = 10_000_00
 
-// Operator does with accounts what nobody may do from outside, and writes each of it into the audit log. Its context sees everyone's
-// rows.
+// Operator does with accounts what nobody may do from outside, and writes each of it into the audit log. Its context sees
+// everyone's rows.
 type Operator struct {
 	DB     *sqlx.DB
 	Ledger *billing.Ledger
@@ -62,12 +62,15 @@ func (o Operator) Find(ctx context.Context, name string) (AccountState, error) {
 	return found[0], nil
 }
 
-// Credit gives an account's wallet credit, or takes some where pence is below 0. reference names the act: the same reference a second
-// time changes nothing and reports false; "" is one of its own. Errors: ErrNoAccount, fault.InsufficientCredits.
-func (o Operator) Credit(ctx context.Context, name string, pence int64, reason, reference string) (state AccountState, done bool, err error) {
+// Credit gives an account's wallet credit, or takes some where pence is below 0. reference names the act: the same reference a
+// second time changes nothing and reports false; "" is one of its own. Errors: ErrNoAccount, fault.InsufficientCredits.
+func (o Operator) Credit(ctx context.Context, name string, pence int64, reason, reference string) (
+	state AccountState, done bool, err error,
+) {
 	switch {
 	case pence == 0 || pence > MaxGiftPence || pence < -MaxGiftPence:
-		return AccountState{}, false, fmt.Errorf("amount: must be between %s and %s, and not 0", billing.Display(-MaxGiftPence), billing.Display(MaxGiftPence))
+		return AccountState{}, false, fmt.Errorf("amount: must be between %s and %s, and not 0",
+			billing.Display(-MaxGiftPence), billing.Display(MaxGiftPence))
 	case strings.TrimSpace(reason) == "":
 		return AccountState{}, false, errors.New("reason: say why; the account's owner and the audit log see it")
 	}
@@ -82,8 +85,8 @@ func (o Operator) Credit(ctx context.Context, name string, pence int64, reason, 
 		kind, event = billing.EntryAdjustment, auditlog.CreditTaken
 	}
 	err = postgres.InTx(ctx, o.DB, func(tx *sqlx.Tx) error {
-		done, err = o.Ledger.Credit(ctx, tx, billing.CreditRequest{AccountID: state.AccountID, Type: kind, Bucket: billing.Wallet, Pence: pence,
-			Description: reason, UniqueKey: "operator:" + reference}, o.now())
+		done, err = o.Ledger.Credit(ctx, tx, billing.CreditRequest{AccountID: state.AccountID, Type: kind, Bucket: billing.Wallet,
+			Pence: pence, Description: reason, UniqueKey: "operator:" + reference}, o.now())
 		if err != nil || !done {
 			return err
 		}
@@ -96,8 +99,8 @@ func (o Operator) Credit(ctx context.Context, name string, pence int64, reason, 
 	return state, done, err
 }
 
-// Lock ends the account's sessions and lets nobody in, by password, key or identity provider, until Unlock. Jobs go on. Locking again
-// changes the reason.
+// Lock ends the account's sessions and lets nobody in, by password, key or identity provider, until Unlock. Jobs go on. Locking
+// again changes the reason.
 func (o Operator) Lock(ctx context.Context, name, reason string) (AccountState, error) {
 	if strings.TrimSpace(reason) == "" {
 		return AccountState{}, errors.New("reason: say why; the audit log keeps it")
@@ -148,7 +151,9 @@ func (o Operator) ResetPassword(ctx context.Context, name string) (state Account
 const resetChars = 20
 
 // act does something with an account and writes it into the log, both or neither.
-func (o Operator) act(ctx context.Context, name string, event auditlog.Event, detail string, do func(tx *sqlx.Tx, accountID string) error) (AccountState, error) {
+func (o Operator) act(ctx context.Context, name string, event auditlog.Event, detail string,
+	do func(tx *sqlx.Tx, accountID string) error,
+) (AccountState, error) {
 	state, err := o.Find(ctx, name)
 	if err != nil {
 		return AccountState{}, err
@@ -166,7 +171,9 @@ func (o Operator) act(ctx context.Context, name string, event auditlog.Event, de
 }
 
 func (o Operator) write(ctx context.Context, tx *sqlx.Tx, accountID string, event auditlog.Event, detail string) error {
-	return auditlog.Write(ctx, tx, auditlog.Line{At: o.now(), AccountID: accountID, Actor: auditlog.Operator(o.User), Event: event, Detail: detail})
+	return auditlog.Write(ctx, tx, auditlog.Line{
+		At: o.now(), AccountID: accountID, Actor: auditlog.Operator(o.User), Event: event, Detail: detail,
+	})
 }
 
 func (o Operator) now() time.Time { return o.Now().UTC().Truncate(time.Microsecond) }

@@ -17,11 +17,12 @@ type stateQuery struct {
 
 func selectStates(ctx context.Context, db sqlx.QueryerContext, q stateQuery) ([]AccountState, error) {
 	states := []AccountState{}
-	err := sqlx.SelectContext(ctx, db, &states, `SELECT a.id, a.email, a.name, a.plan, a.created_at, a.email_verified_at, a.locked_at, a.locked_because,
-			a.password_hash IS NOT NULL AS has_password,
+	err := sqlx.SelectContext(ctx, db, &states, `SELECT a.id, a.email, a.name, a.plan, a.created_at, a.email_verified_at,
+			a.locked_at, a.locked_because, a.password_hash IS NOT NULL AS has_password,
 			(SELECT count(*) FROM account_identities i WHERE i.account_id = a.id) AS identities,
 			(SELECT count(*) FROM sessions s WHERE s.account_id = a.id AND s.expires_at > $3) AS sessions,
-			(SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $3)) AS keys,
+			(SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL
+				AND (k.expires_at IS NULL OR k.expires_at > $3)) AS keys,
 			(SELECT count(*) FROM jobs j WHERE j.account_id = a.id) AS jobs,
 			(SELECT count(*) FROM jobs j WHERE j.account_id = a.id AND j.finished_at IS NULL) AS jobs_not_ended,
 			coalesce(c.wallet_pence + c.monthly_pence - c.wallet_held_pence - c.monthly_held_pence, 0) AS available_pence,
@@ -37,7 +38,8 @@ func selectStates(ctx context.Context, db sqlx.QueryerContext, q stateQuery) ([]
 }
 
 func setLock(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time, reason string) error {
-	return changeAccount(ctx, tx, "lock", `UPDATE accounts SET locked_at = coalesce(locked_at, $2), locked_because = $3 WHERE id = $1`, accountID, now, reason)
+	return changeAccount(ctx, tx, "lock", `UPDATE accounts SET locked_at = coalesce(locked_at, $2), locked_because = $3 WHERE id = $1`,
+		accountID, now, reason)
 }
 
 func clearLock(ctx context.Context, tx *sqlx.Tx, accountID string) error {

@@ -1,11 +1,12 @@
-// Package auditlog keeps what happened to the doors and the money of accounts, and who did it: sign-ups, passwords, keys, payments, and
-// everything that an operator does. A line is written in the transaction of what it tells, so that neither is there without the other.
-// It holds no requests and no jobs: the log of a process and the ledger have those.
+// Package auditlog keeps what happened to the doors and the money of accounts, and who did it: sign-ups, passwords, keys, payments,
+// and everything that an operator does. A line is written in the transaction of what it tells, so that neither is there without the
+// other. It holds no requests and no jobs: the log of a process and the ledger have those.
 package auditlog
 
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -60,14 +61,16 @@ const maxDetailBytes = 500
 
 // Write adds a line. It belongs into the transaction of what it tells. Details hold no secret.
 func Write(ctx context.Context, tx *sqlx.Tx, line Line) error {
-	if len(line.Detail) > maxDetailBytes {
-		line.Detail = line.Detail[:maxDetailBytes]
-	}
+	line.Detail = plain(line.Detail[:min(len(line.Detail), maxDetailBytes)])
+	line.Address = plain(line.Address)
 	if err := insert(ctx, tx, line); err != nil {
 		return fmt.Errorf("write %s into the audit log: %w", line.Event, err)
 	}
 	return nil
 }
+
+// plain is text as Postgres takes it: a detail may quote what somebody sent, and may have been cut within a character.
+func plain(text string) string { return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "") }
 
 // Filter says which lines are wanted.
 type Filter struct {

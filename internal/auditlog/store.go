@@ -7,7 +7,8 @@ import (
 )
 
 func insert(ctx context.Context, tx *sqlx.Tx, l Line) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO audit_log (at, account_id, actor, event, detail, address) VALUES ($1, $2, $3, $4, $5, $6)`,
+	_, err := tx.ExecContext(ctx, `INSERT INTO audit_log (at, account_id, actor, event, detail, address)
+		VALUES ($1, $2, $3, $4, $5, $6)`,
 		l.At.UTC(), l.AccountID, l.Actor, l.Event, l.Detail, l.Address)
 	return err
 }

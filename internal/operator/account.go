@@ -38,7 +38,9 @@ from the home directory, or would.
   molfabric account lock mallory@example.org --reason "mines coins"
   molfabric account reset-password ada@example.org`,
 	}
-	for _, c := range []*cobra.Command{listCommand(), showCommand(), creditCommand(), lockCommand(), unlockCommand(), resetCommand(), sessionsCommand()} {
+	for _, c := range []*cobra.Command{
+		listCommand(), showCommand(), creditCommand(), lockCommand(), unlockCommand(), resetCommand(), sessionsCommand(),
+	} {
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
 	}
@@ -48,7 +50,9 @@ from the home directory, or would.
 func listCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
-	cmd := &cobra.Command{Use: "list [TEXT]", Short: "List the newest accounts, or those whose address, name or id holds a text", Args: cobra.MaximumNArgs(1)}
+	cmd := &cobra.Command{
+		Use: "list [TEXT]", Short: "List the newest accounts, or those whose address, name or id holds a text", Args: cobra.MaximumNArgs(1),
+	}
 	cmd.RunE = with(func(ctx context.Context, cmd *cobra.Command, args []string, o auth.Operator) error {
 		found, err := o.Accounts(ctx, strings.Join(args, ""), limit)
 		if err != nil {
@@ -109,7 +113,8 @@ amount is in pounds. The owner sees the reason in their statement. With --refere
 		if !done {
 			said = "was entered before under this reference; nothing has changed"
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %s. Available now: %s.\n", state.Email, billing.Display(pence), said, billing.Display(state.AvailablePence))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s %s. Available now: %s.\n", state.Email, billing.Display(pence), said,
+			billing.Display(state.AvailablePence))
 		return nil
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the owner sees it")
@@ -163,7 +168,8 @@ for it is the owner.`,
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", password)
-		fmt.Fprintf(cmd.ErrOrStderr(), "This is the new password of %s. It is kept nowhere else; its owner changes it after signing in.\n", state.Email)
+		fmt.Fprintf(cmd.ErrOrStderr(), "This is the new password of %s. It is kept nowhere else; its owner changes it after signing in.\n",
+			state.Email)
 		return nil
 	})
 	return cmd
@@ -177,7 +183,8 @@ func sessionsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d sessions ended. Its keys stay; `molfabric account lock` stops those too.\n", state.Email, ended)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %d sessions ended. Its keys stay; `molfabric account lock` stops those too.\n",
+			state.Email, ended)
 		return nil
 	})
 	config.Flags(end.Flags())
@@ -202,7 +209,9 @@ func with(run func(context.Context, *cobra.Command, []string, auth.Operator) err
 		if err != nil {
 			return err
 		}
-		return roles.WithOperator(cmd.Context(), cfg, log, func(ctx context.Context, o auth.Operator) error { return run(ctx, cmd, args, o) })
+		return roles.WithOperator(cmd.Context(), cfg, log, func(ctx context.Context, o auth.Operator) error {
+			return run(ctx, cmd, args, o)
+		})
 	}
 }
 

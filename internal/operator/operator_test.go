@@ -7,7 +7,9 @@ import (
 
 func TestParsePounds(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"25": 2500, "25.5": 2550, "0.07": 7, "-0.07": -7, "£3.10": 310, "-£3.10": -310, "0": 0} {
+	for text, want := range map[string]int64{
+		"25": 2500, "25.5": 2550, "0.07": 7, "-0.07": -7, "£3.10": 310, "-£3.10": -310, "0": 0,
+	} {
 		if got, err := parsePounds(text); err != nil || got != want {
 			t.Errorf("parsePounds(%q) = %d, %v; want %d", text, got, err, want)
 		}

@@ -44,10 +44,12 @@ func writeAccounts(out io.Writer, accounts []auth.AccountState) {
 func writeAccount(out io.Writer, a auth.AccountState) {
 	t := newTable(out)
 	for _, row := range []table.Row{
-		{"Account", a.AccountID}, {"Address", a.Email}, {"Name", a.Name}, {"Plan", a.Plan}, {"Opened", a.CreatedAt.Format(moment) + " UTC"},
-		{"Address proved", day(a.VerifiedAt)}, {"State", stateOf(a)}, {"Available", billing.Display(a.AvailablePence)}, {"Held", billing.Display(a.HeldPence)},
+		{"Account", a.AccountID}, {"Address", a.Email}, {"Name", a.Name}, {"Plan", a.Plan},
+		{"Opened", a.CreatedAt.Format(moment) + " UTC"}, {"Address proved", day(a.VerifiedAt)}, {"State", stateOf(a)},
+		{"Available", billing.Display(a.AvailablePence)}, {"Held", billing.Display(a.HeldPence)},
 		{"Jobs", fmt.Sprintf("%d, of which %d have not ended", a.Jobs, a.JobsNotEnded)},
-		{"Ways in", fmt.Sprintf("password: %s, identities: %d, keys: %d, browsers signed in: %d", yes(a.HasPassword), a.Identities, a.Keys, a.Sessions)},
+		{"Ways in", fmt.Sprintf("password: %s, identities: %d, keys: %d, browsers signed in: %d",
+			yes(a.HasPassword), a.Identities, a.Keys, a.Sessions)},
 	} {
 		t.AppendRow(row)
 	}
