@@ -56,8 +56,12 @@ func (w *charging) chargeFabric(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, errors.Join(fmt.Errorf("dispatch %d tasks: %w", w.tasks, err), fake.silence(ctx))
 	}
+	claims, err := claim(ctx, q, refs)
+	if err != nil {
+		return 0, errors.Join(err, fake.silence(ctx))
+	}
 	began := time.Now()
-	if err := report(ctx, q, fake.id, jobID, refs); err != nil {
+	if err := report(ctx, q, fake.id, jobID, claims); err != nil {
 		return 0, errors.Join(err, fake.silence(ctx))
 	}
 	err = poll(ctx, chargeTimeout, chargePoll, func() (bool, error) {
@@ -74,20 +78,49 @@ func (w *charging) chargeFabric(ctx context.Context) (float64, error) {
 	return took, w.audit(ctx, jobID)
 }
 
+// claimed is an attempt with the secret that its report is proven with.
+type claimed struct {
+	queue.Ref
+	claim queue.Claim
+}
+
+// claim takes the secrets of attempts out of Redis, as their worker does when it claims them. They may come a moment after the
+// database says that their tasks wait.
+func claim(ctx context.Context, q *queue.Queue, refs []queue.Ref) ([]claimed, error) {
+	attempts := make([]claimed, 0, len(refs))
+	for _, ref := range refs {
+		var secret queue.Claim
+		err := poll(ctx, chargeTimeout, chargePoll, func() (bool, error) {
+			var err error
+			secret, err = q.TakeClaim(ctx, probeQueue, ref)
+			return !secret.IsZero(), err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("claim %s: %w", ref, err)
+		}
+		attempts = append(attempts, claimed{ref, secret})
+	}
+	return attempts, nil
+}
+
 // report sends the successes of attempts as their worker does.
-func report(ctx context.Context, q *queue.Queue, workerID, jobID string, refs []queue.Ref) error {
-	for len(refs) > 0 {
+func report(ctx context.Context, q *queue.Queue, workerID, jobID string, attempts []claimed) error {
+	for len(attempts) > 0 {
 		var events []queue.Event
-		for _, ref := range refs[:min(reportBatch, len(refs))] {
+		for _, a := range attempts[:min(reportBatch, len(attempts))] {
 			now := time.Now().UTC()
-			events = append(events, queue.Event{ID: id.New("evt_"), Kind: queue.Succeeded, Ref: ref, JobID: jobID, WorkerID: workerID, Engine: probe.ID, At: now,
+			events = append(events, queue.Event{
+				ID: id.New("evt_"), Kind: queue.Succeeded, Ref: a.Ref, JobID: jobID, WorkerID: workerID, Engine: probe.ID, At: now,
 				Result: &queue.Result{Summary: json.RawMessage(`{}`), Programs: map[string]string{"sh": "POSIX"}},
-				Usage:  queue.Usage{CPUMicroseconds: chargeCPU.Microseconds(), WallMs: chargeCPU.Milliseconds(), StartedAt: now, FinishedAt: now}})
+				Usage: queue.Usage{CPUMicroseconds: chargeCPU.Microseconds(), WallMs: chargeCPU.Milliseconds(), StartedAt: now,
+					FinishedAt: now},
+				Claim: a.claim,
+			})
 		}
 		if _, err := q.Report(ctx, events); err != nil {
 			return err
 		}
-		refs = refs[len(events):]
+		attempts = attempts[len(events):]
 	}
 	return nil
 }
