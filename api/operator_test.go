@@ -109,8 +109,10 @@ func TestOperatorCredits(t *testing.T) {
 			t.Errorf("%d pence: %v", pence, err)
 		}
 	}
-	if _, _, err := o.Credit(ctx, "nobody@example.org", 1, "gift", ""); !errors.Is(err, auth.ErrNoAccount) {
-		t.Errorf("nobody was credited: %v", err)
+	for _, name := range []string{"nobody@example.org", "", " "} {
+		if _, _, err := o.Credit(ctx, name, 1, "gift", ""); !errors.Is(err, auth.ErrNoAccount) {
+			t.Errorf("%q was credited: %v", name, err)
+		}
 	}
 	if found, err := o.Ledger.Audit(ctx, o.DB); err != nil || len(found) > 0 {
 		t.Errorf("the ledger: %v, %v", found, err)

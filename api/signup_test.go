@@ -72,8 +72,9 @@ func strangers(mode auth.Mode, box *postbox) func(*api.Deps) {
 	}
 }
 
+// prove follows a link as newcomer does.
 func prove(c *apitest.Caller, token string) apitest.Answer {
-	return c.Send("POST", "/api/v1/auth/verify-email", `{"token":"`+token+`"}`)
+	return c.Send("POST", "/api/v1/auth/verify-email", `{"token":"`+token+`","password":"correct horse"}`)
 }
 
 func available(t *testing.T, c *apitest.Caller) int {
@@ -90,7 +91,7 @@ func available(t *testing.T, c *apitest.Caller) int {
 func TestNoCreditWithoutAddress(t *testing.T) {
 	t.Parallel()
 	box := &postbox{}
-	d := open(t, strangers(auth.ModeOpen, box))
+	d := open(t, strangers(auth.ModeOpen, box), apitest.Unhurried)
 	for i := range 8 {
 		b := d.Browser()
 		got := b.Send("POST", "/api/v1/auth/sign-up", fmt.Sprintf(`{"email":"u%d@example.org","password":"correct horse"}`, i))
@@ -122,7 +123,7 @@ func TestNoCreditWithoutAddress(t *testing.T) {
 	answers := make([]apitest.Answer, 10)
 	for i := range answers {
 		group.Go(func() {
-			answers[i], _ = d.Anonymous().Try("POST", "/api/v1/auth/verify-email", `{"token":"`+links[i%2]+`"}`)
+			answers[i], _ = d.Anonymous().Try("POST", "/api/v1/auth/verify-email", `{"token":"`+links[i%2]+`","password":"correct horse"}`)
 		})
 	}
 	group.Wait()
@@ -178,6 +179,8 @@ func TestSignUpTellsNobody(t *testing.T) {
 		got.Decode(t, &account)
 		return account
 	}
+	signUp("grace@example.org", "a stranger's") // who waits for grace to follow the link
+	wantFailure(t, prove(d.Anonymous(), box.link(t, "grace@example.org")), 400, fault.Validation, "password: ")
 	first := signUp("grace@example.org", "correct horse")
 	credentials := `{"email":"grace@example.org","password":"correct horse"}`
 	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", credentials), 401, fault.Unauthorized, "")
@@ -202,7 +205,7 @@ func TestSignUpTellsNobody(t *testing.T) {
 		t.Errorf("a known address is answered %s, an unknown one %s", a, b)
 	}
 	letters := box.to("grace@example.org")
-	if last := letters[len(letters)-1]; len(letters) != 2 || !strings.Contains(last.Subject, "account already") || linkInMail.MatchString(last.Text) {
+	if last := letters[len(letters)-1]; len(letters) != 3 || !strings.Contains(last.Subject, "account already") || linkInMail.MatchString(last.Text) {
 		t.Errorf("the owner of a known address is told %+v", letters)
 	}
 	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"another horse"}`), 401, fault.Unauthorized, "")

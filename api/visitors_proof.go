@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -25,6 +26,7 @@ type proofView struct {
 	Token   string
 	Email   string
 	Refusal string
+	Wrong   bool // the password was another
 }
 
 // askProof asks before the link is used up: programs that look after mail open links too.
@@ -42,10 +44,14 @@ func (v *visitors) takeProof(c *fiber.Ctx) error {
 		return err
 	}
 	form, err := url.ParseQuery(string(raw))
-	if err != nil || !storable(form.Get("token")) {
-		return fault.New(fault.Validation, "body: send token as application/x-www-form-urlencoded")
+	if err != nil || !storable(form.Get("token")) || !storable(form.Get("password")) {
+		return fault.New(fault.Validation, "body: send token and password as application/x-www-form-urlencoded")
 	}
-	account, err := v.sessions.Prove(v.guard.edge.place(c.UserContext(), c), form.Get("token"))
+	proof := auth.EmailProof{Token: form.Get("token"), Password: form.Get("password")}
+	account, err := v.sessions.Prove(v.guard.edge.place(c.UserContext(), c), proof)
+	if fault.Is(err, fault.Validation) {
+		return sendProof(c, http.StatusBadRequest, proofView{Token: proof.Token, Wrong: true})
+	}
 	if fault.Is(err, fault.NotFound) {
 		return sendProof(c, http.StatusBadRequest, proofView{Refusal: "This link is not good any more. Sign in, or sign up again to get another."})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 )
@@ -82,11 +83,10 @@ func (s *Scheduler) brake(ctx context.Context, w *watch, inFlight []TaskRow) err
 	var errs []error
 	for i := range owners {
 		owner, running := &owners[i], jobs[owners[i].ID]
-		live, err := s.liveUse(owner, running)
-		if err == nil && owner.overspentWith(live) {
-			err = s.stopSpender(ctx, owner.ID, running)
+		if !owner.overspentWith(s.liveUse(owner, running)) {
+			continue
 		}
-		if err != nil {
+		if err := s.stopSpender(ctx, owner.ID, running); err != nil {
 			errs = append(errs, fmt.Errorf("weigh what %s uses: %w", owner.ID, err))
 		}
 	}
@@ -100,17 +100,21 @@ func (s *Scheduler) brake(ctx context.Context, w *watch, inFlight []TaskRow) err
 	return errors.Join(errs...)
 }
 
-// liveUse is the price of what the running tasks of a job have used until now.
-func (s *Scheduler) liveUse(owner *JobRow, running []spending) (billing.Micropence, error) {
+// liveUse is the price of what the running tasks of a job have used until now. What has left the price book counts nothing, and a figure
+// beyond all prices as the highest: one such task must not let its whole job run on.
+func (s *Scheduler) liveUse(owner *JobRow, running []spending) billing.Micropence {
 	sum := billing.Micropence(0)
 	for _, r := range running {
 		price, err := s.priceOf(owner, r.task, r.used)
-		if err != nil {
-			return 0, err
+		switch {
+		case fault.Is(err, fault.UnsupportedSimulator):
+			continue
+		case err != nil:
+			price = billing.FromPence(billing.MaxTaskPence)
 		}
 		sum += price
 	}
-	return sum, nil
+	return sum
 }
 
 // stopSpender looks again under the job's lock, where tasks that have ended meanwhile are in what it has accrued, and stops it.
@@ -130,9 +134,9 @@ func (s *Scheduler) stopSpender(ctx context.Context, jobID string, running []spe
 				still = append(still, r)
 			}
 		}
-		live, err := s.liveUse(owner, still)
-		if err != nil || !owner.overspentWith(live) {
-			return err
+		live := s.liveUse(owner, still)
+		if !owner.overspentWith(live) {
+			return nil
 		}
 		owner.Overspent = true
 		c.then(func(context.Context) {
@@ -150,8 +154,8 @@ func (w *watch) spending(inFlight []TaskRow) map[string][]spending {
 	for _, task := range inFlight {
 		ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
 		held := w.held[ref]
-		if held == nil || task.Status != job.TaskRunning || held.Used == (queue.Use{}) {
-			continue
+		if held == nil || task.Status != job.TaskRunning || held.Used == (queue.Use{}) || task.Witness == nil {
+			continue // also where nobody can prove what he says: the release before handed such attempts out, and its workers say nothing
 		}
 		if _, heard := w.seen[task.WorkerID.String]; heard && held.workerID != task.WorkerID.String {
 			continue

@@ -83,11 +83,12 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, forged := range w.hear(heartbeats, witnesses(inFlight), s.Now()) {
+	now := s.Now() // one moment for both: who was heard in this round is not lost in it, however long the proofs take
+	for _, forged := range w.hear(heartbeats, witnesses(inFlight), now) {
 		s.Metrics.forged.WithLabelValues(forgedHold).Inc()
 		s.Log.Warn("passed over an attempt in a heartbeat that proves no claim", "task", forged.TaskID, "attempt", forged.Attempt, "worker", forged.workerID)
 	}
-	buried := w.bury(s.Now())
+	buried := w.bury(now)
 	s.Metrics.fleet(w.living())
 	s.slots.Store(w.slots())
 	s.fleet.see(w.living())

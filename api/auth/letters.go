@@ -11,7 +11,7 @@ import (
 func (s *Service) proveAddress(to, link string) mail.Message {
 	return mail.Message{To: to, Subject: "Confirm your address", Text: fmt.Sprintf(`An account of molfabric at %s has been opened with this address.
 
-If it is yours, confirm the address, and the account gets its free credit:
+If it is yours, confirm the address with the account's password, and the account gets its free credit:
 
 %s
 

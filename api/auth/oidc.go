@@ -112,6 +112,9 @@ func (s *Service) accountOf(ctx context.Context, tx *sqlx.Tx, who identity, sess
 	if err != nil {
 		return "", nil, fault.New(fault.Validation, "email: the identity provider gives no address for this identity, and an account needs one")
 	}
+	if s.Admission.Mode == ModeVerified && !who.EmailVerified { // there is no account before its address is proved, nor word of one
+		return "", nil, fault.New(fault.Validation, "email: the identity provider has not verified the address of this identity; verify it there, or sign up with a password")
+	}
 	existing, _, err := selectByEmail(ctx, tx, email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s.openFor(ctx, tx, who, email)

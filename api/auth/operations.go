@@ -67,7 +67,7 @@ func registerProofs(api huma.API, s *Service) {
 		Summary:     "Prove an address",
 		Description: "Takes the token of a link that was sent to the address. The account gets its free credit, once. It begins no session.",
 	}, access.Rule{Public: true}), func(ctx context.Context, in *proofInput) (*proofOutput, error) {
-		account, err := s.Prove(ctx, in.Body.Token)
+		account, err := s.Prove(ctx, in.Body)
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,7 @@ type Operator struct {
 // AccountState is an account as an operator sees it: whose it is, what it owns, and what is open.
 type AccountState struct {
 	Account
+	ProvedAt       *time.Time `db:"proved_at" json:"emailVerifiedAt,omitempty"`
 	LockedAt       *time.Time `db:"locked_at" json:"lockedAt,omitempty"`
 	LockedBecause  *string    `db:"locked_because" json:"lockedBecause,omitempty"`
 	HasPassword    bool       `db:"has_password" json:"hasPassword"`
@@ -52,7 +53,11 @@ func (o Operator) Accounts(ctx context.Context, text string, limit int) ([]Accou
 
 // Find returns the account with an address or an id. Errors: ErrNoAccount.
 func (o Operator) Find(ctx context.Context, name string) (AccountState, error) {
-	found, err := selectStates(ctx, o.DB, stateQuery{Exactly: strings.TrimSpace(name), Now: o.now(), Limit: 1})
+	name = strings.TrimSpace(name)
+	if name == "" { // a variable of a script that was not set
+		return AccountState{}, fmt.Errorf("ACCOUNT: must be an address or an id: %w", ErrNoAccount)
+	}
+	found, err := selectStates(ctx, o.DB, stateQuery{Exactly: name, Now: o.now(), Limit: 1})
 	if err != nil {
 		return AccountState{}, err
 	}

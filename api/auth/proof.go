@@ -56,12 +56,16 @@ func (s *Service) insertProof(ctx context.Context, tx *sqlx.Tx, p proof, link st
 // Prove follows a link: its address is its account's, which gets its free credit if it has not had it. The link is good once. A
 // sign-up opens its account; one that stood under the address and never proved it loses it.
 //
-// Errors: fault.NotFound when the link was never sent, was followed before, or is too old, and when its address has another
+// Errors: fault.Validation for another password; fault.NotFound when the link was never sent, was followed before, or is too old, and when its address has another
 // account by now, or accounts are not opened any more.
-func (s *Service) Prove(ctx context.Context, link string) (Account, error) {
+func (s *Service) Prove(ctx context.Context, in EmailProof) (Account, error) {
 	var account Account
 	var letters []mail.Message
+	link := in.Token
 	ctx = tenant.Everyone(ctx, "the link tells the account")
+	if err := s.knowsPassword(ctx, in); err != nil {
+		return Account{}, err
+	}
 	err := postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		if err := deleteOldProofs(ctx, tx, s.now()); err != nil {
 			return err
@@ -94,6 +98,26 @@ func (s *Service) Prove(ctx context.Context, link string) (Account, error) {
 	}
 	s.post(ctx, letters...)
 	return account, nil
+}
+
+// knowsPassword wants the password that a link's sign-up or account was given. Without it somebody could sign up with another's address
+// and wait for its owner to follow the link: the account would be proved, and its password a stranger's. The link stays good.
+func (s *Service) knowsPassword(ctx context.Context, in EmailProof) error {
+	email, hash, err := selectProofPassword(ctx, s.DB, digest(in.Token), s.now())
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNoLink
+	}
+	if err != nil || hash == "" {
+		return err
+	}
+	if verdict := s.Limiter.Take(ctx, "proof:"+attempts(ctx, email), s.SignInLimit); !verdict.Allowed {
+		return verdict.Exceeded("too many attempts at this password")
+	}
+	ok, err := s.passwords.matches(ctx, in.Password, hash)
+	if err == nil && !ok {
+		return fault.New(fault.Validation, "password: must be the one that the account was opened with; if you opened none, do nothing more")
+	}
+	return err
 }
 
 var errNoLink = fault.New(fault.NotFound, "token: this link is not good any more: it was followed already, or is older than %d hours. "+

@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -117,13 +118,20 @@ func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string
 		return Account{}, "", err
 	}
 	if !ok || unknown {
-		return Account{}, "", fault.New(fault.Unauthorized, "no account has this email with this password")
+		return Account{}, "", errNotIn
 	}
 	token := newToken()
 	ctx = tenant.With(ctx, account.AccountID)
-	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error { return s.startSession(ctx, tx, account.AccountID, token) })
+	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
+		if same, err := holdPassword(ctx, tx, account.AccountID, hash); err != nil || !same { // changed while it was compared
+			return cmp.Or(err, errNotIn)
+		}
+		return s.startSession(ctx, tx, account.AccountID, token)
+	})
 	return account, token, err
 }
+
+var errNotIn error = fault.New(fault.Unauthorized, "no account has this email with this password")
 
 // attempt counts one attempt at a password: at this one, and at any, because whoever tries one password on a thousand accounts
 // tries each only once.

@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -67,10 +69,23 @@ func replacePassword(ctx context.Context, tx *sqlx.Tx, accountID, oldHash, newHa
 	return changed == 1, wrap(err, "replace password")
 }
 
-// isLocked tells whether an operator has locked the account; no account is not locked.
+// holdPassword keeps the account's password as it is until the transaction ends, and reports false when it is another than hash already.
+func holdPassword(ctx context.Context, tx *sqlx.Tx, accountID, hash string) (bool, error) {
+	var same bool
+	err := tx.GetContext(ctx, &same, `SELECT password_hash = $2 FROM accounts WHERE id = $1 AND password_hash IS NOT NULL FOR SHARE`, accountID, hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return same, wrap(err, "hold a password")
+}
+
+// isLocked tells whether an operator has locked the account, and keeps that so until the transaction ends; no account is not locked.
 func isLocked(ctx context.Context, tx *sqlx.Tx, accountID string) (bool, error) {
 	var locked bool
-	err := tx.GetContext(ctx, &locked, `SELECT count(*) > 0 FROM accounts WHERE id = $1 AND locked_at IS NOT NULL`, accountID)
+	err := tx.GetContext(ctx, &locked, `SELECT locked_at IS NOT NULL FROM accounts WHERE id = $1 FOR SHARE`, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
 	return locked, wrap(err, "read the lock of an account")
 }
 

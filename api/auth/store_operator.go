@@ -18,6 +18,7 @@ type stateQuery struct {
 func selectStates(ctx context.Context, db sqlx.QueryerContext, q stateQuery) ([]AccountState, error) {
 	states := []AccountState{}
 	err := sqlx.SelectContext(ctx, db, &states, `SELECT a.id, a.email, a.name, a.plan, a.created_at, a.email_verified_at,
+			a.email_verified_at AS proved_at,
 			a.locked_at, a.locked_because, a.password_hash IS NOT NULL AS has_password,
 			(SELECT count(*) FROM account_identities i WHERE i.account_id = a.id) AS identities,
 			(SELECT count(*) FROM sessions s WHERE s.account_id = a.id AND s.expires_at > $3) AS sessions,

@@ -53,9 +53,11 @@ type Storage struct {
 	QuotaObjects int64 `json:"quotaObjects,omitempty" doc:"How many files there may be; left out without a bound."`
 }
 
-// EmailProof is the token of a link that was sent to an address.
+// EmailProof is the token of a link that was sent to an address, with the password of whom it was sent for: who reads the mails of an
+// address has not therefore opened the account.
 type EmailProof struct {
-	Token string `json:"token" minLength:"1" maxLength:"64" doc:"As the link in the mail has it." writeOnly:"true"`
+	Token    string `json:"token" minLength:"1" maxLength:"64" doc:"As the link in the mail has it." writeOnly:"true"`
+	Password string `json:"password,omitempty" maxLength:"128" doc:"The password that the account was opened with. Only an account that was opened without one, at an identity provider, has none." writeOnly:"true"`
 }
 
 type signUpInput struct{ Body SignUpRequest }

@@ -36,7 +36,7 @@ func TestSignUpByALink(t *testing.T) {
 	if text, err := os.ReadFile(logged); err != nil || bytes.Contains(text, []byte(found[1])) {
 		t.Errorf("the log has the link, or cannot be read: %v", err)
 	}
-	answer, err := http.PostForm(s.url+"/verify-email", url.Values{"token": {found[1]}})
+	answer, err := http.PostForm(s.url+"/verify-email", url.Values{"token": {found[1]}, "password": {"a long enough password"}})
 	if err != nil {
 		t.Fatal(err)
 	}

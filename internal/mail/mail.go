@@ -4,9 +4,11 @@ package mail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/textproto"
 	"strings"
 	"time"
 )
@@ -71,6 +73,9 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
+// permanentCode begins the codes with which a server refuses a mail for good (RFC 5321, section 4.2.1).
+const permanentCode = 500
+
 func (q *Queue) deliver(ctx context.Context, m Message) {
 	pause := q.pause
 	for try := 1; ; try++ {
@@ -80,7 +85,7 @@ func (q *Queue) deliver(ctx context.Context, m Message) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if try == tries {
+		if refused := (*textproto.Error)(nil); try == tries || errors.As(err, &refused) && refused.Code >= permanentCode {
 			q.log.Error("a mail was not sent; its reader can ask for it again", "tries", try, "error", err)
 			return
 		}

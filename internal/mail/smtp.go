@@ -89,7 +89,8 @@ func (s *SMTP) send(ctx context.Context, m Message) error {
 	if err := s.hand(client, m); err != nil {
 		return fmt.Errorf("hand a mail to the server: %w", err)
 	}
-	return client.Quit()
+	_ = client.Quit() // the server has the mail
+	return nil
 }
 
 func (s *SMTP) tls() *tls.Config {

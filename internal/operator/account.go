@@ -201,7 +201,7 @@ func with(run func(context.Context, *cobra.Command, []string, auth.Operator) err
 			return err
 		}
 		var log *slog.Logger
-		if cfg.DatabaseURL == "" || cfg.S3.Endpoint == "" {
+		if cfg.DatabaseURL == "" {
 			log, err = roles.QuietLog(&cfg)
 		} else {
 			log, err = roles.NewLog(cfg)

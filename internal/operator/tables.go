@@ -3,7 +3,9 @@ package operator
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -35,7 +37,7 @@ func newTable(out io.Writer, header ...any) table.Writer {
 func writeAccounts(out io.Writer, accounts []auth.AccountState) {
 	t := newTable(out, "Account", "Address", "Plan", "Opened", "Address proved", "Available", "Held", "Jobs", "State")
 	for _, a := range accounts {
-		t.AppendRow(table.Row{a.AccountID, a.Email, a.Plan, a.CreatedAt.Format(moment), yes(a.VerifiedAt != nil),
+		t.AppendRow(table.Row{a.AccountID, printable(a.Email), a.Plan, a.CreatedAt.Format(moment), yes(a.VerifiedAt != nil),
 			billing.Display(a.AvailablePence), billing.Display(a.HeldPence), a.Jobs, stateOf(a)})
 	}
 	t.Render()
@@ -44,7 +46,7 @@ func writeAccounts(out io.Writer, accounts []auth.AccountState) {
 func writeAccount(out io.Writer, a auth.AccountState) {
 	t := newTable(out)
 	for _, row := range []table.Row{
-		{"Account", a.AccountID}, {"Address", a.Email}, {"Name", a.Name}, {"Plan", a.Plan},
+		{"Account", a.AccountID}, {"Address", printable(a.Email)}, {"Name", printable(a.Name)}, {"Plan", a.Plan},
 		{"Opened", a.CreatedAt.Format(moment) + " UTC"}, {"Address proved", day(a.VerifiedAt)}, {"State", stateOf(a)},
 		{"Available", billing.Display(a.AvailablePence)}, {"Held", billing.Display(a.HeldPence)},
 		{"Jobs", fmt.Sprintf("%d, of which %d have not ended", a.Jobs, a.JobsNotEnded)},
@@ -84,7 +86,17 @@ func yes(is bool) string {
 func writeLines(out io.Writer, lines []auditlog.Line) {
 	t := newTable(out, "When (UTC)", "Account", "Event", "By", "From", "Detail")
 	for _, l := range lines {
-		t.AppendRow(table.Row{l.At.Format(time.DateTime), l.AccountID, l.Event, l.Actor, l.Address, l.Detail})
+		t.AppendRow(table.Row{l.At.Format(time.DateTime), l.AccountID, l.Event, l.Actor, l.Address, printable(l.Detail)})
 	}
 	t.Render()
+}
+
+// printable is text without what a terminal would obey: names are whatever somebody has sent.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

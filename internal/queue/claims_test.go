@@ -180,6 +180,7 @@ func TestHeartbeatsAreSigned(t *testing.T) {
 		"another worker":   func(hb *queue.Heartbeat) { hb.WorkerID = "wrk_2" },
 		"a later number":   func(hb *queue.Heartbeat) { hb.Seq++ },
 		"another progress": func(hb *queue.Heartbeat) { hb.Held[0].Progress = 0.99 },
+		"another use":      func(hb *queue.Heartbeat) { hb.Held[0].Used.CPUMicroseconds++ },
 		"another message":  func(hb *queue.Heartbeat) { hb.Held[0].Message = "done" },
 		"one attempt less": func(hb *queue.Heartbeat) { hb.Held = nil },
 		"another key":      func(hb *queue.Heartbeat) { hb.Key = newClaim(t).Witness() },

@@ -22,7 +22,7 @@ func excessSecrets(cfg config.Config) []string {
 	for _, secret := range []struct{ value, name string }{
 		{cfg.DatabaseURL, "DATABASE_URL"}, {cfg.MigrationDatabaseURL, "MIGRATION_DATABASE_URL"}, {cfg.KeySecret, "MOLFABRIC_KEY_SECRET"},
 		{cfg.Stripe.SecretKey, "STRIPE_SECRET_KEY"}, {cfg.Stripe.WebhookSecret, "STRIPE_WEBHOOK_SECRET"},
-		{cfg.OIDC.ClientSecret, "MOLFABRIC_OIDC_CLIENT_SECRET"},
+		{cfg.OIDC.ClientSecret, "MOLFABRIC_OIDC_CLIENT_SECRET"}, {cfg.SMTP.URL, "MOLFABRIC_SMTP_URL"},
 	} {
 		if secret.value != "" {
 			found = append(found, secret.name)

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 // RunWorker is `molfabric worker`: it needs Redis and the object store, and never sees the database.
 func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
+	cfg.RedisURL = cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL) // one file may have both
 	client, err := await(ctx, cfg, log, openRedis)
 	if err != nil {
 		return err

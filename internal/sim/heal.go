@@ -37,7 +37,9 @@ func (h *history) heal() {
 	}
 	h.setSeats(seating{Key: licenseKey, Seats: 1, Enforcement: "ENFORCED", Enabled: true})
 	h.settle()
-	healthy := &laborer{id: h.newID("wrk_")}
+	self, err := queue.NewClaim(h.secrets)
+	h.must(err)
+	healthy := &laborer{id: h.newID("wrk_"), self: self}
 	h.workers = append(h.workers, healthy)
 	for round := range healRounds {
 		if len(h.violations) > 0 || h.healRound(round, healthy) {

@@ -1,10 +1,11 @@
 -- +goose Up
 
--- When the owner of an account's address proved it; null for an address that somebody has only stated. An identity provider that vouched
--- for an address, then or when the identity was bound, counts as proof.
+-- When the owner of an account's address proved it; null for an address that somebody has only stated. An identity
+-- is bound to an account with a password only where its provider vouched for the address, which counts as proof; accounts that were opened
+-- at a provider are proved when their owners come the next time.
 ALTER TABLE accounts ADD COLUMN IF NOT EXISTS email_verified_at timestamptz;
 UPDATE accounts SET email_verified_at = i.at FROM (SELECT account_id, min(created_at) AS at FROM account_identities GROUP BY account_id) i
-    WHERE i.account_id = accounts.id AND accounts.email_verified_at IS NULL;
+    WHERE i.account_id = accounts.id AND accounts.password_hash IS NOT NULL AND accounts.email_verified_at IS NULL;
 
 -- The free allowance waits until the address is proved. Accounts from before, and those that the previous release opens, keep theirs.
 ALTER TABLE credit_accounts ADD COLUMN IF NOT EXISTS allowance_withheld boolean NOT NULL DEFAULT false;
