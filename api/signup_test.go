@@ -255,7 +255,8 @@ func TestProvedAddressWinsOverStatedOne(t *testing.T) {
 	if ownerID == firstID || name != firstID+"@address.invalid" {
 		t.Errorf("the owner has %s, and %s is called %s", ownerID, firstID, name)
 	}
-	wantFailure(t, prove(d.Anonymous(), old), 404, fault.NotFound, "token: ")
+	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/verify-email", `{"token":"`+old+`","password":"squatted it"}`), 404,
+		fault.NotFound, "token: ")
 	wantFailure(t, squatter.Send("POST", "/api/v1/auth/verification", ""), 400, fault.Validation, "email: there is no address")
 	if credit := available(t, squatter); credit != 0 {
 		t.Errorf("the squatter has %d pence", credit)
@@ -362,10 +363,16 @@ func TestProofPage(t *testing.T) {
 	if credit := available(t, b); credit != 0 {
 		t.Errorf("%d pence for looking", credit)
 	}
+	password := "a stranger's"
 	send := func(origin string) apitest.Answer {
-		return d.Browser().Send("POST", "/verify-email", url.Values{"token": {link}}.Encode(), "Content-Type", form, "Origin", origin)
+		body := url.Values{"token": {link}, "password": {password}}.Encode()
+		return d.Browser().Send("POST", "/verify-email", body, "Content-Type", form, "Origin", origin)
 	}
 	wantFailure(t, send("https://evil.example"), 403, fault.CSRFRejected, "")
+	if got := send(d.Base); got.StatusCode != 400 || !strings.Contains(got.Text, "another password") || !strings.Contains(got.Text, link) {
+		t.Errorf("another password: %d %s", got.StatusCode, got.Text)
+	}
+	password = "correct horse"
 	if got := send(d.Base); got.StatusCode != 200 || !strings.Contains(got.Text, "grace@example.org is the address") {
 		t.Errorf("%d %s", got.StatusCode, got.Text)
 	}
