@@ -266,6 +266,28 @@ func TestProvedAddressWinsOverStatedOne(t *testing.T) {
 	}
 }
 
+// TestAnAddressBringsOneAllowance: an account that had its allowance without a proof, and loses its address, has none from then on.
+func TestAnAddressBringsOneAllowance(t *testing.T) {
+	t.Parallel()
+	trusting, box := open(t), &postbox{}
+	b := trusting.Browser()
+	b.Send("POST", "/api/v1/auth/sign-up", newcomer)
+	firstID, _, _ := whoAmI(t, b)
+	if credit := available(t, b); credit != 500 {
+		t.Fatalf("%d pence, want 500", credit)
+	}
+	d := open(t, strangers(auth.ModeVerified, box), func(deps *api.Deps) { deps.DB = trusting.Deps.DB })
+	d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer)
+	if got := prove(d.Anonymous(), box.link(t, "grace@example.org")); got.StatusCode != 200 {
+		t.Fatalf("%d %s", got.StatusCode, got.Text)
+	}
+	var withheld bool
+	err := d.DB.GetContext(t.Context(), &withheld, `SELECT allowance_withheld FROM credit_accounts WHERE account_id = $1`, firstID)
+	if err != nil || !withheld {
+		t.Errorf("the account that lost its address gets its allowance every month: %v", err)
+	}
+}
+
 func TestWhoMayOpenAnAccount(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[auth.Mode]string{auth.ModeProvider: "sign in with its identity provider, at /api/v1/auth/oidc/start", auth.ModeClosed: "opens no accounts"} {

@@ -129,6 +129,20 @@ func (l *Ledger) ReleaseAllowance(ctx context.Context, tx *sqlx.Tx, accountID st
 	return true, l.save(ctx, books, d)
 }
 
+// WithholdAllowance ends an account's allowance from the next month on, as if it had been opened with OpenWithheld.
+func (l *Ledger) WithholdAllowance(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time) error {
+	books := InPostgres(tx)
+	d, err := l.open(ctx, books, accountID, now)
+	if err != nil {
+		return err
+	}
+	d.AllowanceWithheld = true
+	if len(d.entries) == 0 {
+		return books.SaveAccount(ctx, d.AccountRow)
+	}
+	return l.save(ctx, books, d)
+}
+
 // Hold sets pence of an account's credit aside for a run of a job, monthly credit before the wallet, after beginning a new month
 // if one is due. Runs count from 1. It is called once a run, and not before the run before has been settled: else it is
 // ErrAlreadyHeld. Errors: fault.InsufficientCredits, ErrNoAccount.

@@ -40,7 +40,7 @@ func (r *JobRow) unspent() billing.Micropence {
 // limitToPaid shortens a shard's time limit to what its job's hold pays for, maxOverrun times over, on the cores and devices that
 // the shard asks for. It reports whether it did: workers that nobody hears from would let a program run on to its own limit.
 func (s *Scheduler) limitToPaid(owner *JobRow, task TaskRow, shard *engines.Shard) bool {
-	hour := queue.Use{CPUMicroseconds: int64(max(shard.Needs.CPUs, 1)) * time.Hour.Microseconds(),
+	hour := queue.Use{CPUMicroseconds: int64(max(shard.Needs.CPUs, 1)+shard.Needs.MoreCPUs) * time.Hour.Microseconds(),
 		GPUMicroseconds: int64(shard.Needs.GPUs) * time.Hour.Microseconds()}
 	price, err := s.priceOf(owner, task, hour)
 	if err != nil || price == 0 { // what is not for sale any more is settled when it ends
@@ -100,8 +100,8 @@ func (s *Scheduler) brake(ctx context.Context, w *watch, inFlight []TaskRow) err
 	return errors.Join(errs...)
 }
 
-// liveUse is the price of what the running tasks of a job have used until now. What has left the price book counts nothing, and a figure
-// beyond all prices as the highest: one such task must not let its whole job run on.
+// liveUse is the price of what the running tasks of a job have used until now. What has left the price book counts nothing, and a
+// figure beyond all prices as the highest: one such task must not let its whole job run on.
 func (s *Scheduler) liveUse(owner *JobRow, running []spending) billing.Micropence {
 	sum := billing.Micropence(0)
 	for _, r := range running {

@@ -154,6 +154,9 @@ func (s *Service) clear(ctx context.Context, tx *sqlx.Tx, email string) ([]mail.
 	if !cleared {
 		return nil, errNoLink
 	}
+	if err := s.Ledger.WithholdAllowance(ctx, tx, existing.AccountID, s.now()); err != nil { // one address brings it once
+		return nil, err
+	}
 	return []mail.Message{s.addressMoved(existing.Email, former)}, s.write(ctx, tx, existing.AccountID, auditlog.AddressMoved, "to the one who proved it")
 }
 

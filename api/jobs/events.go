@@ -155,6 +155,9 @@ func (s *streams) respond(w Watcher) func(huma.Context) {
 	}
 }
 
+// atOnce is a moment that has come: a stream with more to send looks at its ends too.
+var atOnce = func() <-chan time.Time { c := make(chan time.Time); close(c); return c }()
+
 // run sends events until one of the ends that respond names.
 func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
 	poll, heartbeat, recheck := time.NewTicker(s.poll), time.NewTicker(s.heartbeat), time.NewTicker(s.recheck)
@@ -171,11 +174,12 @@ func (s *streams) run(ctx context.Context, out io.Writer, w Watcher) {
 		if !goOn {
 			return
 		}
+		next := poll.C
 		if more {
-			continue
+			next = atOnce
 		}
 		select {
-		case <-poll.C:
+		case <-next:
 		case <-heartbeat.C:
 			if !s.beat(ctx, out, w) {
 				return
@@ -201,7 +205,15 @@ func (s *streams) news(ctx context.Context, out io.Writer, w *Watcher) (more, go
 		s.logEnd(ctx, *w, err)
 		return false, false
 	}
+	checked := time.Now()
 	for _, e := range events {
+		if time.Since(checked) >= s.recheck { // its reader is slow
+			if err := access.Recheck(ctx); err != nil {
+				s.logEnd(ctx, *w, err)
+				return false, false
+			}
+			checked = time.Now()
+		}
 		w.after = e.ID
 		last := e.terminal()
 		if last {
