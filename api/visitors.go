@@ -9,6 +9,8 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -93,19 +95,29 @@ func nextPage(asked string) string {
 	return "/"
 }
 
-// enter takes the form.
-func (v *visitors) enter(c *fiber.Ctx) error {
+// form reads a form that a page of ours has sent. Errors: fault.CSRFRejected for another site's; fault.Validation when a field is
+// not text that can be stored.
+func (v *visitors) form(c *fiber.Ctx, fields ...string) (url.Values, error) {
 	if err := v.guard.sameOrigin(c); err != nil {
-		return err
+		return nil, err
 	}
 	raw, release, err := v.bodies.read(c, maxSignInBytes)
 	defer release()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	form, err := url.ParseQuery(string(raw))
-	if err != nil || !storable(form.Get("email")) || !storable(form.Get("password")) {
-		return fault.New(fault.Validation, "body: send email, password and next as application/x-www-form-urlencoded, in UTF-8")
+	if err != nil || slices.ContainsFunc(fields, func(field string) bool { return !storable(form.Get(field)) }) {
+		return nil, fault.New(fault.Validation, "body: send %s as application/x-www-form-urlencoded, in UTF-8", strings.Join(fields, ", "))
+	}
+	return form, nil
+}
+
+// enter takes the form.
+func (v *visitors) enter(c *fiber.Ctx) error {
+	form, err := v.form(c, "email", "password", "next")
+	if err != nil {
+		return err
 	}
 	ctx := v.guard.edge.place(c.UserContext(), c)
 	next := nextPage(form.Get("next"))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"net/url"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -35,17 +34,9 @@ func (v *visitors) askProof(c *fiber.Ctx) error {
 }
 
 func (v *visitors) takeProof(c *fiber.Ctx) error {
-	if err := v.guard.sameOrigin(c); err != nil {
-		return err
-	}
-	raw, release, err := v.bodies.read(c, maxSignInBytes)
-	defer release()
+	form, err := v.form(c, "token", "password")
 	if err != nil {
 		return err
-	}
-	form, err := url.ParseQuery(string(raw))
-	if err != nil || !storable(form.Get("token")) || !storable(form.Get("password")) {
-		return fault.New(fault.Validation, "body: send token and password as application/x-www-form-urlencoded")
 	}
 	proof := auth.EmailProof{Token: form.Get("token"), Password: form.Get("password")}
 	account, err := v.sessions.Prove(v.guard.edge.place(c.UserContext(), c), proof)
