@@ -4,25 +4,24 @@
 //
 // A job has three stages. "split": one shard that checks the queries and cuts them into parts of even length. "search": shards
 // "search-0001"…, one process of BLAST+ each, which search one part against the whole database, so that hits, scores and
-// expectation values are those of one run over all queries. "merge": one shard that joins their results in the order of the queries.
+// expectation values are those of one run over all queries. "merge": one shard that joins their results in the order of the
+// queries.
 package blast
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // oldestVersion is the first BLAST+ whose databases of version 5 are what its makeblastdb builds when nobody says otherwise.
 const oldestVersion = "2.10"
 
-// Blast is one of the two engines; it implements engines.Engine, engines.Progresser and engines.Explainer. It has no state beside
-// the name of its program.
+// Blast is one of the two engines; it implements engines.Engine and every optional interface that it lists below. It has no state
+// beside the name of its program.
 type Blast struct {
+	python.Reporting
 	program string // IDProtein or IDNucleotide
 }
 
@@ -30,6 +29,7 @@ var (
 	_ engines.Engine     = Blast{}
 	_ engines.Progresser = Blast{}
 	_ engines.Explainer  = Blast{}
+	_ engines.Wanter     = Blast{}
 )
 
 // NewProtein returns the engine blastp, which searches proteins with proteins.
@@ -46,56 +46,43 @@ func (b Blast) Spec() engines.Spec {
 		Title:     "NCBI BLAST+ " + b.program,
 		Hardware:  engines.HardwareCPU,
 		Citations: b.citations(),
-		Probe:     engines.Probe{Argv: []string{"python", "-c", probeProgram, b.program}, Check: b.checkProbe},
+		Probe:     python.Probe(probeProgram, probeWayOut, b.checkVersions, b.program),
 	}
 }
 
 // citations are the papers of the program, its algorithm and its heuristics.
 func (b Blast) citations() []engines.Citation {
 	list := []engines.Citation{
-		{Text: "Camacho C, Coulouris G, Avagyan V, Ma N, Papadopoulos J, Bealer K, Madden TL. BLAST+: architecture and applications. BMC Bioinformatics 2009, 10, 421.", DOI: "10.1186/1471-2105-10-421"},
-		{Text: "Altschul SF, Gish W, Miller W, Myers EW, Lipman DJ. Basic local alignment search tool. J Mol Biol 1990, 215, 403.", DOI: "10.1016/S0022-2836(05)80360-2"},
-		{Text: "Altschul SF, Madden TL, Schäffer AA, Zhang J, Zhang Z, Miller W, Lipman DJ. Gapped BLAST and PSI-BLAST: a new generation of protein database search programs. Nucleic Acids Res 1997, 25, 3389.", DOI: "10.1093/nar/25.17.3389"},
+		{Text: "Camacho C, Coulouris G, Avagyan V, Ma N, Papadopoulos J, Bealer K, Madden TL. BLAST+: architecture and " +
+			"applications. BMC Bioinformatics 2009, 10, 421.", DOI: "10.1186/1471-2105-10-421"},
+		{Text: "Altschul SF, Gish W, Miller W, Myers EW, Lipman DJ. Basic local alignment search tool. J Mol Biol 1990, 215, 403.",
+			DOI: "10.1016/S0022-2836(05)80360-2"},
+		{Text: "Altschul SF, Madden TL, Schäffer AA, Zhang J, Zhang Z, Miller W, Lipman DJ. Gapped BLAST and PSI-BLAST: a new " +
+			"generation of protein database search programs. Nucleic Acids Res 1997, 25, 3389.", DOI: "10.1093/nar/25.17.3389"},
 	}
 	if b.program == IDNucleotide {
-		return append(list, engines.Citation{Text: "Zhang Z, Schwartz S, Wagner L, Miller W. A greedy algorithm for aligning DNA sequences (megablast). J Comput Biol 2000, 7, 203.", DOI: "10.1089/10665270050081478"})
+		return append(list, engines.Citation{Text: "Zhang Z, Schwartz S, Wagner L, Miller W. A greedy algorithm for aligning DNA " +
+			"sequences (megablast). J Comput Biol 2000, 7, 203.", DOI: "10.1089/10665270050081478"})
 	}
-	return append(list, engines.Citation{Text: "Schäffer AA, Aravind L, Madden TL, Shavirin S, Spouge JL, Wolf YI, Koonin EV, Altschul SF. Improving the accuracy of PSI-BLAST protein database searches with composition-based statistics. Nucleic Acids Res 2001, 29, 2994.", DOI: "10.1093/nar/29.14.2994"})
+	return append(list, engines.Citation{Text: "Schäffer AA, Aravind L, Madden TL, Shavirin S, Spouge JL, Wolf YI, Koonin EV, " +
+		"Altschul SF. Improving the accuracy of PSI-BLAST protein database searches with composition-based statistics. Nucleic " +
+		"Acids Res 2001, 29, 2994.", DOI: "10.1093/nar/29.14.2994"})
 }
 
 // probeProgram prints the versions of the interpreter and of the program that its argument names.
 const probeProgram = `import json, re, subprocess, sys
 name = sys.argv[1]
-printed = subprocess.run([name, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60).stdout.decode(errors="replace")
+ended = subprocess.run([name, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+printed = ended.stdout.decode(errors="replace")
 found = re.search(re.escape(name) + r": (\d+[0-9A-Za-z.+]*)", printed)
 print(json.dumps({"python": ".".join(map(str, sys.version_info[:3])), name: found[1] if found else ""}))`
 
-// checkProbe reads the versions and refuses a program that is too old.
-func (b Blast) checkProbe(stdout []byte) (map[string]string, error) {
-	wayOut := "install NCBI BLAST+ " + oldestVersion + " or later (Debian's ncbi-blast+)"
-	lines := strings.Split(strings.TrimSpace(string(stdout)), "\n")
-	var versions map[string]string
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &versions); err != nil {
-		return nil, errors.New("the probe printed no versions; " + wayOut)
-	}
-	if found := versions[b.program]; !atLeast(found, oldestVersion) {
-		return nil, fmt.Errorf("%s %q is too old or unknown; %s", b.program, found, wayOut)
-	}
-	return versions, nil
-}
+const probeWayOut = "install NCBI BLAST+ " + oldestVersion + " or later (Debian's ncbi-blast+)"
 
-// atLeast compares dotted versions ("2.12.0+") number by number; what is not a number counts as 0.
-func atLeast(version, oldest string) bool {
-	have, need := strings.Split(strings.TrimSuffix(version, "+"), "."), strings.Split(oldest, ".")
-	for i := range need {
-		var h, n int
-		if i < len(have) {
-			h, _ = strconv.Atoi(have[i])
-		}
-		n, _ = strconv.Atoi(need[i])
-		if h != n {
-			return h > n
-		}
+// checkVersions refuses a program that is too old.
+func (b Blast) checkVersions(versions map[string]string) error {
+	if found := versions[b.program]; !python.AtLeast(found, oldestVersion) {
+		return fmt.Errorf("%s %q is too old or unknown; %s", b.program, found, probeWayOut)
 	}
-	return true
+	return nil
 }

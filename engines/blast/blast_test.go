@@ -14,7 +14,8 @@ import (
 // swissprot is a database as a deployment knows it; nobody runs against it.
 func swissprot() *engines.SequenceDatabase {
 	return &engines.SequenceDatabase{
-		Name: "swissprot", Version: "2026_01", Type: TypeProtein, ReleasedOn: "2026-01-28", Checksum: strings.Repeat("a1", 32), Sequences: 570_000, Residues: 206_000_000,
+		Name: "swissprot", Version: "2026_01", Type: TypeProtein, ReleasedOn: "2026-01-28", Checksum: strings.Repeat("a1", 32),
+		Sequences: 570_000, Residues: 206_000_000,
 		Files: map[string]engines.Object{
 			"swissprot.phr": {StorageKey: "databases/1/swissprot.phr", SHA256: strings.Repeat("b", 64), ByteSize: 190 << 20},
 			"swissprot.pin": {StorageKey: "databases/1/swissprot.pin", SHA256: strings.Repeat("c", 64), ByteSize: 5 << 20},
@@ -25,23 +26,27 @@ func swissprot() *engines.SequenceDatabase {
 
 func requestFor(params string, database *engines.SequenceDatabase) engines.Request {
 	return engines.Request{
-		JobID: "job_test", SceneFile: engines.Object{StorageKey: "queries.fasta", SHA256: strings.Repeat("e", 64), ByteSize: 2000}, Params: json.RawMessage(params),
-		Found: engines.Found{Database: database},
+		JobID: "job_test", SceneFile: engines.Object{StorageKey: "queries.fasta", SHA256: strings.Repeat("e", 64), ByteSize: 2000},
+		Params: json.RawMessage(params),
+		Found:  engines.Found{Database: database},
 	}
 }
 
 func genome() *engines.SequenceDatabase {
 	database := swissprot()
 	database.Name, database.Type, database.Sequences, database.Residues = "chr20", TypeNucleotide, 1, 64_000_000
-	database.Files = map[string]engines.Object{"chr20.nsq": {StorageKey: "databases/2/chr20.nsq", SHA256: strings.Repeat("f", 64), ByteSize: 16 << 20}}
+	database.Files = map[string]engines.Object{"chr20.nsq": {StorageKey: "databases/2/chr20.nsq", SHA256: strings.Repeat("f", 64),
+		ByteSize: 16 << 20}}
 	return database
 }
 
 func planCases(t *testing.T) (proteins, nucleotides []enginestest.PlanCase) {
 	t.Helper()
-	everything := requestFor(`{"blastDatabaseName":"chr20","blastDatabaseType":"nucl","blastEvalue":1e-300,"blastMaxHits":7,"blastThreads":4,"blastTimeoutSeconds":90,"blastMaxOutputBytes":2048}`, genome())
+	everything := requestFor(
+		`{"blastDatabaseName":"chr20","blastDatabaseType":"nucl","blastEvalue":1e-300,"blastMaxHits":7,"blastThreads":4,"blastTimeoutSeconds":90,"blastMaxOutputBytes":2048}`, genome())
 	everything.TaskCount = 2
-	named := requestFor(`{"blastDatabaseName":"swissprot","blastDatabaseVersion":"2026_01","blastDatabaseDate":"2026-01-28","blastDatabaseChecksum":"`+strings.Repeat("A1", 32)+`"}`, swissprot())
+	named := requestFor(
+		`{"blastDatabaseName":"swissprot","blastDatabaseVersion":"2026_01","blastDatabaseDate":"2026-01-28","blastDatabaseChecksum":"`+strings.Repeat("A1", 32)+`"}`, swissprot())
 	unknownSize := requestFor(`{}`, swissprot())
 	unknownSize.SceneFile = engines.Object{StorageKey: "queries"}
 	largest := requestFor(`{"blastMaxHits":1000}`, swissprot())
@@ -110,25 +115,30 @@ func progressCases() []enginestest.ProgressCase {
 func TestProteins(t *testing.T) {
 	t.Parallel()
 	plans, _ := planCases(t)
-	enginestest.Run(t, NewProtein(), enginestest.Cases{Plans: plans, Refused: refusedCases(), Progress: progressCases(), Live: proteinCases(t)})
+	enginestest.Run(t, NewProtein(), enginestest.Cases{Plans: plans, Refused: refusedCases(), Progress: progressCases(),
+		Live: proteinCases(t)})
 }
 
 func TestNucleotides(t *testing.T) {
 	t.Parallel()
 	_, plans := planCases(t)
-	refused := []enginestest.RefusedCase{{Name: "database of proteins", Field: "blastDatabaseName", Request: requestFor(`{}`, swissprot())}}
-	enginestest.Run(t, NewNucleotide(), enginestest.Cases{Plans: plans, Refused: refused, Progress: progressCases(), Live: nucleotideCases(t)})
+	refused := []enginestest.RefusedCase{{Name: "database of proteins", Field: "blastDatabaseName",
+		Request: requestFor(`{}`, swissprot())}}
+	enginestest.Run(t, NewNucleotide(), enginestest.Cases{Plans: plans, Refused: refused, Progress: progressCases(),
+		Live: nucleotideCases(t)})
 }
 
 // TestLimitsReachTheShard wants the caller's limits among the caps that the worker enforces.
 func TestLimitsReachTheShard(t *testing.T) {
 	t.Parallel()
-	shards, err := NewProtein().Plan(requestFor(`{"blastTimeoutSeconds":90,"blastMaxOutputBytes":2048,"blastThreads":3}`, swissprot()))
+	shards, err := NewProtein().Plan(requestFor(`{"blastTimeoutSeconds":90,"blastMaxOutputBytes":2048,"blastThreads":3}`,
+		swissprot()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	needs := shards[1].Needs
-	if needs.TimeLimit.Seconds() != 90 || needs.CPUs != 3 || needs.FileBytes != 2048+documentBytes || needs.ScratchBytes < needs.FileBytes {
+	if needs.TimeLimit.Seconds() != 90 || needs.CPUs != 3 || needs.FileBytes != 2048+documentBytes ||
+		needs.ScratchBytes < needs.FileBytes {
 		t.Errorf("a search may use %+v, want 90 s, 3 threads and files of 2048 bytes beside the documents", needs)
 	}
 	if want := int64(gibibyte + 392*mebibyte + 3*threadBytes); needs.MemoryBytes != want {
@@ -198,7 +208,8 @@ func TestExpectedTimeFollowsMeasurements(t *testing.T) {
 	} {
 		got := c.engine.searchCPUSeconds(int64(c.letters/residuesPerQueryFileBytes), c.database)
 		if got < c.measured/1.6 || got > c.measured*1.6 {
-			t.Errorf("%s of %.0f letters against %d: the model says %.2f CPU-seconds, measured %.2f", c.engine.program, c.letters, c.database, got, c.measured)
+			t.Errorf("%s of %.0f letters against %d: the model says %.2f CPU-seconds, measured %.2f", c.engine.program, c.letters,
+				c.database, got, c.measured)
 		}
 	}
 }
@@ -222,7 +233,8 @@ func TestSearches(t *testing.T) {
 		{"many queries against little", 10 << 20, 85, 26_000, 500, 0, 56},
 		{"what the caller wants", 400, 85, 26_000, 500, 7, 7},
 	} {
-		q := request{queries: engines.Object{ByteSize: c.bytes}, maxHits: c.maxHits, taskCount: c.tasks, database: engines.SequenceDatabase{Sequences: c.sequences, Residues: c.letter}}
+		q := request{queries: engines.Object{ByteSize: c.bytes}, maxHits: c.maxHits, taskCount: c.tasks,
+			database: engines.SequenceDatabase{Sequences: c.sequences, Residues: c.letter}}
 		if got := NewProtein().searches(q); got != c.want {
 			t.Errorf("%s: %d tasks, want %d", c.name, got, c.want)
 		}
@@ -252,8 +264,12 @@ func FuzzProgress(f *testing.F) {
 
 // FuzzSplit feeds foreign summaries to the reader of the split's: what it accepts names parts of the plan alone, each once.
 func FuzzSplit(f *testing.F) {
-	f.Add([]byte(`{"stage":"split","queries":3,"searched":2,"residues":200,"parts":[{"name":"parts/0001.fasta","queries":1,"residues":100},{"name":"parts/0003.fasta","queries":1,"residues":100}]}`), 3)
-	f.Add([]byte(`{"stage":"split","queries":1,"searched":1,"residues":9,"parts":[{"name":"parts/../x","queries":1,"residues":9}]}`), 1)
+	f.Add(
+		[]byte(
+			`{"stage":"split","queries":3,"searched":2,"residues":200,"parts":[{"name":"parts/0001.fasta","queries":1,"residues":100},{"name":"parts/0003.fasta","queries":1,"residues":100}]}`), 3)
+	f.Add(
+		[]byte(`{"stage":"split","queries":1,"searched":1,"residues":9,"parts":[{"name":"parts/../x","queries":1,"residues":9}]}`),
+		1)
 	f.Add([]byte(`{"stage":"split","queries":0,"searched":0,"residues":0,"parts":[]}`), 1)
 	f.Fuzz(func(t *testing.T, content []byte, most int) {
 		most = min(max(most, 0), 100)
@@ -264,7 +280,8 @@ func FuzzSplit(f *testing.F) {
 		seen := map[string]bool{}
 		for _, part := range summary.Parts {
 			var number int
-			if _, err := fmt.Sscanf(part.Name, "parts/%d.fasta", &number); err != nil || number < 1 || number > most || part.Name != partName(number) || seen[part.Name] {
+			if _, err := fmt.Sscanf(part.Name, "parts/%d.fasta", &number); err != nil || number < 1 || number > most ||
+				part.Name != partName(number) || seen[part.Name] {
 				t.Errorf("part %q of %d", part.Name, most)
 			}
 			seen[part.Name] = true

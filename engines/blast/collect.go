@@ -7,26 +7,15 @@ import (
 	"reflect"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 const (
-	resultFile     = "result.json"
 	resultsFile    = "results.json"
 	tableFile      = "hits.tsv"
 	provenanceFile = "provenance.json"
 	resultsSchema  = "molfabric.search.results/v1"
-
-	maxResultBytes  = 64 << 20 // 10,000 item failures fit
-	maxFailureItems = 10_000
 )
-
-// resultDocument is what every program writes last, as out/result.json.
-type resultDocument struct {
-	Summary  json.RawMessage       `json:"summary"`
-	Failures []engines.ItemFailure `json:"failures"`
-	Programs map[string]string     `json:"programs"`
-	Files    map[string]string     `json:"files"` // name below out/ → SHA-256, of what the program has written
-}
 
 // splitSummary is what the split says of the parts that it has written.
 type splitSummary struct {
@@ -62,36 +51,33 @@ type countsRecord struct {
 
 // Collect checks that a shard's outputs are there and complete, and lists them.
 func (Blast) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	name, err := programOf(shard)
+	name, err := searching.Main(shard)
 	if err != nil {
 		return engines.Result{}, err
 	}
-	var document resultDocument
-	if err := searching.ReadDocument(dir, resultFile, maxResultBytes, &document); err != nil {
+	document, err := searching.ReadResult(dir)
+	if err != nil {
 		return engines.Result{}, err
 	}
-	if len(document.Summary) > engines.MaxSummaryBytes || len(document.Failures) > maxFailureItems || len(document.Programs) == 0 {
-		return engines.Result{}, searching.BadOutput("%s is larger than it can be, or names no programs", resultFile)
-	}
-	result := engines.Result{Summary: document.Summary, Failures: document.Failures, Programs: document.Programs}
+	var found []engines.Artifact
 	switch name {
 	case programSplit:
-		result.Artifacts, err = collectSplit(shard, document)
+		found, err = collectSplit(shard, document)
 	case programSearch:
-		result.Artifacts, err = collectSearch(dir, document)
+		found, err = collectSearch(dir, document)
 	case programMerge:
-		result.Artifacts, err = collectMerge(dir, document)
+		found, err = collectMerge(dir, document)
 	}
 	if err == nil {
-		err = searching.CheckStated(dir, document.Files, result.Artifacts)
+		err = searching.CheckStated(dir, document.Files, found)
 	}
 	if err != nil {
 		return engines.Result{}, err
 	}
-	return result, nil
+	return document.With(found), nil
 }
 
-func collectSplit(shard engines.Shard, document resultDocument) ([]engines.Artifact, error) {
+func collectSplit(shard engines.Shard, document python.Result) ([]engines.Artifact, error) {
 	var params splitParams
 	if err := json.Unmarshal(shard.Params, &params); err != nil {
 		return nil, fmt.Errorf("blast: reading the parameters of shard %s: %w", shard.Name, err)
@@ -101,7 +87,8 @@ func collectSplit(shard engines.Shard, document resultDocument) ([]engines.Artif
 		return nil, err
 	}
 	if summary.Queries-summary.Searched != len(document.Failures) {
-		return nil, searching.BadOutput("%s names %d failures of %d queries", resultFile, len(document.Failures), summary.Queries-summary.Searched)
+		return nil, searching.BadOutput("%s names %d failures of %d queries", python.ResultFile, len(document.Failures),
+			summary.Queries-summary.Searched)
 	}
 	artifacts := []engines.Artifact{intermediate(queriesFile, "application/x-ndjson", "jsonl")}
 	for _, part := range summary.Parts {
@@ -124,18 +111,20 @@ func readSplit(content []byte, most int) (splitSummary, error) {
 	queries, residues := 0, int64(0)
 	for _, part := range summary.Parts {
 		if !known[part.Name] || part.Queries < 1 || part.Queries > maxShardQueries || part.Residues < int64(part.Queries) {
-			return splitSummary{}, searching.BadOutput("the split names part %q with %d queries and %d residues", part.Name, part.Queries, part.Residues)
+			return splitSummary{}, searching.BadOutput("the split names part %q with %d queries and %d residues", part.Name,
+				part.Queries, part.Residues)
 		}
 		delete(known, part.Name)
 		queries, residues = queries+part.Queries, residues+part.Residues
 	}
-	if queries < 1 || queries != summary.Searched || residues != summary.Residues || summary.Searched > summary.Queries || summary.Queries > maxQueries {
+	if queries < 1 || queries != summary.Searched || residues != summary.Residues || summary.Searched > summary.Queries ||
+		summary.Queries > maxQueries {
 		return splitSummary{}, searching.BadOutput("the parts of the split hold %d of %d queries", queries, summary.Searched)
 	}
 	return summary, nil
 }
 
-func collectSearch(dir engines.Dir, document resultDocument) ([]engines.Artifact, error) {
+func collectSearch(dir engines.Dir, document python.Result) ([]engines.Artifact, error) {
 	summary, err := ReadSearch(document.Summary)
 	if err != nil {
 		return nil, searching.BadOutput("the summary of the search is wrong (%v)", err)
@@ -161,7 +150,7 @@ func collectSearch(dir engines.Dir, document resultDocument) ([]engines.Artifact
 	}, nil
 }
 
-func collectMerge(dir engines.Dir, document resultDocument) ([]engines.Artifact, error) {
+func collectMerge(dir engines.Dir, document python.Result) ([]engines.Artifact, error) {
 	var summary mergeSummary
 	if err := json.Unmarshal(document.Summary, &summary); err != nil || summary.Stage != stageMerge {
 		return nil, searching.BadOutput("the summary of the merge cannot be read")
@@ -175,7 +164,8 @@ func collectMerge(dir engines.Dir, document resultDocument) ([]engines.Artifact,
 		return nil, err
 	}
 	counts := results.Counts
-	if results.Schema != resultsSchema || counts != summary.Counts || counts.Total != len(results.Queries) || counts.Completed+counts.Failed != counts.Total {
+	if results.Schema != resultsSchema || counts != summary.Counts || counts.Total != len(results.Queries) ||
+		counts.Completed+counts.Failed != counts.Total {
 		return nil, searching.BadOutput("%s holds %d queries of %d", resultsFile, len(results.Queries), counts.Total)
 	}
 	artifacts := []engines.Artifact{
@@ -184,7 +174,8 @@ func collectMerge(dir engines.Dir, document resultDocument) ([]engines.Artifact,
 		{Name: provenanceFile, Role: engines.RoleProvenance, MediaType: "application/json", Format: "json"},
 	}
 	if summary.HitsMerged {
-		artifacts = append(artifacts, engines.Artifact{Name: HitsFile, Role: engines.RoleResult, MediaType: "application/x-ndjson", Format: "jsonl"})
+		artifacts = append(artifacts, engines.Artifact{Name: HitsFile, Role: engines.RoleResult, MediaType: "application/x-ndjson",
+			Format: "jsonl"})
 	}
 	return artifacts, nil
 }

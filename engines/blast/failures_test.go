@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // TestBrokenQueriesAreNamed: what is wrong with a query ends that query alone.
@@ -18,8 +19,9 @@ func TestBrokenQueriesAreNamed(t *testing.T) {
 	t.Parallel()
 	good := readFasta(t, "testdata/queries.faa")
 	content := strings.Join([]string{
-		">first\n" + good[0].letters, ">empty", ">digits\nMKV12", ">dna\n" + strings.Repeat("ACGTN", 8), ">unknown\n" + strings.Repeat("X", 40), ">last\n" + good[1].letters,
-		">long\n" + strings.Repeat("M", maxProteinLength+1), ">" + strings.Repeat("h", 10_001) + "\nMKV", ">" + strings.Repeat("i", 251) + " title\n" + good[0].letters, "",
+		">first\n" + good[0].letters, ">empty", ">digits\nMKV12", ">dna\n" + strings.Repeat("ACGTN", 8),
+		">unknown\n" + strings.Repeat("X", 40), ">last\n" + good[1].letters, ">long\n" + strings.Repeat("M", maxProteinLength+1),
+		">" + strings.Repeat("h", 10_001) + "\nMKV", ">" + strings.Repeat("i", 251) + " title\n" + good[0].letters, "",
 	}, "\n")
 	queries := writeFile(t, content)
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
@@ -50,15 +52,16 @@ func TestBrokenQueriesAreNamed(t *testing.T) {
 	}
 }
 
-// TestNamesAreHarmless: whatever queries and database sequences are called, what is written of them holds no character that a terminal
-// or a page would obey, and table and hits call them the same. (makeblastdb itself writes "#" for such characters.)
+// TestNamesAreHarmless: whatever queries and database sequences are called, what is written of them holds no character that a
+// terminal or a page would obey, and table and hits call them the same. (makeblastdb itself writes "#" for such characters.)
 func TestNamesAreHarmless(t *testing.T) {
 	t.Parallel()
 	letters := readFasta(t, "testdata/proteins.faa")[0].letters
 	const evil = "e\x1b[31m\u202evil\u2028\u00a0\x7f"
 	fasta := writeFile(t, ">"+evil+" title\x1b]0;x\a \u202eover\u2066\n"+letters+"\n>\x1b\x1b\n"+letters[:60]+"\n")
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "makeblastdb", "-in", fasta, "-dbtype", "prot", "-title", "t", "-out", filepath.Join(folder, "evil"))
+	build := exec.CommandContext(t.Context(), "makeblastdb", "-in", fasta, "-dbtype", "prot", "-title", "t", "-out",
+		filepath.Join(folder, "evil"))
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("makeblastdb: %v: %s", err, output)
 	}
@@ -67,7 +70,8 @@ func TestNamesAreHarmless(t *testing.T) {
 	outcome := enginestest.Drive(t, NewProtein(), r, objects)
 	results := resultsOf(t, outcome)
 	const clean = "e_[31m_vil___"
-	if len(results.Queries) != 2 || results.Queries[0].ID != clean || results.Queries[1].ID != "__" || results.Queries[0].Hits != 2 {
+	if len(results.Queries) != 2 || results.Queries[0].ID != clean || results.Queries[1].ID != "__" ||
+		results.Queries[0].Hits != 2 {
 		t.Errorf("the queries are %+v", results.Queries)
 	}
 	for _, name := range []string{tableFile, resultsFile, HitsFile} {
@@ -88,7 +92,8 @@ func TestNamesAreHarmless(t *testing.T) {
 // TestUnsearchableQueryIsNamedByItsPlace: BLAST+ counts the queries of the whole part, not those that it searches at once.
 func TestUnsearchableQueryIsNamedByItsPlace(t *testing.T) {
 	t.Parallel()
-	content := strings.Repeat(string(read(t, "testdata/queries.faa")), 4) + ">unknown\n" + strings.Repeat("X", 50) + "\n>late\n" + readFasta(t, "testdata/queries.faa")[0].letters + "\n"
+	content := strings.Repeat(string(read(t, "testdata/queries.faa")), 4) + ">unknown\n" + strings.Repeat("X", 50) + "\n>late\n" +
+		readFasta(t, "testdata/queries.faa")[0].letters + "\n"
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
 	r, objects := searchOf(`{"blastMaxHits":5}`, 1, writeFile(t, content), found, files)
 	results := resultsOf(t, enginestest.Drive(t, NewProtein(), r, objects))
@@ -101,13 +106,15 @@ func TestUnsearchableQueryIsNamedByItsPlace(t *testing.T) {
 func TestReportTooLarge(t *testing.T) {
 	t.Parallel()
 	sequences := readFasta(t, "testdata/queries.faa")
-	queries := writeFile(t, ">nothing\n"+sequences[5].letters+"\n>much\n"+sequences[0].letters+sequences[1].letters+sequences[2].letters+"\n")
+	queries := writeFile(t, ">nothing\n"+sequences[5].letters+"\n>much\n"+
+		sequences[0].letters+sequences[1].letters+sequences[2].letters+"\n")
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
 	r, objects := searchOf(`{"blastMaxOutputBytes":1024,"blastEvalue":1e-10}`, 2, queries, found, files)
 	outcome := enginestest.Drive(t, NewProtein(), r, objects)
 	wantRefused(searchName(2), "REPORT_TOO_LARGE", "1024 bytes (blastMaxOutputBytes)")(t, outcome)
 	results := resultsOf(t, outcome)
-	if results.Counts.Completed != 1 || len(results.Failures) != 1 || results.Failures[0].Item != "queries[1]" || !strings.Contains(results.Failures[0].Message, "search-0002") {
+	if results.Counts.Completed != 1 || len(results.Failures) != 1 || results.Failures[0].Item != "queries[1]" ||
+		!strings.Contains(results.Failures[0].Message, "search-0002") {
 		t.Errorf("got %+v and %+v, want queries[1] failed with its task", results.Counts, results.Failures)
 	}
 }
@@ -121,7 +128,7 @@ func TestMoreTasksThanQueries(t *testing.T) {
 	outcome := enginestest.Drive(t, NewProtein(), r, objects)
 	wantIdentical(t, outcome, runBare(t, NewProtein(), queries, folderOf(files), "chloroplast"))
 	for _, shard := range outcome.Shards[1:4] {
-		if version := outcome.Results[shard.Name].Programs[IDProtein]; !atLeast(version, oldestVersion) {
+		if version := outcome.Results[shard.Name].Programs[IDProtein]; !python.AtLeast(version, oldestVersion) {
 			t.Errorf("%s names version %q of blastp", shard.Name, version)
 		}
 	}
@@ -175,7 +182,7 @@ func TestShortNucleotidesAreNoted(t *testing.T) {
 const mutate = `import io, json, os, random, sys, tempfile
 from pathlib import Path
 import search, split
-from common import Failure, Output, Progress
+from task import Failure, Output, Progress
 
 rounds, fasta, recorded = int(sys.argv[1]), Path(sys.argv[2]).read_bytes(), Path(sys.argv[3]).read_bytes()
 scraps = [b"\n", b">", b"\r\n", b"\t", b"# Query: x\n", b"# 3 hits found\n", b"# BLAST processed 9 queries\n", b"\xff\xfe", b"\xc3\xa9", b"-", b"\x01", b"nan", b"1e999"]
@@ -213,7 +220,7 @@ for _ in range(rounds):
             headers = [line for line in Path("out", part["name"]).read_bytes().split(b"\n") if line.startswith(b">")]
             assert len(headers) == part["queries"] <= 20, part
     try:
-        with Output("report.tsv") as table, Output("hits.jsonl") as hits:
+        with Output(Path("out/report.tsv")) as table, Output(Path("out/hits.jsonl")) as hits:
             report = search.Report("blastp", queries, 1 << 20, table, hits)
             version = search.read_report(io.BytesIO(damaged(recorded)), report, quiet)
     except Failure:
@@ -235,8 +242,9 @@ func TestParsersOfForeignText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", mutate, rounds, filepath.Join(folder, "queries.faa"), filepath.Join(folder, "blastp-2.12.0.txt"))
-	command.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(folder, "../programs"), "TMPDIR="+t.TempDir())
+	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", mutate, rounds,
+		filepath.Join(folder, "queries.faa"), filepath.Join(folder, "blastp-2.12.0.txt"))
+	command.Env = append(enginestest.ProgramPath(t, "programs"), "TMPDIR="+t.TempDir())
 	output, err := command.CombinedOutput()
 	if fields := strings.Fields(string(output)); err != nil || len(fields) != 3 || fields[1] == "0" || fields[2] == "0" {
 		t.Errorf("%v: %s", err, output)

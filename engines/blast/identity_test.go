@@ -83,8 +83,9 @@ func TestForeignHeadersAreThoseOfABareRun(t *testing.T) {
 	letters := readFasta(t, "testdata/proteins.faa")[0].letters
 	var fasta strings.Builder
 	for _, header := range []string{
-		"", " spaced  title", "lcl|local t", "#hash", "twice a", "twice b", "gi|7525080|ref|NP_051037.1| ribosomal", "tab\tand more", strings.Repeat("long", 62) + "id t",
-		"ünïcode tïtle", "two\x01names here", "pdb|1ABC|A x", "sp|P12345|X_Y z", ">double", "12345", "Query_3 mine", `"quoted" "part":1,`, "back\\slash",
+		"", " spaced  title", "lcl|local t", "#hash", "twice a", "twice b", "gi|7525080|ref|NP_051037.1| ribosomal",
+		"tab\tand more", strings.Repeat("long", 62) + "id t", "ünïcode tïtle", "two\x01names here", "pdb|1ABC|A x",
+		"sp|P12345|X_Y z", ">double", "12345", "Query_3 mine", `"quoted" "part":1,`, "back\\slash",
 	} {
 		fmt.Fprintf(&fasta, ">%s\r\n;a comment\n%s\n! another\n%s-\n", header, strings.ToLower(letters[:60]), letters[60:])
 	}
@@ -92,7 +93,8 @@ func TestForeignHeadersAreThoseOfABareRun(t *testing.T) {
 	queries := writeFile(t, fasta.String())
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
 	r, objects := searchOf(`{"blastEvalue":1e-10}`, 4, queries, found, files)
-	wantIdentical(t, enginestest.Drive(t, NewProtein(), r, objects), runBare(t, NewProtein(), queries, folderOf(files), "chloroplast", "-evalue", "1e-10"))
+	wantIdentical(t, enginestest.Drive(t, NewProtein(), r, objects), runBare(t, NewProtein(), queries, folderOf(files),
+		"chloroplast", "-evalue", "1e-10"))
 }
 
 type xmlReport struct {
@@ -131,7 +133,8 @@ func TestMidlinesAreThoseOfBLAST(t *testing.T) {
 			r, objects := searchOf(`{"blastMaxOutputBytes":67108864}`, 1, c.queries, found, files)
 			outcome := enginestest.Drive(t, Blast{program: c.program}, r, objects)
 			var report xmlReport
-			if err := xml.Unmarshal(bare(t, c.program, c.queries, folderOf(files), "database", "-outfmt", "5"), &report); err != nil {
+			if err := xml.Unmarshal(bare(t, c.program, c.queries, folderOf(files), "database", "-outfmt", "5"),
+				&report); err != nil {
 				t.Fatal(err)
 			}
 			want := map[string]string{}

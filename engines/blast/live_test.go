@@ -25,7 +25,8 @@ func database(t *testing.T, fasta, kind, name string) (*engines.SequenceDatabase
 		enginestest.Skip(t, "the program makeblastdb is not installed")
 	}
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), program, "-in", fasta, "-dbtype", kind, "-parse_seqids", "-blastdb_version", "5", "-out", filepath.Join(folder, name))
+	build := exec.CommandContext(t.Context(), program, "-in", fasta, "-dbtype", kind, "-parse_seqids", "-blastdb_version", "5",
+		"-out", filepath.Join(folder, name))
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("makeblastdb: %v: %s", err, output)
 	}
@@ -34,7 +35,8 @@ func database(t *testing.T, fasta, kind, name string) (*engines.SequenceDatabase
 
 func databaseOf(t *testing.T, folder, fasta, kind, name string) (*engines.SequenceDatabase, map[string]string) {
 	t.Helper()
-	found := &engines.SequenceDatabase{Name: name, Version: "1", Type: kind, ReleasedOn: "2026-01-28", Checksum: strings.Repeat("a", 64), Files: map[string]engines.Object{}}
+	found := &engines.SequenceDatabase{Name: name, Version: "1", Type: kind, ReleasedOn: "2026-01-28",
+		Checksum: strings.Repeat("a", 64), Files: map[string]engines.Object{}}
 	for _, sequence := range readFasta(t, fasta) {
 		found.Sequences++
 		found.Residues += int64(len(sequence.letters))
@@ -49,7 +51,8 @@ func databaseOf(t *testing.T, folder, fasta, kind, name string) (*engines.Sequen
 		content := read(t, path)
 		digest := sha256.Sum256(content)
 		key := "databases/" + entry.Name()
-		found.Files[entry.Name()] = engines.Object{StorageKey: key, SHA256: hex.EncodeToString(digest[:]), ByteSize: int64(len(content))}
+		found.Files[entry.Name()] = engines.Object{StorageKey: key, SHA256: hex.EncodeToString(digest[:]),
+			ByteSize: int64(len(content))}
 		objects[key] = path
 	}
 	return found, objects
@@ -89,7 +92,8 @@ func writeFile(t *testing.T, content string) string {
 // bare runs BLAST+ by itself over all queries, with the options that the caller adds.
 func bare(t *testing.T, program, queries, folder, name string, options ...string) []byte {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), program, append([]string{"-query", queries, "-db", filepath.Join(folder, name)}, options...)...)
+	command := exec.CommandContext(t.Context(), program, append([]string{"-query", queries, "-db", filepath.Join(folder, name)},
+		options...)...)
 	command.Env = append(os.Environ(), "BLAST_USAGE_REPORT=false")
 	var problems bytes.Buffer
 	command.Stderr = &problems
@@ -110,7 +114,9 @@ func folderOf(objects map[string]string) string {
 }
 
 // searchOf is a request for queries in a file, and the objects of it and of its database.
-func searchOf(params string, tasks int, queries string, found *engines.SequenceDatabase, files map[string]string) (engines.Request, map[string]string) {
+func searchOf(
+	params string, tasks int, queries string, found *engines.SequenceDatabase, files map[string]string,
+) (engines.Request, map[string]string) {
 	r := requestFor(params, found)
 	r.TaskCount = tasks
 	objects := map[string]string{"queries.fasta": queries}
@@ -151,7 +157,9 @@ type bareRun struct{ table, rows []byte }
 func runBare(t *testing.T, b Blast, queries, folder, name string, options ...string) bareRun {
 	t.Helper()
 	var rows bytes.Buffer
-	for line := range strings.Lines(string(bare(t, b.program, queries, folder, name, append(options, "-outfmt", "6 qaccver saccver evalue bitscore score nident positive gaps length qstart qend sstart send qseq sseq")...))) {
+	for line := range strings.Lines(string(bare(t, b.program, queries, folder, name,
+		append(options, "-outfmt", "6 qaccver saccver evalue bitscore score nident positive gaps length qstart qend sstart send "+
+			"qseq sseq")...))) {
 		columns := strings.Split(line, "\t")
 		for _, number := range []int{2, 3} {
 			value, err := strconv.ParseFloat(columns[number], 64)
@@ -223,14 +231,17 @@ func checkQueryHits(t *testing.T, query QueryFound, lines []byte, rows *bytes.Bu
 		if hit.QueryIndex != query.Index || hit.QueryID != query.ID || hit.Rank != rank {
 			t.Fatalf("hit %d of query %d says rank %d of query %d", rank, query.Index, hit.Rank, hit.QueryIndex)
 		}
-		if best := hit.HSPs[0]; rank == 1 && (*query.BestEvalue != best.Evalue || *query.BestBitScore != best.BitScore || *query.BestSubjectID != hit.SubjectID) {
+		if best := hit.HSPs[0]; rank == 1 && (*query.BestEvalue != best.Evalue || *query.BestBitScore != best.BitScore ||
+			*query.BestSubjectID != hit.SubjectID) {
 			t.Errorf("query %d says its best hit is %s, which is %s", query.Index, *query.BestSubjectID, hit.SubjectID)
 		}
 		for _, h := range hit.HSPs {
-			fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", hit.QueryID, hit.SubjectID, plain(h.Evalue), plain(h.BitScore), h.RawScore,
-				h.Identities, h.Positives, h.Gaps, h.AlignmentLength, h.QueryFrom, h.QueryTo, h.SubjectFrom, h.SubjectTo, h.QueryAlignment, h.SubjectAlignment)
+			fmt.Fprintf(rows, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", hit.QueryID, hit.SubjectID,
+				plain(h.Evalue), plain(h.BitScore), h.RawScore, h.Identities, h.Positives, h.Gaps, h.AlignmentLength, h.QueryFrom,
+				h.QueryTo, h.SubjectFrom, h.SubjectTo, h.QueryAlignment, h.SubjectAlignment)
 			if same := strings.Count(h.Midline, " "); h.AlignmentLength-same != h.Positives {
-				t.Errorf("the midline of query %d with %s has %d marks, want %d:\n%s\n%s\n%s", query.Index, hit.SubjectID, h.AlignmentLength-same, h.Positives, h.QueryAlignment, h.Midline, h.SubjectAlignment)
+				t.Errorf("the midline of query %d with %s has %d marks, want %d:\n%s\n%s\n%s", query.Index, hit.SubjectID,
+					h.AlignmentLength-same, h.Positives, h.QueryAlignment, h.Midline, h.SubjectAlignment)
 			}
 		}
 	}
@@ -253,9 +264,10 @@ func proteinCases(t *testing.T) []enginestest.LiveCase {
 	t.Helper()
 	found, files := database(t, "testdata/proteins.faa", TypeProtein, "chloroplast")
 	r, objects := searchOf(`{}`, 3, "testdata/queries.faa", found, files)
-	cases := []enginestest.LiveCase{{Name: "proteins", Request: r, Objects: objects, Check: func(t *testing.T, outcome *enginestest.Outcome) {
-		wantIdentical(t, outcome, runBare(t, NewProtein(), "testdata/queries.faa", folderOf(files), "chloroplast"))
-	}}}
+	cases := []enginestest.LiveCase{{Name: "proteins", Request: r, Objects: objects,
+		Check: func(t *testing.T, outcome *enginestest.Outcome) {
+			wantIdentical(t, outcome, runBare(t, NewProtein(), "testdata/queries.faa", folderOf(files), "chloroplast"))
+		}}}
 	return append(cases, badQueries(t, found, files)...)
 }
 
@@ -266,7 +278,8 @@ func nucleotideCases(t *testing.T) []enginestest.LiveCase {
 	bad, badObjects := searchOf(`{}`, 1, "testdata/queries.faa", found, files)
 	return []enginestest.LiveCase{
 		{Name: "both strands", Request: r, Objects: objects, Check: func(t *testing.T, outcome *enginestest.Outcome) {
-			wantIdentical(t, outcome, runBare(t, NewNucleotide(), "testdata/human.fna", folderOf(files), "chimp", "-evalue", "0.001"))
+			wantIdentical(t, outcome, runBare(t, NewNucleotide(), "testdata/human.fna", folderOf(files), "chimp", "-evalue",
+				"0.001"))
 			strands := map[string]bool{}
 			for line := range bytes.Lines(read(t, outcome.Dirs[shardMerge].Out(HitsFile))) {
 				hit, err := ReadHit(line)
@@ -276,14 +289,16 @@ func nucleotideCases(t *testing.T) []enginestest.LiveCase {
 				h := hit.HSPs[0]
 				strands[*h.SubjectStrand] = true
 				if *h.QueryStrand != "plus" || (*h.SubjectStrand == "minus") != (h.SubjectFrom > h.SubjectTo) {
-					t.Errorf("%s: strands %s and %s at %d to %d", hit.QueryID, *h.QueryStrand, *h.SubjectStrand, h.SubjectFrom, h.SubjectTo)
+					t.Errorf("%s: strands %s and %s at %d to %d", hit.QueryID, *h.QueryStrand, *h.SubjectStrand, h.SubjectFrom,
+						h.SubjectTo)
 				}
 			}
 			if !strands["plus"] || !strands["minus"] {
 				t.Errorf("hits on the strands %v, want both", strands)
 			}
 		}},
-		{Name: "proteins for blastn", Request: bad, Objects: badObjects, Check: wantRefused(shardSplit, "QUERIES_WRONG_TYPE", "blastp")},
+		{Name: "proteins for blastn", Request: bad, Objects: badObjects,
+			Check: wantRefused(shardSplit, "QUERIES_WRONG_TYPE", "blastp")},
 	}
 }
 
@@ -304,7 +319,8 @@ func badQueries(t *testing.T, found *engines.SequenceDatabase, files map[string]
 		{"too many", strings.Repeat(">p\nM\n", maxShardQueries+1), "QUERIES_TOO_MANY", "taskCount to 2"},
 	} {
 		r, objects := searchOf(`{}`, 1, writeFile(t, bad.content), found, files)
-		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: r, Objects: objects, Check: wantRefused(shardSplit, bad.code, bad.text)})
+		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: r, Objects: objects,
+			Check: wantRefused(shardSplit, bad.code, bad.text)})
 	}
 	return cases
 }

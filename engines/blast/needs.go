@@ -38,17 +38,18 @@ const (
 
 // Caps of the shards. Time limits leave a factor of twenty over the cost model for slower and shared machines.
 const (
-	mebibyte            = 1 << 20
-	gibibyte            = 1 << 30
-	slowdown            = 20
-	leastTime           = 15 * time.Minute
-	maxLogBytes         = 4 * mebibyte
-	documentBytes       = 8 * mebibyte // what a search writes beside its report
-	threadBytes         = 256 * mebibyte
-	mostDatabaseBytes   = 16 * gibibyte  // a larger one is read through the page cache
-	maxMergedBytes      = 2 * gibibyte   // of hits.jsonl; a larger one is left in its parts
-	maxTableBytes       = 4 * gibibyte   // of hits.tsv, which has a tenth of that
-	maxResultsBytes     = 448 * mebibyte // three bytes for each of the queries' file, whose names may be no text, and 2.5 KB for the rest of each query
+	mebibyte          = 1 << 20
+	gibibyte          = 1 << 30
+	slowdown          = 20
+	leastTime         = 15 * time.Minute
+	maxLogBytes       = 4 * mebibyte
+	documentBytes     = 8 * mebibyte // what a search writes beside its report
+	threadBytes       = 256 * mebibyte
+	mostDatabaseBytes = 16 * gibibyte // a larger one is read through the page cache
+	maxMergedBytes    = 2 * gibibyte  // of hits.jsonl; a larger one is left in its parts
+	maxTableBytes     = 4 * gibibyte  // of hits.tsv, which has a tenth of that
+	// three bytes for each of the queries' file, whose names may be no text, and 2.5 KB for the rest of each query
+	maxResultsBytes     = 448 * mebibyte
 	splitScratchBytes   = 4 * maxQueryFileBytes
 	processesPerProgram = 16
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 )
 
-// Canonical simulator ids of specification §1.
+// Canonical simulator ids of doc/contract.md §1.
 const (
 	IDProtein    = "blastp"
 	IDNucleotide = "blastn"
@@ -22,7 +22,7 @@ const (
 	TypeNucleotide = "nucl"
 )
 
-// Params are the members of simulationParams that a sequence search reads (specification §2.2). The API embeds the struct, so
+// Params are the members of simulationParams that a sequence search reads (doc/contract.md §2.2). The API embeds the struct, so
 // its tags are the rules of the public contract.
 type Params struct {
 	DatabasePath     *string  `json:"blastDatabasePath,omitempty" minLength:"1" maxLength:"1024" doc:"A database of the deployment as name/version; never a path of a file system." example:"swissprot/2026_01"`
@@ -42,13 +42,16 @@ type Params struct {
 // *engines.InvalidError.
 func (p Params) Check(simulator string) error {
 	if want := databaseType(simulator); p.DatabaseType != nil && *p.DatabaseType != want {
-		return &engines.InvalidError{Field: "blastDatabaseType", Message: fmt.Sprintf("is %s; %s searches a database of type %s", *p.DatabaseType, simulator, want)}
+		return &engines.InvalidError{Field: "blastDatabaseType", Message: fmt.Sprintf("is %s; %s searches a database of type %s",
+			*p.DatabaseType, simulator, want)}
 	}
 	if p.DatabasePath == nil {
 		return nil
 	}
-	if name := *p.DatabasePath; path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") || path.Clean(name) != name || name == ".." || strings.HasPrefix(name, "../") {
-		return &engines.InvalidError{Field: "blastDatabasePath", Message: "must stay below the database folder: no leading slash, no backslash, no empty, '.' or '..' segment"}
+	if name := *p.DatabasePath; path.IsAbs(name) || strings.ContainsAny(name, "\\\x00") || path.Clean(name) != name ||
+		name == ".." || strings.HasPrefix(name, "../") {
+		return &engines.InvalidError{Field: "blastDatabasePath", Message: "must stay below the database folder: no leading " +
+			"slash, no backslash, no empty, '.' or '..' segment"}
 	}
 	return nil
 }

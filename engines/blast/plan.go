@@ -119,11 +119,12 @@ func (b Blast) planSplit(q request, count int) (engines.Shard, error) {
 		longest = maxBases
 	}
 	params, err := paramsOf(shardSplit, splitParams{
-		Program: programSplit, Search: b.program, Parts: count, MaxPartQueries: maxShardQueries, MaxQueries: maxQueries, MaxQueryLetters: longest, MaxFileBytes: maxQueryFileBytes,
+		Program: programSplit, Search: b.program, Parts: count, MaxPartQueries: maxShardQueries, MaxQueries: maxQueries,
+		MaxQueryLetters: longest, MaxFileBytes: maxQueryFileBytes,
 	})
 	return engines.Shard{
-		Stage: stageSplit, StageIndex: 0, Name: shardSplit, Params: params, Essential: true, Preparation: true, Items: 1, Needs: splitNeeds(),
-		Inputs:             []engines.Input{{Name: inputQueries, Object: &q.queries}},
+		Stage: stageSplit, StageIndex: 0, Name: shardSplit, Params: params, Essential: true, Preparation: true, Items: 1,
+		Needs: splitNeeds(), Inputs: []engines.Input{{Name: inputQueries, Object: &q.queries}},
 		ExpectedCPUSeconds: roundCPUSeconds(startCPUSeconds + splitCPUSecondsPerByte*float64(queryBytes(q.queries))),
 	}, err
 }
@@ -132,8 +133,8 @@ func (b Blast) planSplit(q request, count int) (engines.Shard, error) {
 func (b Blast) planSearch(q request, part int, needs engines.Resources, cpuSeconds float64) (engines.Shard, error) {
 	name := searchName(part)
 	params, err := paramsOf(name, searchParams{
-		Program: programSearch, Search: b.program, Part: part, MaxOutputBytes: q.maxOutputBytes, MaxSummaryBytes: engines.MaxSummaryBytes,
-		Argv: b.argv(q, "in/"+inputPart, "in/"+databaseIn+"/"+q.database.Name, columns),
+		Program: programSearch, Search: b.program, Part: part, MaxOutputBytes: q.maxOutputBytes,
+		MaxSummaryBytes: engines.MaxSummaryBytes, Argv: b.argv(q, "in/"+inputPart, "in/"+databaseIn+"/"+q.database.Name, columns),
 	})
 	shard := engines.Shard{
 		Stage: stageSearch, StageIndex: 1, Name: name, Params: params, Items: 1, Needs: needs, ExpectedCPUSeconds: cpuSeconds,
@@ -157,26 +158,32 @@ func (b Blast) planSearch(q request, part int, needs engines.Resources, cpuSecon
 func (b Blast) planMerge(q request, count int, needs engines.Resources) (engines.Shard, error) {
 	database := q.database
 	parameters := parameterParams{
-		Task: tasks[b.program], Evalue: q.evalue, MaxHits: q.maxHits, Threads: q.threads, TimeoutSeconds: needs.TimeLimit.Seconds(), MaxOutputBytes: q.maxOutputBytes, Tasks: count,
+		Task: tasks[b.program], Evalue: q.evalue, MaxHits: q.maxHits, Threads: q.threads, TimeoutSeconds: needs.TimeLimit.Seconds(),
+		MaxOutputBytes: q.maxOutputBytes, Tasks: count,
 	}
 	if b.program == IDNucleotide {
 		both := "both"
 		parameters.Strand = &both
 	}
 	params, err := paramsOf(shardMerge, mergeParams{
-		Program: programMerge, Search: b.program, Parameters: parameters, Argv: b.argv(q, inputQueries, database.Name, "6"), Citations: b.citations(), MaxMergedBytes: maxMergedBytes,
+		Program: programMerge, Search: b.program, Parameters: parameters, Argv: b.argv(q, inputQueries, database.Name, "6"),
+		Citations: b.citations(), MaxMergedBytes: maxMergedBytes,
 		Database: databaseParams{
-			Name: database.Name, Version: database.Version, Type: database.Type, Date: database.ReleasedOn, Checksum: database.Checksum, Sequences: database.Sequences, Residues: database.Residues,
+			Name: database.Name, Version: database.Version, Type: database.Type, Date: database.ReleasedOn,
+			Checksum: database.Checksum, Sequences: database.Sequences, Residues: database.Residues,
 		},
 	})
 	shard := engines.Shard{
 		Stage: stageMerge, StageIndex: 2, Name: shardMerge, Params: params, Essential: true, Items: 1, Needs: mergeNeeds(),
-		Inputs: []engines.Input{{Name: queriesFile, From: &engines.From{Stage: stageSplit, Shard: shardSplit, Output: queriesFile}}},
+		Inputs: []engines.Input{{Name: queriesFile, From: &engines.From{Stage: stageSplit, Shard: shardSplit,
+			Output: queriesFile}}},
 		// Queries find a tenth of what they may, as a rule.
-		ExpectedCPUSeconds: roundCPUSeconds(startCPUSeconds + mergeCPUSecondsPerByte*b.usualQueries(q)*float64(q.maxHits)*hitBytes/10),
+		ExpectedCPUSeconds: roundCPUSeconds(startCPUSeconds + mergeCPUSecondsPerByte*b.usualQueries(q)*float64(
+			q.maxHits)*hitBytes/10),
 	}
 	for _, output := range []string{foundFile, HitsFile, reportFile} {
-		shard.Inputs = append(shard.Inputs, engines.Input{Name: "searches/" + output, From: &engines.From{Stage: stageSearch, Output: output}})
+		shard.Inputs = append(shard.Inputs, engines.Input{Name: "searches/" + output,
+			From: &engines.From{Stage: stageSearch, Output: output}})
 	}
 	return shard, err
 }
@@ -184,8 +191,9 @@ func (b Blast) planMerge(q request, count int, needs engines.Resources) (engines
 // argv is a command line of BLAST+ that searches queries and prints the format.
 func (b Blast) argv(q request, queries, database, format string) []string {
 	argv := []string{
-		b.program, "-task", tasks[b.program], "-query", queries, "-db", database, "-outfmt", format, "-evalue", strconv.FormatFloat(q.evalue, 'g', -1, 64),
-		"-max_target_seqs", strconv.Itoa(q.maxHits), "-num_threads", strconv.Itoa(q.threads),
+		b.program, "-task", tasks[b.program], "-query", queries, "-db", database, "-outfmt", format, "-evalue",
+		strconv.FormatFloat(q.evalue, 'g', -1, 64), "-max_target_seqs", strconv.Itoa(q.maxHits), "-num_threads",
+		strconv.Itoa(q.threads),
 	}
 	if b.program == IDNucleotide {
 		return append(argv, "-strand", "both")

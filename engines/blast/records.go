@@ -61,12 +61,13 @@ type Hit struct {
 // HSP is a high-scoring segment pair: a local alignment of a query with a subject. Positions count from 1 and include both ends;
 // on the minus strand SubjectFrom is greater than SubjectTo. The three lines of the alignment have AlignmentLength characters.
 type HSP struct {
-	Rank             int     `json:"rank"` // within the hit, from 1
-	BitScore         float64 `json:"bitScore"`
-	RawScore         int     `json:"rawScore"`
-	Evalue           float64 `json:"evalue"`
-	BitScoreText     string  `json:"bitScoreText"` // as BLAST+ prints it: its tables round by size, so that a number alone does not tell "10" from "10.0"
-	EvalueText       string  `json:"evalueText"`   // likewise
+	Rank     int     `json:"rank"` // within the hit, from 1
+	BitScore float64 `json:"bitScore"`
+	RawScore int     `json:"rawScore"`
+	Evalue   float64 `json:"evalue"`
+	// as BLAST+ prints it: its tables round by size, so that a number alone does not tell "10" from "10.0"
+	BitScoreText     string  `json:"bitScoreText"`
+	EvalueText       string  `json:"evalueText"` // likewise
 	Identities       int     `json:"identities"`
 	Positives        int     `json:"positives"` // pairs with a positive score; of nucleotides the identities
 	Gaps             int     `json:"gaps"`      // gap characters
@@ -119,10 +120,12 @@ func ReadSearch(summary json.RawMessage) (SearchFound, error) {
 		return SearchFound{}, fmt.Errorf("blast: reading the summary of a search: %w", err)
 	}
 	if found.Stage != stageSearch || found.Program != IDProtein && found.Program != IDNucleotide || found.HitsFile != HitsFile {
-		return SearchFound{}, fmt.Errorf("blast: a summary of stage %q and program %q is none of a search", found.Stage, found.Program)
+		return SearchFound{}, fmt.Errorf("blast: a summary of stage %q and program %q is none of a search", found.Stage,
+			found.Program)
 	}
 	if len(found.Queries) > maxShardQueries {
-		return SearchFound{}, fmt.Errorf("blast: the summary of a search has %d queries; it may have %d", len(found.Queries), maxShardQueries)
+		return SearchFound{}, fmt.Errorf("blast: the summary of a search has %d queries; it may have %d", len(found.Queries),
+			maxShardQueries)
 	}
 	last, end := -1, int64(0)
 	for _, query := range found.Queries {
@@ -175,13 +178,16 @@ func (h HSP) check(rank int) error {
 	case h.Rank != rank:
 		return fmt.Errorf("it has rank %d", h.Rank)
 	case n < 1 || len(h.QueryAlignment) != n || len(h.SubjectAlignment) != n || len(h.Midline) != n:
-		return fmt.Errorf("its lines have %d, %d and %d of %d characters", len(h.QueryAlignment), len(h.SubjectAlignment), len(h.Midline), n)
+		return fmt.Errorf("its lines have %d, %d and %d of %d characters", len(h.QueryAlignment), len(h.SubjectAlignment),
+			len(h.Midline), n)
 	case h.Identities < 0 || h.Positives < h.Identities || h.Gaps < 0 || h.Positives+h.Gaps > n:
-		return fmt.Errorf("its %d identities, %d positives and %d gaps do not fit into %d pairs", h.Identities, h.Positives, h.Gaps, n)
+		return fmt.Errorf("its %d identities, %d positives and %d gaps do not fit into %d pairs", h.Identities, h.Positives, h.Gaps,
+			n)
 	case h.QueryFrom < 1 || h.QueryTo < 1 || h.SubjectFrom < 1 || h.SubjectTo < 1:
 		return fmt.Errorf("it begins before position 1")
 	case h.Evalue < 0 || !isFigure(h.EvalueText) || !isFigure(h.BitScoreText):
-		return fmt.Errorf("its expectation value is %g (%.30q), its score %g (%.30q)", h.Evalue, h.EvalueText, h.BitScore, h.BitScoreText)
+		return fmt.Errorf("its expectation value is %g (%.30q), its score %g (%.30q)", h.Evalue, h.EvalueText, h.BitScore,
+			h.BitScoreText)
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ func TestRecordedSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	hits := read(t, "testdata/hits.jsonl")
-	if last := found.Queries[len(found.Queries)-1]; found.Program != IDProtein || found.Version != "2.12.0+" || len(found.Queries) != 24 || last.Offset+last.Bytes != int64(len(hits)) {
+	if last := found.Queries[len(found.Queries)-1]; found.Program != IDProtein || found.Version != "2.12.0+" ||
+		len(found.Queries) != 24 || last.Offset+last.Bytes != int64(len(hits)) {
 		t.Fatalf("got %+v for %d bytes of hits, want 24 queries of blastp 2.12.0+", found, len(hits))
 	}
 	query := found.Queries[0]
@@ -25,10 +26,12 @@ func TestRecordedSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hit.SubjectID != "NP_051037.1" || !strings.Contains(hit.SubjectTitle, "ribosomal protein S12") || *query.BestEvalue != 1.22e-56 || hit.HSPs[0].Evalue != 1.22e-56 || hit.HSPs[0].Identities != 83 {
+	if hit.SubjectID != "NP_051037.1" || !strings.Contains(hit.SubjectTitle, "ribosomal protein S12") ||
+		*query.BestEvalue != 1.22e-56 || hit.HSPs[0].Evalue != 1.22e-56 || hit.HSPs[0].Identities != 83 {
 		t.Errorf("got %+v, want the ribosomal protein S12 that query 1 was made of", hit)
 	}
-	if KindOf(found.Stage) != KindSearch || KindOf("split") != KindSplit || KindOf("merge") != KindMerge || KindOf("dock") != KindOther {
+	if KindOf(found.Stage) != KindSearch || KindOf("split") != KindSplit || KindOf("merge") != KindMerge ||
+		KindOf("dock") != KindOther {
 		t.Error("the stages are not told apart")
 	}
 }
@@ -75,7 +78,8 @@ func FuzzSearch(f *testing.F) {
 		}
 		end := int64(0)
 		for _, query := range found.Queries {
-			if query.Offset != end || query.Bytes < 0 || query.Offset+query.Bytes < end || query.Hits > 0 && query.BestEvalue == nil {
+			if query.Offset != end || query.Bytes < 0 || query.Offset+query.Bytes < end || query.Hits > 0 &&
+				query.BestEvalue == nil {
 				t.Fatalf("query %+v after %d bytes", query, end)
 			}
 			end += query.Bytes
@@ -100,7 +104,8 @@ func FuzzHit(f *testing.F) {
 			return
 		}
 		for _, h := range hit.HSPs {
-			if n := h.AlignmentLength; n < 1 || len(h.QueryAlignment) != n || len(h.SubjectAlignment) != n || len(h.Midline) != n || h.Evalue < 0 {
+			if n := h.AlignmentLength; n < 1 || len(h.QueryAlignment) != n || len(h.SubjectAlignment) != n || len(h.Midline) != n ||
+				h.Evalue < 0 {
 				t.Fatalf("an alignment of %d columns: %+v", n, h)
 			}
 		}

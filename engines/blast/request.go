@@ -1,7 +1,6 @@
 package blast
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -19,7 +18,7 @@ const (
 	DefaultMaxOutputBytes = mostOutputBytes
 )
 
-// Bounds of specification §2.2, and of what one job may bring.
+// Bounds of doc/contract.md §2.2, and of what one job may bring.
 const (
 	leastEvalue       = 1e-300
 	mostEvalue        = 1000.0
@@ -49,16 +48,14 @@ type request struct {
 
 // resolve checks what the API's schema has checked too, because requests of earlier versions are planned again.
 func (b Blast) resolve(r engines.Request) (request, error) {
-	var p Params
-	if err := json.Unmarshal(r.Params, &p); err != nil {
-		return request{}, invalid("simulationParams", "cannot be read: %v", err)
-	}
-	if err := p.Check(b.program); err != nil {
+	p, err := b.paramsOf(r)
+	if err != nil {
 		return request{}, err
 	}
 	q := request{
-		queries: r.SceneFile, evalue: valueOr(p.Evalue, DefaultEvalue), maxHits: valueOr(p.MaxHits, DefaultMaxHits), threads: valueOr(p.Threads, DefaultThreads),
-		timeout: time.Duration(valueOr(p.TimeoutSeconds, 0)) * time.Second, maxOutputBytes: valueOr(p.MaxOutputBytes, DefaultMaxOutputBytes), taskCount: r.TaskCount,
+		queries: r.SceneFile, evalue: valueOr(p.Evalue, DefaultEvalue), maxHits: valueOr(p.MaxHits, DefaultMaxHits),
+		threads: valueOr(p.Threads, DefaultThreads), timeout: time.Duration(valueOr(p.TimeoutSeconds, 0)) * time.Second,
+		maxOutputBytes: valueOr(p.MaxOutputBytes, DefaultMaxOutputBytes), taskCount: r.TaskCount,
 	}
 	switch {
 	case !(q.evalue >= leastEvalue && q.evalue <= mostEvalue):
@@ -70,7 +67,8 @@ func (b Blast) resolve(r engines.Request) (request, error) {
 	case p.TimeoutSeconds != nil && (*p.TimeoutSeconds < 1 || q.timeout > mostTimeout):
 		return request{}, invalid("blastTimeoutSeconds", "is %d; it must be 1 to %.0f", *p.TimeoutSeconds, mostTimeout.Seconds())
 	case q.maxOutputBytes < leastOutputBytes || q.maxOutputBytes > mostOutputBytes:
-		return request{}, invalid("blastMaxOutputBytes", "is %d; it must be %d to %d", q.maxOutputBytes, leastOutputBytes, mostOutputBytes)
+		return request{}, invalid("blastMaxOutputBytes", "is %d; it must be %d to %d", q.maxOutputBytes, leastOutputBytes,
+			mostOutputBytes)
 	case q.taskCount < 0 || q.taskCount > maxSearches:
 		return request{}, invalid("taskCount", "is %d; a search may have 1 to %d tasks", q.taskCount, maxSearches)
 	}
@@ -82,6 +80,31 @@ func (b Blast) resolve(r engines.Request) (request, error) {
 	}
 	q.database = *r.Found.Database
 	return q, nil
+}
+
+// paramsOf reads and checks the parameters.
+func (b Blast) paramsOf(r engines.Request) (p Params, err error) {
+	if p, err = engines.ParamsOf[Params](r); err != nil {
+		return p, invalid("simulationParams", "cannot be read: %v", err)
+	}
+	return p, p.Check(b.program)
+}
+
+// Wants is the database that the request selects: one that selects nothing gets the only one that there is.
+func (b Blast) Wants(r engines.Request) (engines.Wants, error) {
+	p, err := b.paramsOf(r)
+	if err != nil {
+		return engines.Wants{}, err
+	}
+	selected := func(field string, value *string) engines.Selected {
+		return engines.Selected{Path: field, Value: valueOr(value, "")}
+	}
+	return engines.Wants{Database: &engines.WantedDatabase{
+		Type:  databaseType(b.program),
+		Place: selected("blastDatabasePath", p.DatabasePath), Name: selected("blastDatabaseName", p.DatabaseName),
+		Version: selected("blastDatabaseVersion", p.DatabaseVersion), ReleasedOn: selected("blastDatabaseDate", p.DatabaseDate),
+		Checksum: selected("blastDatabaseChecksum", p.DatabaseChecksum),
+	}}, nil
 }
 
 // compressed are extensions of files that are not read. The content decides about every other file.
@@ -106,7 +129,8 @@ func (b Blast) checkDatabase(p Params, found *engines.SequenceDatabase) error {
 		return invalid("blastDatabaseName", "names no database of this deployment; its public list tells which there are")
 	}
 	if want := databaseType(b.program); found.Type != want {
-		return invalid("blastDatabaseName", "%s is of type %s; %s searches a database of type %s", found.Name, found.Type, b.program, want)
+		return invalid("blastDatabaseName", "%s is of type %s; %s searches a database of type %s", found.Name, found.Type,
+			b.program, want)
 	}
 	for _, stated := range []struct {
 		field string
@@ -131,10 +155,12 @@ var databaseFile = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,150}$`)
 // whose index was cut without a word.
 func checkFiles(found *engines.SequenceDatabase) error {
 	if len(found.Files) == 0 || found.Residues < 1 || found.Sequences < 1 {
-		return fmt.Errorf("blast: the database %s has %d files, %d sequences and %d residues", found.Name, len(found.Files), found.Sequences, found.Residues)
+		return fmt.Errorf("blast: the database %s has %d files, %d sequences and %d residues", found.Name, len(found.Files),
+			found.Sequences, found.Residues)
 	}
 	for name, object := range found.Files {
-		if !databaseFile.MatchString(name) || !strings.HasPrefix(name, found.Name+".") || object.StorageKey == "" || object.SHA256 == "" {
+		if !databaseFile.MatchString(name) || !strings.HasPrefix(name, found.Name+".") || object.StorageKey == "" ||
+			object.SHA256 == "" {
 			return fmt.Errorf("blast: the file %q of the database %s has no usable name, key or digest", name, found.Name)
 		}
 	}

@@ -2,82 +2,53 @@ package cycles
 
 import (
 	"embed"
-	"encoding/json"
-	"fmt"
-	"io/fs"
-	"maps"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
-	"github.com/molfabric/molfabric/engines/program/film"
-	"github.com/molfabric/molfabric/engines/program/tracer"
-	"github.com/molfabric/molfabric/engines/program/viewer"
+	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/tracer"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 //go:embed programs/*.py
 var programs embed.FS
 
 const (
-	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
-	programFolder = "program"
-	requestFile   = "request.json"
-
 	programCheck  = "check.py"
 	programRender = "render.py"
 	programExport = "export.py" // of the viewer
 )
 
-// Command runs the shard's Python program on request.json, which is the shard's parameters.
+// rendering is this engine's programs in its words.
+var rendering = python.Program{
+	Engine:  "cycles",
+	Sources: []python.Source{{Files: film.Programs}},
+	Mains:   []string{programCheck, programRender, programExport},
+	Name:    "The rendering program", Requirements: "engines/cycles/requirements.lock",
+	LessMemory: "a smaller resolution or a lighter scene", MemorySigns: []string{"Cannot allocate memory", "Malloc returns null"},
+}
+
+// Command runs the shard's Python program.
 func (Cycles) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
 	if film.IsFinish(shard) {
 		return film.FinishCommand(shard)
 	}
-	name, err := programOf(shard)
+	main, err := rendering.Main(shard)
 	if err != nil {
 		return engines.Command{}, err
 	}
-	files, err := sources(name)
-	if err != nil {
-		return engines.Command{}, fmt.Errorf("cycles: %w", err)
-	}
-	files[requestFile] = shard.Params
-	return engines.Command{
-		Argv:  []string{"python", "-B", programFolder + "/" + name, "--request", requestFile},
-		Env:   film.Environment(),
-		Files: files,
-	}, nil
+	return rendering.Command(shard, main, python.Environment(nil), sourcesOf(main)...)
 }
 
-// sources are a program and those that it imports: the film's, and the viewer's or this engine's own with the tracer's.
-func sources(name string) (map[string][]byte, error) {
-	files, err := film.Sources(programFolder)
-	if err != nil {
-		return nil, err
+// sourcesOf are what a program imports beside the film's: the viewer's, or this engine's own and the tracer's.
+func sourcesOf(main string) []python.Source {
+	if main == programExport {
+		return []python.Source{{Files: viewer.Programs}}
 	}
-	folders := map[fs.FS]string{programs: "programs", tracer.Programs: "."}
-	if name == programExport {
-		folders = map[fs.FS]string{viewer.Programs: "."}
-	}
-	for own, folder := range folders {
-		more, err := program.Sources(own, folder, programFolder)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(files, more)
-	}
-	return files, nil
+	return []python.Source{{Files: programs, From: "programs"}, {Files: tracer.Programs}}
 }
 
-func programOf(shard engines.Shard) (string, error) {
-	var head struct {
-		Program string `json:"program"`
-	}
-	if err := json.Unmarshal(shard.Params, &head); err != nil {
-		return "", fmt.Errorf("cycles: reading the parameters of shard %s: %w", shard.Name, err)
-	}
-	switch head.Program {
-	case programCheck, programRender, programExport:
-		return head.Program, nil
-	}
-	return "", fmt.Errorf("cycles: shard %s names the unknown program %q", shard.Name, head.Program)
+// Explain reads the failure that a program has written, and knows how a worker runs out of memory while it renders.
+func (Cycles) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
+	return rendering.Explain(dir, exitCode, logTail)
 }

@@ -1,5 +1,5 @@
-// Package cycles is the engine cycles: Blender's path tracer, for artists' frame ranges (job type render) and as the ray-traced tier of
-// molecular jobs. It plans shards, writes their command lines and reads their outputs; the rendering is done by the Python
+// Package cycles is the engine cycles: Blender's path tracer, for artists' frame ranges (job type render) and as the ray-traced
+// tier of molecular jobs. It plans shards, writes their command lines and reads their outputs; the rendering is done by the Python
 // programs beside it, which it embeds, with Blender as a Python module. It runs nothing itself.
 //
 // The stages of a render job: "check" opens the .blend and refuses what cannot be rendered, "render" renders chunks of frames, and
@@ -8,13 +8,13 @@
 package cycles
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 // ID is the engine's name in metadata.renderEngine, metadata.software and metadata.renderer.
@@ -24,19 +24,23 @@ const ID = "cycles"
 const blenderRelease = "4.5"
 
 // Cycles implements engines.Engine and every optional interface beside it. Its zero value is ready; it has no state.
-type Cycles struct{}
+type Cycles struct {
+	python.Reporting
+	python.Saving
+}
 
 var (
 	_ engines.Engine       = Cycles{}
 	_ engines.Progresser   = Cycles{}
 	_ engines.Checkpointer = Cycles{}
 	_ engines.Explainer    = Cycles{}
+	_ engines.Wanter       = Cycles{}
 )
 
 // New returns the engine.
 func New() Cycles { return Cycles{} }
 
-// Spec describes the engine. A job that asks for a device needs a GPU, and with it a worker of that class; see Shard.Hardware.
+// Spec describes the engine. A job that asks for a device needs a GPU, and with it a worker of that class; see Shard.Class.
 func (Cycles) Spec() engines.Spec {
 	return engines.Spec{
 		ID:       ID,
@@ -47,32 +51,23 @@ func (Cycles) Spec() engines.Spec {
 		GPU:      true,
 		Citations: []engines.Citation{
 			{Text: "Blender Online Community. Blender – a 3D modelling and rendering package. Blender Foundation, Amsterdam."},
-			{Text: "Molecular scenes: Sehnal D, et al. Mol* Viewer: modern web app for 3D visualization and analysis of large biomolecular structures. Nucleic Acids Res 2021, 49, W431.", DOI: "10.1093/nar/gkab314"},
-			{Text: "Molecular scenes: Bittrich S, et al. Describing and sharing molecular visualizations using the MolViewSpec toolkit. Curr Protoc 2024, 4, e1099.", DOI: "10.1002/cpz1.1099"},
+			{Text: "Molecular scenes: Sehnal D, et al. Mol* Viewer: modern web app for 3D visualization and analysis of large " +
+				"biomolecular structures. Nucleic Acids Res 2021, 49, W431.", DOI: "10.1093/nar/gkab314"},
+			{Text: "Molecular scenes: Bittrich S, et al. Describing and sharing molecular visualizations using the MolViewSpec " +
+				"toolkit. Curr Protoc 2024, 4, e1099.", DOI: "10.1002/cpz1.1099"},
 		},
-		Probe: engines.Probe{Argv: []string{"python", "-c", probeProgram}, Check: checkProbe},
+		Probe: python.Probe(probeProgram, "", checkVersions),
 	}
+}
+
+// Wants is the scene of a molecular job, and what frames of any have taken before. What a Blender scene holds, Blender tells.
+func (Cycles) Wants(r engines.Request) (engines.Wants, error) {
+	return engines.Wants{Scene: r.JobType == engines.JobTypeMolecular, RenderCost: true}, nil
 }
 
 // probeProgram prints the versions of what both job types need; what is missing is left out. Blender's own end is skipped: it has
 // been seen to hang.
-const probeProgram = `import importlib.metadata as m, json, os, pathlib, re, shutil, subprocess, sys
-found = {}
-def version(name, flag, *places):
-    program = next((p for p in map(shutil.which, places) if p), None)
-    if program:
-        said = subprocess.run([program, flag], capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": "/tmp"}).stdout
-        number = re.search(r"\d+(\.\d+)+", said)
-        if number:
-            found[name] = number.group()
-version("chromium", "--version", "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
-version("ffmpeg", "-version", "ffmpeg")
-if pathlib.Path(sys.prefix, "share", "molfabric", "viewer", "viewer.js").is_file():
-    found["viewer"] = "installed"
-try:
-    found["pillow"] = m.version("pillow")
-except m.PackageNotFoundError:
-    pass
+const probeProgram = viewer.FindPrograms + `
 try:
     import bpy
     found["blender"] = bpy.app.version_string.split(" ")[0] if bpy.app.build_options.cycles else ""
@@ -81,29 +76,26 @@ except ImportError:
 print(json.dumps(found), flush=True)
 os._exit(0)`
 
-// wayOut says for each program what to do when it is missing.
-var wayOut = []struct{ program, what string }{
-	{"blender", "Blender with Cycles is missing; install engines/cycles/requirements.lock with pip into the scientific Python"},
-	{"pillow", "the Python package pillow is missing; install it with pip into the scientific Python"},
-	{"ffmpeg", "ffmpeg is missing; install the system's package ffmpeg"},
-	{"chromium", "Chromium, which molecular scenes are read with, is missing; install the system's package chromium"},
-	{"viewer", "the page that reads molecular scenes is missing; run the set-up, which builds it into share/molfabric/viewer of the scientific Python"},
+// needed are the parts of an installation.
+var needed = []python.Needed{
+	{Program: "blender", WayOut: "Blender with Cycles is missing; install engines/cycles/requirements.lock with pip into the " +
+		"scientific Python"},
+	{Program: "pillow", WayOut: "the Python package pillow is missing; install it with pip into the scientific Python"},
+	{Program: "ffmpeg", WayOut: "ffmpeg is missing; install the system's package ffmpeg"},
+	{Program: "chromium", WayOut: "Chromium, which molecular scenes are read with, is missing; install the system's package " +
+		"chromium"},
+	{Program: "viewer", WayOut: "the page that reads molecular scenes is missing; run the set-up, which builds it into " +
+		"share/molfabric/viewer of the scientific Python"},
 }
 
-// checkProbe reads what the probe has found and refuses an installation that lacks a part.
-func checkProbe(stdout []byte) (map[string]string, error) {
-	lines := strings.Split(strings.TrimSpace(string(stdout)), "\n")
-	var found map[string]string
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &found); err != nil {
-		return nil, fmt.Errorf("the probe printed no versions: %.200q", stdout)
+// checkVersions refuses an installation that lacks a part, or has another Blender.
+func checkVersions(versions map[string]string) error {
+	if err := python.Missing(versions, needed); err != nil {
+		return err
 	}
-	for _, part := range wayOut {
-		if found[part.program] == "" {
-			return nil, errors.New(part.what)
-		}
+	if version := versions["blender"]; !strings.HasPrefix(version, blenderRelease+".") {
+		return fmt.Errorf("found Blender %s; the programs are written for %s: install engines/cycles/requirements.lock",
+			strconv.Quote(version), blenderRelease)
 	}
-	if version := found["blender"]; !strings.HasPrefix(version, blenderRelease+".") {
-		return nil, fmt.Errorf("found Blender %s; the programs are written for %s: install engines/cycles/requirements.lock", strconv.Quote(version), blenderRelease)
-	}
-	return found, nil
+	return nil
 }

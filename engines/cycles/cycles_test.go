@@ -10,15 +10,17 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/engines/program/picture"
+	"github.com/molfabric/molfabric/engines/render/picture"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
 // blend is a render job of an artist's scene; change adapts it.
 func blend(change func(*engines.Request)) engines.Request {
 	r := engines.Request{
-		JobID: "job_test", JobName: "A shot", JobType: engines.JobTypeRender, SceneFile: engines.Object{StorageKey: "accounts/a/uploads/u/shot.blend", ByteSize: 1_000_000},
-		Params: json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`), Frames: []frames.Range{{First: 1, Last: 3, Step: 1}}, Recovery: "standard",
+		JobID: "job_test", JobName: "A shot", JobType: engines.JobTypeRender,
+		SceneFile: engines.Object{StorageKey: "accounts/a/uploads/u/shot.blend", ByteSize: 1_000_000},
+		Params:    json.RawMessage(`{}`), Metadata: json.RawMessage(`{}`), Frames: []frames.Range{{First: 1, Last: 3, Step: 1}},
+		Recovery: "standard",
 	}
 	change(&r)
 	return r
@@ -30,7 +32,8 @@ func molecule(change func(*engines.Request)) engines.Request {
 		r.JobType, r.Frames, r.SceneFile.StorageKey = engines.JobTypeMolecular, nil, "accounts/a/uploads/u/scene.mvsj"
 		r.Found.Scene = &engines.Scene{
 			Format: engines.SceneMVSJ, States: []engines.SceneState{{Key: "a"}},
-			References: []engines.SceneReference{{URL: "1cbs.cif", Object: engines.Object{StorageKey: "accounts/a/uploads/v/1cbs.cif", ByteSize: 200_000}}},
+			References: []engines.SceneReference{{URL: "1cbs.cif",
+				Object: engines.Object{StorageKey: "accounts/a/uploads/v/1cbs.cif", ByteSize: 200_000}}},
 		}
 	})
 	change(&r)
@@ -43,7 +46,8 @@ func unchanged(*engines.Request) {}
 func project(r *engines.Request) {
 	const folder = "accounts/a/uploads/projects/00000000-0000-4000-8000-000000000000/"
 	r.SceneFile.StorageKey = folder + "shots/shot.blend"
-	r.Attachments = []engines.Object{{StorageKey: folder + "textures/wood.png", ByteSize: 1000}, {StorageKey: folder + "props/prop.blend", ByteSize: 1000}, {StorageKey: "accounts/a/uploads/w/sky.hdr", ByteSize: 1000}}
+	r.Attachments = []engines.Object{{StorageKey: folder + "textures/wood.png", ByteSize: 1000},
+		{StorageKey: folder + "props/prop.blend", ByteSize: 1000}, {StorageKey: "accounts/a/uploads/w/sky.hdr", ByteSize: 1000}}
 	r.OutputFormat, r.Recovery = "EXR", recoveryResumable
 	r.Metadata = json.RawMessage(`{"resolution":"1280x720","samples":32,"fps":25,"renderTimeMinutes":0.75}`)
 	r.Parameters = map[string]string{"Video": "mp4", "Camera": "Camera.001", "Denoise": "false"}
@@ -55,7 +59,8 @@ func planCases() []enginestest.PlanCase {
 	return []enginestest.PlanCase{
 		{Name: "project", Golden: true, Request: blend(project)},
 		{Name: "turntable", Golden: true, Request: molecule(func(r *engines.Request) {
-			r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "4", "Background": "#102030", "Floor": "shadow", "Caps": "false"}
+			r.Parameters = map[string]string{"Animation": "turntable", "TurntableFrames": "4", "Background": "#102030",
+				"Floor": "shadow", "Caps": "false"}
 			r.Metadata = json.RawMessage(`{"resolution":"640x360","samples":16}`)
 		})},
 		{Name: "still", Request: molecule(unchanged)},
@@ -96,13 +101,15 @@ func refusedCases() []enginestest.RefusedCase {
 		{Name: "out of the project", Field: "attachments", Request: blend(attached(folder + "../../x"))},
 		{Name: "empty folder", Field: "attachments", Request: blend(attached(folder + "a//b"))},
 		{Name: "long path", Field: "attachments", Request: blend(attached(folder + strings.Repeat("a/", 2000) + "b"))},
-		{Name: "too many files", Field: "attachments", Request: blend(func(r *engines.Request) { r.Attachments = make([]engines.Object, maxAttachments+1) })},
+		{Name: "too many files", Field: "attachments",
+			Request: blend(func(r *engines.Request) { r.Attachments = make([]engines.Object, maxAttachments+1) })},
 		{Name: "names too long together", Field: "attachments", Request: blend(func(r *engines.Request) {
 			for range 1000 {
 				r.Attachments = append(r.Attachments, engines.Object{StorageKey: folder + strings.Repeat("a", 2000)})
 			}
 		})},
-		{Name: "frame of a still", Field: "frameStart", Request: molecule(func(r *engines.Request) { r.Frames = []frames.Range{{First: 2, Last: 2, Step: 1}} })},
+		{Name: "frame of a still", Field: "frameStart",
+			Request: molecule(func(r *engines.Request) { r.Frames = []frames.Range{{First: 2, Last: 2, Step: 1}} })},
 	}
 }
 
@@ -119,7 +126,8 @@ func progressCases() []enginestest.ProgressCase {
 
 func TestEngine(t *testing.T) {
 	t.Parallel()
-	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(), Live: liveCases(t)})
+	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(),
+		Live: liveCases(t)})
 }
 
 func TestLogicalPath(t *testing.T) {
@@ -207,11 +215,13 @@ func TestMeasuredFrames(t *testing.T) {
 		{"a larger picture", 100, 40, 0, own, 40},
 		{"more samples", 0, 0, 300, own, 30},
 		{"smaller and finer", 50, 10, 200, own, 10},
-		{"the scene's own after a preview", 0, 0, 0, stated, 10.0 * picture.DefaultWidthPixels * picture.DefaultHeightPixels / 1000 * assumedSamples / 100},
+		{"the scene's own after a preview", 0, 0, 0, stated,
+			10.0 * picture.DefaultWidthPixels * picture.DefaultHeightPixels / 1000 * assumedSamples / 100},
 		{"the same as stated before", 100, 10, 100, stated, 10},
 		{"measured by an older program", 100, 10, 100, engines.RenderCost{FrameCPUSeconds: 10}, 10},
 	} {
-		q := request{Options: picture.Options{WidthPixels: c.width, HeightPixels: c.height, Samples: c.samples}, rendered: &c.measured}
+		q := request{Options: picture.Options{WidthPixels: c.width, HeightPixels: c.height, Samples: c.samples},
+			rendered: &c.measured}
 		q.Job.Pixels = q.Options.Pixels()
 		if got := q.frameCPUSeconds(); math.Abs(got-c.want) > 1e-6*c.want {
 			t.Errorf("%s: got %g s, want %g", c.name, got, c.want)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // TestFrameTooLarge lets files end at 64 KiB, which an EXR of 320x180 is not done with: its owner has to render less, and
@@ -28,7 +29,8 @@ func TestFrameTooLarge(t *testing.T) {
 	_, _ = io.Copy(io.Discard, a.lines)
 	_ = a.process.Wait()
 	got := New().Explain(engines.Shard{}, a.dir, a.process.ProcessState.ExitCode(), "")
-	if got == nil || got.Class != engines.UserInput || got.Code != "FRAME_TOO_LARGE" || !strings.Contains(got.Message, "metadata.resolution") {
+	if got == nil || got.Class != engines.UserInput || got.Code != "FRAME_TOO_LARGE" ||
+		!strings.Contains(got.Message, "metadata.resolution") {
 		t.Errorf("got %+v, want USER_INPUT FRAME_TOO_LARGE", got)
 	}
 }
@@ -53,7 +55,8 @@ func TestSlowSceneIsItsOwners(t *testing.T) {
 			t.Parallel()
 			shard := renderShard(t, func(*engines.Request) {})
 			a := prepared(t, shard, nil)
-			command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", slowAnswers, filepath.Join(string(a.dir), programFolder), limit)
+			command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", slowAnswers,
+				filepath.Join(string(a.dir), python.Folder), limit)
 			command.Dir, command.Env = string(a.dir), a.environment
 			printed, _ := command.CombinedOutput()
 			got := New().Explain(shard, a.dir, command.ProcessState.ExitCode(), "")
@@ -79,15 +82,12 @@ func TestLogLinesAreCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := filepath.Abs("../program/film")
-	if err != nil {
-		t.Fatal(err)
-	}
 	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", longLines, folder)
-	command.Env = append(command.Environ(), "PYTHONPATH="+shared)
+	command.Env = enginestest.ProgramPath(t, "../render/film")
 	log, err := command.CombinedOutput()
 	if err != nil || len(log) > 10_000 || !strings.HasSuffix(string(log), "x\nafter\n") {
-		t.Errorf("%v: got %d bytes that end with %q, want a line that is cut and the one after it", err, len(log), log[max(0, len(log)-100):])
+		t.Errorf("%v: got %d bytes that end with %q, want a line that is cut and the one after it", err, len(log),
+			log[max(0, len(log)-100):])
 	}
 }
 
@@ -125,10 +125,12 @@ func TestBlenderIsConfined(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "thesis"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", confined, filepath.Join(string(a.dir), programFolder), outside)
+	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", confined,
+		filepath.Join(string(a.dir), python.Folder), outside)
 	command.Dir, command.Env = string(a.dir), a.environment
 	got, err := command.CombinedOutput()
-	const want = "input done\noutput done\nmachine done\nusers refused\nreading refused\nwriting refused\nmaking refused\nremoving refused\n"
+	const want = "input done\noutput done\nmachine done\nusers refused\nreading refused\nwriting refused\nmaking " +
+		"refused\nremoving refused\n"
 	if err != nil || string(got) != want {
 		t.Errorf("got %v and\n%s, want\n%s", err, got, want)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/render/film"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -102,7 +102,8 @@ func packed(t *testing.T, without string) (engines.Request, map[string]string) {
 func liveCases(t *testing.T) []enginestest.LiveCase {
 	t.Helper()
 	if os.Getenv("MOLFABRIC_PYTHON") == "" {
-		return []enginestest.LiveCase{{Name: "plain", Request: blend(unchanged), Objects: map[string]string{shotKey: "cycles.go"}}} // which says why it is skipped
+		// which says why it is skipped
+		return []enginestest.LiveCase{{Name: "plain", Request: blend(unchanged), Objects: map[string]string{shotKey: "cycles.go"}}}
 	}
 	whole, objects := packed(t, "")
 	lacking, lackingObjects := packed(t, "textures/wood.png")
@@ -112,23 +113,32 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		{Name: "EXR", Request: blend(still), Objects: map[string]string{shotKey: scene(t, "plain.blend")}, Check: checkStill},
 		{Name: "evil", Request: blend(one), Objects: map[string]string{shotKey: scene(t, "evil.blend")}, Check: checkEvil},
 		{Name: "project", Request: whole, Objects: objects, Check: checkProject},
-		{Name: "linked texture missing", Request: lacking, Objects: lackingObjects, Check: wantRefused("MISSING_ASSETS", "wood", "textures/wood.png")},
-		{Name: "library missing", Request: unlinked, Objects: unlinkedObjects, Check: wantRefused("MISSING_ASSETS", "library", "prop.blend")},
-		{Name: "other camera", Request: blend(func(r *engines.Request) { r.Parameters = map[string]string{"Camera": "Crane"} }), Objects: map[string]string{shotKey: scene(t, "plain.blend")}, Check: wantRefused("SCENE_WITHOUT_CAMERA", "Crane", "Camera")},
+		{Name: "linked texture missing", Request: lacking, Objects: lackingObjects,
+			Check: wantRefused("MISSING_ASSETS", "wood", "textures/wood.png")},
+		{Name: "library missing", Request: unlinked, Objects: unlinkedObjects,
+			Check: wantRefused("MISSING_ASSETS", "library", "prop.blend")},
+		{Name: "other camera", Request: blend(func(r *engines.Request) { r.Parameters = map[string]string{"Camera": "Crane"} }),
+			Objects: map[string]string{shotKey: scene(t, "plain.blend")},
+			Check:   wantRefused("SCENE_WITHOUT_CAMERA", "Crane", "Camera")},
 		remapped(t),
 		imported(t),
-		{Name: "animated samples", Request: blend(sampled), Objects: map[string]string{shotKey: scene(t, "animated.blend")}, Check: checkSampled},
-		{Name: "smaller", Request: blend(smaller), Objects: map[string]string{shotKey: scene(t, "too-wide.blend")}, Check: wantCompleted},
+		{Name: "animated samples", Request: blend(sampled), Objects: map[string]string{shotKey: scene(t, "animated.blend")},
+			Check: checkSampled},
+		{Name: "smaller", Request: blend(smaller), Objects: map[string]string{shotKey: scene(t, "too-wide.blend")},
+			Check: wantCompleted},
 	}
 	for _, bad := range []struct {
 		name, code string
 		words      []string
 	}{
 		{"untextured.blend", "MISSING_ASSETS", []string{"wood", "//textures/wood.png"}},
-		{"lacking.blend", "MISSING_ASSETS", []string{"7 files", "wood.1001.png", "wood.1002.png", "step_0001.png", "step_0002.png", "fog.vdb", "lamp.ies", "clip.png"}},
-		{"importing.blend", "MISSING_ASSETS", []string{"4 files", "/etc/hostname", "//../../shape.obj", "//gone.ply", "Import VDB", "other nodes compute"}},
+		{"lacking.blend", "MISSING_ASSETS", []string{"7 files", "wood.1001.png", "wood.1002.png", "step_0001.png", "step_0002.png",
+			"fog.vdb", "lamp.ies", "clip.png"}},
+		{"importing.blend", "MISSING_ASSETS", []string{"4 files", "/etc/hostname", "//../../shape.obj", "//gone.ply", "Import VDB",
+			"other nodes compute"}},
 		{"caches.blend", "MISSING_ASSETS", []string{
-			"13 files", "mesh cache “Cube” (/etc/passwd)", "sculpt.btx", "//blendcache_shot", "//sparks", "smoke_0011.vdb", "smoke_0012.vdb", "//walk_0001.abc", "//layer.abc",
+			"13 files", "mesh cache “Cube” (/etc/passwd)", "sculpt.btx", "//blendcache_shot", "//sparks", "smoke_0011.vdb",
+			"smoke_0012.vdb", "//walk_0001.abc", "//layer.abc",
 			"//baked", "//pool", "//frames/shot_0001.png",
 		}},
 		{"other-engine.blend", "RENDER_ENGINE_UNSUPPORTED", []string{"Backdrop", "Workbench", "Cycles"}},
@@ -139,7 +149,8 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		{"without-camera.blend", "SCENE_WITHOUT_CAMERA", []string{"camera"}},
 		{"eevee.blend", "RENDER_ENGINE_UNSUPPORTED", []string{"Eevee", "Cycles"}},
 	} {
-		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: blend(unchanged), Objects: map[string]string{shotKey: scene(t, bad.name)}, Check: wantRefused(bad.code, bad.words...)})
+		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: blend(unchanged),
+			Objects: map[string]string{shotKey: scene(t, bad.name)}, Check: wantRefused(bad.code, bad.words...)})
 	}
 	cases = append(cases, unreadable(t)...)
 	return append(cases, turned(t))
@@ -196,21 +207,24 @@ func remapped(t *testing.T) enginestest.LiveCase {
 		one(r)
 		r.Attachments = []engines.Object{{StorageKey: "accounts/a/uploads/w/wood.png", ByteSize: 100}}
 	})
-	objects := map[string]string{shotKey: scene(t, "elsewhere.blend"), "accounts/a/uploads/w/wood.png": scene(t, "project/textures/wood.png")}
+	objects := map[string]string{shotKey: scene(t, "elsewhere.blend"),
+		"accounts/a/uploads/w/wood.png": scene(t, "project/textures/wood.png")}
 	return enginestest.LiveCase{Name: "texture from elsewhere", Request: request, Objects: objects, Check: wantCompleted}
 }
 
-// imported is a scene whose Geometry Nodes import two files of the project, one of them by its name alone; a group that nothing shows
-// would import one of the worker's.
+// imported is a scene whose Geometry Nodes import two files of the project, one of them by its name alone; a group that nothing
+// shows would import one of the worker's.
 func imported(t *testing.T) enginestest.LiveCase {
 	t.Helper()
 	const folder = "accounts/a/uploads/projects/p/"
 	request := blend(func(r *engines.Request) {
 		one(r)
 		r.SceneFile.StorageKey = folder + "shot.blend"
-		r.Attachments = []engines.Object{{StorageKey: folder + "meshes/tetra.obj", ByteSize: 100}, {StorageKey: folder + "scans/tetra.stl", ByteSize: 100}}
+		r.Attachments = []engines.Object{{StorageKey: folder + "meshes/tetra.obj", ByteSize: 100},
+			{StorageKey: folder + "scans/tetra.stl", ByteSize: 100}}
 	})
-	objects := map[string]string{folder + "shot.blend": scene(t, "imported.blend"), folder + "meshes/tetra.obj": scene(t, "tetra.obj"), folder + "scans/tetra.stl": scene(t, "tetra.stl")}
+	objects := map[string]string{folder + "shot.blend": scene(t, "imported.blend"),
+		folder + "meshes/tetra.obj": scene(t, "tetra.obj"), folder + "scans/tetra.stl": scene(t, "tetra.stl")}
 	return enginestest.LiveCase{Name: "imported geometry", Request: request, Objects: objects, Check: wantCompleted}
 }
 
@@ -251,14 +265,15 @@ func unreadable(t *testing.T) []enginestest.LiveCase {
 	}
 	var cases []enginestest.LiveCase
 	for name, content := range map[string][]byte{
-		"empty": nil, "no blend": []byte("solid cube\nendsolid\n"), "torn": whole[:len(whole)/2], "header alone": []byte("BLENDER-v405"),
-		"later Blender": []byte("BLENDER17-01v9900" + strings.Repeat("x", 1000)),
+		"empty": nil, "no blend": []byte("solid cube\nendsolid\n"), "torn": whole[:len(whole)/2],
+		"header alone": []byte("BLENDER-v405"), "later Blender": []byte("BLENDER17-01v9900" + strings.Repeat("x", 1000)),
 	} {
 		path := filepath.Join(t.TempDir(), "bad.blend")
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cases = append(cases, enginestest.LiveCase{Name: name, Request: blend(unchanged), Objects: map[string]string{shotKey: path}, Check: wantRefused("SCENE_UNREADABLE")})
+		cases = append(cases, enginestest.LiveCase{Name: name, Request: blend(unchanged), Objects: map[string]string{shotKey: path},
+			Check: wantRefused("SCENE_UNREADABLE")})
 	}
 	return cases
 }
@@ -299,7 +314,8 @@ func names(outcome *enginestest.Outcome) []string {
 func checkRange(t *testing.T, outcome *enginestest.Outcome) {
 	wantCompleted(t, outcome)
 	found := names(outcome)
-	for _, want := range []string{sceneFile, "frame_-0001.png", "frame_0001.png", "frame_0003.png", "contact-sheet.jpg", "film.mp4", "frames.csv"} {
+	for _, want := range []string{sceneFile, "frame_-0001.png", "frame_0001.png", "frame_0003.png", "contact-sheet.jpg", "film.mp4",
+		"frames.csv"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("the job has no output %s: %v", want, found)
 		}
@@ -312,7 +328,8 @@ func checkRange(t *testing.T, outcome *enginestest.Outcome) {
 
 func checkStill(t *testing.T, outcome *enginestest.Outcome) {
 	wantCompleted(t, outcome)
-	if found := names(outcome); !slices.Contains(found, "frame_0007.exr") || !slices.Contains(found, "preview.jpg") || len(outcome.Shards) != 2 {
+	if found := names(outcome); !slices.Contains(found, "frame_0007.exr") || !slices.Contains(found, "preview.jpg") ||
+		len(outcome.Shards) != 2 {
 		t.Errorf("got %v of %d shards, want a frame as EXR and its preview of 2", found, len(outcome.Shards))
 	}
 }

@@ -5,16 +5,15 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/render/film"
 )
 
 // threads are those of Cycles and of the film's encoder: half a small worker.
 const threads = 2
 
-// Cost model, in seconds of one core, measured with Blender 4.5.15: opening a small scene 0.8 s, of which Blender's own start is most; a
-// cube at 1280x720 and 64 samples 27 s, 0.46 millionths a sample; denoising 11 s at 1280x720, 24 s at 1920x1080 and
-// 109 s at 3840x2160. Real scenes are
-// rarely so simple: molecules cost twice as much, and artists' interiors several times.
+// Cost model, in seconds of one core, measured with Blender 4.5.15: opening a small scene 0.8 s, of which Blender's own start is
+// most; a cube at 1280x720 and 64 samples 27 s, 0.46 millionths a sample; denoising 11 s at 1280x720, 24 s at 1920x1080 and 109 s
+// at 3840x2160. Real scenes are rarely so simple: molecules cost twice as much, and artists' interiors several times.
 const (
 	loadCPUSeconds           = 1.5
 	loadCPUSecondsPerMB      = 0.05
@@ -86,8 +85,8 @@ func (q request) loadCPUSeconds() float64 {
 	return loadCPUSeconds + loadCPUSecondsPerMB*float64(q.sceneBytes())/1e6
 }
 
-// size is a frame's, to be held against one that was measured. What the request leaves to its scene is as it was measured then, unless
-// that request had stated something else: then it is guessed, as if nothing had been measured.
+// size is a frame's, to be held against one that was measured. What the request leaves to its scene is as it was measured then,
+// unless that request had stated something else: then it is guessed, as if nothing had been measured.
 func (q request) size(measured engines.RenderCost) (pixels, samples int64) {
 	pixels, samples = q.Job.Pixels, int64(q.Samples)
 	if q.WidthPixels == 0 && !measured.Stated {
@@ -99,9 +98,9 @@ func (q request) size(measured engines.RenderCost) (pixels, samples int64) {
 	return pixels, samples
 }
 
-// frameCPUSeconds is what a frame takes on processors: measured before, stated by the caller, or by its pixels and samples. Who states
-// a time may be right about his scene, but not by more than the guess may be wrong: a job is never charged more than was set aside
-// for it, so a statement without bounds would be a price.
+// frameCPUSeconds is what a frame takes on processors: measured before, stated by the caller, or by its pixels and samples. Who
+// states a time may be right about his scene, but not by more than the guess may be wrong: a job is never charged more than was set
+// aside for it, so a statement without bounds would be a price.
 func (q request) frameCPUSeconds() float64 {
 	switch {
 	case q.rendered != nil:
@@ -155,8 +154,8 @@ func (q request) frameSeconds() float64 {
 	return q.frameCPUSeconds() / threads
 }
 
-// chunkFrameSeconds is what frames are cut into chunks by. Nobody knows what an artist's scene takes that was never rendered: then it is
-// cut into few chunks, because a guess that is too high would open the scene for each frame.
+// chunkFrameSeconds is what frames are cut into chunks by. Nobody knows what an artist's scene takes that was never rendered: then
+// it is cut into few chunks, because a guess that is too high would open the scene for each frame.
 func (q request) chunkFrameSeconds() float64 {
 	if q.molecular || q.rendered != nil || q.FrameSeconds > 0 {
 		return q.frameSeconds()
@@ -188,7 +187,8 @@ func (q request) renderNeeds(count int) engines.Resources {
 	// Two frames may hang, and the rest still has its time.
 	work := slowdown*(q.loadCPUSeconds()+float64(count)*(q.frameSeconds()+q.MakingCPUSeconds())) + 2*q.frameLimit().Seconds()
 	needs := engines.Resources{
-		CPUs: threads, MemoryBytes: memory, Processes: processes, FileBytes: max(q.FrameBytes(), q.ShardBytes(count)/2, leastFileBytes), ScratchBytes: q.ShardBytes(count),
+		CPUs: threads, MemoryBytes: memory, Processes: processes, FileBytes: max(q.FrameBytes(), q.ShardBytes(count)/2,
+			leastFileBytes), ScratchBytes: q.ShardBytes(count),
 		MaxLogBytes: maxLogBytes, TimeLimit: limited(leastTime.Seconds()+work, leastTime, mostTime),
 	}
 	if q.GPU() {
@@ -199,8 +199,8 @@ func (q request) renderNeeds(count int) engines.Resources {
 
 func (q request) checkNeeds() engines.Resources {
 	return engines.Resources{
-		CPUs: 1, MemoryBytes: checkBytes + min(bytesPerSceneByte*q.sceneBytes(), maxSceneBytes), FileBytes: leastFileBytes, Processes: processes,
-		TimeLimit: 2*openLimit + leastTime, MaxLogBytes: maxLogBytes, ScratchBytes: 64 * mebibyte,
+		CPUs: 1, MemoryBytes: checkBytes + min(bytesPerSceneByte*q.sceneBytes(), maxSceneBytes), FileBytes: leastFileBytes,
+		Processes: processes, TimeLimit: 2*openLimit + leastTime, MaxLogBytes: maxLogBytes, ScratchBytes: 64 * mebibyte,
 	}
 }
 
@@ -218,8 +218,10 @@ func (q request) models() int {
 
 func (q request) viewerNeeds() engines.Resources {
 	return engines.Resources{
-		CPUs: threads, MemoryBytes: viewerBytes + viewerPixelBytes*q.Job.Pixels + min(viewerSceneBytes*q.sceneBytes(), maxSceneBytes), Processes: viewerProcesses,
-		FileBytes: stageBytes, ScratchBytes: stageBytes, MaxLogBytes: maxLogBytes, TimeLimit: limited(viewerTime.Seconds()+slowdown*q.viewerCPUSeconds(), viewerTime, mostTime),
+		CPUs: threads, MemoryBytes: viewerBytes + viewerPixelBytes*q.Job.Pixels + min(viewerSceneBytes*q.sceneBytes(),
+			maxSceneBytes), Processes: viewerProcesses,
+		FileBytes: stageBytes, ScratchBytes: stageBytes, MaxLogBytes: maxLogBytes,
+		TimeLimit: limited(viewerTime.Seconds()+slowdown*q.viewerCPUSeconds(), viewerTime, mostTime),
 	}
 }
 

@@ -6,7 +6,8 @@ import (
 	"path"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 // Stages before the frames, and the one shard of each; the others are film's.
@@ -54,7 +55,8 @@ type renderParams struct {
 	Provenance *film.Origin `json:"provenance,omitempty"`
 }
 
-// sceneParams say what is opened. Path and Project are those of a blend: where the scene and the files beside it lie in their project.
+// sceneParams say what is opened. Path and Project are those of a blend: where the scene and the files beside it lie in their
+// project.
 type sceneParams struct {
 	Kind    string       `json:"kind"`
 	File    string       `json:"file"`
@@ -84,36 +86,12 @@ type pictureParams struct {
 
 // exportParams are the parameters of the shard "scene", as the viewer's export.py reads them.
 type exportParams struct {
-	Program   string          `json:"program"`
-	Scene     exportScene     `json:"scene"`
-	Frames    []int64         `json:"frames"`
-	Animation animationParams `json:"animation"`
-	Picture   exportPicture   `json:"picture"`
-	Threads   int             `json:"threads"`
-}
-
-type exportScene struct {
-	File   string `json:"file"`
-	Format string `json:"format"`
-	// References are the staged files by the references of the scene, letter by letter.
-	References map[string]string `json:"references"`
-}
-
-type animationParams struct {
-	Kind   string  `json:"kind"`
-	Frames int64   `json:"frames"` // of the whole animation
-	FPS    float64 `json:"fps"`
-}
-
-type exportPicture struct {
-	WidthPixels      int     `json:"widthPixels"`
-	HeightPixels     int     `json:"heightPixels"`
-	Format           string  `json:"format"`
-	Transparent      bool    `json:"transparent"`
-	Background       *string `json:"background"`
-	Outline          *bool   `json:"outline"`
-	AmbientOcclusion *bool   `json:"ambientOcclusion"`
-	DepthCue         *bool   `json:"depthCue"`
+	Program   string           `json:"program"`
+	Scene     viewer.Scene     `json:"scene"`
+	Frames    []int64          `json:"frames"`
+	Animation viewer.Animation `json:"animation"`
+	Picture   viewer.Picture   `json:"picture"`
+	Threads   int              `json:"threads"`
 }
 
 // Plan gives the shard that opens the scene, one for each chunk of frames, and one that joins them where there are several. The
@@ -164,69 +142,66 @@ func written(shard engines.Shard, params any) (engines.Shard, error) {
 		return shard, fmt.Errorf("cycles: writing the parameters of shard %s: %w", shard.Name, err)
 	}
 	if len(text) > engines.MaxShardParamsBytes {
-		return shard, invalid("attachments", "have names that are too long together; at most %d bytes are allowed for them and the frames", engines.MaxShardParamsBytes)
+		return shard, invalid("attachments", "have names that are too long together; at most %d bytes are allowed for them and "+
+			"the frames", engines.MaxShardParamsBytes)
 	}
-	shard.Params, shard.Written = text, params
+	shard.Params = text
 	return shard, nil
 }
 
 func (q request) checkShard() (engines.Shard, any) {
 	params := blendParams{
-		Program: programCheck, Scene: q.blendScene(), Picture: q.pictureParams(), Film: q.Making(nil), Threads: 1, OpenLimitSeconds: openLimit.Seconds(),
+		Program: programCheck, Scene: q.blendScene(), Picture: q.pictureParams(), Film: q.Making(nil), Threads: 1,
+		OpenLimitSeconds: openLimit.Seconds(),
 	}
 	for _, r := range q.ranges {
 		params.Ranges = append(params.Ranges, [3]int64{r.First, r.Last, r.Step})
 	}
 	params.Picture.Device = "cpu" // it renders nothing, and need not wait for a device
 	return engines.Shard{
-		Stage: stageCheck, StageIndex: 0, Name: shardCheck, Essential: true, Inputs: q.blendInputs(), Needs: q.checkNeeds(), Items: 1,
+		Stage: stageCheck, StageIndex: 0, Name: shardCheck, Essential: true, Inputs: q.blendInputs(), Needs: q.checkNeeds(),
+		Items:              1,
 		ExpectedCPUSeconds: round(checkCPUSeconds + q.loadCPUSeconds()),
 	}, params
 }
 
 func (q request) sceneShard() (engines.Shard, any) {
-	name := "scene." + q.shown.Format
-	inputs := []engines.Input{{Name: name, Object: &q.scene}}
-	references := make(map[string]string, len(q.shown.References))
-	for i, reference := range q.shown.References {
-		asset := fmt.Sprintf("assets/%05d", i)
-		inputs = append(inputs, engines.Input{Name: asset, Object: &reference.Object})
-		references[reference.URL] = "in/" + asset
-	}
+	scene, inputs := viewer.Stage(q.scene, q.shown)
 	params := exportParams{
-		Program: programExport, Scene: exportScene{File: "in/" + name, Format: q.shown.Format, References: references}, Frames: q.Frames, Threads: threads,
-		Animation: q.animationParams(),
-		Picture: exportPicture{
-			WidthPixels: q.WidthPixels, HeightPixels: q.HeightPixels, Format: q.Job.Format, Transparent: q.Transparent, Background: optional(q.Background),
-			Outline: q.Outline, AmbientOcclusion: q.AmbientOcclusion, DepthCue: q.DepthCue,
-		},
+		Program: programExport, Scene: scene, Frames: q.Frames, Threads: threads, Animation: viewer.AnimationOf(q.line),
+		Picture: viewer.PictureOf(q.Options, q.Job.Format),
 	}
 	return engines.Shard{
-		Stage: stageScene, StageIndex: 0, Name: shardScene, Essential: true, Inputs: inputs, Needs: q.viewerNeeds(), Items: 1, ExpectedCPUSeconds: q.viewerCPUSeconds(),
+		Stage: stageScene, StageIndex: 0, Name: shardScene, Essential: true, Inputs: inputs, Needs: q.viewerNeeds(), Items: 1,
+		ExpectedCPUSeconds: q.viewerCPUSeconds(),
 	}, params
 }
 
 func (q request) renderShard(chunk []int64, inputs []engines.Input, scene sceneParams) (engines.Shard, renderParams) {
 	params := renderParams{
-		Program: programRender, Scene: scene, Frames: chunk, Picture: q.pictureParams(), Film: q.Making(chunk), Resumable: q.resumable, Threads: threads,
-		OpenLimitSeconds: openLimit.Seconds(), FrameLimitSeconds: q.frameLimit().Seconds(), Only: len(q.Frames) == 1,
+		Program: programRender, Scene: scene, Frames: chunk, Picture: q.pictureParams(), Film: q.Making(chunk),
+		Resumable: q.resumable, Threads: threads, OpenLimitSeconds: openLimit.Seconds(),
+		FrameLimitSeconds: q.frameLimit().Seconds(), Only: len(q.Frames) == 1,
 		Provenance: q.OnlyOrigin(),
 	}
 	cpu, gpu := q.shardSeconds(len(chunk))
 	return engines.Shard{
-		Stage: film.StageRender, StageIndex: 1, Inputs: inputs, Needs: q.renderNeeds(len(chunk)), Items: len(chunk), ExpectedCPUSeconds: cpu, ExpectedGPUSeconds: gpu,
+		Stage: film.StageRender, StageIndex: 1, Inputs: inputs, Needs: q.renderNeeds(len(chunk)), Items: len(chunk),
+		ExpectedCPUSeconds: cpu, ExpectedGPUSeconds: gpu,
 	}, params
 }
 
-// setOrigin tells the job's last shard what its provenance.json is to say. The programs that read molecules are cited for molecules.
+// setOrigin tells the job's last shard what its provenance.json is to say. The programs that read molecules are cited for
+// molecules.
 func (q *request) setOrigin() error {
-	origin := film.Origin{Engine: ID, Parameters: film.Parameters{Picture: q.pictureParams()}, Citations: New().Spec().Citations[:1]}
+	origin := film.Origin{Engine: ID, Parameters: film.Parameters{Picture: q.pictureParams()},
+		Citations: New().Spec().Citations[:1]}
 	files := make([]engines.Object, 0, len(q.project)+len(q.shown.References))
 	for _, file := range q.project {
 		files = append(files, file.object)
 	}
 	if q.molecular {
-		origin.Parameters.Animation, origin.Citations = q.animationParams(), New().Spec().Citations
+		origin.Parameters.Animation, origin.Citations = viewer.AnimationOf(q.line), New().Spec().Citations
 		for _, reference := range q.shown.References {
 			files = append(files, reference.Object)
 		}
@@ -237,14 +212,11 @@ func (q *request) setOrigin() error {
 	return nil
 }
 
-func (q request) animationParams() animationParams {
-	return animationParams{Kind: q.line.Kind, Frames: q.line.Frames, FPS: q.line.FPS}
-}
-
 func (q request) pictureParams() pictureParams {
 	params := pictureParams{
-		WidthPixels: optional(q.WidthPixels), HeightPixels: optional(q.HeightPixels), Samples: optional(q.Samples), Format: q.Job.Format, Transparent: q.Transparent,
-		Background: optional(q.Background), Camera: optional(q.Camera), Device: q.Device, Denoise: q.denoise,
+		WidthPixels: optional(q.WidthPixels), HeightPixels: optional(q.HeightPixels), Samples: optional(q.Samples),
+		Format: q.Job.Format, Transparent: q.Transparent, Background: optional(q.Background), Camera: optional(q.Camera),
+		Device: q.Device, Denoise: q.denoise,
 	}
 	if q.molecular {
 		params.Denoise, params.Floor, params.Caps = &q.Denoise, q.Floor, &q.Caps

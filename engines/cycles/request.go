@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/film"
-	"github.com/molfabric/molfabric/engines/program/picture"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/picture"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -21,7 +21,8 @@ const (
 	maxAttachments = 10_000
 	// A logical path longer than this is none that Linux could open; project.py has it too.
 	maxLogicalPathBytes = 3000
-	// projectsFolder stands in the key of a file in a project package before the package's id, after which its logical path follows.
+	// projectsFolder stands in the key of a file in a project package before the package's id, after which its logical path
+	// follows.
 	projectsFolder = "/uploads/projects/"
 )
 
@@ -52,7 +53,8 @@ type projectFile struct {
 
 // resolve reads a request. Errors are *engines.InvalidError.
 func resolve(r engines.Request) (request, error) {
-	q := request{scene: r.SceneFile, rendered: r.Found.Rendered, resumable: r.Recovery == recoveryResumable, molecular: r.JobType == engines.JobTypeMolecular}
+	q := request{scene: r.SceneFile, rendered: r.Found.Rendered, resumable: r.Recovery == recoveryResumable,
+		molecular: r.JobType == engines.JobTypeMolecular}
 	read, readFrames := picture.ParseFilm, q.readBlend
 	if q.molecular {
 		read, readFrames = picture.Parse, q.readScene
@@ -69,7 +71,8 @@ func resolve(r engines.Request) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	q.Job = film.Job{Title: r.JobName, Frames: asked, Format: q.Options.Format, Video: video, FPS: q.Options.FPS, Pixels: q.Options.Pixels()}
+	q.Job = film.Job{Title: r.JobName, Frames: asked, Format: q.Options.Format, Video: video, FPS: q.Options.FPS,
+		Pixels: q.Options.Pixels()}
 	return q, nil
 }
 
@@ -95,18 +98,21 @@ func (q *request) readBlend(r engines.Request) (kind string, asked []int64, err 
 	}
 	first, last := q.ranges[0].First, q.ranges[len(q.ranges)-1].Last
 	if first < -maxTimelineFrame || last > maxTimelineFrame {
-		return "", nil, invalid(framesMember(r.Parameters), "names the frames %d to %d; Blender's time line has those from -%d to %d", first, last, maxTimelineFrame, maxTimelineFrame)
+		return "", nil, invalid(framesMember(r.Parameters), "names the frames %d to %d; Blender's time line has those from "+
+			"-%d to %d", first, last, maxTimelineFrame, maxTimelineFrame)
 	}
 	if _, given := r.Parameters["Denoise"]; given {
 		q.denoise = &q.Denoise
 	}
 	if len(r.Attachments) > maxAttachments {
-		return "", nil, invalid("attachments", "are %d files; a project has at most %d beside its scene", len(r.Attachments), maxAttachments)
+		return "", nil, invalid("attachments", "are %d files; a project has at most %d beside its scene", len(r.Attachments),
+			maxAttachments)
 	}
 	for _, object := range r.Attachments {
 		logical := logicalPath(object.StorageKey)
 		if !withinProject(logical) {
-			return "", nil, invalid("attachments", "has %.80q, whose path in the project leads out of it or is longer than %d bytes", path.Base(logical), maxLogicalPathBytes)
+			return "", nil, invalid("attachments", "has %.80q, whose path in the project leads out of it or is longer than "+
+				"%d bytes", path.Base(logical), maxLogicalPathBytes)
 		}
 		q.project = append(q.project, projectFile{object: object, path: logical})
 	}
@@ -135,7 +141,8 @@ func logicalPath(storageKey string) string {
 
 // withinProject reports whether a logical path is relative and clean.
 func withinProject(logical string) bool {
-	return len(logical) <= maxLogicalPathBytes && path.Clean("/"+logical) == "/"+logical && logical != "" && !strings.ContainsAny(logical, "\\\x00")
+	return len(logical) <= maxLogicalPathBytes && path.Clean("/"+logical) == "/"+logical && logical != "" &&
+		!strings.ContainsAny(logical, "\\\x00")
 }
 
 func invalid(field, format string, args ...any) error {

@@ -15,7 +15,8 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/render/film"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -80,7 +81,8 @@ func prepared(t *testing.T, shard engines.Shard, resume map[string][]byte) *atte
 	return a
 }
 
-// start runs a shard of the plain scene with what earlier attempts have left. The program is started by the wrapper, if there is one.
+// start runs a shard of the plain scene with what earlier attempts have left. The program is started by the wrapper, if there is
+// one.
 func start(t *testing.T, shard engines.Shard, resume map[string][]byte, wrapper ...string) *attempt {
 	t.Helper()
 	a := prepared(t, shard, resume)
@@ -125,7 +127,7 @@ func (a *attempt) wait(t *testing.T) engines.Result {
 		log, _ := os.ReadFile(a.log.Name())
 		t.Fatalf("%v\n%s", err, log)
 	}
-	params, err := os.ReadFile(filepath.Join(string(a.dir), requestFile))
+	params, err := os.ReadFile(filepath.Join(string(a.dir), python.RequestFile))
 	if err != nil {
 		t.Fatal(err)
 	}

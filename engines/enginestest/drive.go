@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // maxLogTail is how much of a program's output Explain gets to see.
@@ -67,7 +68,9 @@ func (o *Outcome) stopped(earlier []engines.Shard, shard engines.Shard) bool {
 }
 
 // stage puts the inputs at in/. An input from a shard that failed is the failure of this one.
-func (o *Outcome) stage(t *testing.T, shards []engines.Shard, shard engines.Shard, dir engines.Dir, objects map[string]string) *engines.Failure {
+func (o *Outcome) stage(
+	t *testing.T, shards []engines.Shard, shard engines.Shard, dir engines.Dir, objects map[string]string,
+) *engines.Failure {
 	t.Helper()
 	for _, folder := range []string{dir.In(""), dir.Out("")} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -87,13 +90,16 @@ func (o *Outcome) stage(t *testing.T, shards []engines.Shard, shard engines.Shar
 				continue
 			}
 			if failure := o.Failures[input.From.Shard]; failure != nil {
-				return &engines.Failure{Class: failure.Class, Code: failure.Code, Message: "an earlier task failed: " + failure.Message}
+				return &engines.Failure{Class: failure.Class, Code: failure.Code, Message: "an earlier task failed: " +
+					failure.Message}
 			}
 			copyFile(t, o.Dirs[input.From.Shard].Out(input.From.Output), dir.In(input.Name))
 		default:
 			for _, other := range shards {
-				if result, ok := o.Results[other.Name]; ok && other.Stage == input.From.Stage && produced(result, input.From.Output) {
-					copyFile(t, o.Dirs[other.Name].Out(input.From.Output), filepath.Join(dir.In(input.Name), other.Name, input.From.Output))
+				if result, ok := o.Results[other.Name]; ok && other.Stage == input.From.Stage &&
+					produced(result, input.From.Output) {
+					copyFile(t, o.Dirs[other.Name].Out(input.From.Output),
+						filepath.Join(dir.In(input.Name), other.Name, input.From.Output))
 				}
 			}
 		}
@@ -226,6 +232,22 @@ func Python(t *testing.T) string {
 	}
 	Skip(t, "set MOLFABRIC_PYTHON to a Python with the packages of the engine's requirements.lock")
 	return ""
+}
+
+// ProgramPath is the environment of an interpreter that imports programs from these folders of the repository, and task.py.
+func ProgramPath(t *testing.T, folders ...string) []string {
+	t.Helper()
+	shared := t.TempDir()
+	write(t, filepath.Join(shared, "task.py"), python.Task, 0o600)
+	places := []string{shared}
+	for _, folder := range folders {
+		whole, err := filepath.Abs(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, whole)
+	}
+	return append(os.Environ(), "PYTHONPATH="+strings.Join(places, string(os.PathListSeparator)))
 }
 
 // Skip skips a test for want of a program or an input, or fails it where CI or MOLFABRIC_TEST_REQUIRE is set.

@@ -185,14 +185,15 @@ func checkShard(t *testing.T, spec engines.Spec, shard engines.Shard) {
 	if s := shard.ExpectedCPUSeconds; s <= 0 || math.IsInf(s, 0) || math.IsNaN(s) {
 		t.Errorf("shard %s expects %v CPU-seconds, want a positive number", shard.Name, s)
 	}
-	if class := shard.Hardware(spec); !slices.Contains(spec.Classes(), class) {
+	if class := shard.Class(spec); !slices.Contains(spec.Classes(), class) {
 		t.Errorf("shard %s needs the worker class %s, which the engine does not name", shard.Name, class)
 	}
 	if s := shard.ExpectedGPUSeconds; (shard.Needs.GPUs > 0) != (s > 0) || math.IsInf(s, 0) || math.IsNaN(s) {
 		t.Errorf("shard %s expects %v seconds of %d devices", shard.Name, s, shard.Needs.GPUs)
 	}
 	n := shard.Needs
-	if n.CPUs < 1 || n.MemoryBytes <= 0 || n.FileBytes <= 0 || n.Processes < 1 || n.TimeLimit <= 0 || n.MaxLogBytes <= 0 || n.ScratchBytes <= 0 {
+	if n.CPUs < 1 || n.MemoryBytes <= 0 || n.FileBytes <= 0 || n.Processes < 1 || n.TimeLimit <= 0 || n.MaxLogBytes <= 0 ||
+		n.ScratchBytes <= 0 {
 		t.Errorf("shard %s has an unbounded resource: %+v", shard.Name, n)
 	}
 	text, err := json.Marshal(shard)
@@ -203,7 +204,6 @@ func checkShard(t *testing.T, spec engines.Spec, shard engines.Shard) {
 	if shard.Inputs == nil {
 		back.Inputs = nil
 	}
-	shard.Written = nil // it does not travel
 	if !reflect.DeepEqual(shard, back) {
 		t.Errorf("shard %s changes in JSON:\n got %+v\nwant %+v", shard.Name, back, shard)
 	}
@@ -229,7 +229,8 @@ func checkInputs(t *testing.T, earlier []engines.Shard, shard engines.Shard) {
 		}
 		found := false
 		for _, other := range earlier {
-			found = found || (other.Stage == input.From.Stage && other.StageIndex < shard.StageIndex && (input.From.Shard == "" || input.From.Shard == other.Name))
+			found = found || (other.Stage == input.From.Stage && other.StageIndex < shard.StageIndex &&
+				(input.From.Shard == "" || input.From.Shard == other.Name))
 		}
 		if !found || !safePath(input.From.Output) {
 			t.Errorf("shard %s: input %s comes from %+v, which no earlier stage has", shard.Name, input.Name, *input.From)
@@ -239,7 +240,8 @@ func checkInputs(t *testing.T, earlier []engines.Shard, shard engines.Shard) {
 
 // safePath reports whether a name is relative, clean and stays inside its folder.
 func safePath(name string) bool {
-	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != ".." && !strings.HasPrefix(name, "../") && !strings.Contains(name, "\\")
+	return name != "" && !path.IsAbs(name) && path.Clean(name) == name && name != ".." && !strings.HasPrefix(name, "../") &&
+		!strings.Contains(name, "\\")
 }
 
 func checkCommand(t *testing.T, e engines.Engine, shard engines.Shard) {
@@ -308,7 +310,8 @@ func checkGolden(t *testing.T, e engines.Engine, name string, shards []engines.S
 		t.Fatalf("%v; run the test with -update to write it", err)
 	}
 	if !bytes.Equal(text.Bytes(), want) {
-		t.Errorf("the plan of %s differs from %s; run the test with -update and look at the difference\n got %s", name, file, text.Bytes())
+		t.Errorf("the plan of %s differs from %s; run the test with -update and look at the difference\n got %s", name, file,
+			text.Bytes())
 	}
 }
 
@@ -358,7 +361,8 @@ func checkCollectRefuses(t *testing.T, e engines.Engine, outcome *Outcome) {
 				}
 				var failure *engines.Failure
 				if _, err := e.Collect(shard, dir); !errors.As(err, &failure) {
-					t.Errorf("shard %s: Collect gives %v with %s %s, want an *engines.Failure", shard.Name, err, artifact.Name, damage)
+					t.Errorf("shard %s: Collect gives %v with %s %s, want an *engines.Failure", shard.Name, err, artifact.Name,
+						damage)
 				}
 				write(t, file, whole, 0o644)
 			}

@@ -5,12 +5,11 @@ import (
 	"fmt"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
+	"github.com/molfabric/molfabric/engines/python"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
 const (
-	resultFile     = "result.json"
 	pocketsFile    = "pockets.json"
 	provenanceFile = "provenance.json"
 	pocketsSchema  = "molfabric.pockets/v1"
@@ -18,12 +17,6 @@ const (
 	// maxDocumentBytes bounds each JSON document: 20 pockets with all their residues are some hundred kilobytes.
 	maxDocumentBytes = 16 << 20
 )
-
-// resultDocument is what the program writes last, as out/result.json.
-type resultDocument struct {
-	Summary  json.RawMessage   `json:"summary"`
-	Programs map[string]string `json:"programs"`
-}
 
 // pocketsDocument is what Collect reads of pockets.json.
 type pocketsDocument struct {
@@ -57,14 +50,11 @@ func (Fpocket) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, er
 	if err := json.Unmarshal(shard.Params, &params); err != nil {
 		return engines.Result{}, fmt.Errorf("fpocket: reading the parameters of shard %s: %w", shard.Name, err)
 	}
-	var result resultDocument
-	if err := finding.ReadDocument(dir, resultFile, maxDocumentBytes, &result); err != nil {
+	result, err := finding.ReadResult(dir)
+	if err != nil {
 		return engines.Result{}, err
 	}
-	if len(result.Summary) > engines.MaxSummaryBytes || len(result.Programs) == 0 {
-		return engines.Result{}, finding.BadOutput("%s is larger than it can be, or names no programs", resultFile)
-	}
-	content, err := program.ReadBounded(dir.Out(pocketsFile), maxDocumentBytes)
+	content, err := python.ReadBounded(dir.Out(pocketsFile), maxDocumentBytes)
 	if err != nil {
 		return engines.Result{}, finding.BadOutput("%s is missing or cannot be read", pocketsFile)
 	}
@@ -76,7 +66,7 @@ func (Fpocket) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, er
 	if err := finding.CheckDigests(dir, provenanceFile, maxDocumentBytes, artifacts); err != nil {
 		return engines.Result{}, err
 	}
-	return engines.Result{Summary: result.Summary, Artifacts: artifacts, Programs: result.Programs}, nil
+	return result.With(artifacts), nil
 }
 
 // readPockets parses pockets.json and checks that it holds what it promises: at most `most` pockets with ranks from 1 and falling

@@ -1,39 +1,26 @@
 package fpocket
 
 import (
-	"fmt"
-
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
-	"github.com/molfabric/molfabric/engines/program/pockets"
+	"github.com/molfabric/molfabric/engines/pockets"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
-const (
-	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
-	programFolder = "program"
-	requestFile   = "request.json"
-)
+// finding is this engine's program in its words.
+var finding = python.Program{
+	Engine:  "fpocket",
+	Sources: []python.Source{{Files: pockets.Programs}},
+	Name:    "The pocket finder", Requirements: "engines/fpocket/requirements.lock", LessMemory: "only the chains of interest",
+}
 
-// Command runs the shard's Python program on request.json, which is the shard's parameters.
+// Command runs the pocket finder. Numerical libraries are to start no threads of their own, nor is fpocket-rs.
 func (Fpocket) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	files, err := program.Sources(pockets.Programs, ".", programFolder)
-	if err != nil {
-		return engines.Command{}, fmt.Errorf("fpocket: %w", err)
-	}
-	files[requestFile] = shard.Params
-	return engines.Command{
-		Argv: []string{"python", "-B", programFolder + "/" + pockets.Main, "--request", requestFile},
-		// Runs are to be repeatable (hash seed, locale), and numerical libraries to start no threads of their own.
-		Env: map[string]string{
-			"LC_ALL":               "C.UTF-8",
-			"PYTHONHASHSEED":       "0",
-			"PYTHONNOUSERSITE":     "1",
-			"PYTHONUNBUFFERED":     "1",
-			"PYTHONUTF8":           "1",
-			"OMP_NUM_THREADS":      "1",
-			"OPENBLAS_NUM_THREADS": "1",
-			"RAYON_NUM_THREADS":    "1", // fpocket-rs
-		},
-		Files: files,
-	}, nil
+	return finding.Command(shard, pockets.Main, python.Environment(map[string]string{
+		"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1",
+	}))
+}
+
+// Explain reads the failure that the program has written, and knows the usual accidents of an installation.
+func (Fpocket) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
+	return finding.Explain(dir, exitCode, logTail)
 }

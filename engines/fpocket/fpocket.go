@@ -4,18 +4,18 @@
 package fpocket
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
-// ID is the canonical simulator id of specification §1.
+// ID is the canonical simulator id of doc/contract.md §1.
 const ID = "fpocket"
 
 // Fpocket implements engines.Engine, engines.Progresser and engines.Explainer. Its zero value is ready; it has no state.
-type Fpocket struct{}
+type Fpocket struct{ python.Reporting }
 
 var (
 	_ engines.Engine     = Fpocket{}
@@ -33,16 +33,19 @@ func (Fpocket) Spec() engines.Spec {
 		Title:     "fpocket",
 		Hardware:  "cpu",
 		Citations: citations(),
-		Probe:     engines.Probe{Argv: []string{"python", "-c", probeProgram}, Check: checkProbe},
+		Probe:     python.Probe(probeProgram, probeWayOut, checkVersions),
 	}
 }
 
 // citations lists the papers; a citation without a DOI has no paper but should be named.
 func citations() []engines.Citation {
 	return []engines.Citation{
-		{Text: "Le Guilloux V, Schmidtke P, Tuffery P. Fpocket: An open source platform for ligand pocket detection. BMC Bioinformatics 2009, 10, 168.", DOI: "10.1186/1471-2105-10-168"},
-		{Text: "Schmidtke P, Barril X. Understanding and predicting druggability. A high-throughput method for detection of drug binding sites. J Med Chem 2010, 53, 5858.", DOI: "10.1021/jm100574m"},
-		{Text: "fpocket-rs: reimplementation of fpocket in Rust, used where the program fpocket is not installed. Zeng Z and contributors."},
+		{Text: "Le Guilloux V, Schmidtke P, Tuffery P. Fpocket: An open source platform for ligand pocket detection. BMC " +
+			"Bioinformatics 2009, 10, 168.", DOI: "10.1186/1471-2105-10-168"},
+		{Text: "Schmidtke P, Barril X. Understanding and predicting druggability. A high-throughput method for detection of drug " +
+			"binding sites. J Med Chem 2010, 53, 5858.", DOI: "10.1021/jm100574m"},
+		{Text: "fpocket-rs: reimplementation of fpocket in Rust, used where the program fpocket is not installed. Zeng Z and " +
+			"contributors."},
 	}
 }
 
@@ -53,29 +56,27 @@ import gemmi, numpy
 found = {name: m.version(name) for name in ("gemmi", "numpy")}
 path = shutil.which("fpocket")
 if path:
-    banner = re.search(r"fpocket (\d+[0-9A-Za-z.]*)", subprocess.run([path], stdin=subprocess.DEVNULL, capture_output=True, timeout=60).stdout.decode(errors="replace"))
+    ended = subprocess.run([path], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    banner = re.search(r"fpocket (\d+[0-9A-Za-z.]*)", ended.stdout.decode(errors="replace"))
     found["fpocket"] = banner[1] if banner else ""
 else:
     import fpocket_rs, scipy.spatial
     found.update({name: m.version(name) for name in ("fpocket-rs", "scipy")})
 print(json.dumps(found))`
 
-// checkProbe reads the versions. fpocket before version 4 writes other files.
-func checkProbe(stdout []byte) (map[string]string, error) {
-	const wayOut = "install engines/fpocket/requirements.lock with pip into the scientific Python, or fpocket 4"
-	lines := strings.Split(strings.TrimSpace(string(stdout)), "\n")
-	var versions map[string]string
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &versions); err != nil {
-		return nil, errors.New("the probe printed no versions; " + wayOut)
-	}
+const probeWayOut = "install engines/fpocket/requirements.lock with pip into the scientific Python, or fpocket 4"
+
+// checkVersions refuses an fpocket before version 4, which writes other files.
+func checkVersions(versions map[string]string) error {
 	native, installed := versions["fpocket"]
 	switch {
 	case installed && !strings.HasPrefix(native, "4"):
-		return nil, errors.New("the program fpocket is of version " + quoted(native) + ", whose output is not known here; " + wayOut)
+		return errors.New("the program fpocket is of version " + quoted(native) + ", whose output is not known here; " +
+			probeWayOut)
 	case !installed && versions["fpocket-rs"] == "":
-		return nil, errors.New("neither fpocket nor fpocket-rs is installed; " + wayOut)
+		return errors.New("neither fpocket nor fpocket-rs is installed; " + probeWayOut)
 	}
-	return versions, nil
+	return nil
 }
 
 func quoted(version string) string {

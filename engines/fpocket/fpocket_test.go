@@ -18,7 +18,8 @@ import (
 const carved = "testdata/pocket-of-1uyd.pdb"
 
 func requestFor(params string) engines.Request {
-	return engines.Request{JobID: "job_test", SceneFile: engines.Object{StorageKey: "scene.pdb", ByteSize: 200_000}, Params: json.RawMessage(params)}
+	return engines.Request{JobID: "job_test", SceneFile: engines.Object{StorageKey: "scene.pdb", ByteSize: 200_000},
+		Params: json.RawMessage(params)}
 }
 
 func planCases() []enginestest.PlanCase {
@@ -66,7 +67,8 @@ func progressCases() []enginestest.ProgressCase {
 
 func TestEngine(t *testing.T) {
 	t.Parallel()
-	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(), Live: liveCases(t)})
+	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(),
+		Live: liveCases(t)})
 }
 
 func TestProbeWantsOneOfTheTwo(t *testing.T) {
@@ -105,7 +107,7 @@ func TestExpectedTimeFollowsMeasurements(t *testing.T) {
 
 const readRecorded = `import json, sys
 from pathlib import Path
-from common import Failure
+from task import Failure
 from detect import read_native, with_reimplementation
 from structure import read_structure
 folder, structure = Path(sys.argv[1]), read_structure(Path(sys.argv[2]))
@@ -137,7 +139,7 @@ type readOutcome struct {
 func readRecordedOutput(t *testing.T, folder string) readOutcome {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", readRecorded, folder, carved)
-	command.Env = append(os.Environ(), "PYTHONPATH=../program/pockets")
+	command.Env = enginestest.ProgramPath(t, "../pockets")
 	output, err := command.Output()
 	var outcome readOutcome
 	if err == nil {
@@ -252,7 +254,10 @@ func FuzzPockets(f *testing.F) {
 	f.Add(recorded, 10)
 	f.Add([]byte(`{"schema":"molfabric.pockets/v1","pocketsFound":0,"pockets":[]}`), 1)
 	f.Add([]byte(`{"schema":"molfabric.pockets/v1","pocketsFound":-1,"pockets":null}`), 1)
-	f.Add([]byte(`{"schema":"molfabric.pockets/v1","pocketsFound":1,"pockets":[{"rank":1,"files":{"atoms":"../x","alphaSpheres":""}}]}`), 20)
+	f.Add(
+		[]byte(
+			`{"schema":"molfabric.pockets/v1","pocketsFound":1,"pockets":[{"rank":1,"files":{"atoms":"../x","alphaSpheres":""}}]}`),
+		20)
 	f.Fuzz(func(t *testing.T, content []byte, most int) {
 		pockets, err := readPockets(content, most)
 		if err != nil {

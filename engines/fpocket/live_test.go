@@ -80,16 +80,19 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 	text := string(whole)
 	some := firstLines(text, "ATOM", 30)
 	cases := []enginestest.LiveCase{
-		{Name: "pocket of a ligand", Request: requestFor(`{"maxPockets":3}`), Objects: map[string]string{"scene.pdb": carved}, Check: checkCarved},
+		{Name: "pocket of a ligand", Request: requestFor(`{"maxPockets":3}`), Objects: map[string]string{"scene.pdb": carved},
+			Check: checkCarved},
 		{Name: "mmCIF with long chain names", Request: requestFor(`{}`), Objects: made("long.cif", mmcif(text)), Check: checkMmcif},
-		{Name: "no pocket", Request: requestFor(`{}`), Objects: made("helix.pdb", firstLines(text, "ATOM", 60)), Check: checkNoPocket},
+		{Name: "no pocket", Request: requestFor(`{}`), Objects: made("helix.pdb", firstLines(text, "ATOM", 60)),
+			Check: checkNoPocket},
 	}
 	for _, bad := range []struct{ name, content, code, text string }{
 		{"empty file", "", "STRUCTURE_UNREADABLE", "empty"},
 		{"blank file", " \n\n", "STRUCTURE_UNREADABLE", "empty"},
 		{"no atoms", "HEADER    HYDROLASE\nEND\n", "STRUCTURE_UNREADABLE", "ATOM"},
 		{"sequence", ">protein\nMKTAYIAKQR\n", "STRUCTURE_UNREADABLE", "ATOM"},
-		{"broken coordinates", replaceColumns(some, 30, "  15,929"), "STRUCTURE_UNREADABLE", "Line 1 of the structure: its coordinates are not numbers"},
+		{"broken coordinates", replaceColumns(some, 30, "  15,929"), "STRUCTURE_UNREADABLE",
+			"Line 1 of the structure: its coordinates are not numbers"},
 		{"coordinates far away", replaceColumns(some, 30, " 1e6    "), "STRUCTURE_UNREADABLE", "outside"},
 		{"no residue number", replaceColumns(some, 22, "  X "), "STRUCTURE_UNREADABLE", "residue number"},
 		{"cut in a line", some + some[:40], "STRUCTURE_UNREADABLE", "Line 31"},
@@ -103,7 +106,8 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		{"mmCIF with 100,000 atoms", manyAtoms(100_000), "STRUCTURE_TOO_LARGE", "99999"},
 	} {
 		cases = append(cases, enginestest.LiveCase{
-			Name: bad.name, Request: requestFor(`{}`), Objects: made(strings.ReplaceAll(bad.name, " ", "-"), bad.content), Check: wantRefused(bad.code, bad.text),
+			Name: bad.name, Request: requestFor(`{}`), Objects: made(strings.ReplaceAll(bad.name, " ", "-"), bad.content),
+			Check: wantRefused(bad.code, bad.text),
 		})
 	}
 	return cases
@@ -125,12 +129,14 @@ func wantRefused(code, text string) func(*testing.T, *enginestest.Outcome) {
 func checkCarved(t *testing.T, outcome *enginestest.Outcome) {
 	document := readPocketsOf(t, outcome)
 	if document.Structure.WaterAtomsLeftOut != 3 || document.Structure.AtomCount != 281 || document.PocketsFound != 1 {
-		t.Fatalf("got %+v and %d pockets, want 281 atoms without 3 waters and one pocket", document.Structure, document.PocketsFound)
+		t.Fatalf("got %+v and %d pockets, want 281 atoms without 3 waters and one pocket", document.Structure,
+			document.PocketsFound)
 	}
 	pocket := document.Pockets[0]
 	checkAroundLigand(t, pocket, carved, "PU8")
 	if pocket.DruggabilityScore < 0.9 || pocket.VolumeCubicAngstrom < 900 || pocket.VolumeCubicAngstrom > 1300 {
-		t.Errorf("got druggability %.3f and %.0f Å³, want more than 0.9 and about 1,100 Å³", pocket.DruggabilityScore, pocket.VolumeCubicAngstrom)
+		t.Errorf("got druggability %.3f and %.0f Å³, want more than 0.9 and about 1,100 Å³", pocket.DruggabilityScore,
+			pocket.VolumeCubicAngstrom)
 	}
 	if !slices.Contains(pocket.Residues, liveResidue{Chain: "A", Residue: 93, ResidueName: "ASP"}) {
 		t.Errorf("ASP 93, which binds the ligand, does not line the pocket: %v", pocket.Residues)
@@ -139,14 +145,16 @@ func checkCarved(t *testing.T, outcome *enginestest.Outcome) {
 	if !strings.Contains(atoms, "ASP A  93") || strings.Contains(atoms, "PU8") || strings.Count(spheres, " STP ") < 100 {
 		t.Errorf("the pocket's files do not hold its atoms and spheres:\n%s\n%s", atoms, spheres)
 	}
-	if all := string(readOutput(t, outcome, "structure-with-pockets.pdb")); strings.Count(all, "\nATOM") != 253 || strings.Count(all, " STP ") != strings.Count(spheres, " STP ") {
+	if all := string(readOutput(t, outcome, "structure-with-pockets.pdb")); strings.Count(all, "\nATOM") != 253 ||
+		strings.Count(all, " STP ") != strings.Count(spheres, " STP ") {
 		t.Error("the structure with pockets does not hold the structure and the spheres")
 	}
 	result := outcome.Results[shardPockets]
 	if result.Programs[document.Engine.Name] != document.Engine.Version || document.Engine.Version == "" {
 		t.Errorf("the programs %v do not name the pocket finder %+v", result.Programs, document.Engine)
 	}
-	if provenance := readOutput(t, outcome, provenanceFile); !bytes.Contains(provenance, []byte(`installed`)) || !bytes.Contains(provenance, []byte("10.1186/1471-2105-10-168")) {
+	if provenance := readOutput(t, outcome, provenanceFile); !bytes.Contains(provenance, []byte(`installed`)) ||
+		!bytes.Contains(provenance, []byte("10.1186/1471-2105-10-168")) {
 		t.Errorf("the provenance does not say which program was chosen and what to cite:\n%s", provenance)
 	}
 }
@@ -154,22 +162,26 @@ func checkCarved(t *testing.T, outcome *enginestest.Outcome) {
 // checkMmcif wants the author's numbering of the document that mmcif writes.
 func checkMmcif(t *testing.T, outcome *enginestest.Outcome) {
 	document := readPocketsOf(t, outcome)
-	if document.Structure.Format != "mmcif" || document.PocketsFound != 1 || document.Structure.AtomCount != 281 || document.Structure.HydrogensLeftOut != 1 {
-		t.Fatalf("got %+v and %d pockets, want mmcif with 281 heavy atoms and one pocket", document.Structure, document.PocketsFound)
+	if document.Structure.Format != "mmcif" || document.PocketsFound != 1 || document.Structure.AtomCount != 281 ||
+		document.Structure.HydrogensLeftOut != 1 {
+		t.Fatalf("got %+v and %d pockets, want mmcif with 281 heavy atoms and one pocket", document.Structure,
+			document.PocketsFound)
 	}
 	pocket := document.Pockets[0]
 	if !slices.Contains(pocket.Residues, liveResidue{Chain: "AAA", Residue: 93, InsertionCode: "B", ResidueName: "ASP"}) {
 		t.Errorf("ASP 93B of chain AAA does not line the pocket: %v", pocket.Residues)
 	}
 	atoms := string(readOutput(t, outcome, pocket.Files.Atoms))
-	if letter := document.Structure.Chains[0].ChainInPdbFiles; len(letter) != 1 || !strings.Contains(atoms, "ASP "+letter+"  93B") || !strings.Contains(atoms, "CHAIN "+letter+" IS CHAIN AAA") {
+	if letter := document.Structure.Chains[0].ChainInPdbFiles; len(letter) != 1 ||
+		!strings.Contains(atoms, "ASP "+letter+"  93B") || !strings.Contains(atoms, "CHAIN "+letter+" IS CHAIN AAA") {
 		t.Errorf("the pocket's file does not say which letter stands for chain AAA:\n%s", atoms)
 	}
 }
 
 func checkNoPocket(t *testing.T, outcome *enginestest.Outcome) {
 	document := readPocketsOf(t, outcome)
-	if document.PocketsFound != 0 || len(document.Pockets) != 0 || !strings.Contains(strings.Join(document.Notes, " "), "no pocket was found") {
+	if document.PocketsFound != 0 || len(document.Pockets) != 0 || !strings.Contains(strings.Join(document.Notes, " "),
+		"no pocket was found") {
 		t.Errorf("got %d pockets and notes %q, want none and a note that says so", document.PocketsFound, document.Notes)
 	}
 }
@@ -214,7 +226,8 @@ func TestCrystalStructures(t *testing.T) {
 			}
 			best := document.Pockets[0]
 			checkAroundLigand(t, best, path, ligand)
-			t.Logf("the pocket of %s by %s: score %.3f, druggability %.3f, %.0f Å³", ligand, document.Engine.Name, best.Score, best.DruggabilityScore, best.VolumeCubicAngstrom)
+			t.Logf("the pocket of %s by %s: score %.3f, druggability %.3f, %.0f Å³", ligand, document.Engine.Name, best.Score,
+				best.DruggabilityScore, best.VolumeCubicAngstrom)
 		})
 	}
 }
@@ -275,7 +288,9 @@ func replaceColumns(text string, column int, replacement string) string {
 func mmcif(text string) string {
 	var written strings.Builder
 	written.WriteString("data_made\nloop_\n")
-	for _, item := range strings.Fields("group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_seq_id auth_seq_id auth_asym_id pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv pdbx_PDB_model_num") {
+	for _, item := range strings.Fields("group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id " +
+		"label_seq_id auth_seq_id auth_asym_id pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv " +
+		"pdbx_PDB_model_num") {
 		written.WriteString("_atom_site." + item + "\n")
 	}
 	atom := func(line, element string, model int) {
@@ -283,8 +298,9 @@ func mmcif(text string) string {
 		if strings.TrimSpace(line[22:26]) == "93" {
 			insertion = "B"
 		}
-		fmt.Fprintf(&written, "%s %s %s %q . %s A 7 %s AAA %s %s %s %s 1.00 20.0 %d\n", strings.TrimSpace(line[:6]), strings.TrimSpace(line[6:11]), element,
-			strings.TrimSpace(line[12:16]), strings.TrimSpace(line[17:20]), strings.TrimSpace(line[22:26]), insertion, line[30:38], line[38:46], line[46:54], model)
+		fmt.Fprintf(&written, "%s %s %s %q . %s A 7 %s AAA %s %s %s %s 1.00 20.0 %d\n", strings.TrimSpace(line[:6]),
+			strings.TrimSpace(line[6:11]), element, strings.TrimSpace(line[12:16]), strings.TrimSpace(line[17:20]),
+			strings.TrimSpace(line[22:26]), insertion, line[30:38], line[38:46], line[46:54], model)
 	}
 	first := ""
 	for line := range strings.Lines(text) {
@@ -303,7 +319,8 @@ func mmcif(text string) string {
 // manyAtoms is an mmCIF file with one atom a residue.
 func manyAtoms(count int) string {
 	var written strings.Builder
-	written.WriteString("data_made\nloop_\n_atom_site.group_PDB\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n")
+	written.WriteString(
+		"data_made\nloop_\n_atom_site.group_PDB\n_atom_site.type_symbol\n_atom_site.label_atom_id\n_atom_site.label_comp_id\n_atom_site.label_asym_id\n_atom_site.label_seq_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n")
 	for i := range count {
 		fmt.Fprintf(&written, "ATOM C CA ALA AA %d %d %d %d\n", i+1, i%50*3, i/50%50*3, i/2500*3)
 	}

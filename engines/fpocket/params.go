@@ -10,19 +10,27 @@ import (
 )
 
 const (
-	// DefaultMaxPockets is how many pockets a request gets that does not say (specification §2.2).
+	// DefaultMaxPockets is how many pockets a request gets that does not say (doc/contract.md §2.2).
 	DefaultMaxPockets = 10
-	// mostPockets is the greatest maxPockets of specification §2.2.
+	// mostPockets is the greatest maxPockets of doc/contract.md §2.2.
 	mostPockets = 20
 	// maxStructureBytes bounds the scene file: 99,999 atoms with their hydrogens, waters and headers fit. structure.py refuses
 	// what is larger, for a scene file whose size nobody has stated.
 	maxStructureBytes = 64 << 20
 )
 
-// Params are the members of simulationParams that fpocket reads (specification §2.2). The API embeds the struct, so its tags
+// Params are the members of simulationParams that fpocket reads (doc/contract.md §2.2). The API embeds the struct, so its tags
 // are the rules of the public contract.
 type Params struct {
 	MaxPockets *int `json:"maxPockets,omitempty" minimum:"1" maximum:"20" default:"10" doc:"Most pockets returned, best first."`
+}
+
+// Complete fills in the default, for every simulator: the schema's default comes to a request for any of them.
+func (p *Params) Complete(string) {
+	if p.MaxPockets == nil {
+		most := DefaultMaxPockets
+		p.MaxPockets = &most
+	}
 }
 
 // request is a request with its defaults filled in.
@@ -57,7 +65,8 @@ func resolve(r engines.Request) (request, error) {
 		return request{}, invalid("sceneFile", "is a %s file; upload the structure as plain PDB or mmCIF", kind)
 	}
 	if r.SceneFile.ByteSize > maxStructureBytes {
-		return request{}, invalid("sceneFile", "has %d bytes; a structure may have at most %d", r.SceneFile.ByteSize, maxStructureBytes)
+		return request{}, invalid("sceneFile", "has %d bytes; a structure may have at most %d", r.SceneFile.ByteSize,
+			maxStructureBytes)
 	}
 	return q, nil
 }

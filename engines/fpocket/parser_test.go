@@ -14,7 +14,7 @@ import (
 const mutate = `import random, sys, tempfile
 from pathlib import Path
 import detect, structure
-from common import Failure
+from task import Failure
 
 rounds, recorded, *bases = int(sys.argv[1]), Path(sys.argv[2]), *(Path(name).read_bytes() for name in sys.argv[3:])
 scraps = [b"\n", b"'", b";", b"_", b"loop_\n", b"data_y\n", b"nan", b"1e999", b"\xff\xfe", b"\xc3\xa9", b"MODEL 2\n", b"ENDMDL\n", b"HETATM", b"ATOM  "]
@@ -55,7 +55,8 @@ for reader, name in ((detect.read_info, "protein_info.txt"), (detect.read_sphere
             pass
 print("accepted", accepted)`
 
-// TestParsersOfForeignText mutates structures and recorded output of fpocket; no reader may end with anything but a result or a Failure.
+// TestParsersOfForeignText mutates structures and recorded output of fpocket; no reader may end with anything but a result or a
+// Failure.
 func TestParsersOfForeignText(t *testing.T) {
 	t.Parallel()
 	python := enginestest.Python(t)
@@ -70,7 +71,7 @@ func TestParsersOfForeignText(t *testing.T) {
 		rounds = "30"
 	}
 	command := exec.CommandContext(t.Context(), python, "-B", "-c", mutate, rounds, "testdata/fpocket-4.0", carved, long)
-	command.Env = append(os.Environ(), "PYTHONPATH=../program/pockets")
+	command.Env = enginestest.ProgramPath(t, "../pockets")
 	output, err := command.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "accepted") || strings.Contains(string(output), "accepted 0\n") {
 		t.Errorf("%v: %s", err, output)

@@ -4,72 +4,52 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
-	"github.com/molfabric/molfabric/engines/program/film"
-	"github.com/molfabric/molfabric/engines/program/viewer"
+	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 //go:embed programs/*.py
 var programs embed.FS
 
-const (
-	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
-	programFolder = "program"
-	requestFile   = "request.json"
+const programRender = "render.py"
 
-	programRender = "render.py"
-)
+// drawing is this engine's programs in its words: its own, the viewer's and the film's, which import each other.
+var drawing = python.Program{
+	Engine:  "molstar",
+	Sources: []python.Source{{Files: film.Programs}, {Files: viewer.Programs}, {Files: programs, From: "programs"}},
+	Mains:   []string{programRender},
+	Name:    "The drawing program", Requirements: "engines/molstar/requirements.lock",
+	LessMemory: "a smaller resolution or a smaller scene", MemorySigns: []string{"Cannot allocate memory", "Out of memory"},
+}
 
-// Command runs the shard's Python program on request.json, which is the shard's parameters.
+// Command runs the shard's Python program.
 func (Molstar) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
 	if film.IsFinish(shard) {
 		return film.FinishCommand(shard)
 	}
-	if _, err := paramsOf(shard); err != nil {
+	main, err := drawing.Main(shard)
+	if err != nil {
 		return engines.Command{}, err
 	}
-	files, err := sources()
-	if err != nil {
-		return engines.Command{}, fmt.Errorf("molstar: %w", err)
-	}
-	files[requestFile] = shard.Params
-	return engines.Command{
-		Argv:  []string{"python", "-B", programFolder + "/" + programRender, "--request", requestFile},
-		Env:   film.Environment(),
-		Files: files,
-	}, nil
+	return drawing.Command(shard, main, python.Environment(nil))
 }
 
-// sources are the programs of the engine, of the viewer and of the film, which import each other.
-func sources() (map[string][]byte, error) {
-	files, err := film.Sources(programFolder)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := program.Sources(viewer.Programs, ".", programFolder)
-	if err != nil {
-		return nil, err
-	}
-	own, err := program.Sources(programs, "programs", programFolder)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(files, shown)
-	maps.Copy(files, own)
-	return files, nil
+// Explain reads the failure that a program has written, and knows how a worker runs out of memory while it draws.
+func (Molstar) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
+	return drawing.Explain(dir, exitCode, logTail)
 }
 
 // paramsOf reads the parameters of a render shard.
 func paramsOf(shard engines.Shard) (renderParams, error) {
 	var params renderParams
+	if _, err := drawing.Main(shard); err != nil {
+		return params, err
+	}
 	if err := json.Unmarshal(shard.Params, &params); err != nil {
 		return params, fmt.Errorf("molstar: reading the parameters of shard %s: %w", shard.Name, err)
-	}
-	if params.Program != programRender {
-		return params, fmt.Errorf("molstar: shard %s names the unknown program %q", shard.Name, params.Program)
 	}
 	return params, nil
 }

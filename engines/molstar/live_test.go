@@ -16,7 +16,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/render/film"
 )
 
 // structure holds the residues of PDB entry 1UYD around its ligand PU8, the ligand and three waters.
@@ -33,15 +33,19 @@ func scene(t *testing.T, reference string, camera map[string]any, colours ...str
 	t.Helper()
 	var snapshots []map[string]any
 	for i, colour := range colours {
-		shown := node("download", map[string]any{"url": reference}, node("parse", map[string]any{"format": "pdb"}, node("structure", map[string]any{"type": "model"},
-			node("component", map[string]any{"selector": "all"}, node("representation", map[string]any{"type": "spacefill"}, node("color", map[string]any{"color": colour}))))))
+		shown := node("download", map[string]any{"url": reference}, node("parse", map[string]any{"format": "pdb"},
+			node("structure", map[string]any{"type": "model"},
+				node("component", map[string]any{"selector": "all"}, node("representation", map[string]any{"type": "spacefill"},
+					node("color", map[string]any{"color": colour}))))))
 		children := []map[string]any{shown, node("canvas", map[string]any{"background_color": "#ffffff"})}
 		if camera != nil {
 			children = append(children, node("camera", camera))
 		}
-		snapshots = append(snapshots, map[string]any{"root": node("root", map[string]any{}, children...), "metadata": map[string]any{"key": fmt.Sprint(i), "linger_duration_ms": 500}})
+		snapshots = append(snapshots, map[string]any{"root": node("root", map[string]any{}, children...),
+			"metadata": map[string]any{"key": fmt.Sprint(i), "linger_duration_ms": 500}})
 	}
-	text, err := json.Marshal(map[string]any{"kind": "multiple", "metadata": map[string]any{"version": "1", "timestamp": "2026-01-01T00:00:00Z"}, "snapshots": snapshots})
+	text, err := json.Marshal(map[string]any{"kind": "multiple", "metadata": map[string]any{"version": "1",
+		"timestamp": "2026-01-01T00:00:00Z"}, "snapshots": snapshots})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +59,8 @@ func scene(t *testing.T, reference string, camera map[string]any, colours ...str
 // showing is a scene of so many states that refers to the structure.
 func showing(states int, reference string) func(*engines.Request) {
 	return func(r *engines.Request) {
-		r.Found.Scene = &engines.Scene{Format: engines.SceneMVSJ, References: []engines.SceneReference{{URL: reference, Object: engines.Object{StorageKey: "structure"}}}}
+		r.Found.Scene = &engines.Scene{Format: engines.SceneMVSJ, References: []engines.SceneReference{
+			{URL: reference, Object: engines.Object{StorageKey: "structure"}}}}
 		for range states {
 			r.Found.Scene.States = append(r.Found.Scene.States, engines.SceneState{Duration: 500 * time.Millisecond})
 		}
@@ -72,14 +77,16 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		t.Fatal(err)
 	}
 	return []enginestest.LiveCase{
-		{Name: "still", Request: requestFor(unchanged, "Transparent=true"), Objects: map[string]string{"scene": structure}, Check: checkStill},
+		{Name: "still", Request: requestFor(unchanged, "Transparent=true"), Objects: map[string]string{"scene": structure},
+			Check: checkStill},
 		{
-			Name: "turntable", Request: requestFor(showing(1, reference), "Animation=turntable", "TurntableFrames=4"), Check: checkTurntable,
-			Objects: map[string]string{"scene": scene(t, reference, nil, "#1a7f37"), "structure": structure},
+			Name: "turntable", Request: requestFor(showing(1, reference), "Animation=turntable", "TurntableFrames=4"),
+			Check: checkTurntable, Objects: map[string]string{"scene": scene(t, reference, nil, "#1a7f37"), "structure": structure},
 		},
 		{
-			Name: "states", Request: requestFor(showing(2, reference), "ImageFormat=JPEG", "Background=#000000"), Check: checkStates,
-			Objects: map[string]string{"scene": scene(t, reference, nil, "#ff0000", "#0000ff"), "structure": structure},
+			Name: "states", Request: requestFor(showing(2, reference), "ImageFormat=JPEG", "Background=#000000"),
+			Check: checkStates, Objects: map[string]string{"scene": scene(t, reference, nil, "#ff0000", "#0000ff"),
+				"structure": structure},
 		},
 		{
 			Name: "away", Request: requestFor(showing(1, reference)), Check: wantFailure(engines.UserInput, "IMAGE_BLANK"),
@@ -89,7 +96,8 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 			Name: "broken", Request: requestFor(showing(1, reference)), Check: wantFailure(engines.UserInput, ""),
 			Objects: map[string]string{"scene": scene(t, reference, nil, "#ff0000"), "structure": unreadable},
 		},
-		{Name: "noise", Request: requestFor(unchanged), Objects: map[string]string{"scene": unreadable}, Check: wantFailure(engines.UserInput, "")},
+		{Name: "noise", Request: requestFor(unchanged), Objects: map[string]string{"scene": unreadable},
+			Check: wantFailure(engines.UserInput, "")},
 	}
 }
 
@@ -157,7 +165,8 @@ func checkTurntable(t *testing.T, outcome *enginestest.Outcome) {
 		t.Errorf("the turntable has %d different frames of 4", len(seen))
 	}
 	made := outcome.Dirs[film.ShardFilm].Out("film.mp4")
-	counted, err := exec.CommandContext(t.Context(), "ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0", made).Output()
+	counted, err := exec.CommandContext(t.Context(), "ffprobe", "-v", "error", "-count_frames", "-show_entries",
+		"stream=nb_read_frames", "-of", "csv=p=0", made).Output()
 	if err != nil || strings.TrimSpace(string(counted)) != "4" {
 		t.Errorf("the film has %q frames (%v), want 4; failures %v", counted, err, outcome.Failures)
 	}

@@ -4,26 +4,26 @@
 package molstar
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/viewer"
+	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 // ID is the engine's name in metadata.renderEngine.
 const ID = "molstar"
 
 // Molstar implements engines.Engine and every optional interface beside it. Its zero value is ready; it has no state.
-type Molstar struct{}
+type Molstar struct {
+	python.Reporting
+	python.Saving
+}
 
 var (
 	_ engines.Engine       = Molstar{}
 	_ engines.Progresser   = Molstar{}
 	_ engines.Checkpointer = Molstar{}
 	_ engines.Explainer    = Molstar{}
+	_ engines.Wanter       = Molstar{}
 )
 
 // New returns the engine.
@@ -37,54 +37,32 @@ func (Molstar) Spec() engines.Spec {
 		JobTypes: []string{engines.JobTypeMolecular},
 		Hardware: engines.HardwareCPU,
 		Citations: []engines.Citation{
-			{Text: "Sehnal D, et al. Mol* Viewer: modern web app for 3D visualization and analysis of large biomolecular structures. Nucleic Acids Res 2021, 49, W431.", DOI: "10.1093/nar/gkab314"},
-			{Text: "Bittrich S, et al. Describing and sharing molecular visualizations using the MolViewSpec toolkit. Curr Protoc 2024, 4, e1099.", DOI: "10.1002/cpz1.1099"},
+			{Text: "Sehnal D, et al. Mol* Viewer: modern web app for 3D visualization and analysis of large biomolecular " +
+				"structures. Nucleic Acids Res 2021, 49, W431.", DOI: "10.1093/nar/gkab314"},
+			{Text: "Bittrich S, et al. Describing and sharing molecular visualizations using the MolViewSpec toolkit. Curr " +
+				"Protoc 2024, 4, e1099.", DOI: "10.1002/cpz1.1099"},
 		},
-		Probe: engines.Probe{Argv: []string{"python", "-c", probeProgram}, Check: checkProbe},
+		Probe: python.Probe(probeProgram, "", checkVersions),
 	}
 }
 
-// probeProgram looks for Chromium, ffmpeg and the page, and prints their versions. What is missing is left out.
-const probeProgram = `import importlib.metadata as m, json, os, pathlib, re, shutil, subprocess, sys, tempfile
-found = {}
-def version(name, *places):
-    program = next((p for p in map(shutil.which, places) if p), None)
-    if program:
-        flag = "-version" if name == "ffmpeg" else "--version"
-        said = subprocess.run([program, flag], capture_output=True, text=True, timeout=60, env={**os.environ, "HOME": tempfile.gettempdir()}).stdout
-        number = re.search(r"\d+(\.\d+)+", said)
-        if number:
-            found[name] = number.group()
-version("chromium", "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
-version("ffmpeg", "ffmpeg")
-page = pathlib.Path(sys.prefix, "` + viewer.PageFolder + `")
-if (page / "viewer.js").is_file() and (page / "index.html").is_file():
-    found["viewer"] = "installed"
-try:
-    found["pillow"] = m.version("pillow")
-except m.PackageNotFoundError:
-    pass
+// Wants is the scene, and what its frames have taken before.
+func (Molstar) Wants(engines.Request) (engines.Wants, error) {
+	return engines.Wants{Scene: true, RenderCost: true}, nil
+}
+
+// probeProgram prints what the viewer finds.
+const probeProgram = viewer.FindPrograms + `
 print(json.dumps(found))`
 
-// wayOut says for each program what to do when it is missing.
-var wayOut = []struct{ program, what string }{
-	{"chromium", "Chromium is missing; install the system's package chromium"},
-	{"viewer", "the page that draws is missing; run the set-up, which builds it into " + viewer.PageFolder + " of the scientific Python"},
-	{"ffmpeg", "ffmpeg is missing; install the system's package ffmpeg"},
-	{"pillow", "the Python package pillow is missing; install it with pip into the scientific Python"},
+// needed are the parts of an installation.
+var needed = []python.Needed{
+	{Program: "chromium", WayOut: "Chromium is missing; install the system's package chromium"},
+	{Program: "viewer", WayOut: "the page that draws is missing; run the set-up, which builds it into " + viewer.PageFolder +
+		" of the scientific Python"},
+	{Program: "ffmpeg", WayOut: "ffmpeg is missing; install the system's package ffmpeg"},
+	{Program: "pillow", WayOut: "the Python package pillow is missing; install it with pip into the scientific Python"},
 }
 
-// checkProbe reads what the probe has found and refuses an installation that lacks a part.
-func checkProbe(stdout []byte) (map[string]string, error) {
-	lines := strings.Split(strings.TrimSpace(string(stdout)), "\n")
-	var found map[string]string
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &found); err != nil {
-		return nil, fmt.Errorf("the probe printed no versions: %.200q", stdout)
-	}
-	for _, part := range wayOut {
-		if found[part.program] == "" {
-			return nil, errors.New(part.what)
-		}
-	}
-	return found, nil
-}
+// checkVersions refuses an installation that lacks a part.
+func checkVersions(versions map[string]string) error { return python.Missing(versions, needed) }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -17,8 +18,9 @@ import (
 func requestFor(change func(*engines.Request), parameters ...string) engines.Request {
 	r := engines.Request{
 		JobID: "job_test", JobName: "Heat shock protein 90", JobType: engines.JobTypeMolecular, Recovery: "standard",
-		SceneFile: engines.Object{StorageKey: "scene", SHA256: strings.Repeat("a", 64), ByteSize: 22_530}, Params: json.RawMessage(`{}`),
-		Metadata: json.RawMessage(`{"resolution":"320x180"}`), Parameters: map[string]string{},
+		SceneFile: engines.Object{StorageKey: "scene", SHA256: strings.Repeat("a", 64), ByteSize: 22_530},
+		Params:    json.RawMessage(`{}`),
+		Metadata:  json.RawMessage(`{"resolution":"320x180"}`), Parameters: map[string]string{},
 		Found: engines.Found{Scene: &engines.Scene{Format: "pdb", States: []engines.SceneState{{}}}},
 	}
 	for _, parameter := range parameters {
@@ -34,9 +36,10 @@ func unchanged(*engines.Request) {}
 // animated is a scene of two states, of which the second moves for two seconds, and the structure that both refer to.
 func animated(r *engines.Request) {
 	r.Found.Scene = &engines.Scene{
-		Format:     engines.SceneMVSJ,
-		States:     []engines.SceneState{{Key: "a"}, {Key: "b", Duration: 2 * time.Second, Animated: true}},
-		References: []engines.SceneReference{{URL: "./structures/../1uyd.pdb", Object: engines.Object{StorageKey: "structure", SHA256: strings.Repeat("b", 64), ByteSize: 22_530}}},
+		Format: engines.SceneMVSJ,
+		States: []engines.SceneState{{Key: "a"}, {Key: "b", Duration: 2 * time.Second, Animated: true}},
+		References: []engines.SceneReference{{URL: "./structures/../1uyd.pdb",
+			Object: engines.Object{StorageKey: "structure", SHA256: strings.Repeat("b", 64), ByteSize: 22_530}}},
 	}
 	r.Attachments = []engines.Object{{StorageKey: "structure", ByteSize: 22_530}, {StorageKey: "notes", ByteSize: 5}}
 }
@@ -110,7 +113,8 @@ func progressCases() []enginestest.ProgressCase {
 
 func TestEngine(t *testing.T) {
 	t.Parallel()
-	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(), Live: liveCases(t)})
+	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(),
+		Live: liveCases(t)})
 }
 
 // TestPlan looks at what the shards of an animation are told.
@@ -129,10 +133,11 @@ func TestPlan(t *testing.T) {
 		if err != nil || !params.Resumable || shard.Items != len(params.Frames) || shard.Needs.CPUs != params.Threads {
 			t.Errorf("shard %s: got %+v, %v", shard.Name, params, err)
 		}
-		if want := (animationParams{Kind: "timeline", Frames: 49, FPS: 24}); params.Animation != want {
+		if want := (viewer.Animation{Kind: "timeline", Frames: 49, FPS: 24}); params.Animation != want {
 			t.Errorf("shard %s: got %+v, want %+v", shard.Name, params.Animation, want)
 		}
-		if got := params.Scene.References["./structures/../1uyd.pdb"]; got != "in/assets/00000" || len(shard.Inputs) != 2 || shard.Inputs[1].Object.StorageKey != "structure" {
+		if got := params.Scene.References["./structures/../1uyd.pdb"]; got != "in/assets/00000" || len(shard.Inputs) != 2 ||
+			shard.Inputs[1].Object.StorageKey != "structure" {
 			t.Errorf("shard %s: the reference is %q, the inputs %+v", shard.Name, got, shard.Inputs)
 		}
 		all = append(all, params.Frames...)
@@ -154,17 +159,20 @@ func TestCost(t *testing.T) {
 	}
 	small, large := cost(unchanged), cost(metadata(`{"resolution":"3840x2160"}`))
 	if small.ExpectedCPUSeconds >= large.ExpectedCPUSeconds || small.Needs.MemoryBytes >= large.Needs.MemoryBytes {
-		t.Errorf("320x180 takes %v s and %d bytes, 3840x2160 %v s and %d bytes", small.ExpectedCPUSeconds, small.Needs.MemoryBytes, large.ExpectedCPUSeconds, large.Needs.MemoryBytes)
+		t.Errorf("320x180 takes %v s and %d bytes, 3840x2160 %v s and %d bytes", small.ExpectedCPUSeconds, small.Needs.MemoryBytes,
+			large.ExpectedCPUSeconds, large.Needs.MemoryBytes)
 	}
 	stated := cost(metadata(`{"resolution":"320x180","renderTimeMinutes":1}`))
 	tiny := cost(metadata(`{"resolution":"320x180","renderTimeMinutes":0.000001}`))
 	if tiny.ExpectedCPUSeconds < small.ExpectedCPUSeconds/uncertainty {
-		t.Errorf("a statement makes %v s of %v s, want no less than the guess may be wrong by", tiny.ExpectedCPUSeconds, small.ExpectedCPUSeconds)
+		t.Errorf("a statement makes %v s of %v s, want no less than the guess may be wrong by", tiny.ExpectedCPUSeconds,
+			small.ExpectedCPUSeconds)
 	}
 	measured := cost(func(r *engines.Request) {
 		r.Found.Rendered = &engines.RenderCost{LoadCPUSeconds: 30, FrameCPUSeconds: 70}
 	})
-	for name, got := range map[string]float64{"stated": stated.ExpectedCPUSeconds - threads*60 - startCPUSeconds, "measured": measured.ExpectedCPUSeconds - 100} {
+	for name, got := range map[string]float64{"stated": stated.ExpectedCPUSeconds - threads*60 - startCPUSeconds,
+		"measured": measured.ExpectedCPUSeconds - 100} {
 		if got < 0 || got > 1 {
 			t.Errorf("%s: %v s beside what was told", name, got)
 		}

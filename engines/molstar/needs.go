@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/picture"
+	"github.com/molfabric/molfabric/engines/render/picture"
 )
 
 // threads are those of Mesa's software rasteriser and of the film's encoder: half a small worker.
 const threads = 2
 
-// Cost model, in seconds of one core. Measured with Chromium 156 and Mol* 5.11, outlines and ambient occlusion on, on a busy machine:
-// 5 to 6 to start and to open a structure of 1,200 atoms, 6 more in the first frame for its shaders, then 0.46 a frame of 320x180,
-// 4.4 of 1920x1080, 16 of 3840x2160, 80 of 7680x4320.
+// Cost model, in seconds of one core. Measured with Chromium 156 and Mol* 5.11, outlines and ambient occlusion on, on a busy
+// machine: 5 to 6 to start and to open a structure of 1,200 atoms, 6 more in the first frame for its shaders, then 0.46 a frame of
+// 320x180, 4.4 of 1920x1080, 16 of 3840x2160, 80 of 7680x4320.
 const (
 	startCPUSeconds     = 12.0
 	stillCPUSeconds     = 0.4
 	cpuSecondsPerMPixel = 2.0
-	// stateCPUSeconds is to make the geometry of another moment: 5 were measured of a protein with a surface, 1 is usual of a cartoon.
+	// stateCPUSeconds is to make the geometry of another moment: 5 were measured of a protein with a surface, 1 is usual of a
+	// cartoon.
 	stateCPUSeconds = 3.0
 )
 
@@ -28,8 +29,9 @@ const (
 	gibibyte = 1 << 30
 	// baseBytes are of Chromium's processes, Python and a scene of some thousand atoms: 870 MB were measured.
 	baseBytes = 1536 * mebibyte
-	// bytesPerPixel are of Mol*'s drawing targets, which software keeps in memory, and of the copies on a picture's way to its file.
-	// Beside the base 340 were measured of 1920x1080 (1.6 GB in all), 330 of 3840x2160 (3.6 GB) and 340 of 7680x4320 (12.2 GB).
+	// bytesPerPixel are of Mol*'s drawing targets, which software keeps in memory, and of the copies on a picture's way to its
+	// file. Beside the base 340 were measured of 1920x1080 (1.6 GB in all), 330 of 3840x2160 (3.6 GB) and 340 of 7680x4320 (12.2
+	// GB).
 	bytesPerPixel = 400
 	// makingBaseBytes are of Python when the browser has ended and the film is made.
 	makingBaseBytes = 256 * mebibyte
@@ -55,8 +57,8 @@ func (q request) loadCPUSeconds() float64 {
 	return startCPUSeconds
 }
 
-// frameCPUSeconds is what a frame takes: measured before, stated by the caller, or by its pixels. A statement may be below the guess by
-// what the guess may be wrong by, and no more: a job is never charged more than was set aside for it.
+// frameCPUSeconds is what a frame takes: measured before, stated by the caller, or by its pixels. A statement may be below the
+// guess by what the guess may be wrong by, and no more: a job is never charged more than was set aside for it.
 func (q request) frameCPUSeconds() float64 {
 	switch {
 	case q.rendered != nil:
@@ -97,7 +99,8 @@ func (q request) renderNeeds(frames int, expected float64) engines.Resources {
 	drawing := baseBytes + bytesPerPixel*q.Job.Pixels + scene
 	return engines.Resources{
 		CPUs: threads, MemoryBytes: max(drawing, makingBaseBytes+q.MakingMemoryBytes()), Processes: processes,
-		FileBytes: max(q.FrameBytes(), q.ShardBytes(frames)/2, sharedFileBytes), ScratchBytes: q.ShardBytes(frames), MaxLogBytes: maxLogBytes,
-		TimeLimit: min(leastTime+time.Duration(math.Min(slowdown*patient, mostTime.Seconds()))*time.Second, mostTime),
+		FileBytes: max(q.FrameBytes(), q.ShardBytes(frames)/2, sharedFileBytes), ScratchBytes: q.ShardBytes(frames),
+		MaxLogBytes: maxLogBytes, TimeLimit: min(leastTime+time.Duration(math.Min(slowdown*patient,
+			mostTime.Seconds()))*time.Second, mostTime),
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/film"
-	"github.com/molfabric/molfabric/engines/program/picture"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/picture"
 )
 
 // recoveryResumable is the recovery mode of a job that skips frames which an interrupted attempt has finished.
@@ -29,15 +29,19 @@ func resolve(r engines.Request) (request, error) {
 		return request{}, err
 	}
 	if options.Format == picture.EXR {
-		return request{}, invalid("parameters.ImageFormat", "is EXR; the raster tier writes PNG or JPEG, metadata.renderEngine cycles writes EXR")
+		return request{}, invalid("parameters.ImageFormat", "is EXR; the raster tier writes PNG or JPEG, metadata.renderEngine "+
+			"cycles writes EXR")
 	}
 	if options.GPU() {
-		return request{}, invalid("parameters.Device", "is %s; the raster tier draws on the CPU: leave it out, or ask for metadata.renderEngine cycles", options.Device)
+		return request{}, invalid("parameters.Device", "is %s; the raster tier draws on the CPU: leave it out, or ask for "+
+			"metadata.renderEngine cycles", options.Device)
 	}
 	if options.Floor != picture.NoFloor {
-		return request{}, invalid("parameters.Floor", "is %s; the raster tier casts no shadows: leave it out, or ask for metadata.renderEngine cycles", options.Floor)
+		return request{}, invalid("parameters.Floor", "is %s; the raster tier casts no shadows: leave it out, or ask for "+
+			"metadata.renderEngine cycles", options.Floor)
 	}
-	q := request{Options: options, scene: r.SceneFile, shown: engines.Scene{Format: engines.SceneMVSJ}, rendered: r.Found.Rendered, resumable: r.Recovery == recoveryResumable}
+	q := request{Options: options, scene: r.SceneFile, shown: engines.Scene{Format: engines.SceneMVSJ}, rendered: r.Found.Rendered,
+		resumable: r.Recovery == recoveryResumable}
 	if r.Found.Scene != nil {
 		q.shown = *r.Found.Scene
 	}
@@ -52,7 +56,8 @@ func resolve(r engines.Request) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	q.Job = film.Job{Title: r.JobName, Frames: asked, Format: options.Format, Video: video, FPS: options.FPS, Pixels: options.Pixels()}
+	q.Job = film.Job{Title: r.JobName, Frames: asked, Format: options.Format, Video: video, FPS: options.FPS,
+		Pixels: options.Pixels()}
 	return q, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // toleranceNm is what positions of single precision leave of a length, and five written decimals.
@@ -64,12 +65,17 @@ func layAnalysis(t *testing.T, frames, analysisInterval int, more ...string) (di
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "program"), os.DirFS("programs")); err != nil {
+	files, err := python.Lay(dynamics.Sources...)
+	if err != nil {
 		t.Fatal(err)
 	}
+	for name, content := range files {
+		writeAnalysisInput(t, dir, name, content)
+	}
 	request, _ := json.Marshal(map[string]any{
-		"timestepFs": 2, "trajectoryIntervalSteps": 50, "analysisIntervalSteps": analysisInterval, "productionSteps": frames * 50, "temperatureK": 300,
-		"title": `Two </title><script>alert(1)</script>`, "citations": []map[string]string{{"text": "Eastman, P. et al. OpenMM 8.", "doi": "10.1021/acs.jpcb.3c06662"}},
+		"timestepFs": 2, "trajectoryIntervalSteps": 50, "analysisIntervalSteps": analysisInterval, "productionSteps": frames * 50,
+		"temperatureK": 300, "title": `Two </title><script>alert(1)</script>`,
+		"citations": []map[string]string{{"text": "Eastman, P. et al. OpenMM 8.", "doi": "10.1021/acs.jpcb.3c06662"}},
 	})
 	writeAnalysisInput(t, dir, "request.json", request)
 	return dir, known
@@ -77,7 +83,11 @@ func layAnalysis(t *testing.T, frames, analysisInterval int, more ...string) (di
 
 func writeAnalysisInput(t *testing.T, dir, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -144,7 +154,8 @@ func TestAnalyse(t *testing.T) {
 		t.Fatalf("got the failure %+v", failure)
 	}
 	document, rows := readAnalysis(t, dir)
-	if document.Solute == nil || document.Solute.Kind != "backbone" || document.System.Atoms != 79 || document.System.Waters != 4 || document.System.Ions != 1 {
+	if document.Solute == nil || document.Solute.Kind != "backbone" || document.System.Atoms != 79 || document.System.Waters != 4 ||
+		document.System.Ions != 1 {
 		t.Errorf("got system %+v and solute %+v, want two peptides with 4 waters and an ion", document.System, document.Solute)
 	}
 	for i, row := range rows {
@@ -157,7 +168,8 @@ func TestAnalyse(t *testing.T) {
 	if len(rows) != 60 || len(document.RMSF) != 6 || document.RMSF[5].Chain != "B" || document.RMSF[5].Residue != "103" {
 		t.Errorf("got %d rows and the RMSF %+v, want 60 and author numbering", len(rows), document.RMSF)
 	}
-	if document.Judgement.Verdict != "drifting" || !strings.Contains(strings.Join(document.Judgement.Sentences, " "), "Density has not settled: it rises by 0.32 %") {
+	if document.Judgement.Verdict != "drifting" || !strings.Contains(strings.Join(document.Judgement.Sentences, " "),
+		"Density has not settled: it rises by 0.32 %") {
 		t.Errorf("got the judgement %+v, want a drifting density", document.Judgement)
 	}
 	checkSimulationReport(t, analysisText(t, dir, "report.html"))
@@ -292,7 +304,8 @@ func checkSimulationReport(t *testing.T, page string) {
 			t.Errorf("the report names %s", link)
 		}
 	}
-	for _, wanted := range []string{"Two &lt;/title&gt;&lt;script&gt;", "default-src 'none'; img-src data:", "Not equilibrated", "doi:10.1021/acs.jpcb.3c06662"} {
+	for _, wanted := range []string{"Two &lt;/title&gt;&lt;script&gt;", "default-src 'none'; img-src data:", "Not equilibrated",
+		"doi:10.1021/acs.jpcb.3c06662"} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the report lacks %q", wanted)
 		}
@@ -302,7 +315,8 @@ func checkSimulationReport(t *testing.T, page string) {
 	}
 }
 
-// TestAnalysedFrames holds an analysis interval that is no multiple of the trajectory's to the frames at or after each of its multiples.
+// TestAnalysedFrames holds an analysis interval that is no multiple of the trajectory's to the frames at or after each of its
+// multiples.
 func TestAnalysedFrames(t *testing.T) {
 	t.Parallel()
 	dir, known := layAnalysis(t, 12, 120)
@@ -332,7 +346,7 @@ func TestForeignNames(t *testing.T) {
 import sys
 import numpy as np
 import analysis_trajectory, plots
-from common import one_line
+from task import one_line
 for name in ("$", "$\\foo$", "$\\sum_{$", "<script>", "--><x>", "\x1b[31m", "\0", "a" * 5000, "", "名" * 20):
     short = one_line(name, analysis_trajectory.MAX_NAME_CHARS)
     assert len(short) <= 8
@@ -341,7 +355,7 @@ for name in ("$", "$\\foo$", "$\\sum_{$", "<script>", "--><x>", "\x1b[31m", "\0"
     assert b"<script>" not in figure.svg and b"\x1b" not in figure.svg and len(figure.svg) < 1_000_000, name
 `
 	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script)
-	command.Env = append(os.Environ(), "PYTHONPATH=programs")
+	command.Env = enginestest.ProgramPath(t, "programs")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
@@ -419,7 +433,8 @@ func TestAnalyseRefuses(t *testing.T) {
 		{"an energy that is none", "in/state.csv", []byte(strings.Replace(state, "-1000,", "nan,", 1)), "SIMULATION_UNSTABLE"},
 	} {
 		writeAnalysisInput(t, dir, c.file, c.content)
-		if failure := analyse(t, dir); failure == nil || failure.Code != c.code || failure.Message == "" || failure.Class != "EXECUTOR" && failure.Class != "USER_INPUT" {
+		if failure := analyse(t, dir); failure == nil || failure.Code != c.code || failure.Message == "" ||
+			failure.Class != "EXECUTOR" && failure.Class != "USER_INPUT" {
 			t.Errorf("%s: got %+v, want %s", c.name, failure, c.code)
 		}
 		writeAnalysisInput(t, dir, c.file, whole[c.file])

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 const (
@@ -62,8 +63,8 @@ func analysisArtifacts(files map[string]string) ([]engines.Artifact, error) {
 	for name := range files {
 		artifact, known := analysisKinds[path.Ext(name)]
 		taken := slices.ContainsFunc(artifacts, func(a engines.Artifact) bool { return a.Name == name })
-		if !known || taken || name == resultFile || !analysisName.MatchString(name) {
-			return nil, dynamics.BadOutput("%s names a file %q", resultFile, name)
+		if !known || taken || name == python.ResultFile || !analysisName.MatchString(name) {
+			return nil, dynamics.BadOutput("%s names a file %q", python.ResultFile, name)
 		}
 		artifact.Name = name
 		found = append(found, artifact)

@@ -39,23 +39,27 @@ func checkFormats(r DynamicsRequest) error {
 func checkParameters(r DynamicsRequest) error {
 	amber := r.Input.Amber != nil
 	if amber != (r.Protocol.ForceField == ForceFieldAmberPrmtop) {
-		return invalid("openmmRequest.protocol.forceField", "is %s; an amber input takes %s, a protein any other", r.Protocol.ForceField, ForceFieldAmberPrmtop)
+		return invalid("openmmRequest.protocol.forceField", "is %s; an amber input takes %s, a protein any other",
+			r.Protocol.ForceField, ForceFieldAmberPrmtop)
 	}
 	if amber != (r.Protocol.WaterModel == WaterInputParameters) {
-		return invalid("openmmRequest.protocol.waterModel", "is %s; an amber input takes %s, a protein any other", r.Protocol.WaterModel, WaterInputParameters)
+		return invalid("openmmRequest.protocol.waterModel", "is %s; an amber input takes %s, a protein any other",
+			r.Protocol.WaterModel, WaterInputParameters)
 	}
 	return nil
 }
 
-// checkPlatform keeps the CPU platform to what it can: it computes forces in single precision and integrates in double, and knows no
-// other precision.
+// checkPlatform keeps the CPU platform to what it can: it computes forces in single precision and integrates in double, and knows
+// no other precision.
 func checkPlatform(r DynamicsRequest) error {
 	platform := r.Execution.Platform
 	if platform.Name == PlatformCPU && platform.Precision == PrecisionDouble {
-		return invalid("openmmRequest.execution.platform.precision", "is double; the CPU platform computes forces in single precision: take single or mixed, or CUDA or OpenCL")
+		return invalid("openmmRequest.execution.platform.precision", "is double; the CPU platform computes forces in single "+
+			"precision: take single or mixed, or CUDA or OpenCL")
 	}
 	if (platform.Name == PlatformCPU) != (platform.DeviceIndex == DeviceCPU) {
-		return invalid("openmmRequest.execution.platform.deviceIndex", "is %s; the CPU platform takes cpu, every other the numbers of its devices", platform.DeviceIndex)
+		return invalid("openmmRequest.execution.platform.deviceIndex",
+			"is %s; the CPU platform takes cpu, every other the numbers of its devices", platform.DeviceIndex)
 	}
 	return nil
 }
@@ -66,7 +70,8 @@ func checkRestart(r DynamicsRequest) error {
 	checkpoint, provenance := r.Execution.RestartCheckpoint, r.Execution.RestartProvenance
 	if checkpoint == nil {
 		if provenance != nil {
-			return invalid("openmmRequest.execution.restartProvenance", "is given without restartCheckpoint; give both, or leave it out")
+			return invalid("openmmRequest.execution.restartProvenance",
+				"is given without restartCheckpoint; give both, or leave it out")
 		}
 		return nil
 	}
@@ -74,10 +79,13 @@ func checkRestart(r DynamicsRequest) error {
 		return err
 	}
 	if checkpoint.Format == FormatCheckpoint && provenance == nil {
-		return invalid("openmmRequest.execution.restartProvenance", "is missing; a checkpoint belongs to its system, integrator and platform: give restartProvenance as the earlier run's provenance.json has it, or an %s", FormatStateXML)
+		return invalid("openmmRequest.execution.restartProvenance", "is missing; a checkpoint belongs to its system, integrator "+
+			"and platform: give restartProvenance as the earlier run's provenance.json has it, or an %s", FormatStateXML)
 	}
-	if platform := r.Execution.Platform.Name; provenance != nil && checkpoint.Format == FormatCheckpoint && provenance.PlatformName != platform {
-		return invalid("openmmRequest.execution.restartProvenance.platformName", "is %s, but the run asks for %s; a checkpoint belongs to its platform", provenance.PlatformName, platform)
+	if platform := r.Execution.Platform.Name; provenance != nil && checkpoint.Format == FormatCheckpoint &&
+		provenance.PlatformName != platform {
+		return invalid("openmmRequest.execution.restartProvenance.platformName",
+			"is %s, but the run asks for %s; a checkpoint belongs to its platform", provenance.PlatformName, platform)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func protein(change func(*DynamicsRequest)) Params {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	amber := func(r *DynamicsRequest) {
-		r.Input = DynamicsInput{Amber: &AmberInput{Kind: InputAmber, Prmtop: artifact(FormatPrmtop), Coordinates: artifact(FormatInpcrd)}}
+		r.Input = DynamicsInput{Amber: &AmberInput{Kind: InputAmber, Prmtop: artifact(FormatPrmtop),
+			Coordinates: artifact(FormatInpcrd)}}
 		r.Protocol.ForceField, r.Protocol.WaterModel = ForceFieldAmberPrmtop, WaterInputParameters
 	}
 	restart := func(format, platform string) func(*DynamicsRequest) {
@@ -42,24 +43,40 @@ func TestCheck(t *testing.T) {
 		{"none", Params{}, "openmmRequest"},
 		{"protein", protein(func(*DynamicsRequest) {}), ""},
 		{"mmCIF", protein(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.Format = FormatMMCIF }), ""},
-		{"trajectory as structure", protein(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.Format = "dcd" }), "openmmRequest.input.coordinates.format"},
+		{"trajectory as structure", protein(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.Format = "dcd" }),
+			"openmmRequest.input.coordinates.format"},
 		{"no input", protein(func(r *DynamicsRequest) { r.Input.Protein = nil }), "openmmRequest.input"},
 		{"amber", protein(amber), ""},
-		{"amber with a PDB", protein(func(r *DynamicsRequest) { amber(r); r.Input.Amber.Coordinates.Format = FormatPDB }), "openmmRequest.input.coordinates.format"},
-		{"amber without topology", protein(func(r *DynamicsRequest) { amber(r); r.Input.Amber.Prmtop.Format = FormatPDB }), "openmmRequest.input.prmtop.format"},
-		{"amber with another force field", protein(func(r *DynamicsRequest) { amber(r); r.Protocol.ForceField = "amber14" }), "openmmRequest.protocol.forceField"},
-		{"amber with another water", protein(func(r *DynamicsRequest) { amber(r); r.Protocol.WaterModel = "tip3p" }), "openmmRequest.protocol.waterModel"},
-		{"protein with the input's force field", protein(func(r *DynamicsRequest) { r.Protocol.ForceField = ForceFieldAmberPrmtop }), "openmmRequest.protocol.forceField"},
-		{"protein with the input's water", protein(func(r *DynamicsRequest) { r.Protocol.WaterModel = WaterInputParameters }), "openmmRequest.protocol.waterModel"},
-		{"cpu on a GPU platform", protein(func(r *DynamicsRequest) { r.Execution.Platform.DeviceIndex = DeviceCPU }), "openmmRequest.execution.platform.deviceIndex"},
-		{"device on the CPU", protein(func(r *DynamicsRequest) { r.Execution.Platform.Name = PlatformCPU }), "openmmRequest.execution.platform.deviceIndex"},
+		{"amber with a PDB", protein(func(r *DynamicsRequest) { amber(r); r.Input.Amber.Coordinates.Format = FormatPDB }),
+			"openmmRequest.input.coordinates.format"},
+		{"amber without topology", protein(func(r *DynamicsRequest) { amber(r); r.Input.Amber.Prmtop.Format = FormatPDB }),
+			"openmmRequest.input.prmtop.format"},
+		{"amber with another force field", protein(func(r *DynamicsRequest) { amber(r); r.Protocol.ForceField = "amber14" }),
+			"openmmRequest.protocol.forceField"},
+		{"amber with another water", protein(func(r *DynamicsRequest) { amber(r); r.Protocol.WaterModel = "tip3p" }),
+			"openmmRequest.protocol.waterModel"},
+		{"protein with the input's force field",
+			protein(func(r *DynamicsRequest) { r.Protocol.ForceField = ForceFieldAmberPrmtop }),
+			"openmmRequest.protocol.forceField"},
+		{"protein with the input's water", protein(func(r *DynamicsRequest) { r.Protocol.WaterModel = WaterInputParameters }),
+			"openmmRequest.protocol.waterModel"},
+		{"cpu on a GPU platform", protein(func(r *DynamicsRequest) { r.Execution.Platform.DeviceIndex = DeviceCPU }),
+			"openmmRequest.execution.platform.deviceIndex"},
+		{"device on the CPU", protein(func(r *DynamicsRequest) { r.Execution.Platform.Name = PlatformCPU }),
+			"openmmRequest.execution.platform.deviceIndex"},
 		{"restart", protein(restart(FormatCheckpoint, "CUDA")), ""},
-		{"checkpoint of another platform", protein(restart(FormatCheckpoint, "CPU")), "openmmRequest.execution.restartProvenance.platformName"},
+		{"checkpoint of another platform", protein(restart(FormatCheckpoint, "CPU")),
+			"openmmRequest.execution.restartProvenance.platformName"},
 		{"state of another platform", protein(restart(FormatStateXML, "CPU")), ""},
 		{"restart from a structure", protein(restart(FormatPDB, "CUDA")), "openmmRequest.execution.restartCheckpoint.format"},
-		{"provenance alone", protein(func(r *DynamicsRequest) { r.Execution.RestartProvenance = &RestartProvenance{} }), "openmmRequest.execution.restartProvenance"},
-		{"checkpoint alone", protein(func(r *DynamicsRequest) { a := artifact(FormatCheckpoint); r.Execution.RestartCheckpoint = &a }), "openmmRequest.execution.restartProvenance"},
-		{"state alone", protein(func(r *DynamicsRequest) { a := artifact(FormatStateXML); r.Execution.RestartCheckpoint = &a }), ""},
+		{"provenance alone", protein(func(r *DynamicsRequest) { r.Execution.RestartProvenance = &RestartProvenance{} }),
+			"openmmRequest.execution.restartProvenance"},
+		{"checkpoint alone", protein(func(r *DynamicsRequest) {
+			a := artifact(FormatCheckpoint)
+			r.Execution.RestartCheckpoint = &a
+		}), "openmmRequest.execution.restartProvenance"},
+		{"state alone", protein(func(r *DynamicsRequest) { a := artifact(FormatStateXML); r.Execution.RestartCheckpoint = &a }),
+			""},
 		{"double precision on the CPU", protein(func(r *DynamicsRequest) {
 			r.Execution.Platform = DynamicsPlatform{Name: PlatformCPU, Precision: PrecisionDouble, DeviceIndex: DeviceCPU}
 		}), "openmmRequest.execution.platform.precision"},

@@ -2,7 +2,6 @@ package openmm
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -22,7 +21,6 @@ const (
 	finalCheckpoint  = "final.chk"
 	resultsFile      = "results.json"
 	provenanceFile   = "provenance.json"
-	resultFile       = "result.json"
 
 	preparationSchema = "molfabric.openmm.preparation/v1"
 	resultsSchema     = "molfabric.openmm.results/v1"
@@ -58,28 +56,17 @@ var artifacts = []engines.Artifact{
 	{Name: provenanceFile, Role: engines.RoleProvenance, MediaType: mediaJSON, Format: "json"},
 }
 
-// resultDocument is what every program writes last, as out/result.json. Files holds the SHA-256 of what it has left, by name.
-type resultDocument struct {
-	Summary  json.RawMessage   `json:"summary"`
-	Programs map[string]string `json:"programs"`
-	Seed     *int64            `json:"seed"`
-	Files    map[string]string `json:"files"`
-}
-
 // Collect checks that the shard's outputs are there and complete, and lists them.
 func (OpenMM) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	var result resultDocument
-	if err := dynamics.ReadDocument(dir, resultFile, maxDocumentBytes, &result); err != nil {
+	result, err := dynamics.ReadResult(dir)
+	if err != nil {
 		return engines.Result{}, err
-	}
-	if len(result.Summary) > engines.MaxSummaryBytes || len(result.Programs) == 0 {
-		return engines.Result{}, dynamics.BadOutput("%s is larger than it can be, or names no programs", resultFile)
 	}
 	found, err := collectStage(shard, dir, result.Files)
 	if err != nil {
 		return engines.Result{}, err
 	}
-	return engines.Result{Summary: result.Summary, Artifacts: found, Programs: result.Programs, Seed: result.Seed}, nil
+	return result.With(found), nil
 }
 
 func collectStage(shard engines.Shard, dir engines.Dir, files map[string]string) ([]engines.Artifact, error) {
@@ -153,7 +140,8 @@ func checkResults(dir engines.Dir) error {
 	if err := dynamics.ReadDocument(dir, resultsFile, maxDocumentBytes, &document); err != nil {
 		return err
 	}
-	if document.Schema != resultsSchema || document.TrajectoryIntervalSteps < 1 || document.Frames != document.ProductionSteps/document.TrajectoryIntervalSteps {
+	if document.Schema != resultsSchema || document.TrajectoryIntervalSteps < 1 ||
+		document.Frames != document.ProductionSteps/document.TrajectoryIntervalSteps {
 		return dynamics.BadOutput("%s is no document of %s, or its frames are not those of its steps", resultsFile, resultsSchema)
 	}
 	file, err := os.Open(dir.Out(trajectoryFile))

@@ -3,57 +3,42 @@ package openmm
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 //go:embed programs/*.py
 var programs embed.FS
 
 const (
-	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
-	programFolder = "program"
-	requestFile   = "request.json"
-
 	programPrepare  = "prepare.py"
 	programSimulate = "simulate.py"
 	programAnalyse  = "analyse.py"
 )
 
-// Command runs the shard's Python program on request.json, which is the shard's parameters.
+// dynamics is this engine's programs in its words.
+var dynamics = python.Program{
+	Engine:  "openmm",
+	Sources: []python.Source{{Files: programs, From: "programs"}}, // all of them: they import each other
+	Mains:   []string{programPrepare, programSimulate, programAnalyse},
+	Name:    "The simulation program", Requirements: "engines/openmm/requirements.lock", LessMemory: "a smaller system",
+}
+
+// Command runs the shard's Python program.
 func (OpenMM) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	name, err := programOf(shard)
+	main, err := dynamics.Main(shard)
 	if err != nil {
 		return engines.Command{}, err
 	}
-	files, err := program.Sources(programs, "programs", programFolder) // all of them: they import each other
-	if err != nil {
-		return engines.Command{}, fmt.Errorf("openmm: %w", err)
-	}
-	files[requestFile] = shard.Params
-	return engines.Command{
-		Argv:  []string{"python", "-B", programFolder + "/" + name, "--request", requestFile},
-		Env:   environment(shard.Needs.CPUs),
-		Files: files,
-	}, nil
+	return dynamics.Command(shard, main, environment(shard.Needs.CPUs))
 }
 
-func programOf(shard engines.Shard) (string, error) {
-	var head struct {
-		Program string `json:"program"`
-	}
-	if err := json.Unmarshal(shard.Params, &head); err != nil {
-		return "", fmt.Errorf("openmm: reading the parameters of shard %s: %w", shard.Name, err)
-	}
-	switch head.Program {
-	case programPrepare, programSimulate, programAnalyse:
-		return head.Program, nil
-	}
-	return "", fmt.Errorf("openmm: shard %s names the unknown program %q", shard.Name, head.Program)
+// Explain reads the failure that a program has written, and knows the usual accidents of an installation.
+func (OpenMM) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
+	return dynamics.Explain(dir, exitCode, logTail)
 }
 
 // anyImage is no image: a request must name one, and this one asks for none.
@@ -70,18 +55,10 @@ func (OpenMM) Image(shard engines.Shard) string {
 	return params.WorkerImageDigest
 }
 
-// environment makes runs repeatable (hash seed, locale), keeps numerical libraries from starting threads of their own, and lets
-// plots be drawn without a screen.
+// environment keeps numerical libraries from starting threads of their own, and lets plots be drawn without a screen.
 func environment(threads int) map[string]string {
-	return map[string]string{
-		"LC_ALL":               "C.UTF-8",
-		"MPLBACKEND":           "Agg",
-		"PYTHONHASHSEED":       "0",
-		"PYTHONNOUSERSITE":     "1",
-		"PYTHONUNBUFFERED":     "1",
-		"PYTHONUTF8":           "1",
-		"OMP_NUM_THREADS":      "1",
-		"OPENBLAS_NUM_THREADS": "1",
-		"OPENMM_CPU_THREADS":   strconv.Itoa(max(threads, 1)),
-	}
+	return python.Environment(map[string]string{
+		"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+		"OPENMM_CPU_THREADS": strconv.Itoa(max(threads, 1)),
+	})
 }

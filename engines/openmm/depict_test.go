@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 func TestDepict(t *testing.T) {
@@ -47,9 +48,9 @@ func TestSnapshots(t *testing.T) {
 	if failure := analyse(t, dir); failure != nil {
 		t.Fatalf("got the failure %+v", failure)
 	}
-	film, result := analysisText(t, dir, snapshotsFile), analysisText(t, dir, resultFile)
+	film, result := analysisText(t, dir, snapshotsFile), analysisText(t, dir, python.ResultFile)
 	if !strings.Contains(result, snapshotsFile) {
-		t.Errorf("%s does not name %s: %s", resultFile, snapshotsFile, result)
+		t.Errorf("%s does not name %s: %s", python.ResultFile, snapshotsFile, result)
 	}
 	if got := strings.Count(film, "MODEL "); got != 5 {
 		t.Errorf("%s has %d models, want 5", snapshotsFile, got)

@@ -91,7 +91,7 @@ func TestForeignStates(t *testing.T) {
 	state := writeFile(t, filepath.Join(folder, "state.xml"), inputs[initialStateFile])
 	foreign, ran := filepath.Join(folder, "foreign"), filepath.Join(folder, "ran")
 	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "testdata/foreign_states.py", state, foreign, ran)
-	command.Env = append(os.Environ(), "PYTHONPATH=programs")
+	command.Env = enginestest.ProgramPath(t, "programs")
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}

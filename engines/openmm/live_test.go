@@ -33,7 +33,8 @@ func liveCases(t *testing.T) []enginestest.LiveCase {
 		r.Protocol.ProductionSteps, r.Outputs.AnalysisIntervalSteps = 40, 10
 	})
 	cases := []enginestest.LiveCase{
-		{Name: "trialanine", Request: smallRun(unchanged), Objects: map[string]string{"protein.pdb": trialanine}, Check: checkTrialanine},
+		{Name: "trialanine", Request: smallRun(unchanged), Objects: map[string]string{"protein.pdb": trialanine},
+			Check: checkTrialanine},
 		{Name: "alanine dipeptide", Request: short, Objects: amber, Check: checkAlanineDipeptide},
 	}
 	return slices.Concat(cases, brokenStructures(t), []enginestest.LiveCase{farApart(t)}, brokenAmber(t, amber), bombs(t, amber))
@@ -81,7 +82,8 @@ func checkTrialanine(t *testing.T, outcome *enginestest.Outcome) {
 	wantCompleted(t, outcome)
 	var results liveResults
 	readJSON(t, outcome.Dirs[shardTrajectory], resultsFile, &results)
-	if results.Frames != 10 || results.StateRows != 20 || results.NsPerDay <= 0 || results.Platform.Name != "CPU" || len(results.Resumes) != 0 {
+	if results.Frames != 10 || results.StateRows != 20 || results.NsPerDay <= 0 || results.Platform.Name != "CPU" ||
+		len(results.Resumes) != 0 {
 		t.Errorf("got %+v, want 10 frames, 20 rows and a speed", results)
 	}
 	if results.DensityGMl.Mean < 0.8 || results.DensityGMl.Mean > 1.1 || results.PotentialEnergyKjMol.Mean > -10_000 {
@@ -93,7 +95,8 @@ func checkTrialanine(t *testing.T, outcome *enginestest.Outcome) {
 			names = append(names, artifact.Name)
 		}
 	}
-	for _, want := range []string{systemFile, topologyPDB, "minimised.pdb", "equilibrated.pdb", finalCheckpoint, provenanceFile, analysisDocument, "plots/rmsd.svg", "plots/rmsd.png", "report.html"} {
+	for _, want := range []string{systemFile, topologyPDB, "minimised.pdb", "equilibrated.pdb", finalCheckpoint, provenanceFile,
+		analysisDocument, "plots/rmsd.svg", "plots/rmsd.png", "report.html"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("the job has no output %s: %v", want, names)
 		}
@@ -115,7 +118,8 @@ func checkProvenance(t *testing.T, dirs map[string]engines.Dir) {
 	var preparation struct{ SystemSHA256 string }
 	readJSON(t, dirs[shardSystem], preparationFile, &preparation)
 	got := provenance.RestartProvenance
-	if got.SystemSHA256 != preparation.SystemSHA256 || got.PlatformName != PlatformCPU || len(got.IntegratorSHA256) != 64 || !strings.HasPrefix(got.WorkerImageDigest, "sha256:") {
+	if got.SystemSHA256 != preparation.SystemSHA256 || got.PlatformName != PlatformCPU || len(got.IntegratorSHA256) != 64 ||
+		!strings.HasPrefix(got.WorkerImageDigest, "sha256:") {
 		t.Errorf("got %+v for the system %s", got, preparation.SystemSHA256)
 	}
 	if !strings.Contains(provenance.Methods, "ps at constant pressure") {
@@ -166,7 +170,8 @@ func brokenStructures(t *testing.T) []enginestest.LiveCase {
 		t.Fatal(err)
 	}
 	text, folder := string(whole), t.TempDir()
-	ligand := "HETATM   34  C1  PU8 B 501      15.000  15.000  15.000  1.00  0.00           C\nHETATM   35  C2  PU8 B 501      16.500  15.000  15.000  1.00  0.00           C\nEND\n"
+	ligand := "HETATM   34  C1  PU8 B 501      15.000  15.000  15.000  1.00  0.00           C\nHETATM   35  C2  PU8 B 501      " +
+		"16.500  15.000  15.000  1.00  0.00           C\nEND\n"
 	nonsense := "HETATM   34 ZZ   UNK C   7      15.000  15.000  15.000  1.00  0.00           C\nEND\n"
 	var cases []enginestest.LiveCase
 	for _, bad := range []struct {
@@ -176,16 +181,21 @@ func brokenStructures(t *testing.T) []enginestest.LiveCase {
 		{"empty file", "", FormatPDB, "STRUCTURE_UNREADABLE", []string{"empty"}},
 		{"sequence", ">protein\nMKTAYIAKQR\n", FormatPDB, "STRUCTURE_UNREADABLE", []string{"ATOM"}},
 		{"compressed", "\x1f\x8b\x08\xffATOM", FormatPDB, "STRUCTURE_UNREADABLE", []string{"compressed"}},
-		{"broken coordinates", strings.Replace(text, "   0.024", "   0,024", 1), FormatPDB, "STRUCTURE_UNREADABLE", []string{"pdb"}},
+		{"broken coordinates", strings.Replace(text, "   0.024", "   0,024", 1), FormatPDB, "STRUCTURE_UNREADABLE",
+			[]string{"pdb"}},
 		{"no number", strings.Replace(text, "   0.024", "     nan", 1), FormatPDB, "STRUCTURE_UNREADABLE", []string{"numbers"}},
 		{"PDB as mmCIF", text, FormatMMCIF, "STRUCTURE_UNREADABLE", []string{"mmcif"}},
-		{"ligand without parameters", strings.Replace(text, "END", ligand, 1), FormatPDB, "RESIDUE_WITHOUT_PARAMETERS", []string{"PU8 501 of chain B", "amber"}},
-		{"unknown atom", strings.Replace(text, "END", nonsense, 1), FormatPDB, "RESIDUE_WITHOUT_PARAMETERS", []string{"UNK 7 of chain C"}},
-		{"very long structure", strings.Replace(text, "   0.024", " 900.000", 1), FormatPDB, "SYSTEM_TOO_LARGE", []string{"1,000,000"}},
+		{"ligand without parameters", strings.Replace(text, "END", ligand, 1), FormatPDB, "RESIDUE_WITHOUT_PARAMETERS",
+			[]string{"PU8 501 of chain B", "amber"}},
+		{"unknown atom", strings.Replace(text, "END", nonsense, 1), FormatPDB, "RESIDUE_WITHOUT_PARAMETERS",
+			[]string{"UNK 7 of chain C"}},
+		{"very long structure", strings.Replace(text, "   0.024", " 900.000", 1), FormatPDB, "SYSTEM_TOO_LARGE",
+			[]string{"1,000,000"}},
 	} {
 		path := writeFile(t, filepath.Join(folder, strings.ReplaceAll(bad.name, " ", "-")), []byte(bad.content))
 		request := smallRun(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.Format = bad.format })
-		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: request, Objects: map[string]string{"protein.pdb": path}, Check: wantRefused(bad.code, bad.words...)})
+		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: request,
+			Objects: map[string]string{"protein.pdb": path}, Check: wantRefused(bad.code, bad.words...)})
 	}
 	return cases
 }
@@ -220,7 +230,8 @@ func brokenAmber(t *testing.T, objects map[string]string) []enginestest.LiveCase
 		{"structure as prmtop", []byte("ATOM      1  N   ALA     1\n"), inpcrd, "PRMTOP_UNREADABLE", []string{"prmtop"}},
 		{"empty prmtop", nil, inpcrd, "PRMTOP_UNREADABLE", []string{"empty"}},
 		{"torn prmtop", prmtop[:len(prmtop)/2], inpcrd, "PRMTOP_UNREADABLE", nil},
-		{"coordinates of another system", prmtop, bytes.Join(fewer, []byte("\n")), "AMBER_FILES_DIFFER", []string{"2,269", "2,267"}},
+		{"coordinates of another system", prmtop, bytes.Join(fewer, []byte("\n")), "AMBER_FILES_DIFFER",
+			[]string{"2,269", "2,267"}},
 		{"torn coordinates", prmtop, inpcrd[:len(inpcrd)/2], "INPCRD_UNREADABLE", nil},
 		{"NetCDF coordinates", prmtop, []byte("CDF\x02\x00\x00"), "INPCRD_UNREADABLE", []string{"NetCDF"}},
 		{"no box", prmtop, unboxed, "NO_PERIODIC_BOX", []string{"PME"}},
@@ -228,9 +239,11 @@ func brokenAmber(t *testing.T, objects map[string]string) []enginestest.LiveCase
 		{"box of another shape", prmtop, bytes.Join(skewed, []byte("\n")), "AMBER_FILES_DIFFER", []string{"109.47"}},
 	} {
 		place := filepath.Join(folder, strings.ReplaceAll(bad.name, " ", "-"))
-		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: smallRun(amberInput), Check: wantRefused(bad.code, bad.words...), Objects: map[string]string{
-			"system.prmtop": writeFile(t, filepath.Join(place, "p"), bad.prmtop), "system.inpcrd": writeFile(t, filepath.Join(place, "c"), bad.inpcrd),
-		}})
+		cases = append(cases, enginestest.LiveCase{Name: bad.name, Request: smallRun(amberInput),
+			Check: wantRefused(bad.code, bad.words...), Objects: map[string]string{
+				"system.prmtop": writeFile(t, filepath.Join(place, "p"), bad.prmtop),
+				"system.inpcrd": writeFile(t, filepath.Join(place, "c"), bad.inpcrd),
+			}})
 	}
 	return cases
 }

@@ -65,7 +65,8 @@ const (
 // inputAtoms guesses the atoms that the files name, and whether that is all of the system.
 func (q request) inputAtoms() (atoms float64, whole bool) {
 	if amber := q.Input.Amber; amber != nil {
-		return math.Min(float64(amber.Coordinates.ByteSize)/bytesPerInpcrdAtom, float64(amber.Prmtop.ByteSize)/bytesPerPrmtopAtom), true
+		return math.Min(float64(amber.Coordinates.ByteSize)/bytesPerInpcrdAtom, float64(amber.Prmtop.ByteSize)/bytesPerPrmtopAtom),
+			true
 	}
 	return float64(q.Input.Protein.Coordinates.ByteSize) / bytesPerPDBAtom, false
 }
@@ -146,8 +147,8 @@ func (q request) trajectoryBytes() int64 {
 
 func (q request) prepareNeeds(atoms, expected float64) engines.Resources {
 	return engines.Resources{
-		CPUs: 1, MemoryBytes: memory(atoms, prepareBytesPerAtom), FileBytes: 2 * gibibyte, Processes: maxProcesses, TimeLimit: limit(expected),
-		MaxLogBytes: maxLogBytes, ScratchBytes: 4 * gibibyte,
+		CPUs: 1, MemoryBytes: memory(atoms, prepareBytesPerAtom), FileBytes: 2 * gibibyte, Processes: maxProcesses,
+		TimeLimit: limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: 4 * gibibyte,
 	}
 }
 
@@ -155,8 +156,9 @@ func (q request) prepareNeeds(atoms, expected float64) engines.Resources {
 func (q request) simulateNeeds(atoms, expected float64) engines.Resources {
 	written := q.trajectoryBytes() + q.rows*bytesPerStateRow
 	needs := engines.Resources{
-		CPUs: q.cpus(), MemoryBytes: memory(atoms, simulateBytesPerAtom), FileBytes: written + gibibyte, Processes: maxProcesses + 2*q.cpus(),
-		TimeLimit: limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: 2*written + savesBytes,
+		CPUs: q.cpus(), MemoryBytes: memory(atoms, simulateBytesPerAtom), FileBytes: written + gibibyte,
+		Processes: maxProcesses + 2*q.cpus(), TimeLimit: limit(expected), MaxLogBytes: maxLogBytes,
+		ScratchBytes: 2*written + savesBytes,
 	}
 	if q.devices > 0 {
 		needs.MemoryBytes += gpuHostBytes
@@ -168,8 +170,8 @@ func (q request) simulateNeeds(atoms, expected float64) engines.Resources {
 
 func (q request) analyseNeeds(atoms, expected float64) engines.Resources {
 	return engines.Resources{
-		CPUs: 1, MemoryBytes: gibibyte + memory(atoms, simulateBytesPerAtom), FileBytes: gibibyte, Processes: maxProcesses, TimeLimit: limit(expected),
-		MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
+		CPUs: 1, MemoryBytes: gibibyte + memory(atoms, simulateBytesPerAtom), FileBytes: gibibyte, Processes: maxProcesses,
+		TimeLimit: limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
 	}
 }
 

@@ -18,7 +18,8 @@ func digestOf(character string) string { return strings.Repeat(character, 64) }
 
 func file(key, format string, size int64) DynamicsArtifact {
 	return DynamicsArtifact{
-		Schema: "molecule.openmm.artifact/v1", ArtifactID: key, StorageKey: key, SHA256: digestOf("a"), ByteSize: size, Format: format, MediaType: "text/plain",
+		Schema: "molecule.openmm.artifact/v1", ArtifactID: key, StorageKey: key, SHA256: digestOf("a"), ByteSize: size,
+		Format: format, MediaType: "text/plain",
 	}
 }
 
@@ -28,13 +29,17 @@ func smallRun(change func(*DynamicsRequest)) engines.Request {
 		Schema: "molecule.openmm.request/v1", RequestID: "request-1", RunID: "run-1", Confirmed: true,
 		Input: DynamicsInput{Protein: &ProteinInput{Kind: InputProtein, Coordinates: file("protein.pdb", FormatPDB, 72_469)}},
 		Protocol: DynamicsProtocol{
-			ForceField: "amber14", WaterModel: "tip3pfb", PH: 7, IonicStrengthM: 0.15, TemperatureK: 300, PressureBar: 1, TimestepFs: 2, FrictionPerPs: 1,
-			Constraints: "HBonds", NonbondedMethod: "PME", Minimization: Minimization{Enabled: true, MaxIterations: 20, ToleranceKjMolNm: 10},
-			Equilibration: Equilibration{NVTSteps: 20, NPTSteps: 30}, ProductionSteps: 100, Seed: 42, RemoveCenterOfMassMotion: true,
+			ForceField: "amber14", WaterModel: "tip3pfb", PH: 7, IonicStrengthM: 0.15, TemperatureK: 300, PressureBar: 1,
+			TimestepFs: 2, FrictionPerPs: 1, Constraints: "HBonds", NonbondedMethod: "PME",
+			Minimization:  Minimization{Enabled: true, MaxIterations: 20, ToleranceKjMolNm: 10},
+			Equilibration: Equilibration{NVTSteps: 20, NPTSteps: 30}, ProductionSteps: 100, Seed: 42,
+			RemoveCenterOfMassMotion: true,
 		},
-		Outputs: DynamicsOutputs{TrajectoryIntervalSteps: 10, StateIntervalSteps: 5, CheckpointIntervalSteps: 20, AnalysisIntervalSteps: 20, TrajectoryFormat: "dcd"},
+		Outputs: DynamicsOutputs{TrajectoryIntervalSteps: 10, StateIntervalSteps: 5, CheckpointIntervalSteps: 20,
+			AnalysisIntervalSteps: 20, TrajectoryFormat: "dcd"},
 		Execution: DynamicsExecution{
-			Platform: DynamicsPlatform{Name: PlatformCPU, Precision: "single", DeviceIndex: DeviceCPU}, WorkerImageDigest: "sha256:" + digestOf("0"),
+			Platform:          DynamicsPlatform{Name: PlatformCPU, Precision: "single", DeviceIndex: DeviceCPU},
+			WorkerImageDigest: "sha256:" + digestOf("0"),
 		},
 	}
 	change(&r)
@@ -42,14 +47,16 @@ func smallRun(change func(*DynamicsRequest)) engines.Request {
 	if err != nil {
 		panic(err)
 	}
-	return engines.Request{JobID: "job_test", JobName: "A short run", JobType: "simulation", SceneFile: engines.Object{StorageKey: "protein.pdb"}, Params: params, Recovery: "standard"}
+	return engines.Request{JobID: "job_test", JobName: "A short run", JobType: "simulation",
+		SceneFile: engines.Object{StorageKey: "protein.pdb"}, Params: params, Recovery: "standard"}
 }
 
 func unchanged(*DynamicsRequest) {}
 
 func amberInput(r *DynamicsRequest) {
 	r.Input = DynamicsInput{Amber: &AmberInput{
-		Kind: InputAmber, Prmtop: file("system.prmtop", FormatPrmtop, 357_642), Coordinates: file("system.inpcrd", FormatInpcrd, 82_903),
+		Kind: InputAmber, Prmtop: file("system.prmtop", FormatPrmtop, 357_642),
+		Coordinates: file("system.inpcrd", FormatInpcrd, 82_903),
 	}}
 	r.Protocol.ForceField, r.Protocol.WaterModel = ForceFieldAmberPrmtop, WaterInputParameters
 }
@@ -64,12 +71,14 @@ func longRestart() engines.Request {
 		amberInput(r)
 		onCUDA(r)
 		r.Protocol.ProductionSteps = 50_000_000
-		r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 5000, StateIntervalSteps: 1000, CheckpointIntervalSteps: 1, AnalysisIntervalSteps: 50_000, TrajectoryFormat: "dcd"}
+		r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 5000, StateIntervalSteps: 1000, CheckpointIntervalSteps: 1,
+			AnalysisIntervalSteps: 50_000, TrajectoryFormat: "dcd"}
 		checkpoint := file("final.chk", FormatCheckpoint, 110_000)
 		r.Execution.RestartCheckpoint = &checkpoint
 		r.Execution.RestartProvenance = &RestartProvenance{
-			RequestSHA256: digestOf("1"), SystemSHA256: digestOf("2"), TopologySHA256: digestOf("3"), IntegratorSHA256: digestOf("4"), PlatformSHA256: digestOf("5"),
-			OpenMMVersion: "8.6.1", PlatformName: "CUDA", WorkerImageDigest: "sha256:" + digestOf("6"),
+			RequestSHA256: digestOf("1"), SystemSHA256: digestOf("2"), TopologySHA256: digestOf("3"),
+			IntegratorSHA256: digestOf("4"), PlatformSHA256: digestOf("5"), OpenMMVersion: "8.6.1", PlatformName: "CUDA",
+			WorkerImageDigest: "sha256:" + digestOf("6"),
 		}
 	})
 	request.Recovery = recoveryResumable
@@ -85,9 +94,11 @@ func planCases() []enginestest.PlanCase {
 		})},
 		{Name: "one-step", Request: smallRun(func(r *DynamicsRequest) {
 			r.Protocol.ProductionSteps, r.Protocol.Minimization.Enabled = 1, false
-			r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 1, StateIntervalSteps: 1, CheckpointIntervalSteps: math.MaxInt64, AnalysisIntervalSteps: 1}
+			r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 1, StateIntervalSteps: 1, CheckpointIntervalSteps: math.MaxInt64,
+				AnalysisIntervalSteps: 1}
 		})},
-		{Name: "largest-file", Request: smallRun(func(r *DynamicsRequest) { onCUDA(r); r.Input.Protein.Coordinates.ByteSize = maxStructureBytes })},
+		{Name: "largest-file", Request: smallRun(
+			func(r *DynamicsRequest) { onCUDA(r); r.Input.Protein.Coordinates.ByteSize = maxStructureBytes })},
 		{Name: "empty-file", Request: smallRun(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = 0 })},
 	}
 }
@@ -109,11 +120,15 @@ func refusedCases() []enginestest.RefusedCase {
 	return []enginestest.RefusedCase{
 		{Name: "no request", Field: "openmmRequest", Request: none},
 		{Name: "unknown input", Field: "openmmRequest", Request: torn},
-		refused("no frame", ".outputs.trajectoryIntervalSteps", outputs(func(o *DynamicsOutputs) { o.TrajectoryIntervalSteps = 101; o.AnalysisIntervalSteps = 101 })),
+		refused("no frame", ".outputs.trajectoryIntervalSteps",
+			outputs(func(o *DynamicsOutputs) { o.TrajectoryIntervalSteps = 101; o.AnalysisIntervalSteps = 101 })),
 		refused("no energies", ".outputs.stateIntervalSteps", outputs(func(o *DynamicsOutputs) { o.StateIntervalSteps = 101 })),
-		refused("nothing analysed", ".outputs.analysisIntervalSteps", outputs(func(o *DynamicsOutputs) { o.AnalysisIntervalSteps = 200 })),
-		refused("analysis between frames", ".outputs.analysisIntervalSteps", outputs(func(o *DynamicsOutputs) { o.AnalysisIntervalSteps = 15 })),
-		refused("no checkpoint interval", ".outputs.checkpointIntervalSteps", outputs(func(o *DynamicsOutputs) { o.CheckpointIntervalSteps = 0 })),
+		refused("nothing analysed", ".outputs.analysisIntervalSteps",
+			outputs(func(o *DynamicsOutputs) { o.AnalysisIntervalSteps = 200 })),
+		refused("analysis between frames", ".outputs.analysisIntervalSteps",
+			outputs(func(o *DynamicsOutputs) { o.AnalysisIntervalSteps = 15 })),
+		refused("no checkpoint interval", ".outputs.checkpointIntervalSteps",
+			outputs(func(o *DynamicsOutputs) { o.CheckpointIntervalSteps = 0 })),
 		refused("too many rows", ".outputs.stateIntervalSteps", func(r *DynamicsRequest) {
 			onCUDA(r)
 			r.Protocol.ProductionSteps, r.Outputs.StateIntervalSteps, r.Outputs.TrajectoryIntervalSteps = 50_000_000, 49, 50_000
@@ -130,14 +145,19 @@ func refusedCases() []enginestest.RefusedCase {
 			r.Protocol.ProductionSteps, r.Outputs.TrajectoryIntervalSteps, r.Outputs.StateIntervalSteps = 50_000_000, 50_000, 50_000
 			r.Outputs.AnalysisIntervalSteps = 50_000
 		}),
-		refused("double precision on the CPU", ".execution.platform.precision", func(r *DynamicsRequest) { r.Execution.Platform.Precision = PrecisionDouble }),
+		refused("double precision on the CPU", ".execution.platform.precision",
+			func(r *DynamicsRequest) { r.Execution.Platform.Precision = PrecisionDouble }),
 		refused("one device twice", ".execution.platform.deviceIndex", devices("1,1")),
 		refused("five devices", ".execution.platform.deviceIndex", devices("0,1,2,3,4")),
 		refused("a device without end", ".execution.platform.deviceIndex", devices(strings.Repeat("9", 40))),
-		refused("a huge structure", ".input.coordinates.byteSize", func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = maxStructureBytes + 1 }),
-		refused("a huge prmtop", ".input.prmtop.byteSize", func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Prmtop.ByteSize = maxPrmtopBytes + 1 }),
-		refused("a prmtop of another system", ".input.prmtop.byteSize", func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Prmtop.ByteSize = 100 << 20 }),
-		refused("huge Amber coordinates", ".input.coordinates.byteSize", func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Coordinates.ByteSize = maxInpcrdBytes + 1 }),
+		refused("a huge structure", ".input.coordinates.byteSize",
+			func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = maxStructureBytes + 1 }),
+		refused("a huge prmtop", ".input.prmtop.byteSize",
+			func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Prmtop.ByteSize = maxPrmtopBytes + 1 }),
+		refused("a prmtop of another system", ".input.prmtop.byteSize",
+			func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Prmtop.ByteSize = 100 << 20 }),
+		refused("huge Amber coordinates", ".input.coordinates.byteSize",
+			func(r *DynamicsRequest) { amberInput(r); r.Input.Amber.Coordinates.ByteSize = maxInpcrdBytes + 1 }),
 		refused("a huge restart", ".execution.restartCheckpoint.byteSize", func(r *DynamicsRequest) {
 			state := file("final-state.xml", FormatStateXML, maxRestartBytes+1)
 			r.Execution.RestartCheckpoint = &state
@@ -163,7 +183,8 @@ func progressCases() []enginestest.ProgressCase {
 
 func TestEngine(t *testing.T) {
 	t.Parallel()
-	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(), Live: liveCases(t)})
+	enginestest.Run(t, New(), enginestest.Cases{Plans: planCases(), Refused: refusedCases(), Progress: progressCases(),
+		Live: liveCases(t)})
 }
 
 func TestWorkerClassFollowsPlatform(t *testing.T) {
@@ -182,9 +203,11 @@ func TestWorkerClassFollowsPlatform(t *testing.T) {
 			if shard.Stage == stageSimulate {
 				want, gpus = c.class, c.gpus
 			}
-			got := shard.Hardware(New().Spec())
-			if got != want || shard.Needs.GPUs != gpus || (gpus > 0) != (shard.Needs.GPUMemoryBytes > 0) || (gpus > 0) != (shard.ExpectedGPUSeconds > 0) {
-				t.Errorf("shard %s runs on %s with %d GPUs for %g s, want %s with %d", shard.Name, got, shard.Needs.GPUs, shard.ExpectedGPUSeconds, want, gpus)
+			got := shard.Class(New().Spec())
+			if got.Hardware != want || shard.Needs.GPUs != gpus || (gpus > 0) != (shard.Needs.GPUMemoryBytes > 0) ||
+				(gpus > 0) != (shard.ExpectedGPUSeconds > 0) {
+				t.Errorf("shard %s runs on %s with %d GPUs for %g s, want %s with %d", shard.Name, got, shard.Needs.GPUs,
+					shard.ExpectedGPUSeconds, want, gpus)
 			}
 			if !slices.Contains(New().Spec().Classes(), got) {
 				t.Errorf("shard %s runs on %s, of which the engine's description knows nothing", shard.Name, got)
@@ -279,7 +302,8 @@ func TestLargestPlans(t *testing.T) {
 	if got, most := memory(math.Inf(1), prepareBytesPerAtom), int64(17*gibibyte); got > most {
 		t.Errorf("an endless system is given %d bytes, want at most %d", got, most)
 	}
-	for _, c := range []struct{ bytes, maxAtoms int64 }{{1, leastMaxAtoms}, {2747, leastMaxAtoms}, {5_000, 25_000}, {72_469, 141_000}, {maxStructureBytes, mostParticles}} {
+	for _, c := range []struct{ bytes, maxAtoms int64 }{{1, leastMaxAtoms}, {2747, leastMaxAtoms}, {5_000, 25_000},
+		{72_469, 141_000}, {maxStructureBytes, mostParticles}} {
 		q, err := resolve(smallRun(func(r *DynamicsRequest) { r.Input.Protein.Coordinates.ByteSize = c.bytes }))
 		if err != nil {
 			t.Fatal(err)
@@ -340,7 +364,8 @@ func TestPlansOfAnyRequest(t *testing.T) {
 				shards, err := New().Plan(smallRun(func(r *DynamicsRequest) {
 					onCUDA(r)
 					r.Protocol.ProductionSteps = steps
-					r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: interval, StateIntervalSteps: interval, CheckpointIntervalSteps: interval, AnalysisIntervalSteps: interval}
+					r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: interval, StateIntervalSteps: interval,
+						CheckpointIntervalSteps: interval, AnalysisIntervalSteps: interval}
 				}))
 				if (err != nil) != (steps/interval > maxStateRows) {
 					t.Errorf("got %d shards, %v", len(shards), err)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// ID is the canonical simulator id of specification §1.
+// ID is the canonical simulator id of doc/contract.md §1.
 const ID = "openmm"
 
-// Params are the members of simulationParams that molecular dynamics reads (specification §2.2). The API embeds the struct, so
+// Params are the members of simulationParams that molecular dynamics reads (doc/contract.md §2.2). The API embeds the struct, so
 // its tags are the rules of the public contract.
 type Params struct {
 	Request *DynamicsRequest `json:"openmmRequest,omitempty" doc:"A molecular dynamics run with OpenMM."`
@@ -197,4 +198,26 @@ type RestartProvenance struct {
 	OpenMMVersion     string `json:"openmmVersion" minLength:"1" maxLength:"64" doc:"Version of OpenMM."`
 	PlatformName      string `json:"platformName" enum:"CPU,CUDA,OpenCL" doc:"Name of the platform."`
 	WorkerImageDigest string `json:"workerImageDigest" pattern:"^sha256:[0-9a-f]{64}$" patternDescription:"sha256: and 64 lower-case hexadecimal digits" doc:"Digest of the worker image."`
+}
+
+// NamedFiles lists what the run starts from.
+func (p *Params) NamedFiles() []engines.NamedFile {
+	if p.Request == nil {
+		return nil
+	}
+	var files []engines.NamedFile
+	add := func(path string, a *DynamicsArtifact) {
+		if a != nil {
+			files = append(files, engines.NamedFile{Path: "openmmRequest." + path, Object: *object(*a)})
+		}
+	}
+	if protein := p.Request.Input.Protein; protein != nil {
+		add("input.coordinates", &protein.Coordinates)
+	}
+	if amber := p.Request.Input.Amber; amber != nil {
+		add("input.prmtop", &amber.Prmtop)
+		add("input.coordinates", &amber.Coordinates)
+	}
+	add("execution.restartCheckpoint", p.Request.Execution.RestartCheckpoint)
+	return files
 }

@@ -17,7 +17,7 @@ const mutate = `import random, sys, tempfile
 from pathlib import Path
 import openmm
 import amber, dynamics, protein, saving
-from common import Failure
+from task import Failure
 
 rounds, folder, *names = int(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]
 scraps = [b"\n", b"'", b";", b"_", b"loop_\n", b"nan", b"1e999", b"\xff\xfe", b"ENDMDL\n", b"HETATM", b"CONECT  1 99999\n", b"%FLAG X\n", b"-1", b"<x>"]
@@ -90,7 +90,7 @@ func TestParsersOfForeignText(t *testing.T) {
 		arguments = append(arguments, name)
 	}
 	command := exec.CommandContext(t.Context(), python, arguments...)
-	command.Env = append(os.Environ(), "PYTHONPATH=programs")
+	command.Env = enginestest.ProgramPath(t, "programs")
 	if output, err := command.CombinedOutput(); err != nil || strings.Count(string(output), "accepted") != len(files) {
 		t.Errorf("%v: %s", err, output)
 	}

@@ -86,7 +86,8 @@ func (OpenMM) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, err
 	}
 	if expected := q.simulateSeconds(float64(q.leastAtoms())); expected > mostExpectedSimulateSeconds {
-		return nil, invalid("openmmRequest.protocol.productionSteps", "is %d, which on the platform %s would take about %.0f days or more; at most %.0f are allowed; take fewer steps or a faster platform",
+		return nil, invalid("openmmRequest.protocol.productionSteps", "is %d, which on the platform %s would take about %.0f "+
+			"days or more; at most %.0f are allowed; take fewer steps or a faster platform",
 			q.Protocol.ProductionSteps, q.Execution.Platform.Name, expected/86400, mostExpectedSimulateSeconds/86400)
 	}
 	shards := make([]engines.Shard, 0, 3)
@@ -102,11 +103,13 @@ func (OpenMM) Plan(r engines.Request) ([]engines.Shard, error) {
 }
 
 func (q request) prepareShard(engines.Request) (engines.Shard, any) {
-	params := prepareParams{Program: programPrepare, Frames: q.frames, MaxTrajectoryBytes: maxTrajectoryBytes, MaxAtoms: q.maxAtoms(), Protocol: q.Protocol}
+	params := prepareParams{Program: programPrepare, Frames: q.frames, MaxTrajectoryBytes: maxTrajectoryBytes,
+		MaxAtoms: q.maxAtoms(), Protocol: q.Protocol}
 	var inputs []engines.Input
 	if amber := q.Input.Amber; amber != nil {
 		params.Format = FormatPrmtop
-		inputs = []engines.Input{{Name: FormatPrmtop, Object: object(amber.Prmtop)}, {Name: FormatInpcrd, Object: object(amber.Coordinates)}}
+		inputs = []engines.Input{{Name: FormatPrmtop, Object: object(amber.Prmtop)},
+			{Name: FormatInpcrd, Object: object(amber.Coordinates)}}
 	} else {
 		params.Format = q.Input.Protein.Coordinates.Format
 		inputs = []engines.Input{{Name: inputStructure, Object: object(q.Input.Protein.Coordinates)}}
@@ -122,8 +125,9 @@ func (q request) prepareShard(engines.Request) (engines.Shard, any) {
 func (q request) simulateShard(r engines.Request) (engines.Shard, any) {
 	platform := q.Execution.Platform
 	params := simulateParams{
-		Program: programSimulate, Title: r.JobName, Protocol: q.Protocol, Outputs: q.Outputs, Resumable: r.Recovery == recoveryResumable,
-		Platform:      platformParams{Name: platform.Name, Precision: platform.Precision, Devices: q.devices, CPUThreads: q.cpus()},
+		Program: programSimulate, Title: r.JobName, Protocol: q.Protocol, Outputs: q.Outputs,
+		Resumable: r.Recovery == recoveryResumable, Platform: platformParams{Name: platform.Name, Precision: platform.Precision,
+			Devices: q.devices, CPUThreads: q.cpus()},
 		RequestSHA256: q.sha256, WorkerImageDigest: q.Execution.WorkerImageDigest, Inputs: q.namedInputs(), Citations: citations(),
 	}
 	inputs := append(topologyInputs(),
@@ -136,21 +140,24 @@ func (q request) simulateShard(r engines.Request) (engines.Shard, any) {
 	expected := q.simulateSeconds(atoms)
 	return engines.Shard{
 		Stage: stageSimulate, StageIndex: 1, Name: shardTrajectory, Essential: true, Inputs: inputs,
-		Needs: q.simulateNeeds(atoms, expected), ExpectedCPUSeconds: round(expected * float64(q.cpus())), ExpectedGPUSeconds: round(expected * float64(q.devices)),
+		Needs: q.simulateNeeds(atoms, expected), ExpectedCPUSeconds: round(expected * float64(q.cpus())),
+		ExpectedGPUSeconds: round(expected * float64(q.devices)),
 	}, params
 }
 
 func (q request) analyseShard(r engines.Request) (engines.Shard, any) {
 	params := analyseParams{
 		Program: programAnalyse, Title: r.JobName, TimestepFs: q.Protocol.TimestepFs, TemperatureK: q.Protocol.TemperatureK,
-		ProductionSteps: q.Protocol.ProductionSteps, TrajectoryIntervalSteps: q.Outputs.TrajectoryIntervalSteps, AnalysisIntervalSteps: q.Outputs.AnalysisIntervalSteps,
-		Citations: citations(),
+		ProductionSteps: q.Protocol.ProductionSteps, TrajectoryIntervalSteps: q.Outputs.TrajectoryIntervalSteps,
+		AnalysisIntervalSteps: q.Outputs.AnalysisIntervalSteps,
+		Citations:             citations(),
 	}
 	if r.JobType == engines.JobTypePipeline {
 		params.Snapshots = q.snapshots()
 	}
 	inputs := append(topologyInputs(), fromSystem(preparationFile),
-		fromTrajectory(trajectoryFile, trajectoryFile), fromTrajectory(stateFile, stateFile), fromTrajectory(inputSimulation, resultsFile))
+		fromTrajectory(trajectoryFile, trajectoryFile), fromTrajectory(stateFile, stateFile),
+		fromTrajectory(inputSimulation, resultsFile))
 	atoms := q.likelyAtoms()
 	analysed := float64(q.Protocol.ProductionSteps / q.Outputs.AnalysisIntervalSteps)
 	expected := analyseStartCPUSeconds + analysed*(analyseCPUSecondsPerFrame+analyseCPUSecondsPerAtom*atoms)
@@ -164,7 +171,8 @@ func (q request) analyseShard(r engines.Request) (engines.Shard, any) {
 func topologyInputs() []engines.Input {
 	inputs := make([]engines.Input, 0, 6)
 	for _, name := range []string{topologyPDB, topologyCIF} {
-		inputs = append(inputs, engines.Input{Name: name, From: &engines.From{Stage: stagePrepare, Shard: shardSystem, Output: name, Optional: true}})
+		inputs = append(inputs, engines.Input{Name: name, From: &engines.From{Stage: stagePrepare, Shard: shardSystem, Output: name,
+			Optional: true}})
 	}
 	return inputs
 }

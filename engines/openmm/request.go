@@ -140,7 +140,8 @@ func (q *request) checkFiles() error {
 		return err
 	}
 	if most := prmtopBaseBytes + prmtopBytesPerInpcrdByte*amber.Coordinates.ByteSize; amber.Prmtop.ByteSize > most {
-		return invalid("openmmRequest.input.prmtop.byteSize", "is %d, but coordinates of %d bytes belong to a prmtop of at most %d; give the two files of one system",
+		return invalid("openmmRequest.input.prmtop.byteSize", "is %d, but coordinates of %d bytes belong to a prmtop of at most "+
+			"%d; give the two files of one system",
 			amber.Prmtop.ByteSize, amber.Coordinates.ByteSize, most)
 	}
 	return nil
@@ -165,14 +166,16 @@ func (q *request) checkSteps() error {
 		{"analysisIntervalSteps", o.AnalysisIntervalSteps},
 	} {
 		if interval.steps < 1 || interval.steps > steps {
-			return invalid("openmmRequest.outputs."+interval.name, "is %d; must be 1 to productionSteps, %d, or nothing would be written", interval.steps, steps)
+			return invalid("openmmRequest.outputs."+interval.name, "is %d; must be 1 to productionSteps, %d, or nothing would be "+
+				"written", interval.steps, steps)
 		}
 	}
 	if o.CheckpointIntervalSteps < 1 {
 		return invalid("openmmRequest.outputs.checkpointIntervalSteps", "is %d; must be at least 1", o.CheckpointIntervalSteps)
 	}
 	if o.AnalysisIntervalSteps%o.TrajectoryIntervalSteps != 0 {
-		return invalid("openmmRequest.outputs.analysisIntervalSteps", "is %d; must be a multiple of trajectoryIntervalSteps, %d: only frames that are written can be analysed",
+		return invalid("openmmRequest.outputs.analysisIntervalSteps", "is %d; must be a multiple of trajectoryIntervalSteps, %d: "+
+			"only frames that are written can be analysed",
 			o.AnalysisIntervalSteps, o.TrajectoryIntervalSteps)
 	}
 	return nil
@@ -183,13 +186,16 @@ func (q *request) checkOutputs() error {
 	steps := q.Protocol.ProductionSteps
 	q.frames, q.rows = steps/q.Outputs.TrajectoryIntervalSteps, steps/q.Outputs.StateIntervalSteps
 	if q.rows > maxStateRows {
-		return invalid("openmmRequest.outputs.stateIntervalSteps", "gives %d lines of energies; at most %d are written, every %d steps",
+		return invalid("openmmRequest.outputs.stateIntervalSteps", "gives %d lines of energies; at most %d are written, every "+
+			"%d steps",
 			q.rows, int64(maxStateRows), (steps+maxStateRows-1)/maxStateRows)
 	}
 	atoms := q.leastAtoms()
 	if most := maxTrajectoryBytes / (bytesPerPosition * atoms); q.frames > most {
-		return invalid("openmmRequest.outputs.trajectoryIntervalSteps", "gives %d frames of at least %d atoms, %.1f GB; at most %d GiB are written, every %d steps",
-			q.frames, atoms, float64(q.frames)*float64(atoms)*bytesPerPosition/1e9, int64(maxTrajectoryBytes>>30), (steps+max(most, 1)-1)/max(most, 1))
+		return invalid("openmmRequest.outputs.trajectoryIntervalSteps",
+			"gives %d frames of at least %d atoms, %.1f GB; at most %d GiB are written, every %d steps",
+			q.frames, atoms, float64(q.frames)*float64(atoms)*bytesPerPosition/1e9, int64(maxTrajectoryBytes>>30),
+			(steps+max(most, 1)-1)/max(most, 1))
 	}
 	return nil
 }

@@ -51,15 +51,24 @@ func TestRestart(t *testing.T) {
 		{"state of another platform", FormatStateXML, state, func(p *RestartProvenance) {
 			p.PlatformSHA256, p.OpenMMVersion, p.PlatformName = digestOf("9"), "8.3", "CUDA"
 		}, "", nil},
-		{"state of another system", FormatStateXML, state, func(p *RestartProvenance) { p.SystemSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"systemSha256", digestOf("9"), document.RestartProvenance.SystemSHA256}},
-		{"system", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.SystemSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.systemSha256", digestOf("9"), document.RestartProvenance.SystemSHA256}},
-		{"topology", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.TopologySHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.topologySha256", document.RestartProvenance.TopologySHA256}},
-		{"integrator", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.IntegratorSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.integratorSha256", document.RestartProvenance.IntegratorSHA256}},
-		{"platform", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.PlatformSHA256 = digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.platformSha256", document.RestartProvenance.PlatformSHA256}},
-		{"platform's name", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.PlatformName = "OpenCL" }, "RESTART_MISMATCH", []string{"restartProvenance.platformName is OpenCL", "CPU"}},
-		{"version", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.OpenMMVersion = "8.3" }, "RESTART_MISMATCH", []string{"restartProvenance.openmmVersion is 8.3", document.RestartProvenance.OpenMMVersion}},
-		{"image", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.WorkerImageDigest = "sha256:" + digestOf("9") }, "RESTART_MISMATCH", []string{"restartProvenance.workerImageDigest", document.RestartProvenance.WorkerImageDigest}},
-		{"torn checkpoint", FormatCheckpoint, checkpoint[:len(checkpoint)/2], func(*RestartProvenance) {}, "RESTART_UNUSABLE", []string{"final-state.xml"}},
+		{"state of another system", FormatStateXML, state, func(p *RestartProvenance) { p.SystemSHA256 = digestOf("9") },
+			"RESTART_MISMATCH", []string{"systemSha256", digestOf("9"), document.RestartProvenance.SystemSHA256}},
+		{"system", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.SystemSHA256 = digestOf("9") }, "RESTART_MISMATCH",
+			[]string{"restartProvenance.systemSha256", digestOf("9"), document.RestartProvenance.SystemSHA256}},
+		{"topology", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.TopologySHA256 = digestOf("9") },
+			"RESTART_MISMATCH", []string{"restartProvenance.topologySha256", document.RestartProvenance.TopologySHA256}},
+		{"integrator", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.IntegratorSHA256 = digestOf("9") },
+			"RESTART_MISMATCH", []string{"restartProvenance.integratorSha256", document.RestartProvenance.IntegratorSHA256}},
+		{"platform", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.PlatformSHA256 = digestOf("9") },
+			"RESTART_MISMATCH", []string{"restartProvenance.platformSha256", document.RestartProvenance.PlatformSHA256}},
+		{"platform's name", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.PlatformName = "OpenCL" },
+			"RESTART_MISMATCH", []string{"restartProvenance.platformName is OpenCL", "CPU"}},
+		{"version", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.OpenMMVersion = "8.3" }, "RESTART_MISMATCH",
+			[]string{"restartProvenance.openmmVersion is 8.3", document.RestartProvenance.OpenMMVersion}},
+		{"image", FormatCheckpoint, checkpoint, func(p *RestartProvenance) { p.WorkerImageDigest = "sha256:" + digestOf("9") },
+			"RESTART_MISMATCH", []string{"restartProvenance.workerImageDigest", document.RestartProvenance.WorkerImageDigest}},
+		{"torn checkpoint", FormatCheckpoint, checkpoint[:len(checkpoint)/2], func(*RestartProvenance) {}, "RESTART_UNUSABLE",
+			[]string{"final-state.xml"}},
 		{"torn state", FormatStateXML, state[:len(state)/2], nil, "RESTART_UNUSABLE", []string{"1,262"}},
 		{"structure as state", FormatStateXML, []byte("ATOM"), nil, "RESTART_UNUSABLE", nil},
 		{"system as state", FormatStateXML, inputs[systemFile], nil, "RESTART_UNUSABLE", nil},
@@ -104,7 +113,8 @@ func checkRestarted(t *testing.T, shard engines.Shard, made attempt) {
 	}
 	var results liveResults
 	readJSON(t, made.dir, resultsFile, &results)
-	if results.Restart == nil || results.Restart.EarlierSteps != 100 || results.Frames != 1 || results.PotentialEnergyKjMol.Mean > -15_000 {
+	if results.Restart == nil || results.Restart.EarlierSteps != 100 || results.Frames != 1 ||
+		results.PotentialEnergyKjMol.Mean > -15_000 {
 		t.Errorf("got %+v, want a frame after 100 earlier steps", results)
 	}
 	checkClock(t, made.dir)

@@ -22,7 +22,8 @@ import (
 func killable() engines.Request {
 	request := smallRun(func(r *DynamicsRequest) {
 		r.Protocol.ProductionSteps = 400
-		r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 1, StateIntervalSteps: 5, CheckpointIntervalSteps: 40, AnalysisIntervalSteps: 40, TrajectoryFormat: "dcd"}
+		r.Outputs = DynamicsOutputs{TrajectoryIntervalSteps: 1, StateIntervalSteps: 5, CheckpointIntervalSteps: 40,
+			AnalysisIntervalSteps: 40, TrajectoryFormat: "dcd"}
 	})
 	request.Recovery = recoveryResumable
 	return request
@@ -58,7 +59,8 @@ func prepared(t *testing.T, request engines.Request) (shard engines.Shard, input
 	return shards[1], inputs
 }
 
-// start runs a shard's program, and kills it with SIGKILL after so many lines that tell of a checkpoint; never when that is negative.
+// start runs a shard's program, and kills it with SIGKILL after so many lines that tell of a checkpoint; never when that is
+// negative.
 func start(t *testing.T, shard engines.Shard, dir engines.Dir, inputs map[string][]byte, killAfter int) attempt {
 	t.Helper()
 	command, err := New().Command(shard, dir)
@@ -178,8 +180,8 @@ func checkWhole(t *testing.T, shard engines.Shard, made attempt) (liveResults, f
 	return results, potential
 }
 
-// TestKilledTwice kills a run at two random checkpoints and lets it end: it has the frames of one that was left alone, each once, and
-// the energies of the same physics. Frames from before the last save are the very bytes that the killed attempts had written.
+// TestKilledTwice kills a run at two random checkpoints and lets it end: it has the frames of one that was left alone, each once,
+// and the energies of the same physics. Frames from before the last save are the very bytes that the killed attempts had written.
 func TestKilledTwice(t *testing.T) {
 	t.Parallel()
 	shard, inputs := prepared(t, killable())
@@ -197,7 +199,8 @@ func TestKilledTwice(t *testing.T) {
 	if math.Abs(got-want) > 0.03*math.Abs(want) {
 		t.Errorf("the potential energy is %.0f kJ/mol on average, undisturbed %.0f", got, want)
 	}
-	if len(results.Resumes) != 2 || results.Resumes[0].From != "checkpoint" || results.Resumes[1].From != "checkpoint" || results.Resumes[1].Phase != "production" {
+	if len(results.Resumes) != 2 || results.Resumes[0].From != "checkpoint" || results.Resumes[1].From != "checkpoint" ||
+		results.Resumes[1].Phase != "production" {
 		t.Fatalf("got the resumes %+v, want two from checkpoints", results.Resumes)
 	}
 	frames := results.Resumes[1].Step
@@ -210,7 +213,8 @@ func TestKilledTwice(t *testing.T) {
 	if len(before) < size || !bytes.Equal(before[dcdHeaderBytes:size], after[dcdHeaderBytes:size]) {
 		t.Errorf("the %d frames before the resume changed", frames)
 	}
-	t.Logf("killed after %d and %d checkpoints, resumed at %+v; %.1f kJ/mol, undisturbed %.1f", len(first.told), len(second.told), results.Resumes, got, want)
+	t.Logf("killed after %d and %d checkpoints, resumed at %+v; %.1f kJ/mol, undisturbed %.1f", len(first.told), len(second.told),
+		results.Resumes, got, want)
 }
 
 // TestDamagedSaves damages what an interrupted attempt has left: the run goes on from the save before, or begins anew.
@@ -237,7 +241,8 @@ func TestDamagedSaves(t *testing.T) {
 		{"the older save", flip(older), 1, true},
 		{"both saves", func(f map[string][]byte) { flip(newest)(f); delete(f, older) }, 0, false},
 		{"the segment", flip(segment), -1, false},
-		{"foreign saves", func(f map[string][]byte) { f[newest], f[older] = []byte("molfabric openmm save 1\n\xff\xff"), nil }, 0, false},
+		{"foreign saves", func(f map[string][]byte) { f[newest], f[older] = []byte("molfabric openmm save 1\n\xff\xff"), nil }, 0,
+			false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -252,7 +257,8 @@ func TestDamagedSaves(t *testing.T) {
 			}
 			if c.resumes == 1 {
 				if atNewest := results.Resumes[0].Step == stepOfSave(t, left[newest]); atNewest != c.newest {
-					t.Errorf("went on from step %d, the newest save's being %d", results.Resumes[0].Step, stepOfSave(t, left[newest]))
+					t.Errorf("went on from step %d, the newest save's being %d", results.Resumes[0].Step,
+						stepOfSave(t, left[newest]))
 				}
 			}
 		})

@@ -36,7 +36,8 @@ func (OpenMM) Typical(r engines.Request) (engines.Request, string, error) {
 	r.Params = text
 	return r, fmt.Sprintf("The typical run: a protein of %d heavy atoms, some %.0f atoms with its water, "+
 		"for %d ns on the CPU platform (%d steps of %d fs after %d of equilibration). "+
-		"A job is one run, whatever taskCount says. Give simulationParams.openmmRequest for the price of your own job.", typicalHeavyAtoms,
+		"A job is one run, whatever taskCount says. Give simulationParams.openmmRequest for the price of your own job.",
+		typicalHeavyAtoms,
 		math.Round(request{DynamicsRequest: *p.Request}.likelyAtoms()/1000)*1000, typicalSteps*typicalTimestepFs/1_000_000,
 		typicalSteps, typicalTimestepFs, 2*typicalSettling), nil
 }

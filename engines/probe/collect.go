@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // Command runs the script with the shard's parameters as arguments.
@@ -22,8 +22,8 @@ func (Probe) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error
 	}
 	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return engines.Command{
-		Argv: []string{"sh", programFile, shard.Name, strconv.FormatFloat(p.Seconds, 'f', -1, 64), whole(p.CPUSeconds), whole(p.MemoryBytes),
-			whole(p.OutputBytes), strconv.Itoa(status)},
+		Argv: []string{"sh", programFile, shard.Name, strconv.FormatFloat(p.Seconds, 'f', -1, 64), whole(p.CPUSeconds),
+			whole(p.MemoryBytes), whole(p.OutputBytes), strconv.Itoa(status)},
 		Env:   map[string]string{"LC_ALL": "C"},
 		Files: map[string][]byte{programFile: script},
 	}, nil
@@ -35,7 +35,7 @@ func (Probe) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, erro
 	if err != nil {
 		return engines.Result{}, err
 	}
-	proof, err := program.ReadBounded(dir.Out(proofFile), maxProofBytes)
+	proof, err := python.ReadBounded(dir.Out(proofFile), maxProofBytes)
 	if err != nil || string(proof) != fmt.Sprintf("%s %d\n", shard.Name, p.OutputBytes) {
 		return engines.Result{}, badOutput("%s is missing or of another task", proofFile)
 	}
@@ -45,7 +45,8 @@ func (Probe) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, erro
 		if err != nil || written.Size() != p.OutputBytes {
 			return engines.Result{}, badOutput("%s is missing or does not have %d bytes", outputFile, p.OutputBytes)
 		}
-		result.Artifacts = []engines.Artifact{{Name: outputFile, Role: engines.RoleResult, MediaType: "application/octet-stream", Format: "bin"}}
+		result.Artifacts = []engines.Artifact{{Name: outputFile, Role: engines.RoleResult, MediaType: "application/octet-stream",
+			Format: "bin"}}
 	}
 	return result, nil
 }
@@ -56,7 +57,8 @@ func (Probe) Explain(shard engines.Shard, _ engines.Dir, exitCode int, _ string)
 	if p.Fails == "" || exitCode != failStatus {
 		return nil
 	}
-	return &engines.Failure{Class: p.Fails, Code: "TOLD_TO_FAIL", Message: "The task failed because its job's FailEvery told it to."}
+	return &engines.Failure{Class: p.Fails, Code: "TOLD_TO_FAIL", Message: "The task failed because its job's FailEvery " +
+		"told it to."}
 }
 
 func paramsOf(shard engines.Shard) (taskParams, error) {
@@ -68,5 +70,6 @@ func paramsOf(shard engines.Shard) (taskParams, error) {
 }
 
 func badOutput(format string, args ...any) error {
-	return &engines.Failure{Class: engines.Executor, Code: "BAD_OUTPUT", Message: "The probe's output is wrong: " + fmt.Sprintf(format, args...)}
+	return &engines.Failure{Class: engines.Executor, Code: "BAD_OUTPUT", Message: "The probe's output is wrong: " +
+		fmt.Sprintf(format, args...)}
 }

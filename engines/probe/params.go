@@ -19,8 +19,8 @@ const (
 	mostBytes = 4 * gibibyte
 )
 
-// wish is what a job asks of its tasks.
-type wish struct {
+// options is what a job asks of its tasks.
+type options struct {
 	tasks       int64
 	gather      bool
 	seconds     float64
@@ -32,30 +32,30 @@ type wish struct {
 }
 
 // parse reads a job's parameters. It returns an *engines.InvalidError.
-func parse(parameters map[string]string) (wish, error) {
-	w := wish{tasks: 1, failClass: engines.Executor}
+func parse(parameters map[string]string) (options, error) {
+	o := options{tasks: 1, failClass: engines.Executor}
 	readers := map[string]func(string) error{
-		"Tasks":       whole(&w.tasks, 1, engines.MaxShards-1), // one is left for Gather
-		"CPUSeconds":  whole(&w.cpuSeconds, 0, mostSeconds),
-		"MemoryBytes": whole(&w.memoryBytes, 0, mostBytes),
-		"OutputBytes": whole(&w.outputBytes, 0, mostBytes),
-		"FailEvery":   whole(&w.failEvery, 0, engines.MaxShards),
+		"Tasks":       whole(&o.tasks, 1, engines.MaxShards-1), // one is left for Gather
+		"CPUSeconds":  whole(&o.cpuSeconds, 0, mostSeconds),
+		"MemoryBytes": whole(&o.memoryBytes, 0, mostBytes),
+		"OutputBytes": whole(&o.outputBytes, 0, mostBytes),
+		"FailEvery":   whole(&o.failEvery, 0, engines.MaxShards),
 		"Seconds": func(text string) (err error) {
-			w.seconds, err = strconv.ParseFloat(text, 64)
-			if err != nil || math.IsNaN(w.seconds) || w.seconds < 0 || w.seconds > mostSeconds {
+			o.seconds, err = strconv.ParseFloat(text, 64)
+			if err != nil || math.IsNaN(o.seconds) || o.seconds < 0 || o.seconds > mostSeconds {
 				return fmt.Errorf("is %q; it must be a number from 0 to %d", text, mostSeconds)
 			}
 			return nil
 		},
 		"Gather": func(text string) (err error) {
-			if w.gather, err = strconv.ParseBool(text); err != nil {
+			if o.gather, err = strconv.ParseBool(text); err != nil {
 				return fmt.Errorf("is %q; it must be true or false", text)
 			}
 			return nil
 		},
 		"FailClass": func(text string) error {
-			w.failClass = engines.FailureClass(text)
-			if w.failClass != engines.UserInput && w.failClass != engines.Executor {
+			o.failClass = engines.FailureClass(text)
+			if o.failClass != engines.UserInput && o.failClass != engines.Executor {
 				return fmt.Errorf("is %q; it must be %s or %s", text, engines.UserInput, engines.Executor)
 			}
 			return nil
@@ -64,16 +64,17 @@ func parse(parameters map[string]string) (wish, error) {
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		read, known := readers[name]
 		if !known {
-			return wish{}, invalid(name, fmt.Errorf("is no parameter of the probe; there are %s", strings.Join(slices.Sorted(maps.Keys(readers)), ", ")))
+			return options{}, invalid(name, fmt.Errorf("is no parameter of the probe; there are %s",
+				strings.Join(slices.Sorted(maps.Keys(readers)), ", ")))
 		}
 		if err := read(parameters[name]); err != nil {
-			return wish{}, invalid(name, err)
+			return options{}, invalid(name, err)
 		}
 	}
-	if w.gather && w.outputBytes == 0 {
-		return wish{}, invalid("Gather", fmt.Errorf("needs OutputBytes above 0: there would be nothing to gather"))
+	if o.gather && o.outputBytes == 0 {
+		return options{}, invalid("Gather", fmt.Errorf("needs OutputBytes above 0: there would be nothing to gather"))
 	}
-	return w, nil
+	return o, nil
 }
 
 // whole reads a whole number in bounds.

@@ -44,15 +44,15 @@ type taskParams struct {
 
 // Plan gives one shard a task, and one that gathers.
 func (Probe) Plan(r engines.Request) ([]engines.Shard, error) {
-	w, err := parse(r.Parameters)
+	o, err := parse(r.Parameters)
 	if err != nil {
 		return nil, err
 	}
 	var shards []engines.Shard
-	for i := int64(1); i <= w.tasks; i++ {
-		p := taskParams{Seconds: w.seconds, CPUSeconds: w.cpuSeconds, MemoryBytes: w.memoryBytes, OutputBytes: w.outputBytes}
-		if w.failEvery > 0 && i%w.failEvery == 0 {
-			p.Fails = w.failClass
+	for i := int64(1); i <= o.tasks; i++ {
+		p := taskParams{Seconds: o.seconds, CPUSeconds: o.cpuSeconds, MemoryBytes: o.memoryBytes, OutputBytes: o.outputBytes}
+		if o.failEvery > 0 && i%o.failEvery == 0 {
+			p.Fails = o.failClass
 		}
 		shard, err := newShard(stageProbe, 0, fmt.Sprintf("probe-%05d", i), p)
 		if err != nil {
@@ -61,10 +61,10 @@ func (Probe) Plan(r engines.Request) ([]engines.Shard, error) {
 		shard.Essential = i == 1 // so that a job can fail as a whole, and go on without any other task
 		shards = append(shards, shard)
 	}
-	if !w.gather {
+	if !o.gather {
 		return shards, nil
 	}
-	last, err := newShard(stageGather, 1, stageGather, taskParams{OutputBytes: w.outputBytes})
+	last, err := newShard(stageGather, 1, stageGather, taskParams{OutputBytes: o.outputBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,8 @@ func newShard(stage string, index int, name string, p taskParams) (engines.Shard
 	}
 	return engines.Shard{
 		Stage: stage, StageIndex: index, Name: name, Params: params, Items: 1,
-		Needs: engines.Resources{CPUs: 1, MemoryBytes: memoryBytes, FileBytes: fileBytes, Processes: maxProcesses, TimeLimit: timeLimit,
-			MaxLogBytes: maxLogBytes, ScratchBytes: fileBytes},
+		Needs: engines.Resources{CPUs: 1, MemoryBytes: memoryBytes, FileBytes: fileBytes, Processes: maxProcesses,
+			TimeLimit: timeLimit, MaxLogBytes: maxLogBytes, ScratchBytes: fileBytes},
 		ExpectedCPUSeconds: startCPUSeconds + float64(p.CPUSeconds),
 	}, nil
 }

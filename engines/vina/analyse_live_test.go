@@ -117,13 +117,15 @@ func layAnalysis(t *testing.T, members map[string]any, receptor, native string, 
 		prepared, docked, indices = append(prepared, entry), append(docked, dockedEntry(i, ligand)), append(indices, i)
 	}
 	request := map[string]any{
-		"program": "analyse.py", "indices": indices, "mostPosesAnalysed": 2, "internalEnergy": true, "ligandCpuSeconds": analyseLigandCPUSeconds,
-		"rankBy": rankByVina,
+		"program": "analyse.py", "indices": indices, "mostPosesAnalysed": 2, "internalEnergy": true,
+		"ligandCpuSeconds": analyseLigandCPUSeconds,
+		"rankBy":           rankByVina,
 	}
 	maps.Copy(request, members)
 	writeTaskJSON(t, dir, "request.json", request)
 	writeTaskJSON(t, dir, "in/ligands.json", map[string]any{"ligands": prepared})
-	writeTaskJSON(t, dir, "in/docked/dock-00000/dock.json", map[string]any{"ligands": docked, "programs": map[string]string{"vina": "1.2.7"}})
+	writeTaskJSON(t, dir, "in/docked/dock-00000/dock.json", map[string]any{"ligands": docked,
+		"programs": map[string]string{"vina": "1.2.7"}})
 	writeTaskJSON(t, dir, "in/serials.json", map[string]any{"serials": serialsOf(receptor)})
 	writeTaskFile(t, dir, "in/receptor.pdb", receptor)
 	writeTaskFile(t, dir, "in/receptor.pdbqt", pdbqtOf(receptor))
@@ -167,7 +169,7 @@ func dockedEntry(index int, ligand poseLigand) map[string]any {
 	for i, model := range ligand.models {
 		fmt.Fprintf(&pdbqt, "MODEL %d\n%sENDMDL\n", i+1, model)
 		poses = append(poses, map[string]any{
-			"rank": i + 1, "scoreKcalMol": -9.5 + float64(i), "rmsdLowerBound": 0, "rmsdUpperBound": 0,
+			"rank": i + 1, "scoreKcalMol": -9.5 + 0.01*float64(i), "rmsdLowerBound": 0, "rmsdUpperBound": 0,
 			"terms": map[string]float64{"inter": -12, "intra": -1, "torsional": 2.5, "unbound": -1},
 		})
 	}
@@ -290,7 +292,8 @@ func TestAnalyseImatinib(t *testing.T) {
 	if last := imatinib.Poses[2]; last.Checks != nil || last.Interactions != nil {
 		t.Errorf("the third of two analysed poses has %v and %v", last.Checks, last.Interactions)
 	}
-	if sdf := readText(t, filepath.Join(dir, "out/poses/00001.sdf")); !strings.HasPrefix(sdf, imatinib.BestSDF) || strings.Count(sdf, "$$$$\n") != 3 {
+	if sdf := readText(t, filepath.Join(dir, "out/poses/00001.sdf")); !strings.HasPrefix(sdf, imatinib.BestSDF) ||
+		strings.Count(sdf, "$$$$\n") != 3 {
 		t.Error("the SDF file does not begin with the best pose or has not three records")
 	}
 }
@@ -340,7 +343,8 @@ func TestAnalyseSmall(t *testing.T) {
 	}
 	dir, found := analysePoses(t, aroundParacetamol, readText(t, "testdata/lactic-acid.sdf"), ligands...)
 	for i, want := range []string{statusCompleted, statusCompleted, statusFailed, statusFailed, statusFailed, statusCompleted} {
-		if got := found[i]; got.Status != want || (want == statusFailed) != (got.FailureStage == "parse_output" && got.Error != "") {
+		if got := found[i]; got.Status != want || (want == statusFailed) != (got.FailureStage == "parse_output" &&
+			got.Error != "") {
 			t.Errorf("%s: got %s at %q (%s), want %s", got.LigandID, got.Status, got.FailureStage, got.Error, want)
 		}
 	}
@@ -380,7 +384,8 @@ func checkSmallPocket(t *testing.T, ligand analysedLigand) {
 	}
 	for _, interaction := range pose.Interactions {
 		if interaction.Type == "metal_complex" {
-			if got := interaction.Receptor.AtomSerial; got == nil || *got != 31 || interaction.DistanceAngstrom != 2.1 || !slices.Equal(interaction.Ligand.AtomIndices, []int{8}) {
+			if got := interaction.Receptor.AtomSerial; got == nil || *got != 31 || interaction.DistanceAngstrom != 2.1 ||
+				!slices.Equal(interaction.Ligand.AtomIndices, []int{8}) {
 				t.Errorf("got %+v, want the hydroxyl 2.1 Å from atom 31", interaction)
 			}
 		}

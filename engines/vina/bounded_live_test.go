@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // busyLoops is how many processes compete for each processor: what is bound by the clock has a fifth of its time.
@@ -95,7 +96,7 @@ func TestBoundedWork(t *testing.T) {
 	dir := t.TempDir()
 	layPrograms(t, dir)
 	output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", boundedWork, filepath.Join(dir,
-		programFolder)).CombinedOutput()
+		python.Folder)).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
@@ -112,6 +113,7 @@ func TestAPreparationWithoutTimeFails(t *testing.T) {
 	}
 	if got := ligands[1]; got.Status != statusFailed || got.FailureStage != "embed" || !strings.Contains(got.Error,
 		"1 seconds of processor time") {
-		t.Errorf("the long ligand: got %s at %q (%s), want FAILED at embed for want of time", got.Status, got.FailureStage, got.Error)
+		t.Errorf("the long ligand: got %s at %q (%s), want FAILED at embed for want of time", got.Status, got.FailureStage,
+			got.Error)
 	}
 }

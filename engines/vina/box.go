@@ -31,8 +31,8 @@ const (
 	largestPocketEdgeAngstrom = 40.0
 )
 
-// How a box is laid around a ligand and around residues, as box.py does: so much more on each side, and each edge at least this and at
-// most largestPocketEdgeAngstrom.
+// How a box is laid around a ligand and around residues, as box.py does: so much more on each side, and each edge at least this and
+// at most largestPocketEdgeAngstrom.
 const (
 	ligandMarginAngstrom    = 5.0
 	residueMarginAngstrom   = 4.0
@@ -64,7 +64,8 @@ func (q *request) takeBox(p Params) error {
 	q.box = boxRequest{Source: boxFpocket, SizeAngstrom: p.BoxSizeAngstrom}
 	switch {
 	case p.BoxCenterAngstrom != nil && p.BoxSizeAngstrom == nil:
-		return invalid("boxSizeAngstrom", "is missing; give the box's size in Å as one number or [x, y, z], each %g to %g", mol.MinBoxEdgeAngstrom, mol.MaxBoxEdgeAngstrom)
+		return invalid("boxSizeAngstrom", "is missing; give the box's size in Å as one number or [x, y, z], each %g to %g",
+			mol.MinBoxEdgeAngstrom, mol.MaxBoxEdgeAngstrom)
 	case p.BoxCenterAngstrom != nil:
 		q.box.Source, q.box.field, q.box.CenterAngstrom = boxExplicit, "boxCenterAngstrom", p.BoxCenterAngstrom
 	case p.BoxLigandArtifact != nil:
@@ -97,7 +98,8 @@ func checkBoxMembers(p Params) error {
 	for _, other := range []struct {
 		name  string
 		given bool
-	}{{"boxCenterAngstrom", p.BoxCenterAngstrom != nil}, {"pocketLigand", p.PocketLigand != nil}, {"pocketResidues", len(p.PocketResidues) > 0}} {
+	}{{"boxCenterAngstrom", p.BoxCenterAngstrom != nil}, {"pocketLigand", p.PocketLigand != nil},
+		{"pocketResidues", len(p.PocketResidues) > 0}} {
 		switch {
 		case other.given && p.BoxLigandArtifact != nil:
 			return invalid("boxLigandArtifact", "is given beside %s; say in one of them where to dock", other.name)
@@ -118,8 +120,8 @@ func (q *request) takeBoxLigand(a mol.ArtifactReference) error {
 	default:
 		return invalid("boxLigandArtifact.format", "is %s; the ligand must be sdf, mol2, pdb, pdbqt or mmcif", a.Format)
 	}
-	if a.ByteSize == 0 || a.ByteSize > MaxLigandBytes {
-		return invalid("boxLigandArtifact.byteSize", "is %d; a ligand must have 1 to %d bytes", a.ByteSize, MaxLigandBytes)
+	if a.ByteSize == 0 || a.ByteSize > maxLigandBytes {
+		return invalid("boxLigandArtifact.byteSize", "is %d; a ligand must have 1 to %d bytes", a.ByteSize, maxLigandBytes)
 	}
 	q.box.Source, q.box.field = boxLigandFile, "boxLigandArtifact"
 	found := q.boxLigand
@@ -137,14 +139,17 @@ func (q *request) takeBoxLigand(a mol.ArtifactReference) error {
 			q.box.Notes = append(q.box.Notes, cut)
 		}
 	}
-	q.box.Notes = append(q.box.Notes, fmt.Sprintf("the box lies around the %d heavy atoms of the ligand in boxLigandArtifact", found.HeavyAtoms))
+	q.box.Notes = append(q.box.Notes, fmt.Sprintf("the box lies around the %d heavy atoms of the ligand in boxLigandArtifact",
+		found.HeavyAtoms))
 	if found.Molecules > 1 {
-		q.box.Notes = append(q.box.Notes, fmt.Sprintf("boxLigandArtifact holds %d molecules; the box lies around the first", found.Molecules))
+		q.box.Notes = append(q.box.Notes, fmt.Sprintf("boxLigandArtifact holds %d molecules; the box lies around the first",
+			found.Molecules))
 	}
 	return nil
 }
 
-// boxAround is the box around what spans from low to high, with a margin on each side. cut says that it would be longer than a box is laid unasked.
+// boxAround is the box around what spans from low to high, with a margin on each side. cut says that it would be longer than a box
+// is laid unasked.
 func boxAround(low, high coordinates.Point, margin float64) (center mol.BoxCenter, size mol.BoxSize, cut string) {
 	longest := 0.0
 	for i := range low {
@@ -154,7 +159,8 @@ func boxAround(low, high coordinates.Point, margin float64) (center mol.BoxCente
 		size[i] = math.Round(min(max(edge, leastPocketEdgeAngstrom), largestPocketEdgeAngstrom)*1000) / 1000
 	}
 	if longest > largestPocketEdgeAngstrom {
-		cut = fmt.Sprintf("the box would be %.1f Å long and is cut to %g Å; give boxSizeAngstrom for a larger one", longest, largestPocketEdgeAngstrom)
+		cut = fmt.Sprintf("the box would be %.1f Å long and is cut to %g Å; give boxSizeAngstrom for a larger one", longest,
+			largestPocketEdgeAngstrom)
 	}
 	return center, size, cut
 }
@@ -164,9 +170,12 @@ func boxAround(low, high coordinates.Point, margin float64) (center mol.BoxCente
 func (q *request) takeDefaultBox(source string) error {
 	if q.native != nil && source != sourceFpocket {
 		number := q.native.Residue
-		q.box.Source, q.box.field, q.box.ComponentID = boxPocketLigand, "dockingValidation.nativeReference", strings.ToUpper(q.native.ComponentID)
-		q.box.Chain, q.box.Residue, q.box.InsertionCode = q.native.Chain, &number, strings.TrimSpace(valueOr(q.native.InsertionCode, ""))
-		q.box.Notes = append(q.box.Notes, fmt.Sprintf("nothing says where to dock, so the box lies around %s, the ligand that is docked again", q.box.named()))
+		q.box.Source, q.box.field, q.box.ComponentID = boxPocketLigand, "dockingValidation.nativeReference",
+			strings.ToUpper(q.native.ComponentID)
+		q.box.Chain, q.box.Residue, q.box.InsertionCode = q.native.Chain, &number,
+			strings.TrimSpace(valueOr(q.native.InsertionCode, ""))
+		q.box.Notes = append(q.box.Notes, fmt.Sprintf("nothing says where to dock, so the box lies around %s, the ligand that is "+
+			"docked again", q.box.named()))
 		return nil
 	}
 	if source == sourceFpocket || q.site == nil || source == "" && q.site.file.Format == mol.FormatPDBQT {
@@ -175,18 +184,21 @@ func (q *request) takeDefaultBox(source string) error {
 	found, others, ok := q.site.bound()
 	if !ok {
 		if source == sourceBoundLigand {
-			return invalid("boxSource", "is boundLigand, but the receptor holds no drug-like ligand of %d to %d heavy atoms; beside its chains it has: %s. Name one as pocketLigand, or give a box",
+			return invalid("boxSource", "is boundLigand, but the receptor holds no drug-like ligand of %d to %d heavy atoms; "+
+				"beside its chains it has: %s. Name one as pocketLigand, or give a box",
 				fewestLigandAtoms, mostLigandAtoms, q.site.listed())
 		}
 		return nil
 	}
 	number := found.Number
-	q.box.Source, q.box.field, q.box.ComponentID, q.box.Chain, q.box.Residue = boxPocketLigand, "boxSource", found.Name, found.Chain, &number
+	q.box.Source, q.box.field, q.box.ComponentID, q.box.Chain, q.box.Residue = boxPocketLigand, "boxSource", found.Name,
+		found.Chain, &number
 	q.box.InsertionCode = found.InsertionCode
 	if q.site.subchains != nil { // its copies have chains of their own
 		q.box.Chain, q.box.Residue, q.box.InsertionCode = "", nil, ""
 	}
-	q.box.Notes = append(q.box.Notes, fmt.Sprintf("nothing says where to dock, so the box lies around %s, the ligand that is bound; boxSource fpocket takes the best pocket instead", found))
+	q.box.Notes = append(q.box.Notes, fmt.Sprintf("nothing says where to dock, so the box lies around %s, the ligand that is "+
+		"bound; boxSource fpocket takes the best pocket instead", found))
 	if len(others) > 0 {
 		q.box.Notes = append(q.box.Notes, fmt.Sprintf("other ligands are bound: %s; pocketLigand chooses one", list(others)))
 	}

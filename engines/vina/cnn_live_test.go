@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/abl1"
 )
 
@@ -51,7 +53,8 @@ func TestPosesAreScoredTwice(t *testing.T) {
 		slices.Reverse(models)
 		second = first
 	}
-	dir, found := analyseAs(t, map[string]any{"rankBy": rankByCNN}, aroundParacetamol, "", poseLigand{"l", paracetamolSMILES, models})
+	dir, found := analyseAs(t, map[string]any{"rankBy": rankByCNN}, aroundParacetamol, "",
+		poseLigand{"l", paracetamolSMILES, models})
 	best := found[0].Poses[0]
 	if best.Rank != 1 || best.VinaRank != 2 || *best.CNNScore != *second.CNNScore || found[0].Poses[1].VinaRank != 1 {
 		t.Fatalf("got %+v first, want the second by Vina", best)
@@ -62,9 +65,47 @@ func TestPosesAreScoredTwice(t *testing.T) {
 	}
 	sdf := readText(t, filepath.Join(dir, "out/poses/00001.sdf"))
 	if record, _, _ := strings.Cut(sdf, "$$$$"); !strings.Contains(record, "<poseRank>\n1\n") || !strings.Contains(record,
-		"<scoreKcalMol>\n-8.500\n") ||
+		"<scoreKcalMol>\n-9.490\n") ||
 		!strings.Contains(record, "<cnnScore>") {
 		t.Errorf("the first record is not the network's best pose:\n%s", record)
+	}
+}
+
+// TestVinaDecidesBetweenPosesThatTheNetworkLikesAlike orders poses of real dockings: of 1HII, where the network cannot tell the
+// native pose from one 9.4 Å away, and of 1ACJ, where it can, and Vina prefers one 3.2 Å away by 0.65 kcal/mol.
+func TestVinaDecidesBetweenPosesThatTheNetworkLikesAlike(t *testing.T) {
+	t.Parallel()
+	type pose struct {
+		ScoreKcalMol float64 `json:"scoreKcalMol"`
+		CNNScore     float64 `json:"cnnScore"`
+	}
+	for _, c := range []struct {
+		name  string
+		poses []pose // in Vina's order
+		want  []int
+	}{
+		{"1hii", []pose{{-10.378, 0.9643}, {-10.23, 0.97}, {-9.562, 0.9225}}, []int{0, 1, 2}},
+		{"1acj", []pose{{-9.549, 0.7522}, {-9.33, 0.7311}, {-8.895, 0.7948}}, []int{2, 0, 1}},
+		{"equal", []pose{{-7, 0.5}, {-7, 0.5}}, []int{0, 1}},
+	} {
+		given, err := json.Marshal(c.poses)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const script = `import json, sys
+import cnn
+poses = json.loads(sys.argv[1])
+print(json.dumps(cnn.order_of(poses, poses, cnn.BY_CNN)))`
+		command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script, string(given))
+		command.Env = enginestest.ProgramPath(t, "programs")
+		output, err := command.Output()
+		if err != nil {
+			t.Fatalf("ordering poses: %v", err)
+		}
+		var got []int
+		if err := json.Unmarshal(output, &got); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got the order %v, %v; want %v", c.name, got, err, c.want)
+		}
 	}
 }
 
@@ -73,8 +114,8 @@ func TestPosesAreScoredTwice(t *testing.T) {
 func TestTheCNNKnowsImatinib(t *testing.T) {
 	t.Parallel()
 	crystal := readText(t, imatinibCrystal)
-	dir := layAnalysis(t, map[string]any{"mostPosesAnalysed": 1, "internalEnergy": false}, readText(t, "testdata/1iep-site.pdb"), "",
-		poseLigand{"imatinib", imatinibSMILES, []string{crystal, shifted(t, crystal, 6)}})
+	dir := layAnalysis(t, map[string]any{"mostPosesAnalysed": 1, "internalEnergy": false}, readText(t, "testdata/1iep-site.pdb"),
+		"", poseLigand{"imatinib", imatinibSMILES, []string{crystal, shifted(t, crystal, 6)}})
 	writeTaskFile(t, dir, "in/receptor.pdbqt", string(abl1.Prepared()))
 	if output, err := runAnalysis(t, dir); err != nil {
 		t.Fatalf("analyse.py: %v\n%s", err, output)
@@ -95,7 +136,8 @@ func TestWithoutTheCNN(t *testing.T) {
 		writeTaskFile(t, dir, "program/rustina.py", "raise ImportError('no build for this machine')\n")
 		output, err := runAnalysis(t, dir)
 		if rankBy == rankByCNN {
-			if failure := readText(t, filepath.Join(dir, "out/failure.json")); err == nil || !strings.Contains(failure, "CNN_MISSING") ||
+			if failure := readText(t, filepath.Join(dir, "out/failure.json")); err == nil ||
+				!strings.Contains(failure, "CNN_MISSING") ||
 				!strings.Contains(failure, "rankBy vina") {
 				t.Errorf("ranking by the CNN: got %s, %v; want CNN_MISSING", failure, err)
 			}

@@ -9,12 +9,11 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
+	"github.com/molfabric/molfabric/engines/python"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
 const (
-	resultFile     = "result.json"
 	resultsSchema  = "molfabric.docking.results/v1"
 	ligandsSchema  = "molfabric.docking.ligands/v1"
 	posesSchema    = "molfabric.docking.poses/v1"
@@ -22,9 +21,7 @@ const (
 	redockSchema   = "molfabric.docking.redock/v1"
 	analysisSchema = "molfabric.docking.analysis/v1"
 
-	maxResultBytes  = 64 << 20  // 10,000 item failures fit
-	maxOutputBytes  = 256 << 20 // any JSON document of a shard
-	maxFailureItems = 10_000
+	maxOutputBytes = 256 << 20 // any JSON document of a shard
 )
 
 // Statuses of a ligand in the programs' documents.
@@ -33,14 +30,6 @@ const (
 	statusCompleted = "COMPLETED"
 	statusFailed    = "FAILED"
 )
-
-// resultDocument is what every program writes last, as out/result.json.
-type resultDocument struct {
-	Summary  json.RawMessage       `json:"summary"`
-	Failures []engines.ItemFailure `json:"failures"`
-	Programs map[string]string     `json:"programs"`
-	Files    map[string]string     `json:"files"` // name below out/ → SHA-256, of what the program has written
-}
 
 // ligandRecord is what Collect reads of a ligand in the programs' documents.
 type ligandRecord struct {
@@ -66,18 +55,15 @@ type countsRecord struct{ Total, Completed, Failed int }
 
 // Collect checks that a shard's outputs are there and complete, and lists them.
 func (Vina) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	name, err := programOf(shard)
+	name, err := docking.Main(shard)
 	if err != nil {
 		return engines.Result{}, err
 	}
-	var document resultDocument
-	if err := docking.ReadDocument(dir, resultFile, maxResultBytes, &document); err != nil {
+	document, err := docking.ReadResult(dir)
+	if err != nil {
 		return engines.Result{}, err
 	}
-	result := engines.Result{Summary: document.Summary, Failures: document.Failures, Programs: document.Programs}
-	if len(result.Summary) > engines.MaxSummaryBytes || len(result.Failures) > maxFailureItems {
-		return engines.Result{}, docking.BadOutput("%s is larger than it can be", resultFile)
-	}
+	result := document.With(nil)
 	switch name {
 	case programReceptor:
 		err = collectReceptor(shard, dir, &result)
@@ -116,7 +102,7 @@ func collectReceptor(shard engines.Shard, dir engines.Dir, result *engines.Resul
 	if err := docking.ReadDocument(dir, outputReceptorReport, maxOutputBytes, &report); err != nil {
 		return err
 	}
-	content, err := program.ReadBounded(dir.Out(outputReceptor), maxOutputBytes)
+	content, err := python.ReadBounded(dir.Out(outputReceptor), maxOutputBytes)
 	if err != nil {
 		return docking.BadOutput("%s is missing", outputReceptor)
 	}
@@ -134,7 +120,8 @@ func collectReceptor(shard engines.Shard, dir engines.Dir, result *engines.Resul
 		{Name: outputSerials, Role: engines.RoleIntermediate, MediaType: mediaTypes["json"], Format: "json"},
 	}
 	if params.NativeReference != nil {
-		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: outputNative, Role: engines.RoleIntermediate, MediaType: mediaTypes["json"], Format: "json"})
+		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: outputNative, Role: engines.RoleIntermediate,
+			MediaType: mediaTypes["json"], Format: "json"})
 	}
 	return readAll(dir, result.Artifacts[3:])
 }
@@ -230,7 +217,8 @@ func collectDocked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 
 // posesArtifact is the file that holds every pose of a ligand.
 func posesArtifact(index int, format string) engines.Artifact {
-	return engines.Artifact{Name: fmt.Sprintf("poses/%05d.%s", index+1, format), Role: engines.RoleResult, MediaType: mediaTypes[format], Format: format}
+	return engines.Artifact{Name: fmt.Sprintf("poses/%05d.%s", index+1, format), Role: engines.RoleResult,
+		MediaType: mediaTypes[format], Format: format}
 }
 
 // collectAnalysed takes an analysis, which has a record for each ligand that was docked: a docking shard that failed leaves a gap.
@@ -250,10 +238,12 @@ func collectAnalysed(shard engines.Shard, dir engines.Dir, result *engines.Resul
 	for _, index := range params.Indices {
 		asked[index] = true
 	}
-	result.Artifacts = []engines.Artifact{{Name: outputAnalysis, Role: engines.RoleResult, MediaType: mediaTypes["json"], Format: "json"}}
+	result.Artifacts = []engines.Artifact{{Name: outputAnalysis, Role: engines.RoleResult, MediaType: mediaTypes["json"],
+		Format: "json"}}
 	for _, ligand := range document.Ligands {
 		if !asked[ligand.Index] {
-			return docking.BadOutput("%s holds ligand %d, which was not asked for or is there twice", outputAnalysis, ligand.Index+1)
+			return docking.BadOutput("%s holds ligand %d, which was not asked for or is there twice", outputAnalysis,
+				ligand.Index+1)
 		}
 		asked[ligand.Index] = false
 		switch sdf := posesArtifact(ligand.Index, "sdf"); {
@@ -275,12 +265,15 @@ func appendFailure(failures []engines.ItemFailure, ligand ligandRecord) []engine
 	if slices.ContainsFunc(failures, func(f engines.ItemFailure) bool { return f.Item == ligand.LigandID }) {
 		return failures
 	}
-	return append(failures, engines.ItemFailure{Item: ligand.LigandID, Label: ligand.Label, Step: ligand.FailureStage, Message: ligand.Error})
+	return append(failures, engines.ItemFailure{Item: ligand.LigandID, Label: ligand.Label, Step: ligand.FailureStage,
+		Message: ligand.Error})
 }
 
 // collectRecords reads a document that must hold one record for each index, in order; good says whether the record of a
 // ligand that did not fail is complete.
-func collectRecords(dir engines.Dir, name, schema string, indices []int, result *engines.Result, good func(ligandRecord) bool) error {
+func collectRecords(
+	dir engines.Dir, name, schema string, indices []int, result *engines.Result, good func(ligandRecord) bool,
+) error {
 	var document ligandsDocument
 	if err := docking.ReadDocument(dir, name, maxOutputBytes, &document); err != nil {
 		return err
@@ -298,7 +291,8 @@ func collectRecords(dir engines.Dir, name, schema string, indices []int, result 
 			return docking.BadOutput("%s is incomplete for ligand %d", name, ligand.Index+1)
 		}
 	}
-	result.Artifacts = []engines.Artifact{{Name: name, Role: engines.RoleIntermediate, MediaType: "application/json", Format: "json"}}
+	result.Artifacts = []engines.Artifact{{Name: name, Role: engines.RoleIntermediate, MediaType: "application/json",
+		Format: "json"}}
 	return nil
 }
 
@@ -312,7 +306,8 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 		return err
 	}
 	c := document.Counts
-	if document.Schema != resultsSchema || c == nil || c.Total != params.LigandCount || c.Completed == 0 || c.Completed+c.Failed != c.Total {
+	if document.Schema != resultsSchema || c == nil || c.Total != params.LigandCount || c.Completed == 0 ||
+		c.Completed+c.Failed != c.Total {
 		return docking.BadOutput("results.json does not account for %d ligands", params.LigandCount)
 	}
 	artifacts := []engines.Artifact{
@@ -332,13 +327,15 @@ func collectRanked(shard engines.Shard, dir engines.Dir, result *engines.Result)
 		if ligand.Files["complex"] == "" {
 			continue
 		}
-		model := engines.Artifact{Name: ComplexName(ligand.Index), Role: engines.RoleResult, MediaType: mediaTypes["pdb"], Format: "pdb"}
+		model := engines.Artifact{Name: ComplexName(ligand.Index), Role: engines.RoleResult, MediaType: mediaTypes["pdb"],
+			Format: "pdb"}
 		if ligand.Files["complex"] != model.Name {
 			return docking.BadOutput("results.json names another complex for ligand %d", ligand.Index+1)
 		}
 		artifacts = append(artifacts, model)
 		if params.Depicted && len(artifacts) == undepicted+1 {
-			artifacts = append(artifacts, engines.Artifact{Name: outputBest, Role: engines.RoleResult, MediaType: mediaTypes["pdb"], Format: "pdb"})
+			artifacts = append(artifacts, engines.Artifact{Name: outputBest, Role: engines.RoleResult, MediaType: mediaTypes["pdb"],
+				Format: "pdb"})
 		}
 	}
 	if completed != c.Completed {

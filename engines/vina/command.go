@@ -2,83 +2,56 @@ package vina
 
 import (
 	"embed"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"strconv"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
-	"github.com/molfabric/molfabric/engines/program/pockets"
+	"github.com/molfabric/molfabric/engines/pockets"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 //go:embed programs/*.py programs/*.json
 var programs embed.FS
 
-const (
-	// programFolder holds the Python programs in a task's directory, requestFile what they are to do.
-	programFolder = "program"
-	// pocketFolder is where box.py expects the pocket finder.
-	pocketFolder = programFolder + "/fpocket"
-	requestFile  = "request.json"
-)
+// pocketFolder is where box.py expects the pocket finder, below the programs.
+const pocketFolder = "fpocket"
 
-// Command runs the shard's Python program on request.json, which is the shard's parameters.
+// docking is this engine's programs in its words. A picture may say that nothing was drawn, and with nothing.
+var docking = python.Program{
+	Engine:  "vina",
+	Sources: []python.Source{{Files: programs, From: "programs"}}, // all of them: they import each other
+	Mains: []string{
+		programReceptor, programLigands, programRedock, programGate, programDock, programAnalyse, programPicture, programRank,
+	},
+	Name: "The docking program", Requirements: "engines/vina/requirements.lock", LessMemory: "a smaller box or smaller ligands",
+	Nameless: true,
+}
+
+// Command runs the shard's Python program.
 func (Vina) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	name, err := programOf(shard)
+	main, err := docking.Main(shard)
 	if err != nil {
 		return engines.Command{}, err
 	}
-	files, err := program.Sources(programs, "programs", programFolder) // all of them: they import each other
-	if err != nil {
-		return engines.Command{}, fmt.Errorf("vina: %w", err)
-	}
-	if name == programReceptor { // which may have to find the pocket to dock into
-		finder, err := program.Sources(pockets.Programs, ".", pocketFolder)
-		if err != nil {
-			return engines.Command{}, fmt.Errorf("vina: %w", err)
-		}
-		maps.Copy(files, finder)
-	}
-	if name == programPicture {
-		renderers, err := rendererSources()
-		if err != nil {
-			return engines.Command{}, fmt.Errorf("vina: %w", err)
-		}
-		maps.Copy(files, renderers)
-	}
-	files[requestFile] = shard.Params
-	return engines.Command{
-		Argv:  []string{"python", "-B", programFolder + "/" + name, "--request", requestFile},
-		Env:   environment(shard.Needs.CPUs),
-		Files: files,
-	}, nil
+	return docking.Command(shard, main, environment(shard.Needs.CPUs), sourcesOf(main)...)
 }
 
-func programOf(shard engines.Shard) (string, error) {
-	var head struct {
-		Program string `json:"program"`
+// sourcesOf are what a program starts beside this engine's own: the receptor's may have to find the pocket to dock into.
+func sourcesOf(main string) []python.Source {
+	switch main {
+	case programReceptor:
+		return []python.Source{{Files: pockets.Programs, Into: pocketFolder}}
+	case programPicture:
+		return renderers
 	}
-	if err := json.Unmarshal(shard.Params, &head); err != nil {
-		return "", fmt.Errorf("vina: reading the parameters of shard %s: %w", shard.Name, err)
-	}
-	switch head.Program {
-	case programReceptor, programLigands, programRedock, programGate, programDock, programAnalyse, programPicture, programRank:
-		return head.Program, nil
-	}
-	return "", fmt.Errorf("vina: shard %s names the unknown program %q", shard.Name, head.Program)
+	return nil
 }
 
-// environment makes runs repeatable (hash seed, locale) and keeps numerical libraries from starting threads of their own.
+// environment keeps numerical libraries from starting threads of their own.
 func environment(threads int) map[string]string {
-	most := strconv.Itoa(max(threads, 1))
-	return map[string]string{
-		"LC_ALL":               "C.UTF-8",
-		"PYTHONHASHSEED":       "0",
-		"PYTHONNOUSERSITE":     "1",
-		"PYTHONUNBUFFERED":     "1",
-		"PYTHONUTF8":           "1",
-		"OMP_NUM_THREADS":      most,
-		"OPENBLAS_NUM_THREADS": "1",
-	}
+	return python.Environment(map[string]string{"OMP_NUM_THREADS": strconv.Itoa(max(threads, 1)), "OPENBLAS_NUM_THREADS": "1"})
+}
+
+// Explain reads the failure that a program has written, and knows the usual accidents of an installation.
+func (Vina) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
+	return docking.Explain(dir, exitCode, logTail)
 }

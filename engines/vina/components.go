@@ -41,7 +41,8 @@ var listedComponents = sync.OnceValue(func() map[string]listedComponent {
 	return table
 })
 
-// classOf says what a residue is that is no part of a chain; what the table does not know is a ligand, or a metal when it is an atom of one.
+// classOf says what a residue is that is no part of a chain; what the table does not know is a ligand, or a metal when it is an
+// atom of one.
 func classOf(r coordinates.Residue) string {
 	switch class := listedComponents()[r.Name].Class; {
 	case coordinates.IsMetal(r.Element) && (class == classMetal || class == ""):

@@ -69,14 +69,16 @@ func readTaskJSON(t *testing.T, dir, name string, document any) {
 }
 
 func searchRequest(threads int) map[string]any {
-	return map[string]any{"exhaustiveness": 1, "numModes": 3, "energyRangeKcalMol": 3, "seed": 42, "engineSeed": 42, "cpuThreads": threads}
+	return map[string]any{"exhaustiveness": 1, "numModes": 3, "energyRangeKcalMol": 3, "seed": 42, "engineSeed": 42,
+		"cpuThreads": threads}
 }
 
 // dockPeptide docks ligands of testdata/rank-ligands.json into the peptide; resume holds files for in/resume.
 func dockPeptide(t *testing.T, threads int, indices []int, resume map[string]string) (string, string, *taskFailure) {
 	t.Helper()
 	inputs := map[string]string{
-		"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"), "ligands.json": readText(t, "testdata/rank-ligands.json"), "box.json": peptideBox,
+		"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"), "ligands.json": readText(t, "testdata/rank-ligands.json"),
+		"box.json": peptideBox,
 	}
 	for name, content := range resume {
 		inputs["resume/"+name] = content
@@ -119,8 +121,10 @@ func TestDockAndResume(t *testing.T) {
 		"0.json": "",
 		"1.json": taken[:len(taken)/2],
 		"2.json": strings.Repeat("[", 100_000),
-		"3.json": strings.Replace(readText(t, filepath.Join(dir, "out/checkpoint/00007.json")), `"inputsSha256": "`, `"inputsSha256": "0`, 1),
-		"4.json": strings.Replace(readText(t, filepath.Join(dir, "out/checkpoint/00008.json")), "REMARK VINA RESULT", "REMARK VINA", 1),
+		"3.json": strings.Replace(readText(t, filepath.Join(dir, "out/checkpoint/00007.json")), `"inputsSha256": "`,
+			`"inputsSha256": "0`, 1),
+		"4.json": strings.Replace(readText(t, filepath.Join(dir, "out/checkpoint/00008.json")), "REMARK VINA RESULT", "REMARK VINA",
+			1),
 		"5.json": strings.ReplaceAll(taken, `"index": 4`, `"index": 6`),
 		"6.json": strings.Replace(taken, `"cpuSeconds": `, `"cpuSeconds": 90`, 1),
 		"7.json": `{"index": [], "cpuSeconds": null}`,
@@ -162,7 +166,10 @@ func checkDocked(t *testing.T, document dockedDocument) {
 		if ligand.Status != statusCompleted || len(ligand.Poses) == 0 || ligand.Poses[0].ScoreKcalMol >= 0 {
 			t.Errorf("ligand %d: got %+v, want poses of negative score", ligand.Index, ligand)
 		}
-		long := slices.ContainsFunc(ligand.Notes, func(note string) bool { return strings.Contains(note, "30.2 Å") && strings.Contains(note, "18.0 Å") })
+		long := slices.ContainsFunc(ligand.Notes, func(note string) bool {
+			return strings.Contains(note, "30.2 Å") &&
+				strings.Contains(note, "18.0 Å")
+		})
 		if long != (ligand.Index == 7) {
 			t.Errorf("ligand %d: got the notes %q, want one on its length only for ligand 7", ligand.Index, ligand.Notes)
 		}
@@ -185,8 +192,10 @@ func TestDockFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, failure := runTask(t, "dock.py", map[string]any{"program": "dock.py", "indices": c.indices, "search": searchRequest(1)}, map[string]string{
-				"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"), "ligands.json": readText(t, "testdata/rank-ligands.json"), "box.json": c.box,
+			_, _, failure := runTask(t, "dock.py", map[string]any{"program": "dock.py", "indices": c.indices,
+				"search": searchRequest(1)}, map[string]string{
+				"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"),
+				"ligands.json":   readText(t, "testdata/rank-ligands.json"), "box.json": c.box,
 			})
 			if failure == nil || failure.Code != c.code {
 				t.Errorf("got %+v, want %s", failure, c.code)
@@ -220,8 +229,8 @@ func nativeOf(smiles, molblock string) string {
 }
 
 // TestRedockImatinib finds imatinib's crystal pose in c-Abl again, from its bonds alone. One search keeps the test short; a box
-// that is not much larger than the ligand, and a seed with which it finds the pose, make up for the seven that are missing. The bound is
-// the usual one of a successful docking.
+// that is not much larger than the ligand, and a seed with which it finds the pose, make up for the seven that are missing. The
+// bound is the usual one of a successful docking.
 func TestRedockImatinib(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -240,7 +249,8 @@ func TestRedockImatinib(t *testing.T) {
 	var document redockDocument
 	readTaskJSON(t, dir, "out/redock.json", &document)
 	if document.RMSDAngstrom <= 0 || document.RMSDAngstrom > 2 || !document.Passed || document.ScoreKcalMol > -11 {
-		t.Errorf("got %.2f Å at %.2f kcal/mol, passed %v; want at most 2 Å and -11 kcal/mol", document.RMSDAngstrom, document.ScoreKcalMol, document.Passed)
+		t.Errorf("got %.2f Å at %.2f kcal/mol, passed %v; want at most 2 Å and -11 kcal/mol", document.RMSDAngstrom,
+			document.ScoreKcalMol, document.Passed)
 	}
 	if !strings.Contains(document.DockedSMILES, "[NH+]") {
 		t.Errorf("docked as %s, want a protonated piperazine", document.DockedSMILES)
@@ -255,8 +265,10 @@ func checkRedocked(t *testing.T, dir string, document redockDocument) {
 		t.Fatalf("got %+v, want the first pose's deviation as the deviation", document)
 	}
 	for i, pose := range document.Poses {
-		if pose.RMSDAngstrom < document.ClosestRMSDAngstrom || (i+1 == document.ClosestRank) != (pose.RMSDAngstrom == document.ClosestRMSDAngstrom) {
-			t.Errorf("pose %d lies %g Å away, the closest is said to be pose %d with %g Å", i+1, pose.RMSDAngstrom, document.ClosestRank, document.ClosestRMSDAngstrom)
+		if pose.RMSDAngstrom < document.ClosestRMSDAngstrom ||
+			(i+1 == document.ClosestRank) != (pose.RMSDAngstrom == document.ClosestRMSDAngstrom) {
+			t.Errorf("pose %d lies %g Å away, the closest is said to be pose %d with %g Å", i+1, pose.RMSDAngstrom,
+				document.ClosestRank, document.ClosestRMSDAngstrom)
 		}
 	}
 	redocked := readText(t, filepath.Join(dir, "out/native/redocked.sdf"))
@@ -273,7 +285,8 @@ func checkRedocked(t *testing.T, dir string, document redockDocument) {
 	}
 	readTaskJSON(t, dir, "out/result.json", &result)
 	if result.Summary["poses"] != nil || result.Summary["rmsdAngstrom"] != document.RMSDAngstrom || result.Programs["vina"] == "" {
-		t.Errorf("got the summary %v of %v, want the figures without poses, and Vina's version", slices.Sorted(maps.Keys(result.Summary)), result.Programs)
+		t.Errorf("got the summary %v of %v, want the figures without poses, and Vina's version",
+			slices.Sorted(maps.Keys(result.Summary)), result.Programs)
 	}
 }
 
@@ -281,7 +294,8 @@ func checkRedocked(t *testing.T, dir string, document redockDocument) {
 func TestRedockAway(t *testing.T) {
 	t.Parallel()
 	inputs := map[string]string{
-		"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"), "native.json": nativeOf("C[C@H](O)C(=O)O", readText(t, "testdata/lactic-acid.sdf")), "box.json": peptideBox,
+		"receptor.pdbqt": readText(t, "testdata/rank-receptor.pdbqt"),
+		"native.json":    nativeOf("C[C@H](O)C(=O)O", readText(t, "testdata/lactic-acid.sdf")), "box.json": peptideBox,
 	}
 	dir, _, failure := runTask(t, "redock.py", redockRequest(), inputs)
 	if failure != nil {
@@ -295,7 +309,8 @@ func TestRedockAway(t *testing.T) {
 	checkRedocked(t, dir, document)
 
 	inputs["native.json"] = nativeOf("CCO", "no structure")
-	if _, _, failure := runTask(t, "redock.py", redockRequest(), inputs); failure == nil || failure.Code != "NATIVE_LIGAND_UNREADABLE" {
+	if _, _, failure := runTask(t, "redock.py", redockRequest(), inputs); failure == nil ||
+		failure.Code != "NATIVE_LIGAND_UNREADABLE" {
 		t.Errorf("a torn native ligand: got %+v, want NATIVE_LIGAND_UNREADABLE", failure)
 	}
 }
@@ -310,14 +325,18 @@ func TestGate(t *testing.T) {
 		wanted, unexpected string
 	}{
 		{name: "at the gate", rmsd: 2, closest: 2, closestRank: 1},
-		{name: "found but not best", rmsd: 7.5, closest: 0.8, closestRank: 3, refused: true, wanted: "Pose 3", unexpected: "No pose"},
-		{name: "not found", rmsd: 7.5, closest: 4.25, closestRank: 2, refused: true, wanted: "Raise exhaustiveness", unexpected: "Pose 2"},
+		{name: "found but not best", rmsd: 7.5, closest: 0.8, closestRank: 3, refused: true, wanted: "Pose 3",
+			unexpected: "No pose"},
+		{name: "not found", rmsd: 7.5, closest: 4.25, closestRank: 2, refused: true, wanted: "Raise exhaustiveness",
+			unexpected: "Pose 2"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			document := fmt.Sprintf(`{"componentId":"STI","rmsdAngstrom":%g,"closestRmsdAngstrom":%g,"closestRank":%d}`, c.rmsd, c.closest, c.closestRank)
-			_, _, failure := runTask(t, "gate.py", map[string]any{"program": "gate.py", "gateRmsdAngstrom": 2}, map[string]string{"redock.json": document})
+			document := fmt.Sprintf(`{"componentId":"STI","rmsdAngstrom":%g,"closestRmsdAngstrom":%g,"closestRank":%d}`, c.rmsd,
+				c.closest, c.closestRank)
+			_, _, failure := runTask(t, "gate.py", map[string]any{"program": "gate.py", "gateRmsdAngstrom": 2},
+				map[string]string{"redock.json": document})
 			if !c.refused {
 				if failure != nil {
 					t.Errorf("got the failure %+v", failure)

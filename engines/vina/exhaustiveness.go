@@ -25,8 +25,8 @@ type autoBound struct {
 // together from 24 searches of 1, imatinib (7 rotatable bonds) takes 10.7 on average and is right in 98 of 100, dasatinib (8)
 // 11.8 and 98, as with a fixed 8; BACE_1's macrocycle (11) is right in 92 with rounds of 4 and in 98 with rounds of 8, for
 // 22.4, where a fixed 8 is right in 83. The expected figures are such averages; doc/decisions/0040-converged-search.md has more
-// of them. Vina refines the poses that it keeps, and with 30 of them finds native poses, scored sixth and worse, that it does not find
-// with nine (4CUM's, 4QNB's).
+// of them. Vina refines the poses that it keeps, and with 30 of them finds native poses, scored sixth and worse, that it does not
+// find with nine (4CUM's, 4QNB's).
 var autoSearchRule = autoSearch{FirstRound: 4, FlexibleFirstRound: 8, FlexibleBonds: 9, Candidates: 30, Bounds: []autoBound{
 	{HeavyAtoms: 12, Exhaustiveness: 16, expected: 9},
 	{HeavyAtoms: 30, Exhaustiveness: 32, expected: 11},

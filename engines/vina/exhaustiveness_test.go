@@ -32,11 +32,13 @@ func TestAnAutomaticSearchIsBounded(t *testing.T) {
 		}
 		atoms := heavyAtomsGuess(smiles("x", test.smiles).Source, nil)
 		if least := searchCPUSeconds(atoms, float64(test.most)); auto.MostCPUSeconds < least || auto.MostCPUSeconds > 2*least+5 {
-			t.Errorf("%s: it may come to %g CPU seconds; the %d searches of its bound alone take %g", test.smiles, auto.MostCPUSeconds,
+			t.Errorf("%s: it may come to %g CPU seconds; the %d searches of its bound alone take %g", test.smiles,
+				auto.MostCPUSeconds,
 				test.most, least)
 		}
 		if ratio := auto.ExpectedCPUSeconds / fixed.ExpectedCPUSeconds; ratio < test.cheapest || ratio > test.dear {
-			t.Errorf("%s: expected to take %.2f times what exhaustiveness 8 takes, want %g to %g", test.smiles, ratio, test.cheapest,
+			t.Errorf("%s: expected to take %.2f times what exhaustiveness 8 takes, want %g to %g", test.smiles, ratio,
+				test.cheapest,
 				test.dear)
 		}
 		if auto.ExpectedCPUSeconds >= auto.MostCPUSeconds {

@@ -7,43 +7,15 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/coordinates"
-	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// Forecast is what would be docked into, as far as the receptor's file tells before anything has run. The job's own preparation
-// decides; receptor.json says what it did.
-type Forecast struct {
-	Box        ForecastBox     `json:"box" doc:"Where the search will happen."`
-	Components []ComponentFate `json:"components" doc:"What the file holds beside its chains, and what becomes of it: what stays first."`
-	Notes      []string        `json:"notes" doc:"How the box was chosen, and what to look at before the docking."`
-}
-
-// ForecastBox is the box of a forecast.
-type ForecastBox struct {
-	Source         string          `json:"source" enum:"explicit,ligandFile,pocketLigand,pocketResidues,fpocket" doc:"Where the box comes from."`
-	CenterAngstrom *mol.BoxCenter  `json:"centerAngstrom,omitempty" doc:"Its centre in Å; absent for a pocket that is still to be found."`
-	SizeAngstrom   *mol.BoxSize    `json:"sizeAngstrom,omitempty" doc:"Its edges in Å; absent as the centre is."`
-	Ligand         *ForecastLigand `json:"ligand,omitempty" doc:"The ligand of the receptor around which it lies."`
-}
-
-// ForecastLigand is a ligand of a receptor.
-type ForecastLigand struct {
-	ComponentID   string `json:"componentId" doc:"Residue name."`
-	Chain         string `json:"chain" doc:"Its chain."`
-	Residue       int    `json:"residue" doc:"Its residue number."`
-	InsertionCode string `json:"insertionCode,omitempty" doc:"Its insertion code."`
-	HeavyAtoms    int    `json:"heavyAtoms" doc:"How many heavy atoms of it are in the file."`
-}
-
-// Foretell writes a Forecast of what a request would be docked into; nil where nobody has read its receptor. The ligands are not looked
-// at: a library is long.
+// Foretell writes a Forecast of what a request would be docked into; nil where nobody has read its receptor. The ligands are not
+// looked at: a library is long.
 func (Vina) Foretell(r engines.Request) (json.RawMessage, error) {
-	if r.Found.Receptor == nil {
-		return nil, nil
-	}
 	p, err := paramsOfRequest(r)
-	if err != nil {
+	if err != nil || r.Found.Contents[p.receptorField()].Structure == nil {
 		return nil, err
 	}
 	forecast, err := foretell(r, p)
@@ -57,8 +29,9 @@ func (Vina) Foretell(r engines.Request) (json.RawMessage, error) {
 	return text, nil
 }
 
-func foretell(r engines.Request, p Params) (*Forecast, error) {
-	q := request{preparation: p.ReceptorPreparation.Completed(), components: r.Found.Components, boxLigand: r.Found.BoxLigand}
+func foretell(r engines.Request, p Params) (*contract.Forecast, error) {
+	q := request{preparation: p.ReceptorPreparation.Completed(), components: r.Found.Components,
+		boxLigand: r.Found.Contents[fieldBoxLigand].Molecule}
 	for _, take := range []func() error{
 		func() error { return q.takeReceptor(r, p) },
 		func() error { return q.takeValidation(p) },
@@ -68,12 +41,13 @@ func foretell(r engines.Request, p Params) (*Forecast, error) {
 			return nil, err
 		}
 	}
-	f := Forecast{Box: q.forecastBox(), Components: q.site.fates(q.leaves()...), Notes: append([]string{}, q.box.Notes...)}
+	f := contract.Forecast{Box: q.forecastBox(), Components: q.site.fates(q.leaves()...), Notes: append([]string{}, q.box.Notes...)}
 	if f.Components == nil {
-		f.Components = []ComponentFate{}
+		f.Components = []contract.ComponentFate{}
 	}
 	if q.box.Source == boxFpocket {
-		f.Notes = append(f.Notes, "the box will lie around the best pocket that fpocket finds, which is a guess; name a ligand or residues to dock elsewhere"+q.cofactorNote())
+		f.Notes = append(f.Notes, "the box will lie around the best pocket that fpocket finds, which is a guess; name a ligand "+
+			"or residues to dock elsewhere"+q.cofactorNote())
 	}
 	for _, ligand := range []*coordinates.Residue{q.nativeAt, q.box.around} {
 		if note := q.covalentNote(ligand); note != "" && !slices.Contains(f.Notes, note) {
@@ -102,19 +76,22 @@ func (q *request) covalentNote(ligand *coordinates.Residue) string {
 	if ligand == nil || ligand.HeavyAtoms > maxLinkedAtoms {
 		return ""
 	}
-	partners := q.site.file.Bonded(*ligand, func(r coordinates.Residue) bool { return coordinates.IsStandard(r.Name) && q.site.selected(r) })
+	partners := q.site.file.Bonded(*ligand, func(r coordinates.Residue) bool {
+		return coordinates.IsStandard(r.Name) && q.site.selected(r)
+	})
 	if len(partners) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s is bonded to %s; docking makes no bonds, so its pose will not be found exactly", ligand, list(partners))
 }
 
-func (q *request) forecastBox() ForecastBox {
-	box := ForecastBox{Source: q.box.Source, CenterAngstrom: q.box.CenterAngstrom, SizeAngstrom: q.box.SizeAngstrom}
+func (q *request) forecastBox() contract.ForecastBox {
+	box := contract.ForecastBox{Source: q.box.Source, CenterAngstrom: q.box.CenterAngstrom, SizeAngstrom: q.box.SizeAngstrom}
 	low, high, margin := coordinates.Point{}, coordinates.Point{}, 0.0
 	switch around := q.box.around; {
 	case around != nil:
-		box.Ligand = &ForecastLigand{ComponentID: around.Name, Chain: around.Chain, Residue: around.Number, InsertionCode: around.InsertionCode, HeavyAtoms: around.HeavyAtoms}
+		box.Ligand = &contract.ForecastLigand{ComponentID: around.Name, Chain: around.Chain, Residue: around.Number,
+			InsertionCode: around.InsertionCode, HeavyAtoms: around.HeavyAtoms}
 		low, high, margin = around.Low, around.High, ligandMarginAngstrom
 	case q.box.Source == boxPocketResidues && q.site.subchains == nil:
 		low, high = q.site.file.Extent(func(r coordinates.Residue) bool { return q.box.names(r) })
@@ -133,7 +110,8 @@ func (q *request) forecastBox() ForecastBox {
 // names tells whether a residue is one of those that the box is laid around.
 func (b boxRequest) names(r coordinates.Residue) bool {
 	for _, wanted := range b.Residues {
-		if r.Chain == wanted.Chain && r.Number == wanted.Residue && r.InsertionCode == strings.TrimSpace(valueOr(wanted.InsertionCode, "")) {
+		if r.Chain == wanted.Chain && r.Number == wanted.Residue &&
+			r.InsertionCode == strings.TrimSpace(valueOr(wanted.InsertionCode, "")) {
 			return true
 		}
 	}

@@ -5,32 +5,36 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
 func TestForetell(t *testing.T) {
 	t.Parallel()
-	foretold := func(change func(*Params), text ...any) Forecast {
+	foretold := func(change func(*Params), text ...any) contract.Forecast {
 		t.Helper()
 		written, err := New().Foretell(complexOf(t, change, text...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var f Forecast
+		var f contract.Forecast
 		if err := json.Unmarshal(written, &f); err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	notes := func(f Forecast) string { return strings.Join(f.Notes, "; ") }
+	notes := func(f contract.Forecast) string { return strings.Join(f.Notes, "; ") }
 
 	f := foretold(nil, protein("A", 0), het("ABC", "A", 301, 6, 20))
-	if f.Box.Source != boxPocketLigand || *f.Box.Ligand != (ForecastLigand{"ABC", "A", 301, "", 6}) || *f.Box.CenterAngstrom != (mol.BoxCenter{23.75, 0, 0}) ||
+	if f.Box.Source != boxPocketLigand || *f.Box.Ligand != (contract.ForecastLigand{ComponentID: "ABC", Chain: "A", Residue: 301,
+		HeavyAtoms: 6}) ||
+		*f.Box.CenterAngstrom != (mol.BoxCenter{23.75, 0, 0}) ||
 		*f.Box.SizeAngstrom != (mol.BoxSize{17.5, 15, 15}) || !strings.Contains(notes(f), "the ligand that is bound") {
 		t.Errorf("a bound ligand: got %+v", f)
 	}
 	f = foretold(nil, protein("A", 0), het("ATP", "A", 501, 31, 20))
-	if f.Box.Source != boxFpocket || f.Box.CenterAngstrom != nil || !strings.Contains(notes(f), "which is a guess") || !strings.Contains(notes(f), "Cofactors are bound: ATP A:501") {
+	if f.Box.Source != boxFpocket || f.Box.CenterAngstrom != nil || !strings.Contains(notes(f), "which is a guess") ||
+		!strings.Contains(notes(f), "Cofactors are bound: ATP A:501") {
 		t.Errorf("a cofactor alone: got %+v", f)
 	}
 	bonded := het("ABC", "A", 301, 6, 0)
@@ -40,7 +44,8 @@ func TestForetell(t *testing.T) {
 		t.Errorf("a covalent ligand: got %+v", f.Notes)
 	}
 	f = foretold(func(p *Params) { p.PocketResidues = []PocketResidue{{Chain: "A", Residue: 1}} }, protein("A", 0))
-	if *f.Box.CenterAngstrom != (mol.BoxCenter{1.95, 5, 0}) || *f.Box.SizeAngstrom != (mol.BoxSize{15, 15, 15}) || f.Box.Ligand != nil {
+	if *f.Box.CenterAngstrom != (mol.BoxCenter{1.95, 5, 0}) || *f.Box.SizeAngstrom != (mol.BoxSize{15, 15, 15}) ||
+		f.Box.Ligand != nil {
 		t.Errorf("residues: got %+v", f.Box)
 	}
 	if f = foretold(func(p *Params) {
@@ -49,7 +54,7 @@ func TestForetell(t *testing.T) {
 		t.Errorf("a given box: got %+v", f)
 	}
 	unread := complexOf(t, nil, protein("A", 0))
-	unread.Found.Receptor = nil
+	receptorRead(&unread, nil)
 	if written, err := New().Foretell(unread); written != nil || err != nil {
 		t.Errorf("a receptor that nobody has read: got %s, %v", written, err)
 	}
@@ -58,7 +63,8 @@ func TestForetell(t *testing.T) {
 // TestLinkedMoleculesLeaveTogether wants what is bonded to a ligand to leave the site with it.
 func TestLinkedMoleculesLeaveTogether(t *testing.T) {
 	t.Parallel()
-	text := protein("A", 0) + het("ABC", "A", 301, 8, 20).String() + het("NAG", "A", 302, 6, 32).String() + het("HEM", "A", 303, 43, 60).String()
+	text := protein("A", 0) + het("ABC", "A", 301, 8, 20).String() + het("NAG", "A", 302, 6, 32).String() + het("HEM", "A", 303, 43,
+		60).String()
 	r := complexOf(t, func(p *Params) { p.PocketLigand = ptr("ABC") }, text)
 	q, err := resolve(r)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // givenLigand is a ligand as prepare_ligands.py gets it: a SMILES, or a file with its format.
@@ -39,7 +40,8 @@ var ligandKinds = []givenLigand{
 	{kind: "diamine that shares a proton (imatinib)", smiles: "Cc1ccc(NC(=O)c2ccc(CN3CCN(C)CC3)cc2)cc1Nc1nccc(-c2cccnc2)n1"},
 	{kind: "zwitterion with tautomers (histidine)", smiles: "N[C@@H](Cc1c[nH]cn1)C(=O)O"},
 	{kind: "polyphosphate (ATP)", smiles: "Nc1ncnc2c1ncn2[C@@H]1O[C@H](COP(=O)(O)OP(=O)(O)OP(=O)(O)O)[C@@H](O)[C@H]1O"},
-	{kind: "macrocycle (BACE-1 inhibitor)", smiles: "CCCCNC(=O)[C@H](C)C[C@H](O)[C@@H]1C[C@H](C)CCCCCN(CC)C(=O)c2cc(OCC)cc(c2)C(=O)N1"},
+	{kind: "macrocycle (BACE-1 inhibitor)",
+		smiles: "CCCCNC(=O)[C@H](C)C[C@H](O)[C@@H]1C[C@H](C)CCCCCN(CC)C(=O)c2cc(OCC)cc(c2)C(=O)N1"},
 	{kind: "stereochemistry specified", smiles: "C[C@H](O)/C=C/[C@@H](N)C(=O)O"},
 	{kind: "stereochemistry left open", smiles: "CC(O)C=CC(N)C(=O)O"},
 	{kind: "stereochemistry that cannot exist", smiles: "C1C[C@H]2CC[C@H]1C2"},
@@ -49,8 +51,10 @@ var ligandKinds = []givenLigand{
 	{kind: "metallocene (ferrocene)", smiles: "[Fe+2].c1cc[cH-]c1.c1cc[cH-]c1"},
 	{kind: "metal complex (cisplatin)", smiles: "[NH3][Pt]([NH3])(Cl)Cl"},
 	{kind: "boronic acid", smiles: "OB(O)c1ccccc1"},
-	{kind: "peptide (Leu-enkephalin)", smiles: "CC(C)C[C@H](NC(=O)[C@H](Cc1ccccc1)NC(=O)CNC(=O)CNC(=O)[C@@H](N)Cc1ccc(O)cc1)C(=O)O"},
-	{kind: "fused aromatic drug (staurosporine)", smiles: "CN[C@@H]1C[C@H]2O[C@@](C)([C@@H]1OC)n1c3ccccc3c3c4c(c5c6ccccc6n2c5c31)C(=O)NC4"},
+	{kind: "peptide (Leu-enkephalin)",
+		smiles: "CC(C)C[C@H](NC(=O)[C@H](Cc1ccccc1)NC(=O)CNC(=O)CNC(=O)[C@@H](N)Cc1ccc(O)cc1)C(=O)O"},
+	{kind: "fused aromatic drug (staurosporine)",
+		smiles: "CN[C@@H]1C[C@H]2O[C@@](C)([C@@H]1OC)n1c3ccccc3c3c4c(c5c6ccccc6n2c5c31)C(=O)NC4"},
 	{kind: "nitro group drawn with five bonds", smiles: "O=N(=O)c1ccccc1"},
 	{kind: "enol (of acetylacetone)", smiles: "CC(O)=CC(C)=O"},
 	{kind: "imidazole with two tautomers", smiles: "Cc1c[nH]cn1"},
@@ -59,7 +63,8 @@ var ligandKinds = []givenLigand{
 	{kind: "more than 100 heavy atoms", smiles: strings.Repeat("C", 101)},
 }
 
-// runPrepareLigands runs prepare_ligands.py on the ligands, files named by their path below testdata, and returns its task's folder.
+// runPrepareLigands runs prepare_ligands.py on the ligands, files named by their path below testdata, and returns its task's
+// folder.
 func runPrepareLigands(t *testing.T, ligands []givenLigand) string {
 	t.Helper()
 	return runPreparation(t, prepareLigandCPUSeconds, ligands)
@@ -68,23 +73,24 @@ func runPrepareLigands(t *testing.T, ligands []givenLigand) string {
 // runPreparation is runPrepareLigands with a bound on the processor time of a ligand.
 func runPreparation(t *testing.T, cpuSeconds int, ligands []givenLigand) string {
 	t.Helper()
-	python, dir := enginestest.Python(t), t.TempDir()
+	interpreter, dir := enginestest.Python(t), t.TempDir()
 	program, err := filepath.Abs("programs/prepare_ligands.py")
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := ligandsParams{Program: programLigands, Seed: 42, LigandCPUSeconds: cpuSeconds}
 	for i, ligand := range ligands {
-		entry := ligandParams{Index: i, LigandID: fmt.Sprintf("l%d", i), Label: ligand.kind, SMILES: ligand.smiles, ProtonationPh: 7.4}
+		entry := ligandParams{Index: i, LigandID: fmt.Sprintf("l%d", i), Label: ligand.kind, SMILES: ligand.smiles,
+			ProtonationPh: 7.4}
 		if ligand.format != "" {
 			entry.File, entry.Format = fmt.Sprintf("ligand-%05d.%s", i+1, ligand.format), ligand.format
 			writeTaskFile(t, dir, "in/"+entry.File, ligand.file)
 		}
 		request.Ligands = append(request.Ligands, entry)
 	}
-	writeTaskJSON(t, dir, requestFile, request)
-	command := exec.CommandContext(t.Context(), python, "-B", program)
-	command.Dir = dir
+	writeTaskJSON(t, dir, python.RequestFile, request)
+	command := exec.CommandContext(t.Context(), interpreter, "-B", program)
+	command.Dir, command.Env = dir, enginestest.ProgramPath(t)
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("prepare_ligands.py: %v\n%s", err, output)
 	}
@@ -118,7 +124,8 @@ func TestLigandsOfManyKinds(t *testing.T) {
 	t.Parallel()
 	prepared := prepareLigands(t, ligandKinds)
 	var table strings.Builder
-	table.WriteString("| kind | given as | what becomes of it | charge | heavy atoms | rotatable bonds |\n|---|---|---|---|---|---|\n")
+	table.WriteString("| kind | given as | what becomes of it | charge | heavy atoms | rotatable bonds " +
+		"|\n|---|---|---|---|---|---|\n")
 	for i, ligand := range prepared {
 		table.WriteString(kindRow(ligandKinds[i], ligand))
 	}
@@ -151,7 +158,8 @@ func kindRow(given givenLigand, ligand preparedLigand) string {
 			outcome += "; " + strings.ReplaceAll(note, "|", `\|`)
 		}
 	}
-	return fmt.Sprintf("| %s | `%s` | %s | %d | %d | %d |\n", given.kind, text, outcome, *ligand.FormalCharge, ligand.HeavyAtoms, ligand.RotatableBonds)
+	return fmt.Sprintf("| %s | `%s` | %s | %d | %d | %d |\n", given.kind, text, outcome, *ligand.FormalCharge, ligand.HeavyAtoms,
+		ligand.RotatableBonds)
 }
 
 func wantVinaReads(t *testing.T, ligands []preparedLigand) {
@@ -186,11 +194,16 @@ func TestLigandFiles(t *testing.T) {
 		note               string
 	}{
 		{name: "geometry", file: readText(t, "testdata/ligand-geometry.pdb"), format: "pdb", want: anilide, note: "geometry"},
-		{name: "double bonds in CONECT", file: readText(t, "testdata/ligand-conect.pdb"), format: "pdb", want: anilide, note: "CONECT"},
-		{name: "SMILES in a remark", file: readText(t, "testdata/ligand-smiles.pdb"), format: "pdb", want: anilide, note: "SMILES in the PDB file"},
-		{name: "SMILES of the mirror image", file: readText(t, "testdata/ligand-mirror.pdb"), format: "pdb", want: "another stereochemistry"},
-		{name: "SMILES of another molecule", file: "REMARK SMILES CCO\n" + readText(t, "testdata/ligand-bare.pdb"), format: "pdb", want: "other heavy atoms"},
-		{name: "heavy atoms alone", file: readText(t, "testdata/ligand-bare.pdb"), format: "pdb", want: "REMARK SMILES, or give SDF or MOL2"},
+		{name: "double bonds in CONECT", file: readText(t, "testdata/ligand-conect.pdb"), format: "pdb", want: anilide,
+			note: "CONECT"},
+		{name: "SMILES in a remark", file: readText(t, "testdata/ligand-smiles.pdb"), format: "pdb", want: anilide,
+			note: "SMILES in the PDB file"},
+		{name: "SMILES of the mirror image", file: readText(t, "testdata/ligand-mirror.pdb"), format: "pdb",
+			want: "another stereochemistry"},
+		{name: "SMILES of another molecule", file: "REMARK SMILES CCO\n" + readText(t, "testdata/ligand-bare.pdb"), format: "pdb",
+			want: "other heavy atoms"},
+		{name: "heavy atoms alone", file: readText(t, "testdata/ligand-bare.pdb"), format: "pdb",
+			want: "REMARK SMILES, or give SDF or MOL2"},
 		{name: "a whole peptide", file: readText(t, peptide), format: "pdb", want: "140 heavy atoms"},
 		{name: "no atoms", file: "HEADER\nEND\n", format: "pdb", want: "no ATOM or HETATM"},
 		{name: "torn coordinates", file: "HETATM    1  C1  LIG A   1      xxxxxxxx\n", format: "pdb", want: "cannot be read"},
@@ -199,7 +212,8 @@ func TestLigandFiles(t *testing.T) {
 		{name: "empty SDF", file: "", format: "sdf", want: "cannot read"},
 		{name: "binary SDF", file: "\x00\xff\xfe", format: "sdf", want: "cannot read"},
 		{name: "MOL2", file: readText(t, "testdata/acetamide.mol2"), format: "mol2", want: "CC(N)=O"},
-		{name: "PDBQT", file: readText(t, "testdata/paracetamol.pdbqt"), format: "pdbqt", want: "CC(=O)Nc1ccc(O)cc1", note: "without protonation"},
+		{name: "PDBQT", file: readText(t, "testdata/paracetamol.pdbqt"), format: "pdbqt", want: "CC(=O)Nc1ccc(O)cc1",
+			note: "without protonation"},
 		{name: "PDBQT without charges", file: readText(t, peptide), format: "pdbqt", want: "partial charge"},
 	}
 	var given []givenLigand
@@ -210,7 +224,8 @@ func TestLigandFiles(t *testing.T) {
 		c := cases[i]
 		failed := ligand.Status == statusFailed && ligand.FailureStage == "parse" && strings.Contains(ligand.Error, c.want)
 		if !failed && (ligand.Status != statusPrepared || ligand.CanonicalSMILES != c.want || ligand.LengthAngstrom <= 0) {
-			t.Errorf("%s: got %s %s %s, %.1f Å, want %s", c.name, ligand.Status, ligand.CanonicalSMILES, ligand.Error, ligand.LengthAngstrom, c.want)
+			t.Errorf("%s: got %s %s %s, %.1f Å, want %s", c.name, ligand.Status, ligand.CanonicalSMILES, ligand.Error,
+				ligand.LengthAngstrom, c.want)
 		}
 		if notes := strings.Join(ligand.Notes, "; "); !strings.Contains(notes, c.note) {
 			t.Errorf("%s: got notes %q, want %q among them", c.name, notes, c.note)
@@ -248,8 +263,10 @@ func TestLigandsThatFail(t *testing.T) {
 		given = append(given, givenLigand{kind: c.smiles, smiles: c.smiles})
 	}
 	for i, ligand := range prepareLigands(t, given) {
-		if c := cases[i]; ligand.Status != statusFailed || ligand.FailureStage != c.step || !strings.Contains(ligand.Error, c.words) {
-			t.Errorf("%.40q: got %s at %q (%s), want a failure at %s that says %q", c.smiles, ligand.Status, ligand.FailureStage, ligand.Error, c.step, c.words)
+		if c := cases[i]; ligand.Status != statusFailed || ligand.FailureStage != c.step ||
+			!strings.Contains(ligand.Error, c.words) {
+			t.Errorf("%.40q: got %s at %q (%s), want a failure at %s that says %q", c.smiles, ligand.Status, ligand.FailureStage,
+				ligand.Error, c.step, c.words)
 		}
 	}
 }
@@ -283,7 +300,8 @@ func TestPreparationRepeats(t *testing.T) {
 	if len(text) > engines.MaxSummaryBytes || summary.Prepared != 2 || summary.Failed != 0 || len(summary.Ligands) != 2 {
 		t.Fatalf("got %d bytes and %+v, want two ligands within %d bytes", len(text), summary, engines.MaxSummaryBytes)
 	}
-	if got := summary.Ligands[1]; got.CanonicalSMILES != "CN1CCN(Cc2ccccc2)CC1" || got.PDBQT != "" || *got.FormalCharge != 1 || len(got.Notes) != 1 {
+	if got := summary.Ligands[1]; got.CanonicalSMILES != "CN1CCN(Cc2ccccc2)CC1" || got.PDBQT != "" || *got.FormalCharge != 1 ||
+		len(got.Notes) != 1 {
 		t.Errorf("got %+v, want 1-benzyl-4-methylpiperazine with one proton", got)
 	}
 }
@@ -292,8 +310,6 @@ func TestPreparationRepeats(t *testing.T) {
 func TestStereochemistryIsChecked(t *testing.T) {
 	t.Parallel()
 	const check = `
-import sys
-sys.path.insert(0, "programs")
 from rdkit import Chem
 import conformer, stereo
 def shaped(smiles, like):
@@ -306,7 +322,9 @@ print(shaped("C[C@H](O)[C@@H](F)Cl", "C[C@H](O)[C@H](F)Cl"))
 print(shaped("F/C=C/Cl", "F/C=C\\Cl"))
 print(shaped("CC(N)C(=O)O", "C[C@H](N)C(=O)O"))
 `
-	output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", check).CombinedOutput()
+	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", check)
+	command.Env = enginestest.ProgramPath(t, "programs")
+	output, err := command.CombinedOutput()
 	want := "[]\n['C2 (S)']\n['C4 (S)']\n['C2=C3 (E)']\n[]\n"
 	if err != nil || string(output) != want {
 		t.Errorf("got %q, %v, want %q", output, err, want)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/mol"
 )
@@ -39,7 +40,7 @@ func layPrograms(t *testing.T, dir string) {
 		}
 		maps.Copy(files, command.Files)
 	}
-	delete(files, requestFile)
+	delete(files, python.RequestFile)
 	for name, content := range files {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o444)); err != nil {
@@ -116,19 +117,24 @@ func liveCases() []enginestest.LiveCase {
 			mixedLibrary(p)
 			p.DockingExecution = &DockingExecution{ShardSize: ptr(3)}
 		}))},
-		{Name: "box away", Objects: testObjects, Request: requestFor(params(func(p *Params) { p.BoxCenterAngstrom = &mol.BoxCenter{500, 0, 0} })),
-			Check: wantFailure(shardReceptor, engines.UserInput, "BOX_OUTSIDE_RECEPTOR", "boxCenterAngstrom")},
-		{Name: "receptor of another format", Objects: testObjects, Request: requestFor(params(func(p *Params) { p.ReceptorArtifact = ptr(reference("scene.pdb", "pdbqt")) })),
-			Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_FORMAT_MISMATCH", "receptorArtifact.format")},
-		{Name: "receptor that is no structure", Objects: map[string]string{"scene.pdb": "testdata/acetamide.mol2"}, Request: requestFor(params(nil)),
-			Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_UNREADABLE", "ATOM")},
-		{Name: "receptor that is a ligand", Objects: map[string]string{"scene.pdb": "testdata/paracetamol.pdbqt"}, Request: requestFor(params(nil)),
-			Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_UNREADABLE", "ligand")},
+		{Name: "box away", Objects: testObjects,
+			Request: requestFor(params(func(p *Params) { p.BoxCenterAngstrom = &mol.BoxCenter{500, 0, 0} })),
+			Check:   wantFailure(shardReceptor, engines.UserInput, "BOX_OUTSIDE_RECEPTOR", "boxCenterAngstrom")},
+		{Name: "receptor of another format", Objects: testObjects,
+			Request: requestFor(params(func(p *Params) { p.ReceptorArtifact = ptr(reference("scene.pdb", "pdbqt")) })),
+			Check:   wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_FORMAT_MISMATCH", "receptorArtifact.format")},
+		{Name: "receptor that is no structure", Objects: map[string]string{"scene.pdb": "testdata/acetamide.mol2"},
+			Request: requestFor(params(nil)), Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_UNREADABLE", "ATOM")},
+		{Name: "receptor that is a ligand", Objects: map[string]string{"scene.pdb": "testdata/paracetamol.pdbqt"},
+			Request: requestFor(params(nil)), Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_UNREADABLE",
+				"ligand")},
 		{Name: "fixed state of a missing residue", Objects: testObjects, Request: requestFor(params(func(p *Params) {
-			p.ReceptorPreparation = &mol.ReceptorPreparation{FixedProtonationStates: []mol.FixedProtonationState{{Chain: "B", Residue: 3, ResidueName: "ASP", State: "neutral"}}}
+			p.ReceptorPreparation = &mol.ReceptorPreparation{FixedProtonationStates: []mol.FixedProtonationState{
+				{Chain: "B", Residue: 3, ResidueName: "ASP", State: "neutral"}}}
 		})), Check: wantFailure(shardReceptor, engines.UserInput, "RECEPTOR_RESIDUE_MISSING", "fixedProtonationStates[0]")},
-		{Name: "only a broken ligand", Objects: testObjects, Request: requestFor(params(func(p *Params) { p.LigandIdentity = ptr(smiles("torn", "C(C)(C)(C)(C)C")) })),
-			Check: checkOnlyBroken},
+		{Name: "only a broken ligand", Objects: testObjects,
+			Request: requestFor(params(func(p *Params) { p.LigandIdentity = ptr(smiles("torn", "C(C)(C)(C)(C)C")) })),
+			Check:   checkOnlyBroken},
 	}
 }
 
@@ -141,7 +147,8 @@ func checkMixedLibrary(t *testing.T, outcome *enginestest.Outcome) {
 	for i, ligand := range results.Ligands {
 		if stage, broken := wantStage[ligand.LigandID]; broken {
 			if ligand.Status != statusFailed || ligand.FailureStage != stage || ligand.Error == "" || ligand.Rank != 0 {
-				t.Errorf("%s: got %s at %q (%s), want FAILED at %s", ligand.LigandID, ligand.Status, ligand.FailureStage, ligand.Error, stage)
+				t.Errorf("%s: got %s at %q (%s), want FAILED at %s", ligand.LigandID, ligand.Status, ligand.FailureStage,
+					ligand.Error, stage)
 			}
 			continue
 		}
@@ -152,7 +159,8 @@ func checkMixedLibrary(t *testing.T, outcome *enginestest.Outcome) {
 			t.Errorf("%s is ranked after a worse score", ligand.LigandID)
 		}
 		sdf := string(readPoses(t, outcome, ligand.Files["sdf"]))
-		if !strings.Contains(sdf, "M  END") || !strings.HasSuffix(sdf, "$$$$\n") || strings.Count(sdf, "<scoreKcalMol>") != strings.Count(sdf, "$$$$") {
+		if !strings.Contains(sdf, "M  END") || !strings.HasSuffix(sdf, "$$$$\n") ||
+			strings.Count(sdf, "<scoreKcalMol>") != strings.Count(sdf, "$$$$") {
 			t.Errorf("%s: its SDF is malformed:\n%s", ligand.LigandID, sdf)
 		}
 	}
@@ -186,7 +194,8 @@ func wantFailure(shard string, class engines.FailureClass, code, text string) fu
 			t.Fatalf("shard %s did not fail; log:\n%s", shard, outcome.Logs[shard])
 		}
 		if got.Class != class || got.Code != code || !strings.Contains(got.Message+items(got), text) {
-			t.Errorf("shard %s failed with %s %s %q, want %s %s naming %q", shard, got.Class, got.Code, got.Message, class, code, text)
+			t.Errorf("shard %s failed with %s %s %q, want %s %s naming %q", shard, got.Class, got.Code, got.Message, class, code,
+				text)
 		}
 	}
 }
@@ -267,8 +276,8 @@ func TestRealComplexes(t *testing.T) {
 		bestKcalMol                    float64
 	}{
 		{"c-Abl with imatinib", abl, imatinib, "sdf", abl1.SiteCenterAngstrom, -8},
-		{"BACE-1 with a macrocycle", enginestest.Sample(t, "bace1-site.pdb"), enginestest.Sample(t, "bace1-macrocycle.mol2"), "mol2",
-			mol.BoxCenter{30.103, 6.152, 15.584}, -4},
+		{"BACE-1 with a macrocycle", enginestest.Sample(t, "bace1-site.pdb"), enginestest.Sample(t, "bace1-macrocycle.mol2"),
+			"mol2", mol.BoxCenter{30.103, 6.152, 15.584}, -4},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

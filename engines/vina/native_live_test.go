@@ -14,8 +14,8 @@ import (
 // hsp90 is the pocket of HSP90 with its ligand PU8 (PDB entry 1UYD).
 const hsp90 = "../fpocket/testdata/pocket-of-1uyd.pdb"
 
-// TestNativeAloneIsDockedOnce docks a ligand into the pocket that it was taken out of: the box is found, the ligand is searched for once,
-// and the figures are those of its poses.
+// TestNativeAloneIsDockedOnce docks a ligand into the pocket that it was taken out of: the box is found, the ligand is searched for
+// once, and the figures are those of its poses.
 func TestNativeAloneIsDockedOnce(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -30,9 +30,8 @@ func TestNativeAloneIsDockedOnce(t *testing.T) {
 		p.LigandIdentity, p.BoxCenterAngstrom, p.BoxSizeAngstrom = nil, nil, nil
 		p.DockingValidation = &DockingValidation{RedockBound: ptr(true)}
 	}))
-	request.Found = engines.Found{Receptor: structure, Components: map[string]engines.Component{
-		"PU8": {Name: "a purine", SMILES: smilesOfPU8},
-	}}
+	request.Found.Components = map[string]engines.Component{"PU8": {Name: "a purine", SMILES: smilesOfPU8}}
+	receptorRead(&request, structure)
 	outcome := enginestest.Drive(t, New(), request, map[string]string{"scene.pdb": hsp90})
 	var results struct {
 		Box        struct{ Source string }
@@ -50,7 +49,8 @@ func TestNativeAloneIsDockedOnce(t *testing.T) {
 	if err := json.Unmarshal(readOutput(t, outcome, shardRank, "results.json"), &results); err != nil {
 		t.Fatal(err)
 	}
-	if len(results.Ligands) != 1 || results.Ligands[0].LigandID != "PU8" || results.Ligands[0].Label != "a purine" || results.Ligands[0].Status != statusCompleted {
+	if len(results.Ligands) != 1 || results.Ligands[0].LigandID != "PU8" || results.Ligands[0].Label != "a purine" ||
+		results.Ligands[0].Status != statusCompleted {
 		t.Fatalf("got %+v, want the native ligand alone", results.Ligands)
 	}
 	ligand, v := results.Ligands[0], results.Validation
@@ -81,7 +81,8 @@ func TestNativeInALibraryIsDockedOnce(t *testing.T) {
 		p.BoxCenterAngstrom, p.BoxSizeAngstrom = nil, nil
 		p.DockingValidation = &DockingValidation{RedockBound: ptr(true)}
 	}))
-	request.Found = engines.Found{Receptor: structure, Components: map[string]engines.Component{"PU8": {SMILES: smilesOfPU8}}}
+	request.Found.Components = map[string]engines.Component{"PU8": {SMILES: smilesOfPU8}}
+	receptorRead(&request, structure)
 	outcome := enginestest.Drive(t, New(), request, map[string]string{"scene.pdb": hsp90})
 	var results struct {
 		Validation struct{ RMSDAngstrom, ScoreKcalMol float64 }

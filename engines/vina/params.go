@@ -2,7 +2,7 @@ package vina
 
 import "github.com/molfabric/molfabric/internal/mol"
 
-// Params are the members of simulationParams that say how to dock (specification §2.2). The API embeds the struct, so its tags
+// Params are the members of simulationParams that say how to dock (doc/contract.md §2.2). The API embeds the struct, so its tags
 // are the rules of the public contract.
 type Params struct {
 	ReceptorPDBID       *string                  `json:"receptorPdbId,omitempty" pattern:"^[0-9][A-Za-z0-9]{3}$" patternDescription:"a digit and three letters or digits" doc:"The receptor as an entry of the Protein Data Bank; the deployment fetches its mmCIF."`
@@ -27,7 +27,7 @@ type Params struct {
 	Exhaustiveness      *mol.Exhaustiveness      `json:"exhaustiveness,omitempty" doc:"Independent searches per ligand: 1 to 128, or auto; 8 when left out. With auto each ligand is searched until two independent searches find the same best pose, up to 16 or 32 by its size, and the result says whether they did."`
 	NumModes            *int                     `json:"numModes,omitempty" minimum:"1" maximum:"100" doc:"Most poses kept per ligand; 9 when left out."`
 	EnergyRangeKcalMol  *float64                 `json:"energyRangeKcalMol,omitempty" minimum:"0.1" maximum:"100" doc:"Poses this much worse than the best are dropped, in kcal/mol; 3 when left out."`
-	RankBy              *string                  `json:"rankBy,omitempty" enum:"vina,cnn" doc:"What poses and ligands are ranked by: Vina's score, or the probability by GNINA's network that a pose is near to native, which each analysed pose gets besides; vina when left out."`
+	RankBy              *string                  `json:"rankBy,omitempty" enum:"vina,cnn" doc:"What poses and ligands are ranked by: Vina's score, or the probability by GNINA's network that a pose is near to native, which each analysed pose gets besides; vina when left out. Among one ligand's poses by cnn 1 kcal/mol of Vina's score weighs as much as 0.05 of probability."`
 	Seed                *int64                   `json:"seed,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"Seed of every random choice; derived from the job's id when left out."`
 	CPUThreads          *int                     `json:"cpuThreads,omitempty" minimum:"1" maximum:"256" doc:"Threads per docking task. When left out: 1, and where there are at most seven docking tasks also the cores that are free when they start. Poses do not depend on it; more than exhaustiveness, or than 8, bring nothing."`
 }
@@ -35,9 +35,9 @@ type Params struct {
 // DockingValidation says what a docking is held against.
 type DockingValidation struct {
 	NativeReference *NativeReference `json:"nativeReference,omitempty" doc:"The ligand in the receptor's structure that is docked again, to see whether its pose is found."`
-	// Beside the specification's members, so that nobody has to look up what his structure calls its ligand.
+	// Beside the contract's members, so that nobody has to look up what his structure calls its ligand.
 	RedockBound *bool `json:"redockBound,omitempty" doc:"Docks the ligand again that pocketLigand names, else the drug-like one that is bound, in place of nativeReference."`
-	// Beside the specification's members, which leave open when a poor redocking is reason to stop.
+	// Beside the contract's members, which leave open when a poor redocking is reason to stop.
 	GateRMSDAngstrom *float64 `json:"gateRmsdAngstrom,omitempty" minimum:"0.1" maximum:"20" doc:"The library is docked only when the native ligand is found again within this deviation in Å, usually 2; otherwise the job ends there. Needs nativeReference or redockBound. Of a job without other ligands it only says what passes."`
 }
 

@@ -3,16 +3,15 @@ package vina
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program"
-	"github.com/molfabric/molfabric/engines/program/film"
-	"github.com/molfabric/molfabric/engines/program/tracer"
-	"github.com/molfabric/molfabric/engines/program/viewer"
+	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/tracer"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 // What draws the report's pictures.
@@ -48,11 +47,11 @@ const (
 	pictureSamples                          = 64
 )
 
-// rendererFolder is where picture_drawing.py expects the programs of rendering.
-const rendererFolder = programFolder + "/renderer"
+// rendererFolder is where picture_drawing.py expects the programs of rendering, below the others.
+const rendererFolder = "renderer"
 
-// Cost and caps of the shard. Measured with Chromium 156, Mol* 5.11 and Blender 4.5 on 1IEP with imatinib: 17 CPU seconds for 1600x1000
-// and 960x600, of which 5 start the browser and 6 make its shaders; 85 more for rays at 64 samples with denoising.
+// Cost and caps of the shard. Measured with Chromium 156, Mol* 5.11 and Blender 4.5 on 1IEP with imatinib: 17 CPU seconds for
+// 1600x1000 and 960x600, of which 5 start the browser and 6 make its shaders; 85 more for rays at 64 samples with denoising.
 const (
 	pictureCPUSeconds       = 20.0
 	tracedCPUSeconds        = 95.0
@@ -90,14 +89,15 @@ func (p *planner) pictureShard() {
 	}
 	if p.native != nil {
 		inputs = append(inputs, fromReceptor(outputNative),
-			engines.Input{Name: "redocked.sdf", From: &engines.From{Stage: p.redockStage(), Shard: shardRedock, Output: outputRedockedSDF, Optional: true}})
+			engines.Input{Name: "redocked.sdf", From: &engines.From{Stage: p.redockStage(), Shard: shardRedock,
+				Output: outputRedockedSDF, Optional: true}})
 	}
 	p.add(engines.Shard{
 		Stage: stagePicture, Name: shardPicture, Items: 1, Inputs: inputs, Needs: pictureNeeds(p.picture, p.receptor.ByteSize),
 		ExpectedCPUSeconds: pictureSeconds(p.picture, p.receptor.ByteSize, len(p.ligands)),
 	}, pictureParams{
-		Program: programPicture, Picture: p.picture, RankBy: p.rankBy, WidthPixels: pictureWidthPixels, HeightPixels: pictureHeightPixels,
-		Smaller: pictureSmaller, Samples: pictureSamples, Threads: pictureThreads,
+		Program: programPicture, Picture: p.picture, RankBy: p.rankBy, WidthPixels: pictureWidthPixels,
+		HeightPixels: pictureHeightPixels, Smaller: pictureSmaller, Samples: pictureSamples, Threads: pictureThreads,
 	})
 	p.stage++
 }
@@ -110,7 +110,8 @@ func (p *planner) pictureInputs() []engines.Input {
 	inputs := make([]engines.Input, 0, 1+len(reportImages))
 	for _, name := range append([]string{outputPicture}, reportImages...) {
 		inputs = append(inputs, engines.Input{
-			Name: stagePicture + "/" + name, From: &engines.From{Stage: stagePicture, Shard: shardPicture, Output: name, Optional: true},
+			Name: stagePicture + "/" + name, From: &engines.From{Stage: stagePicture, Shard: shardPicture, Output: name,
+				Optional: true},
 		})
 	}
 	return inputs
@@ -124,10 +125,12 @@ func pictureSeconds(picture string, receptorBytes int64, ligands int) float64 {
 	return roundCPUSeconds(seconds)
 }
 
+// pictureNeeds are one core and another that is free: a picture that insists on two waits, where there are just two, until the
+// dockings of all other jobs have ended.
 func pictureNeeds(picture string, receptorBytes int64) engines.Resources {
 	needs := engines.Resources{
-		CPUs: pictureThreads, MemoryBytes: pictureMemoryBytes, FileBytes: pictureFileBytes, Processes: pictureProcesses, TimeLimit: pictureTime,
-		MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
+		CPUs: 1, MoreCPUs: pictureThreads - 1, MemoryBytes: pictureMemoryBytes, FileBytes: pictureFileBytes,
+		Processes: pictureProcesses, TimeLimit: pictureTime, MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
 	}
 	if picture == PictureCycles {
 		needs.MemoryBytes, needs.TimeLimit = tracedMemoryBytes, tracedTime
@@ -136,23 +139,10 @@ func pictureNeeds(picture string, receptorBytes int64) engines.Resources {
 	return needs
 }
 
-// rendererSources are the programs that draw, by their paths in the task's directory.
-func rendererSources() (map[string][]byte, error) {
-	files, err := film.Sources(rendererFolder)
-	if err != nil {
-		return nil, err
-	}
-	shown, err := program.Sources(viewer.Programs, ".", rendererFolder)
-	if err != nil {
-		return nil, err
-	}
-	traced, err := program.Sources(tracer.Programs, ".", rendererFolder)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(files, shown)
-	maps.Copy(files, traced)
-	return files, nil
+// renderers are the programs that draw.
+var renderers = []python.Source{
+	{Files: film.Programs, Into: rendererFolder}, {Files: viewer.Programs, Into: rendererFolder},
+	{Files: tracer.Programs, Into: rendererFolder},
 }
 
 // collectPicture takes what was drawn, which may be nothing: then picture.json says why.
@@ -177,9 +167,11 @@ func collectPicture(shard engines.Shard, dir engines.Dir, result *engines.Result
 	case told.Tier == "" && len(told.Notes) == 0:
 		return docking.BadOutput("%s says neither what was drawn nor why nothing was", outputPicture)
 	}
-	result.Artifacts = []engines.Artifact{{Name: outputPicture, Role: engines.RoleIntermediate, MediaType: mediaTypes["json"], Format: "json"}}
+	result.Artifacts = []engines.Artifact{{Name: outputPicture, Role: engines.RoleIntermediate, MediaType: mediaTypes["json"],
+		Format: "json"}}
 	if string(orNull(told.Seen)) != "null" { // there was something to draw
-		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: outputScene, Role: engines.RoleResult, MediaType: mediaMVSX, Format: "mvsx"})
+		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: outputScene, Role: engines.RoleResult,
+			MediaType: mediaMVSX, Format: "mvsx"})
 	}
 	if told.Tier == "" {
 		return nil
@@ -189,7 +181,8 @@ func collectPicture(shard engines.Shard, dir engines.Dir, result *engines.Result
 		engines.Artifact{Name: outputBoxPNG, Role: engines.RoleResult, MediaType: mediaPNG, Format: "png"})
 	for _, name := range reportImages {
 		if _, drawn := told.Images[strings.TrimSuffix(name, path.Ext(name))]; drawn {
-			result.Artifacts = append(result.Artifacts, engines.Artifact{Name: name, Role: engines.RoleIntermediate, MediaType: mediaWebP, Format: "webp"})
+			result.Artifacts = append(result.Artifacts, engines.Artifact{Name: name, Role: engines.RoleIntermediate,
+				MediaType: mediaWebP, Format: "webp"})
 		}
 	}
 	return nil

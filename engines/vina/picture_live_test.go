@@ -17,7 +17,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/engines/program/viewer"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 	"github.com/molfabric/molfabric/internal/molviewspec"
 )
 
@@ -25,7 +25,8 @@ import (
 const pictureWidth, pictureHeight = 480, 300
 
 func pictureRequest(tier string) map[string]any {
-	return map[string]any{"program": programPicture, "picture": tier, "rankBy": rankByVina, "widthPixels": pictureWidth, "heightPixels": pictureHeight, "smaller": 0.5, "samples": 2, "threads": 2}
+	return map[string]any{"program": programPicture, "picture": tier, "rankBy": rankByVina, "widthPixels": pictureWidth,
+		"heightPixels": pictureHeight, "smaller": 0.5, "samples": 2, "threads": 2}
 }
 
 // pictureInputs are those of the ranking's test, whose best ligand is aspirin in a peptide.
@@ -114,21 +115,25 @@ func needsViewer(t *testing.T) {
 	t.Helper()
 	prefix := filepath.Dir(filepath.Dir(enginestest.Python(t)))
 	if _, err := os.Stat(filepath.Join(prefix, viewer.PageFolder, "viewer.js")); err != nil {
-		enginestest.Skip(t, "build the viewer's page (engines/program/viewer/build.sh) into the scientific Python's "+viewer.PageFolder)
+		enginestest.Skip(t, "build the viewer's page (engines/render/viewer/build.sh) into the scientific Python's "+
+			viewer.PageFolder)
 	}
 }
 
-// TestPictureIsDrawn draws the best pose, the box and the native ligand's two poses, twice to the byte, and puts them into the report.
+// TestPictureIsDrawn draws the best pose, the box and the native ligand's two poses, twice to the byte, and puts them into the
+// report.
 func TestPictureIsDrawn(t *testing.T) {
 	t.Parallel()
 	needsViewer(t)
 	inputs := pictureInputs(t)
 	withNative(t, inputs)
 	dir, told, artifacts := drawnIn(t, PictureMolstar, inputs)
-	if told.Tier != PictureMolstar || len(told.Notes) != 0 || told.Seen == nil || told.Seen.LigandID != "aspirin" || told.Seen.Crystal || told.Programs["molstar"] == "" {
+	if told.Tier != PictureMolstar || len(told.Notes) != 0 || told.Seen == nil || told.Seen.LigandID != "aspirin" ||
+		told.Seen.Crystal || told.Programs["molstar"] == "" {
 		t.Fatalf("got %+v", told)
 	}
-	if c := told.Seen.Contacts; len(c) != 2 || c[0].Name != "π stacking" || c[0].Residue != "TRP 5" || c[0].DistanceAngstrom != 4.12 || c[1].Name != "hydrophobic contact" {
+	if c := told.Seen.Contacts; len(c) != 2 || c[0].Name != "π stacking" || c[0].Residue != "TRP 5" ||
+		c[0].DistanceAngstrom != 4.12 || c[1].Name != "hydrophobic contact" {
 		t.Errorf("the picture tells of the contacts %+v", c)
 	}
 	roles := map[string]engines.Role{}
@@ -150,10 +155,11 @@ func TestPictureIsDrawn(t *testing.T) {
 		is    func(c color.NRGBA) bool
 		least float64
 	}{
-		"the pose in green":           {best, func(c color.NRGBA) bool { return int(c.G) > int(c.R)+50 && int(c.G) > int(c.B)+30 }, 0.003},
-		"white paper":                 {best, func(c color.NRGBA) bool { return c.R == 255 && c.G == 255 && c.B == 255 }, 0.3},
-		"the box in blue":             {box, func(c color.NRGBA) bool { return int(c.B) > int(c.R)+60 }, 0.01},
-		"the pose in the whole, too,": {box, func(c color.NRGBA) bool { return int(c.G) > int(c.R)+50 && int(c.G) > int(c.B)+30 }, 0.005},
+		"the pose in green": {best, func(c color.NRGBA) bool { return int(c.G) > int(c.R)+50 && int(c.G) > int(c.B)+30 }, 0.003},
+		"white paper":       {best, func(c color.NRGBA) bool { return c.R == 255 && c.G == 255 && c.B == 255 }, 0.3},
+		"the box in blue":   {box, func(c color.NRGBA) bool { return int(c.B) > int(c.R)+60 }, 0.01},
+		"the pose in the whole, too,": {box, func(c color.NRGBA) bool { return int(c.G) > int(c.R)+50 && int(c.G) > int(c.B)+30 },
+			0.005},
 	} {
 		if part := shareOf(of.shown, of.is); part < of.least {
 			t.Errorf("%s is seen in %.2f %% of the picture, want at least %.2f %%", name, 100*part, 100*of.least)
@@ -191,8 +197,8 @@ func checkReportPictures(t *testing.T, drawn string) {
 		}
 	}
 	for _, wanted := range []string{
-		`alt="The best pose of Aspirin in its site: π stacking with TRP 5, 4.1 Å; hydrophobic contact with TRP 5."`, "img-src data:", "Drawn with Mol* 5",
-		`<h2 id="pose">`, `width="480" height="300"`, "docked again (green)",
+		`alt="The best pose of Aspirin in its site: π stacking with TRP 5, 4.1 Å; hydrophobic contact with TRP 5."`,
+		"img-src data:", "Drawn with Mol* 5", `<h2 id="pose">`, `width="480" height="300"`, "docked again (green)",
 	} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the report lacks %q", wanted)
@@ -233,7 +239,8 @@ func TestPictureScene(t *testing.T) {
 	})
 	inputs["resume/begun-1"], inputs["resume/begun-2"] = "", ""
 	dir, told, artifacts := drawnIn(t, PictureMolstar, inputs)
-	if told.Tier != "" || len(told.Notes) != 1 || !strings.Contains(told.Notes[0], "earlier attempts") || told.Seen == nil || !told.Seen.Crystal {
+	if told.Tier != "" || len(told.Notes) != 1 || !strings.Contains(told.Notes[0], "earlier attempts") || told.Seen == nil ||
+		!told.Seen.Crystal {
 		t.Errorf("got %+v, want no picture, and why", told)
 	}
 	if !slices.ContainsFunc(artifacts, func(a engines.Artifact) bool { return a.Name == outputScene }) {
@@ -256,7 +263,8 @@ func TestPictureScene(t *testing.T) {
 		t.Errorf("the scene brings %v, want %v", names, want)
 	}
 	index := readZipped(t, archive, "index.mvsj")
-	for _, wanted := range []string{`"text": "TRP 5"`, `"text": "4.1 Å"`, `"kind": "tube"`, `"kind": "camera"`, `"title": "Best pose of Aspirin"`, `"auth_seq_id": 5`} {
+	for _, wanted := range []string{`"text": "TRP 5"`, `"text": "4.1 Å"`, `"kind": "tube"`, `"kind": "camera"`,
+		`"title": "Best pose of Aspirin"`, `"auth_seq_id": 5`} {
 		if !strings.Contains(index, wanted) {
 			t.Errorf("the scene lacks %q", wanted)
 		}
@@ -271,7 +279,8 @@ func TestPictureIsMissing(t *testing.T) {
 		inputs := pictureInputs(t)
 		analysedAs(t, inputs, func(ligand map[string]any) { ligand["bestSdf"] = nil })
 		_, told, artifacts := drawnIn(t, PictureMolstar, inputs)
-		if told.Tier != "" || len(told.Notes) != 1 || !strings.Contains(told.Notes[0], "does not say its bonds") || len(artifacts) != 1 {
+		if told.Tier != "" || len(told.Notes) != 1 || !strings.Contains(told.Notes[0], "does not say its bonds") ||
+			len(artifacts) != 1 {
 			t.Errorf("got %+v and %+v", told, artifacts)
 		}
 	})
@@ -308,7 +317,8 @@ func TestPictureIsMissing(t *testing.T) {
 	t.Run("report", func(t *testing.T) {
 		t.Parallel()
 		inputs := rankInputs(t)
-		inputs["picture/picture.json"] = `{"schema":"molfabric.docking.picture/v1","tier":null,"notes":["No picture was drawn: <i>why</i>."],"images":{},"seen":null,"programs":{}}`
+		inputs["picture/picture.json"] =
+			`{"schema":"molfabric.docking.picture/v1","tier":null,"notes":["No picture was drawn: <i>why</i>."],"images":{},"seen":null,"programs":{}}`
 		request := rankRequest(5)
 		request["picture"] = PictureMolstar
 		for _, want := range []string{"No picture was drawn: &lt;i&gt;why&lt;/i&gt;.", "its task did not finish"} {
@@ -316,7 +326,8 @@ func TestPictureIsMissing(t *testing.T) {
 			if failure != nil {
 				t.Fatalf("got the failure %+v", failure)
 			}
-			if page := readText(t, filepath.Join(dir, "out/report.html")); !strings.Contains(page, want) || strings.Contains(page, "<img") {
+			if page := readText(t, filepath.Join(dir, "out/report.html")); !strings.Contains(page, want) ||
+				strings.Contains(page, "<img") {
 				t.Errorf("the report lacks %q, or shows a picture", want)
 			}
 			delete(inputs, "picture/picture.json")
@@ -328,7 +339,8 @@ func TestPictureIsMissing(t *testing.T) {
 func bareInterpreter(t *testing.T) string {
 	t.Helper()
 	python, folder := enginestest.Python(t), t.TempDir()
-	packages, err := exec.CommandContext(t.Context(), python, "-c", "import sys; print('\\n'.join(path for path in sys.path if 'site-packages' in path))").Output()
+	packages, err := exec.CommandContext(t.Context(), python, "-c", "import sys; print('\\n'.join(path for path in sys.path if "+
+		"'site-packages' in path))").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

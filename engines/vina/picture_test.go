@@ -38,11 +38,13 @@ func TestPictureIsPlanned(t *testing.T) {
 		inputs  []string
 	}{
 		{PictureMolstar, nil, []string{outputReceptorPDB, outputSerials, outputBox, "ligands", "analysed"}},
-		{PictureCycles, native, []string{outputReceptorPDB, outputSerials, outputBox, "ligands", "analysed", outputNative, "redocked.sdf"}},
+		{PictureCycles, native, []string{outputReceptorPDB, outputSerials, outputBox, "ligands", "analysed", outputNative,
+			"redocked.sdf"}},
 	} {
 		shards := planWith(t, c.picture, c.change)
 		rank, drawn := shards[len(shards)-1], shards[len(shards)-2]
-		if drawn.Name != shardPicture || drawn.Essential || drawn.StageIndex+1 != rank.StageIndex || KindOf(drawn.Stage, drawn.Name) != KindOther {
+		if drawn.Name != shardPicture || drawn.Essential || drawn.StageIndex+1 != rank.StageIndex ||
+			KindOf(drawn.Stage, drawn.Name) != KindOther {
 			t.Fatalf("%s: got %+v before the ranking %+v", c.picture, drawn, rank)
 		}
 		var got []string
@@ -81,7 +83,9 @@ func TestPictureCosts(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"dockingReport":{}}`), &asked); err != nil {
 		t.Fatal(err)
 	}
-	if want := (DockingReport{Picture: ptr(PictureMolstar)}); !reflect.DeepEqual(asked.DockingReport.Completed(), want) || !reflect.DeepEqual(left.DockingReport.Completed(), want) {
-		t.Errorf("the picture of a request that does not say is %+v and %+v, want %+v", asked.DockingReport.Completed(), left.DockingReport.Completed(), want)
+	if want := (DockingReport{Picture: ptr(PictureMolstar)}); !reflect.DeepEqual(asked.DockingReport.Completed(), want) ||
+		!reflect.DeepEqual(left.DockingReport.Completed(), want) {
+		t.Errorf("the picture of a request that does not say is %+v and %+v, want %+v", asked.DockingReport.Completed(),
+			left.DockingReport.Completed(), want)
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // The stages of a docking job, in their order. Redocking and its gate are stages of jobs that ask for them. In a job that docks its
-// native ligand alone, that ligand is prepared in a stage of its own, behind the receptor that it comes from, and measured after it was docked.
+// native ligand alone, that ligand is prepared in a stage of its own, behind the receptor that it comes from, and measured after it
+// was docked.
 const (
 	stagePrepare = "prepare"
 	stageNative  = "native"
@@ -68,7 +69,8 @@ const (
 )
 
 // Plan cuts a docking request into its shards: receptor, ligand chunks, redocking where a native ligand is named, docking
-// shards, analysis, pictures, ranking. The ligands that are expected to take longest come first, so that no long one is left for the end.
+// shards, analysis, pictures, ranking. The ligands that are expected to take longest come first, so that no long one is left for
+// the end.
 func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
@@ -78,7 +80,7 @@ func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	if q.nativeAlone && q.nativeAt != nil {
 		plan.order[0].heavyAtoms = float64(q.nativeAt.HeavyAtoms)
 	}
-	plan.shards = make([]engines.Shard, 0, fewestShards+len(plan.order)/plan.shardSize*5/4)
+	plan.shards = make([]planned, 0, fewestShards+len(plan.order)/plan.shardSize*5/4)
 	plan.receptorShard()
 	chunks := plan.ligandShards()
 	native := plan.nativeIndex()
@@ -100,7 +102,7 @@ func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	plan.stage++
 	plan.pictureShard()
 	plan.rankShard()
-	return plan.shards, plan.write()
+	return plan.written()
 }
 
 const (
@@ -118,7 +120,13 @@ type planner struct {
 	request
 	order  []sized // of the ligands
 	stage  int     // index of the stage that is being planned
-	shards []engines.Shard
+	shards []planned
+}
+
+// planned is a shard whose parameters are still to be written.
+type planned struct {
+	engines.Shard
+	params any
 }
 
 // sized is a ligand, by its place in the request, and a guess of how many heavy atoms it has.
@@ -165,21 +173,23 @@ func longestFirst(ligands []mol.LigandEntry, components map[string]engines.Compo
 }
 
 func (p *planner) add(shard engines.Shard, params any) {
-	shard.Written, shard.StageIndex = params, p.stage
-	p.shards = append(p.shards, shard)
+	shard.StageIndex = p.stage
+	p.shards = append(p.shards, planned{shard, params})
 }
 
-// write writes the parameters of all shards.
-func (p *planner) write() error {
-	_, err := parallel.Runs(p.shards, func(run []engines.Shard) (none struct{}, err error) {
-		for i := range run {
-			if run[i].Params, err = json.Marshal(run[i].Written); err != nil {
-				return none, fmt.Errorf("vina: writing the parameters of shard %s: %w", run[i].Name, err)
+// written are the shards with their parameters written.
+func (p *planner) written() ([]engines.Shard, error) {
+	runs, err := parallel.Runs(p.shards, func(run []planned) (shards []engines.Shard, err error) {
+		shards = make([]engines.Shard, len(run))
+		for i, each := range run {
+			shards[i] = each.Shard
+			if shards[i].Params, err = json.Marshal(each.params); err != nil {
+				return nil, fmt.Errorf("vina: writing the parameters of shard %s: %w", each.Name, err)
 			}
 		}
-		return none, nil
+		return shards, nil
 	})
-	return err
+	return slices.Concat(runs...), err
 }
 
 // fromReceptor is an output of the prepared receptor, staged under its own name.
@@ -291,7 +301,8 @@ func paramsBytes(ligand mol.LigandEntry) int {
 
 func (p *planner) ligandParams(index int) (ligandParams, *engines.Input) {
 	entry := p.ligands[index]
-	params := ligandParams{Index: index, LigandID: entry.LigandID, Label: entry.Label, ProtonationPh: *entry.Preparation.ProtonationPh}
+	params := ligandParams{Index: index, LigandID: entry.LigandID, Label: entry.Label,
+		ProtonationPh: *entry.Preparation.ProtonationPh}
 	switch source := entry.Source; {
 	case source.SMILES != nil:
 		params.SMILES = source.SMILES.SMILES
@@ -333,9 +344,9 @@ func (p *planner) searchWork(heavyAtoms float64) work {
 	return search
 }
 
-// dockShards cuts the chunks into docking shards of at most shardSize ligands. Towards the end of the library they become smaller: a
-// shard of several ligands takes no more than its share of what is still to be done (guided self-scheduling), so that no processor waits
-// for the last of them.
+// dockShards cuts the chunks into docking shards of at most shardSize ligands. Towards the end of the library they become smaller:
+// a shard of several ligands takes no more than its share of what is still to be done (guided self-scheduling), so that no
+// processor waits for the last of them.
 func (p *planner) dockShards(chunks []chunk) []dockGroup {
 	var groups []dockGroup
 	left := 0.0 // CPU seconds of the ligands that are in no shard yet
@@ -466,9 +477,9 @@ func (p *planner) rankShard() {
 		Needs:              rankNeeds(count),
 		ExpectedCPUSeconds: roundCPUSeconds(pythonStartCPUSeconds + float64(count)*rankCPUSeconds),
 	}, rankParams{
-		Program: programRank, Title: p.title, Library: p.library, LigandCount: count, ShardSize: p.shardSize, CPUThreadsAsked: p.threadsAsked,
-		ReceptorPreparation: p.preparation, Search: p.search(), RankBy: p.rankBy, GateRMSDAngstrom: p.gateRMSDAngstrom, Depicted: p.depicted,
-		Picture: p.picture, Citations: p.citations(),
+		Program: programRank, Title: p.title, Library: p.library, LigandCount: count, ShardSize: p.shardSize,
+		CPUThreadsAsked: p.threadsAsked, ReceptorPreparation: p.preparation, Search: p.search(), RankBy: p.rankBy,
+		GateRMSDAngstrom: p.gateRMSDAngstrom, Depicted: p.depicted, Picture: p.picture, Citations: p.citations(),
 	})
 }
 

@@ -53,8 +53,9 @@ func (p *planner) redockShards() {
 	p.stage++
 	p.add(engines.Shard{
 		Stage: stageGate, Name: shardGate, Essential: true, Items: 1,
-		Inputs: []engines.Input{{Name: outputRedocked, From: &engines.From{Stage: stageRedock, Shard: shardRedock, Output: outputRedocked}}},
-		Needs:  gateNeeds(), ExpectedCPUSeconds: 0.1,
+		Inputs: []engines.Input{{Name: outputRedocked, From: &engines.From{Stage: stageRedock, Shard: shardRedock,
+			Output: outputRedocked}}},
+		Needs: gateNeeds(), ExpectedCPUSeconds: 0.1,
 	}, gateParams{Program: programGate, GateRMSDAngstrom: *p.gateRMSDAngstrom})
 }
 
@@ -79,8 +80,9 @@ func (p *planner) measureShard(index int, docked []dockGroup) {
 	group := docked[slices.IndexFunc(docked, func(g dockGroup) bool { return slices.Contains(g.indices, index) })]
 	p.add(engines.Shard{
 		Stage: stageAnalyse, Name: shardRedock, Essential: p.nativeAlone, Items: 1,
-		Inputs: []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputNative), group.chunk.prepared(), group.docked(false)},
-		Needs:  prepareNeeds(10 * time.Minute), ExpectedCPUSeconds: pythonStartCPUSeconds,
+		Inputs: []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputNative), group.chunk.prepared(),
+			group.docked(false)},
+		Needs: prepareNeeds(10 * time.Minute), ExpectedCPUSeconds: pythonStartCPUSeconds,
 	}, redockParams{
 		Program: programRedock, Search: p.search(), ThresholdAngstrom: valueOr(p.gateRMSDAngstrom, thresholdAngstrom),
 		Seed: p.seed, ProtonationPh: *p.preparation.ProtonationPh, LigandCPUSeconds: prepareLigandCPUSeconds, RankBy: p.rankBy,

@@ -38,8 +38,9 @@ type rankedDocument struct {
 
 func rankRequest(count int) map[string]any {
 	return map[string]any{
-		"program": "rank.py", "ligandCount": count, "shardSize": 10, "cpuThreadsAsked": 2, "rankBy": rankByVina, "title": `Peptide </title><script>alert(1)</script>`,
-		"receptorPreparation": map[string]any{"protonationPh": 7.4}, "search": searchRequest(2), "citations": citations(), "gateRmsdAngstrom": 2, "picture": PictureNone,
+		"program": "rank.py", "ligandCount": count, "shardSize": 10, "cpuThreadsAsked": 2, "rankBy": rankByVina,
+		"title": `Peptide </title><script>alert(1)</script>`, "receptorPreparation": map[string]any{"protonationPh": 7.4},
+		"search": searchRequest(2), "citations": citations(), "gateRmsdAngstrom": 2, "picture": PictureNone,
 	}
 }
 
@@ -48,7 +49,8 @@ func rankInputs(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"receptor.json": readText(t, "testdata/rank-receptor.json"), "receptor.pdb": readText(t, peptide), "box.json": peptideBox,
-		"ligands/ligands-0000/ligands.json":    strings.Replace(readText(t, "testdata/rank-ligands.json"), `"Ethanol"`, `"=1+1"`, 1),
+		"ligands/ligands-0000/ligands.json": strings.Replace(readText(t, "testdata/rank-ligands.json"), `"Ethanol"`, `"=1+1"`,
+			1),
 		"analysed/analyse-0000/analysis.json":  readText(t, "testdata/rank-analysis.json"),
 		"analysed/analyse-0001/.analysis.part": "torn",
 		"redock/redock/redock.json": `{"schema":"molfabric.docking.redock/v1","componentId":"<b>STI</b>","rmsdAngstrom":2.5,"closestRmsdAngstrom":0.5,
@@ -72,7 +74,8 @@ func TestRank(t *testing.T) {
 		if failure != nil {
 			t.Fatalf("got the failure %+v", failure)
 		}
-		for _, name := range []string{"results.json", "results.csv", "best.sdf", "report.html", "provenance.json", "complexes/00005.pdb"} {
+		for _, name := range []string{"results.json", "results.csv", "best.sdf", "report.html", "provenance.json",
+			"complexes/00005.pdb"} {
 			if readText(t, filepath.Join(dir, "out", name)) != readText(t, filepath.Join(again, "out", name)) {
 				t.Errorf("%s differs between two runs", name)
 			}
@@ -83,7 +86,8 @@ func TestRank(t *testing.T) {
 func checkRankedResults(t *testing.T, dir string) {
 	var document rankedDocument
 	readTaskJSON(t, dir, "out/results.json", &document)
-	if document.Counts != (countsRecord{Total: 5, Completed: 2, Failed: 3}) || document.Box.Source != "explicit" || document.Engine.Version == "" {
+	if document.Counts != (countsRecord{Total: 5, Completed: 2, Failed: 3}) || document.Box.Source != "explicit" ||
+		document.Engine.Version == "" {
 		t.Errorf("got counts %+v, box %+v, engine %+v", document.Counts, document.Box, document.Engine)
 	}
 	if v := document.Validation; v == nil || v.RMSDAngstrom != 2.5 || v.GateRMSDAngstrom != 2 || v.Poses != nil {
@@ -95,12 +99,14 @@ func checkRankedResults(t *testing.T, dir string) {
 	stages := map[string]string{"torn": "parse", "ethanol": "dock"}
 	for i, ligand := range document.Ligands {
 		if stage, broken := stages[ligand.LigandID]; broken {
-			if ligand.Status != statusFailed || ligand.FailureStage != stage || ligand.Rank != nil || len(ligand.Poses) != 0 || ligand.Files["pdbqt"] != nil {
+			if ligand.Status != statusFailed || ligand.FailureStage != stage || ligand.Rank != nil || len(ligand.Poses) != 0 ||
+				ligand.Files["pdbqt"] != nil {
 				t.Errorf("%s: got %+v, want FAILED at %s", ligand.LigandID, ligand, stage)
 			}
 			continue
 		}
-		if ligand.Rank == nil || *ligand.Rank != i+1 || len(ligand.Poses) == 0 || len(ligand.Interactions) == 0 || ligand.Checks == nil || ligand.Files["complex"] == nil {
+		if ligand.Rank == nil || *ligand.Rank != i+1 || len(ligand.Poses) == 0 || len(ligand.Interactions) == 0 ||
+			ligand.Checks == nil || ligand.Files["complex"] == nil {
 			t.Fatalf("%s: got %+v, want rank %d with poses, interactions, checks and a complex", ligand.LigandID, ligand, i+1)
 		}
 		for _, pose := range ligand.Poses {
@@ -125,10 +131,12 @@ func checkRankedTable(t *testing.T, dir string) {
 	for i, column := range rows[0] {
 		first[column] = rows[1][i]
 	}
-	if first["rank"] != "1" || first["posesPassed"] != "true" && first["posesPassed"] != "false" || !strings.HasPrefix(first["interactions"], "A:") || first["referenceRmsdAngstrom"] != "" {
+	if first["rank"] != "1" || first["posesPassed"] != "true" && first["posesPassed"] != "false" ||
+		!strings.HasPrefix(first["interactions"], "A:") || first["referenceRmsdAngstrom"] != "" {
 		t.Errorf("got the first row %v", first)
 	}
-	if label := slices.Index(rows[0], "label"); !slices.ContainsFunc(rows, func(row []string) bool { return row[label] == "'=1+1" }) {
+	if label := slices.Index(rows[0], "label"); !slices.ContainsFunc(rows,
+		func(row []string) bool { return row[label] == "'=1+1" }) {
 		t.Errorf("got %v, want the formula as text", rows)
 	}
 	if strings.Count(readText(t, filepath.Join(dir, "out/best.sdf")), "$$$$\n") != 2 {
@@ -173,10 +181,12 @@ func checkRankedProvenance(t *testing.T, dir string) {
 		names = append(names, output.Name)
 	}
 	slices.Sort(names)
-	if want := []string{"best.sdf", "complexes/00005.pdb", "complexes/00008.pdb", "report.html", "results.csv", "results.json"}; !slices.Equal(names, want) {
+	if want := []string{"best.sdf", "complexes/00005.pdb", "complexes/00008.pdb", "report.html", "results.csv",
+		"results.json"}; !slices.Equal(names, want) {
 		t.Errorf("got the outputs %q, want %q", names, want)
 	}
-	for _, part := range []string{"PDB2PQR", "[1,2]", "18 × 18 × 18 Å", "seed 42", "2.50 Å", "Of 5 ligands, 2 were docked", "1 in docking"} {
+	for _, part := range []string{"PDB2PQR", "[1,2]", "18 × 18 × 18 Å", "seed 42", "2.50 Å", "Of 5 ligands, 2 were docked",
+		"1 in docking"} {
 		if !strings.Contains(document.Methods, part) {
 			t.Errorf("the methods paragraph lacks %q: %s", part, document.Methods)
 		}
@@ -199,8 +209,8 @@ func checkReport(t *testing.T, page string) {
 		}
 	}
 	for _, wanted := range []string{
-		"Peptide &lt;/title&gt;&lt;script&gt;", "Dopamine &lt;img src=x onerror=&quot;alert(1)&quot;&gt;", "&lt;b&gt;STI", "above 2\u00a0Å", "1 in docking",
-		`aria-label="Structural formula of Aspirin"`, `<th scope="row">`, "default-src 'none'",
+		"Peptide &lt;/title&gt;&lt;script&gt;", "Dopamine &lt;img src=x onerror=&quot;alert(1)&quot;&gt;", "&lt;b&gt;STI",
+		"above 2\u00a0Å", "1 in docking", `aria-label="Structural formula of Aspirin"`, `<th scope="row">`, "default-src 'none'",
 	} {
 		if !strings.Contains(page, wanted) {
 			t.Errorf("the report lacks %q", wanted)
@@ -226,7 +236,8 @@ func TestRankNothing(t *testing.T) {
 	inputs := rankInputs(t)
 	delete(inputs, "analysed/analyse-0000/analysis.json")
 	_, _, failure := runTask(t, "rank.py", rankRequest(4), inputs)
-	if failure == nil || failure.Code != "NO_LIGAND_DOCKED" || failure.Class != "EXECUTOR" || !strings.Contains(failure.Message, "3 ligands' tasks") {
+	if failure == nil || failure.Code != "NO_LIGAND_DOCKED" || failure.Class != "EXECUTOR" ||
+		!strings.Contains(failure.Message, "3 ligands' tasks") {
 		t.Errorf("without an analysis: got %+v, want EXECUTOR NO_LIGAND_DOCKED naming 3 lost ligands", failure)
 	}
 	var prepared struct {
@@ -240,7 +251,8 @@ func TestRankNothing(t *testing.T) {
 	text, _ := json.Marshal(prepared)
 	inputs["ligands/ligands-0000/ligands.json"] = string(text)
 	_, _, failure = runTask(t, "rank.py", rankRequest(1), inputs)
-	if failure == nil || failure.Code != "NO_LIGAND_DOCKED" || failure.Class != "USER_INPUT" || !strings.Contains(failure.Message, "torn: parse") {
+	if failure == nil || failure.Code != "NO_LIGAND_DOCKED" || failure.Class != "USER_INPUT" ||
+		!strings.Contains(failure.Message, "torn: parse") {
 		t.Errorf("with a torn ligand only: got %+v, want USER_INPUT NO_LIGAND_DOCKED naming it", failure)
 	}
 }

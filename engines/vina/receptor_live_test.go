@@ -2,17 +2,13 @@ package vina
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/abl1"
 )
@@ -25,215 +21,6 @@ const (
 		"ACY C O DOUBLE\nACY C OXT SING\nACY C CH3 SING\nACY OXT HXT SING\nACY CH3 H1 SING\nACY CH3 H2 SING\nACY CH3 H3 SING\n"
 )
 
-// fields is a JSON object.
-type fields = map[string]any
-
-// task is one run of prepare_receptor.py in a directory of its own.
-type task struct {
-	t   *testing.T
-	dir string
-	log string
-}
-
-type receptorSummary struct {
-	Summary struct {
-		Notes  []string
-		Hashes map[string]string
-		Box    struct{ CenterAngstrom, SizeAngstrom [3]float64 }
-		Native *struct{ SMILES string }
-		Reused bool
-	}
-}
-
-type residueRecord struct {
-	Chain, InsertionCode, ResidueName string
-	Residue                           int
-	Status, Why, ConvertedTo, Kept    string
-	Option                            string
-	State                             string
-	Atoms                             []string
-}
-
-type receptorReport struct {
-	AtomsInBox, AtomCount                                                  int
-	Notes                                                                  []string
-	AlternateLocations, InsertionCodes, MissingResidues, Titration         []residueRecord
-	Site, RebuiltResidues, TrimmedResidues, RigidResidues, LeftOutResidues []residueRecord
-	Waters                                                                 struct{ Kept, Removed int }
-	ChainBreaks                                                            []any
-	Selection                                                              struct{ Copies []struct{ Chain, Of string } }
-	RemovedComponents                                                      []struct{ Component, Why string }
-	Hashes                                                                 map[string]string
-}
-
-// prepareReceptor runs the program on a receptor. The request is completed with the defaults of the API.
-func prepareReceptor(t *testing.T, receptor []byte, request fields, earlier *task) *task {
-	t.Helper()
-	python := enginestest.Python(t)
-	run := &task{t: t, dir: t.TempDir()}
-	layPrograms(t, run.dir)
-	run.write("in/receptor", receptor)
-	if earlier != nil {
-		for from, to := range map[string]string{"receptor.pdbqt": "prepared.pdbqt", "receptor.pdb": "prepared.pdb", "serials.json": "prepared-serials.json", "receptor.json": "prepared.json"} {
-			run.write("in/"+to, earlier.output(from))
-		}
-	}
-	run.write("request.json", completedRequest(t, request))
-	command := exec.CommandContext(t.Context(), python, "-B", "program/prepare_receptor.py")
-	command.Dir = run.dir
-	command.Env = append(os.Environ(), "PYTHONHASHSEED=0", "OPENBLAS_NUM_THREADS=1")
-	log, _ := command.CombinedOutput() // its outputs say how it ended
-	run.log = string(log)
-	if strings.Contains(run.log, "Traceback") {
-		t.Fatalf("the program ended with a stack trace:\n%s", run.log)
-	}
-	return run
-}
-
-func completedRequest(t *testing.T, request fields) []byte {
-	t.Helper()
-	complete := fields{"program": programReceptor, "box": fields{"source": "explicit", "centerAngstrom": []float64{0, 0, 0}, "sizeAngstrom": []float64{30, 30, 30}}}
-	preparation := fields{"protonationPh": 7.4, "addHydrogens": true, "protonationMethod": "pdb2pqr-propka", "forceField": "AMBER"}
-	for key, value := range request {
-		if key != "preparation" {
-			complete[key] = value
-			continue
-		}
-		for name, setting := range value.(fields) {
-			preparation[name] = setting
-		}
-	}
-	complete["preparation"] = preparation
-	text, err := json.Marshal(complete)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func (r *task) write(name string, content []byte) {
-	r.t.Helper()
-	path := filepath.Join(r.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-func (r *task) output(name string) []byte {
-	r.t.Helper()
-	content, err := os.ReadFile(filepath.Join(r.dir, "out", name))
-	if err != nil {
-		r.t.Fatalf("%v\nlog:\n%s", err, r.log)
-	}
-	return content
-}
-
-func (r *task) read(name string, document any) {
-	r.t.Helper()
-	if err := json.Unmarshal(r.output(name), document); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-func (r *task) report() receptorReport {
-	r.t.Helper()
-	var report receptorReport
-	r.read("receptor.json", &report)
-	return report
-}
-
-func (r *task) summary() receptorSummary {
-	r.t.Helper()
-	var summary receptorSummary
-	r.read("result.json", &summary)
-	return summary
-}
-
-// wantNote checks that the report's notes hold one.
-func (r *task) wantNote(note string) {
-	r.t.Helper()
-	if notes := r.report().Notes; !slices.Contains(notes, note) {
-		r.t.Errorf("got notes %q, want %q", notes, note)
-	}
-}
-
-// wantRefused checks that the run ended with a USER_INPUT failure that says all of texts.
-func (r *task) wantRefused(code string, texts ...string) {
-	r.t.Helper()
-	content, err := os.ReadFile(filepath.Join(r.dir, "out", "failure.json"))
-	if err != nil {
-		r.t.Fatalf("the receptor was not refused; log:\n%s", r.log)
-	}
-	var failure struct {
-		Class         engines.FailureClass
-		Code, Message string
-	}
-	if err := json.Unmarshal(content, &failure); err != nil {
-		r.t.Fatal(err)
-	}
-	if failure.Class != engines.UserInput || failure.Code != code {
-		r.t.Errorf("got %s %s %q, want USER_INPUT %s", failure.Class, failure.Code, failure.Message, code)
-	}
-	for _, text := range texts {
-		if !strings.Contains(failure.Message, text) {
-			r.t.Errorf("got %q, want it to say %q", failure.Message, text)
-		}
-	}
-}
-
-func readFile(t *testing.T, path string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
-// atomsOf counts the lines of a residue's atoms in a PDB or PDBQT text.
-func atomsOf(text []byte, chain string, number int, code string) []string {
-	var names []string
-	for line := range strings.Lines(string(text)) {
-		if (strings.HasPrefix(line, "ATOM") || strings.HasPrefix(line, "HETATM")) && strings.TrimSpace(line[21:22]) == chain &&
-			strings.TrimSpace(line[22:27]) == fmt.Sprint(number)+code {
-			names = append(names, strings.TrimSpace(line[12:16]))
-		}
-	}
-	return names
-}
-
-func residues(records []residueRecord) []string {
-	var names []string
-	for _, r := range records {
-		names = append(names, fmt.Sprintf("%s:%s%d%s", r.Chain, r.ResidueName, r.Residue, r.InsertionCode))
-	}
-	return names
-}
-
-// sited tells what became of each component, in order, and the option that changes it where it is one that the request did not give.
-func sited(report receptorReport) []string {
-	var told []string
-	for _, r := range report.Site {
-		entry := fmt.Sprintf("%s %s", residues([]residueRecord{r})[0], r.Status)
-		if strings.HasPrefix(r.Option, "--") {
-			entry += ": " + r.Option
-		}
-		told = append(told, entry)
-	}
-	slices.Sort(told)
-	return told
-}
-
-func wantEqual[T comparable](t *testing.T, what string, got, want []T) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
-}
-
 // TestCraftedReceptor prepares a structure with everything in it, and wants every bit of it told.
 func TestCraftedReceptor(t *testing.T) {
 	t.Parallel()
@@ -241,8 +28,9 @@ func TestCraftedReceptor(t *testing.T) {
 		"chains":     []string{"A"},
 		"components": fields{"ACY": fields{"smiles": "CC(=O)O"}},
 		"preparation": fields{
-			"retainComponents":       []string{"K", "acy", "HOH"},
-			"fixedProtonationStates": []fields{{"chain": "A", "residue": 4, "residueName": "GLU", "state": "neutral"}, {"chain": "A", "residue": 3, "residueName": "ASP", "state": "anionic"}},
+			"retainComponents": []string{"K", "acy", "HOH"},
+			"fixedProtonationStates": []fields{{"chain": "A", "residue": 4, "residueName": "GLU", "state": "neutral"},
+				{"chain": "A", "residue": 3, "residueName": "ASP", "state": "anionic"}},
 		},
 	}, nil)
 	report, pdbqt, pdb := run.report(), run.output("receptor.pdbqt"), run.output("receptor.pdb")
@@ -299,7 +87,8 @@ func TestFixedProtonationStates(t *testing.T) {
 			t.Parallel()
 			run := prepareReceptor(t, readFile(t, peptide), fields{"preparation": fields{
 				"protonationMethod": c.method, "forceField": c.force, "protonationPh": c.ph,
-				"fixedProtonationStates": []fields{{"chain": "A", "residue": 3, "residueName": "ASP", "state": c.state}, {"chain": "A", "residue": 12, "residueName": "GLU", "state": c.state}},
+				"fixedProtonationStates": []fields{{"chain": "A", "residue": 3, "residueName": "ASP", "state": c.state},
+					{"chain": "A", "residue": 12, "residueName": "GLU", "state": c.state}},
 			}}, nil)
 			for residue, names := range map[int][]string{3: {"HD1", "HD2"}, 12: {"HE1", "HE2"}} {
 				for _, file := range []string{"receptor.pdb", "receptor.pdbqt"} {
@@ -322,8 +111,10 @@ func TestReceptorSelection(t *testing.T) {
 	t.Parallel()
 	whole := string(readFile(t, crafted))
 	chainA, _, _ := strings.Cut(whole, "TER\n")
-	models := "MODEL        1\n" + chainA + "ENDMDL\nMODEL        7\n" + strings.ReplaceAll(chainA, "GLY A   1", "GLY A  -1") + "ENDMDL\nEND\n"
-	meeko := fields{"protonationMethod": "meeko", "removeComponents": []string{"LYS"}} // LYS 5A lacks atoms, which meeko does not rebuild
+	models := "MODEL        1\n" + chainA + "ENDMDL\nMODEL        7\n" + strings.ReplaceAll(chainA, "GLY A   1", "GLY A  -1") +
+		"ENDMDL\nEND\n"
+	// LYS 5A lacks atoms, which meeko does not rebuild
+	meeko := fields{"protonationMethod": "meeko", "removeComponents": []string{"LYS"}}
 	for _, c := range []struct {
 		name, receptor string
 		request        fields
@@ -333,16 +124,19 @@ func TestReceptorSelection(t *testing.T) {
 			if copies := run.report().Selection.Copies; len(copies) != 1 || copies[0].Chain != "C" || copies[0].Of != "A" {
 				t.Errorf("got copies %v, want C of A", copies)
 			}
-			a, b, c := atomsOf(run.output("receptor.pdb"), "A", 4, ""), atomsOf(run.output("receptor.pdb"), "B", 4, ""), atomsOf(run.output("receptor.pdb"), "C", 4, "")
+			a, b, c := atomsOf(run.output("receptor.pdb"), "A", 4, ""), atomsOf(run.output("receptor.pdb"), "B", 4, ""),
+				atomsOf(run.output("receptor.pdb"), "C", 4, "")
 			if len(a) == 0 || len(b) != 0 || len(a) != len(c) {
 				t.Errorf("residue 4 has %d, %d and %d atoms in chains A, B and C; assembly 1 is A twice", len(a), len(b), len(c))
 			}
 		}},
-		{"box in a copy", whole, fields{"assemblyId": "1", "chains": []string{"A"}, "box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "C", "residue": 9}}}}, func(t *testing.T, run *task) {
-			if x := run.summary().Summary.Box.CenterAngstrom[0]; x < 30 {
-				t.Errorf("the box lies at x = %.1f Å, want it around the copy at 40 Å", x)
-			}
-		}},
+		{"box in a copy", whole, fields{"assemblyId": "1", "chains": []string{"A"},
+			"box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "C", "residue": 9}}}},
+			func(t *testing.T, run *task) {
+				if x := run.summary().Summary.Box.CenterAngstrom[0]; x < 30 {
+					t.Errorf("the box lies at x = %.1f Å, want it around the copy at 40 Å", x)
+				}
+			}},
 		{"unknown assembly", whole, fields{"assemblyId": "9"}, func(_ *testing.T, run *task) {
 			run.wantRefused("RECEPTOR_ASSEMBLY_MISSING", "receptorAssemblyId", "1, 2")
 		}},
@@ -362,26 +156,31 @@ func TestReceptorSelection(t *testing.T) {
 		{"unknown model", models, fields{"model": 2}, func(_ *testing.T, run *task) {
 			run.wantRefused("RECEPTOR_MODEL_MISSING", "receptorModel is 2", "1, 7")
 		}},
-		{"state of an asparagine", whole, fields{"preparation": fields{"fixedProtonationStates": []fields{{"chain": "A", "residue": 16, "residueName": "GLU", "state": "neutral"}}}}, func(_ *testing.T, run *task) {
-			run.wantRefused("RECEPTOR_RESIDUE_MISSING", "fixedProtonationStates[0]", "there is GLN 16")
-		}},
-		{"retained without definition", whole, fields{"preparation": fields{"retainComponents": []string{"ACY"}}}, func(t *testing.T, run *task) {
-			run.wantNote("atom types by element alone, because no definition fits the atoms: ACY 203 of chain A")
-			if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 203, ""); len(atoms) != 4 {
-				t.Errorf("got the atoms %v, want the four that were given", atoms)
-			}
-		}},
-		{"retained that is cut off", whole, fields{"preparation": fields{"retainComponents": []string{"GOL"}}, "components": fields{"GOL": fields{"smiles": "OCC(O)CO"}}}, func(t *testing.T, run *task) {
+		{"state of an asparagine", whole,
+			fields{"preparation": fields{"fixedProtonationStates": []fields{
+				{"chain": "A", "residue": 16, "residueName": "GLU", "state": "neutral"}}}}, func(_ *testing.T, run *task) {
+				run.wantRefused("RECEPTOR_RESIDUE_MISSING", "fixedProtonationStates[0]", "there is GLN 16")
+			}},
+		{"retained without definition", whole, fields{"preparation": fields{"retainComponents": []string{"ACY"}}},
+			func(t *testing.T, run *task) {
+				run.wantNote("atom types by element alone, because no definition fits the atoms: ACY 203 of chain A")
+				if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 203, ""); len(atoms) != 4 {
+					t.Errorf("got the atoms %v, want the four that were given", atoms)
+				}
+			}},
+		{"retained that is cut off", whole, fields{"preparation": fields{"retainComponents": []string{"GOL"}},
+			"components": fields{"GOL": fields{"smiles": "OCC(O)CO"}}}, func(t *testing.T, run *task) {
 			if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 204, ""); len(atoms) != 6 {
 				t.Errorf("got the atoms %v, want the four that were seen and two hydroxyl hydrogens", atoms)
 			}
 		}},
-		{"incomplete residue in the box", whole, fields{"preparation": fields{"protonationMethod": "meeko"}}, func(t *testing.T, run *task) {
-			run.wantNote("kept as it stands, because no residue template fits its atoms: LYS 5A of chain A")
-			if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 5, "A"); !slices.Contains(atoms, "CA") {
-				t.Errorf("LYS 5A has the atoms %v, want those that were given", atoms)
-			}
-		}},
+		{"incomplete residue in the box", whole, fields{"preparation": fields{"protonationMethod": "meeko"}},
+			func(t *testing.T, run *task) {
+				run.wantNote("kept as it stands, because no residue template fits its atoms: LYS 5A of chain A")
+				if atoms := atomsOf(run.output("receptor.pdbqt"), "A", 5, "A"); !slices.Contains(atoms, "CA") {
+					t.Errorf("LYS 5A has the atoms %v, want those that were given", atoms)
+				}
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -394,7 +193,9 @@ func TestReceptorSelection(t *testing.T) {
 func mmcifOf(pdb string, chains map[string]string, more string) []byte {
 	var text strings.Builder
 	text.WriteString("data_TEST\nloop_\n")
-	for item := range strings.FieldsSeq("group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id label_entity_id label_seq_id pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv auth_seq_id auth_comp_id auth_asym_id auth_atom_id pdbx_PDB_model_num") {
+	for item := range strings.FieldsSeq("group_PDB id type_symbol label_atom_id label_alt_id label_comp_id label_asym_id " +
+		"label_entity_id label_seq_id pdbx_PDB_ins_code Cartn_x Cartn_y Cartn_z occupancy B_iso_or_equiv auth_seq_id " +
+		"auth_comp_id auth_asym_id auth_atom_id pdbx_PDB_model_num") {
 		fmt.Fprintf(&text, "_atom_site.%s\n", item)
 	}
 	or := func(value, otherwise string) string {
@@ -424,7 +225,8 @@ func TestMmcifAndPdbAgree(t *testing.T) {
 	t.Parallel()
 	pdb := readFile(t, crafted)
 	cif := mmcifOf(string(pdb), map[string]string{"A": "A", "B": "B"}, "")
-	fromPDB, fromCIF := prepareReceptor(t, pdb, fields{"declaredFormat": "pdb"}, nil), prepareReceptor(t, cif, fields{"declaredFormat": "mmcif"}, nil)
+	fromPDB, fromCIF := prepareReceptor(t, pdb, fields{"declaredFormat": "pdb"}, nil),
+		prepareReceptor(t, cif, fields{"declaredFormat": "mmcif"}, nil)
 	for _, name := range []string{"receptor.pdbqt", "receptor.pdb", "serials.json"} {
 		if !bytes.Equal(fromPDB.output(name), fromCIF.output(name)) {
 			t.Errorf("%s differs between PDB and mmCIF of one structure", name)
@@ -489,9 +291,11 @@ func TestPreparedReceptorIsReused(t *testing.T) {
 			t.Errorf("%s of the reused preparation differs", name)
 		}
 	}
-	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true, "toolchainSha256")}), first).wantRefused("PREPARED_RECEPTOR_STALE", "toolchainSha256")
+	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true, "toolchainSha256")}),
+		first).wantRefused("PREPARED_RECEPTOR_STALE", "toolchainSha256")
 	anew := prepareReceptor(t, receptor, request(fields{"prepared": prepared(false, "preparationSha256")}), first)
-	if summary := anew.summary().Summary; summary.Reused || !strings.Contains(strings.Join(summary.Notes, "\n"), "preparationSha256 differs") {
+	if summary := anew.summary().Summary; summary.Reused || !strings.Contains(strings.Join(summary.Notes, "\n"),
+		"preparationSha256 differs") {
 		t.Errorf("got reused %v and notes %q, want a new preparation and why", summary.Reused, summary.Notes)
 	}
 	spoilt := *first
@@ -500,9 +304,11 @@ func TestPreparedReceptorIsReused(t *testing.T) {
 		spoilt.write("out/"+name, first.output(name))
 	}
 	spoilt.write("out/receptor.pdbqt", append(first.output("receptor.pdbqt"), '\n'))
-	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true)}), &spoilt).wantRefused("PREPARED_RECEPTOR_STALE", "preparedSha256")
+	prepareReceptor(t, receptor, request(fields{"prepared": prepared(true)}), &spoilt).wantRefused("PREPARED_RECEPTOR_STALE",
+		"preparedSha256")
 	none := prepareReceptor(t, receptor, request(fields{"prepared": prepared(false)}), nil) // its files were lost
-	if summary := none.summary().Summary; summary.Reused || !bytes.Equal(first.output("receptor.pdbqt"), none.output("receptor.pdbqt")) {
+	if summary := none.summary().Summary; summary.Reused || !bytes.Equal(first.output("receptor.pdbqt"),
+		none.output("receptor.pdbqt")) {
 		t.Errorf("without the earlier files: reused %v, want the same receptor prepared anew", summary.Reused)
 	}
 }
@@ -548,7 +354,8 @@ func TestBoxSources(t *testing.T) {
 	}{
 		{"pocketLigand", reference(imatinibSMILES), 1},
 		{"pocketResidues", fields{"box": fields{"source": "pocketResidues", "residues": []fields{
-			{"chain": "A", "residue": 286}, {"chain": "A", "residue": 315}, {"chain": "A", "residue": 318}, {"chain": "A", "residue": 381},
+			{"chain": "A", "residue": 286}, {"chain": "A", "residue": 315}, {"chain": "A", "residue": 318},
+			{"chain": "A", "residue": 381},
 		}}}, 8},
 		{"fpocket", fields{"box": fields{"source": "fpocket"}}, 40},
 	} {
@@ -565,8 +372,10 @@ func TestBoxSources(t *testing.T) {
 				t.Errorf("got source %q with detail %v", box.Source, box.Detail)
 			}
 			for i := range 3 {
-				if away := box.CenterAngstrom[i] - ligand[i]; away > c.within || away < -c.within || box.SizeAngstrom[i] < 15 || box.SizeAngstrom[i] > 40 {
-					t.Errorf("got a box at %v of %v Å, want it within %g Å of the ligand at %v", box.CenterAngstrom, box.SizeAngstrom, c.within, ligand)
+				if away := box.CenterAngstrom[i] - ligand[i]; away > c.within || away < -c.within || box.SizeAngstrom[i] < 15 ||
+					box.SizeAngstrom[i] > 40 {
+					t.Errorf("got a box at %v of %v Å, want it within %g Å of the ligand at %v", box.CenterAngstrom,
+						box.SizeAngstrom, c.within, ligand)
 				}
 			}
 			if run.report().AtomsInBox < 50 || bytes.Contains(run.output("receptor.pdbqt"), []byte("STI")) {
@@ -577,11 +386,13 @@ func TestBoxSources(t *testing.T) {
 			}
 		})
 	}
-	missing := prepareReceptor(t, receptor, fields{"box": fields{"source": "pocketLigand", "componentId": "PU8", "chain": "A"}}, nil)
+	missing := prepareReceptor(t, receptor, fields{"box": fields{"source": "pocketLigand", "componentId": "PU8", "chain": "A"}},
+		nil)
 	missing.wantRefused("POCKET_LIGAND_MISSING", "PU8, chain A", "STI 201 of chain A")
 	prepareReceptor(t, receptor, fields{"nativeReference": fields{"componentId": "STI", "chain": "B", "residue": 201}}, nil).
 		wantRefused("NATIVE_LIGAND_MISSING", "STI 201 of chain A")
-	prepareReceptor(t, receptor, fields{"nativeReference": native}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "no hydrogens", "mmCIF")
+	prepareReceptor(t, receptor, fields{"nativeReference": native}, nil).wantRefused("NATIVE_LIGAND_UNUSABLE", "no hydrogens",
+		"mmCIF")
 	prepareReceptor(t, receptor, reference(strings.Repeat("C", 40)+imatinibSMILES), nil).
 		wantRefused("NATIVE_LIGAND_UNUSABLE", "37 of its 77 heavy atoms")
 	partial := prepareReceptor(t, receptor, reference("C"+imatinibSMILES), nil)
@@ -620,8 +431,10 @@ func TestMetalsAndCofactors(t *testing.T) {
 	}, nil)
 	report, pdb := run.report(), run.output("receptor.pdb")
 	wantEqual(t, "components", sited(report), []string{
-		"E:ATP355 kept: --remove ATP (receptorPreparation.removeComponents)", "E:MN351 kept: --remove MN (receptorPreparation.removeComponents)",
-		"E:MN352 kept: --remove MN (receptorPreparation.removeComponents)", "E:SEP338 kept: --remove SEP (receptorPreparation.removeComponents)",
+		"E:ATP355 kept: --remove ATP (receptorPreparation.removeComponents)",
+		"E:MN351 kept: --remove MN (receptorPreparation.removeComponents)",
+		"E:MN352 kept: --remove MN (receptorPreparation.removeComponents)",
+		"E:SEP338 kept: --remove SEP (receptorPreparation.removeComponents)",
 		"E:TPO197 kept: --remove TPO (receptorPreparation.removeComponents)",
 	})
 	for residue, atLeast := range map[int]int{351: 1, 197: 12, 338: 11, 355: 31} {
@@ -652,7 +465,8 @@ func TestHostileReceptors(t *testing.T) {
 		{"not a number", strings.Replace(line, "12.000", "   nan", 1), "", "RECEPTOR_UNREADABLE", "out of range"},
 		{"residue number", strings.Replace(line, "A   1 ", "A   * ", 1), "", "RECEPTOR_UNREADABLE", "residue number"},
 		{"only a ligand", "HETATM" + line[6:17] + "LIG" + line[20:], "", "RECEPTOR_NO_POLYMER", "protein"},
-		{"chains of one name", line + strings.Replace(line, "12.000", "52.000", 1), "", "RECEPTOR_RESIDUE_TWICE", "ALA 1 of chain A"},
+		{"chains of one name", line + strings.Replace(line, "12.000", "52.000", 1), "", "RECEPTOR_RESIDUE_TWICE",
+			"ALA 1 of chain A"},
 		{"mmCIF said to be PDB", cif, "pdb", "RECEPTOR_FORMAT_MISMATCH", "the file is mmCIF"},
 		{"PDB said to be mmCIF", whole, "mmcif", "RECEPTOR_FORMAT_MISMATCH", "the file is PDB"},
 		{"PDB said to be PDBQT", whole, "pdbqt", "RECEPTOR_FORMAT_MISMATCH", "the file is PDB"},
@@ -676,8 +490,10 @@ func TestHostileReceptors(t *testing.T) {
 // TestGivenPdbqt takes a prepared receptor as it is, finds a box in it and tells its residues.
 func TestGivenPdbqt(t *testing.T) {
 	t.Parallel()
-	prepared := prepareReceptor(t, readFile(t, peptide), fields{"preparation": fields{"protonationMethod": "meeko"}}, nil).output("receptor.pdbqt")
-	run := prepareReceptor(t, prepared, fields{"declaredFormat": "pdbqt", "box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "A", "residue": 5}}}}, nil)
+	prepared := prepareReceptor(t, readFile(t, peptide), fields{"preparation": fields{"protonationMethod": "meeko"}},
+		nil).output("receptor.pdbqt")
+	run := prepareReceptor(t, prepared, fields{"declaredFormat": "pdbqt",
+		"box": fields{"source": "pocketResidues", "residues": []fields{{"chain": "A", "residue": 5}}}}, nil)
 	if want := strings.ReplaceAll(string(prepared), " \n", "\n"); string(run.output("receptor.pdbqt")) != want {
 		t.Errorf("a prepared receptor is changed")
 	}

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json" // of the many shards, in a third of the time
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/mol"
+	"github.com/molfabric/molfabric/internal/parallel"
 )
 
 // Records are what a docking job has to say to those who keep its science: what its plan holds, and what a shard has found.
@@ -44,18 +48,43 @@ type PlannedLigand struct {
 
 // ReadPlan reads a plan of this engine.
 func ReadPlan(plan []engines.Shard) (PlannedRun, error) {
+	runs, err := parallel.Runs(plan, func(run []engines.Shard) (work []ligandWork, err error) {
+		work = make([]ligandWork, len(run))
+		for i, shard := range run {
+			if work[i], err = workOf(shard); err != nil {
+				return nil, fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
+			}
+		}
+		return work, nil
+	})
+	if err != nil {
+		return PlannedRun{}, err
+	}
 	var run PlannedRun
-	for _, shard := range plan {
-		if err := run.take(shard); err != nil {
-			return PlannedRun{}, fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
+	for i, work := range slices.Concat(runs...) {
+		if err := run.take(plan[i], work); err != nil {
+			return PlannedRun{}, fmt.Errorf("vina: reading the plan of shard %s: %w", plan[i].Name, err)
 		}
 	}
 	return run, nil
 }
 
-func (run *PlannedRun) take(shard engines.Shard) error {
-	switch {
-	case shard.Name == shardReceptor:
+// ligandWork is what a shard does with ligands: it prepares them or docks them.
+type ligandWork struct {
+	Ligands []ligandParams `json:"ligands"`
+	Indices []int          `json:"indices"`
+}
+
+func workOf(shard engines.Shard) (work ligandWork, err error) {
+	if kind := KindOf(shard.Stage, shard.Name); kind == KindLigands || kind == KindDock {
+		err = jsonv2.Unmarshal(shard.Params, &work)
+	}
+	return work, err
+}
+
+func (run *PlannedRun) take(shard engines.Shard, work ligandWork) error {
+	switch KindOf(shard.Stage, shard.Name) {
+	case KindReceptor:
 		params, err := paramsOf[receptorParams](shard)
 		if err != nil {
 			return err
@@ -67,25 +96,18 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 		if params.NativeReference != nil {
 			run.NativeComponentID = params.NativeReference.ComponentID
 		}
-	case shard.Stage == stagePrepare, shard.Stage == stageNative:
-		params, err := paramsOf[ligandsParams](shard)
-		if err != nil {
-			return err
-		}
-		for _, ligand := range params.Ligands {
+	case KindLigands:
+		for _, ligand := range work.Ligands {
 			*run.ligand(ligand.Index) = PlannedLigand{
-				Index: ligand.Index, LigandID: ligand.LigandID, Label: ligand.Label, Source: ligand.source(), SMILES: ligand.SMILES, PrepareShard: shard.Name,
+				Index: ligand.Index, LigandID: ligand.LigandID, Label: ligand.Label, Source: ligand.source(), SMILES: ligand.SMILES,
+				PrepareShard: shard.Name,
 			}
 		}
-	case shard.Stage == stageDock:
-		params, err := paramsOf[dockParams](shard)
-		if err != nil {
-			return err
-		}
-		for _, index := range params.Indices {
+	case KindDock:
+		for _, index := range work.Indices {
 			run.ligand(index).DockShard = shard.Name
 		}
-	case shard.Stage == stageRank:
+	case KindRank:
 		params, err := paramsOf[rankParams](shard)
 		if err != nil {
 			return err
@@ -93,25 +115,24 @@ func (run *PlannedRun) take(shard engines.Shard) error {
 		run.ShardSize, run.GateRMSDAngstrom, run.Library = params.ShardSize, params.GateRMSDAngstrom, params.Library
 		run.RankBy = params.RankBy
 		search := params.Search
-		run.Exhaustiveness, run.AutoExhaustiveness = mostSearches(search.Exhaustiveness), search.Exhaustiveness == mol.AutoExhaustiveness
+		run.Exhaustiveness, run.AutoExhaustiveness = mostSearches(search.Exhaustiveness),
+			search.Exhaustiveness == mol.AutoExhaustiveness
 		run.NumModes, run.EnergyRangeKcalMol = search.NumModes, search.EnergyRangeKcalMol
 		run.Seed, run.CPUThreads = search.Seed, search.CPUThreads
+	case KindRedock, KindAnalyse, KindOther:
 	}
 	return nil
 }
 
-// paramsOf are the parameters of a shard, read unless they are at hand.
+// paramsOf are the parameters of a shard.
 func paramsOf[T any](shard engines.Shard) (params T, err error) {
-	if params, fresh := shard.Written.(T); fresh {
-		return params, nil
-	}
 	err = json.Unmarshal(shard.Params, &params)
 	return params, err
 }
 
-// FoundIn is what the request's names of public data stood for when the plan was made, for a request that is planned again. Of the
+// foundIn is what the request's names of public data stood for when the plan was made, for a request that is planned again. Of the
 // components of ligands it has no names, which no plan needs. Shards that dock may be left out of the plan.
-func FoundIn(plan []engines.Shard) (engines.Found, error) {
+func foundIn(plan []engines.Shard) (engines.Found, error) {
 	found := engines.Found{Structures: map[string]engines.Object{}, Components: map[string]engines.Component{}}
 	for _, shard := range plan {
 		if shard.Stage != stagePrepare && shard.Stage != stageNative {
@@ -137,16 +158,25 @@ func FoundIn(plan []engines.Shard) (engines.Found, error) {
 	return found, nil
 }
 
-// Pinned are the parameters of a request that is planned again, with what its first plan has chosen: where the box lies that nothing in
-// the request places, and which ligand is docked again. Shards that dock may be left out of the plan.
-func (p Params) Pinned(plan []engines.Shard) (Params, error) {
+// Repeat makes the parameters those of a request that is planned again, with a seed and what its first plan has chosen: where the
+// box lies that nothing in the request places, and which ligand is docked again. It returns what was found for the first plan, of
+// which shards that dock may be left out.
+func (p *Params) Repeat(plan []engines.Shard, seed int64) (engines.Found, error) {
+	p.Seed = &seed
+	if err := p.pin(plan); err != nil {
+		return engines.Found{}, err
+	}
+	return foundIn(plan)
+}
+
+func (p *Params) pin(plan []engines.Shard) error {
 	for _, shard := range plan {
 		if shard.Name != shardReceptor {
 			continue
 		}
 		first, err := paramsOf[receptorParams](shard)
 		if err != nil {
-			return p, fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
+			return fmt.Errorf("vina: reading the plan of shard %s: %w", shard.Name, err)
 		}
 		if p.DockingValidation != nil && valueOr(p.DockingValidation.RedockBound, false) && first.NativeReference != nil {
 			validation := *p.DockingValidation
@@ -157,7 +187,7 @@ func (p Params) Pinned(plan []engines.Shard) (Params, error) {
 			p.pinBox(first.Box)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 func (p *Params) pinBox(first boxRequest) {
@@ -325,7 +355,8 @@ func (p PoseFound) InteractionKeys() []string {
 	keys := []string{}
 	seen := map[string]bool{}
 	for _, i := range interactions {
-		key := fmt.Sprintf("%s:%s:%d%s:%s", i.Receptor.Chain, i.Receptor.ResidueName, i.Receptor.Residue, i.Receptor.InsertionCode, i.Type)
+		key := fmt.Sprintf("%s:%s:%d%s:%s", i.Receptor.Chain, i.Receptor.ResidueName, i.Receptor.Residue, i.Receptor.InsertionCode,
+			i.Type)
 		if !seen[key] {
 			seen[key] = true
 			keys = append(keys, key)

@@ -18,7 +18,8 @@ func typesOf(pdbqt []byte, chain string, number int) map[string]string {
 	types := map[string]string{}
 	for line := range strings.Lines(string(pdbqt)) {
 		if strings.HasPrefix(line, "ATOM") || strings.HasPrefix(line, "HETATM") {
-			if line[21:22] == chain && strings.TrimSpace(line[22:26]) == strconv.Itoa(number) && !strings.HasPrefix(strings.TrimSpace(line[77:]), "H") {
+			if line[21:22] == chain && strings.TrimSpace(line[22:26]) == strconv.Itoa(number) &&
+				!strings.HasPrefix(strings.TrimSpace(line[77:]), "H") {
 				types[strings.TrimSpace(line[12:16])] = strings.TrimSpace(line[77:])
 			}
 		}
@@ -35,7 +36,8 @@ type molecules struct {
 	}
 }
 
-// TestHaemStays wants a haem kept with its iron on a cysteine's sulfur, which has given its hydrogen, and what came with the crystal gone.
+// TestHaemStays wants a haem kept with its iron on a cysteine's sulfur, which has given its hydrogen, and what came with the
+// crystal gone.
 func TestHaemStays(t *testing.T) {
 	t.Parallel()
 	run := prepareReceptor(t, readFile(t, "testdata/haem-site.pdb"), fields{
@@ -44,11 +46,14 @@ func TestHaemStays(t *testing.T) {
 		"components":      fields{"WS7": fields{"smiles": "C[C@]12CCCCC1=Nc1c(nc(N)[nH]c1=O)N2"}},
 	}, nil)
 	wantEqual(t, "components", sited(run.report()), []string{
-		"A:ACT860 removed: --keep ACT (receptorPreparation.retainComponents)", "A:ARG700 removed: --keep ARG (receptorPreparation.retainComponents)",
-		"A:HEM500 kept: --remove HEM (receptorPreparation.removeComponents)", "A:WS7800 removed: --keep WS7 (receptorPreparation.retainComponents)",
+		"A:ACT860 removed: --keep ACT (receptorPreparation.retainComponents)",
+		"A:ARG700 removed: --keep ARG (receptorPreparation.retainComponents)",
+		"A:HEM500 kept: --remove HEM (receptorPreparation.removeComponents)",
+		"A:WS7800 removed: --keep WS7 (receptorPreparation.retainComponents)",
 	})
 	types := typesOf(run.output("receptor.pdbqt"), "A", 500)
-	for name, want := range map[string]string{"FE": "Fe", "NA": "N", "NB": "N", "NC": "N", "ND": "N", "O1A": "OA", "CHA": "A", "CMA": "C"} {
+	for name, want := range map[string]string{"FE": "Fe", "NA": "N", "NB": "N", "NC": "N", "ND": "N", "O1A": "OA", "CHA": "A",
+		"CMA": "C"} {
 		if types[name] != want {
 			t.Errorf("atom %s of the haem has the type %q, want %s", name, types[name], want)
 		}
@@ -72,7 +77,8 @@ func TestHaemStays(t *testing.T) {
 	checkNative(t, run, 17)
 }
 
-// TestPyridoxalStaysOnItsLysine wants the imine of PLP and a lysine: neither has hydrogens there, and the lysine is told to stay as it stands.
+// TestPyridoxalStaysOnItsLysine wants the imine of PLP and a lysine: neither has hydrogens there, and the lysine is told to stay as
+// it stands.
 func TestPyridoxalStaysOnItsLysine(t *testing.T) {
 	t.Parallel()
 	run := prepareReceptor(t, readFile(t, "testdata/plp-lysine.pdb"), fields{"box": around}, nil)
@@ -81,7 +87,8 @@ func TestPyridoxalStaysOnItsLysine(t *testing.T) {
 	var hydrogens []string
 	at := func(chain string, number int, name string) (place [3]float64) {
 		for line := range strings.Lines(pdb) {
-			if len(line) > 54 && line[21:22] == chain && strings.TrimSpace(line[22:26]) == strconv.Itoa(number) && strings.TrimSpace(line[12:16]) == name {
+			if len(line) > 54 && line[21:22] == chain && strings.TrimSpace(line[22:26]) == strconv.Itoa(number) &&
+				strings.TrimSpace(line[12:16]) == name {
 				place = position(t, line)
 			}
 		}
@@ -145,14 +152,17 @@ func TestBrokenReceptorsArePrepared(t *testing.T) {
 	t.Parallel()
 	whole := string(readFile(t, peptide))
 	for _, c := range []struct{ name, receptor, method, note string }{
-		{"a stub at the end", string(readFile(t, "testdata/stub-at-end.pdb")), "pdb2pqr-propka", "trimmed, because no more than a stub of the backbone was seen: THR 433 of chain B"},
-		{"a backbone with a hole", without(whole, "C", 6), "pdb2pqr-propka", fmt.Sprintf("kept as it stands, because its backbone was not seen whole: %s", residueAt(whole, 6))},
+		{"a stub at the end", string(readFile(t, "testdata/stub-at-end.pdb")), "pdb2pqr-propka",
+			"trimmed, because no more than a stub of the backbone was seen: THR 433 of chain B"},
+		{"a backbone with a hole", without(whole, "C", 6), "pdb2pqr-propka",
+			fmt.Sprintf("kept as it stands, because its backbone was not seen whole: %s", residueAt(whole, 6))},
 		{"a distorted side chain", pulled(whole, "CB", 7), "pdb2pqr-propka", ""},
 		{"a distorted side chain, by Meeko", pulled(whole, "CB", 7), "meeko", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			run := prepareReceptor(t, []byte(c.receptor), fields{"box": around, "preparation": fields{"protonationMethod": c.method}}, nil)
+			run := prepareReceptor(t, []byte(c.receptor), fields{"box": around,
+				"preparation": fields{"protonationMethod": c.method}}, nil)
 			if c.note != "" {
 				run.wantNote(c.note)
 			}
@@ -160,7 +170,8 @@ func TestBrokenReceptorsArePrepared(t *testing.T) {
 				if !strings.HasPrefix(line, "ATOM") || strings.TrimSpace(line[12:16]) != "CA" {
 					continue
 				}
-				if number, _ := strconv.Atoi(strings.TrimSpace(line[22:26])); !slices.Contains(atomsOf(run.output("receptor.pdbqt"), line[21:22], number, ""), "CA") {
+				if number, _ := strconv.Atoi(strings.TrimSpace(line[22:26])); !slices.Contains(atomsOf(run.output("receptor.pdbqt"),
+					line[21:22], number, ""), "CA") {
 					t.Errorf("%s is not in the prepared receptor: %q", line[17:26], run.report().Notes)
 				}
 			}
@@ -221,7 +232,8 @@ func TestStructuralWaters(t *testing.T) {
 	all := bytes.Count(site, []byte("HOH"))
 	run := prepareReceptor(t, site, fields{"box": around, "preparation": fields{"waters": "structural"}}, nil)
 	waters := run.report().Waters
-	if got := strings.Count(string(run.output("receptor.pdbqt")), "OA"); waters.Kept == 0 || waters.Removed == 0 || waters.Kept+waters.Removed != all || got < waters.Kept {
+	if got := strings.Count(string(run.output("receptor.pdbqt")), "OA"); waters.Kept == 0 || waters.Removed == 0 ||
+		waters.Kept+waters.Removed != all || got < waters.Kept {
 		t.Errorf("of %d waters %d are kept and %d removed, want some of each", all, waters.Kept, waters.Removed)
 	}
 	if none := prepareReceptor(t, site, fields{"box": around}, nil).report().Waters; none.Kept != 0 || none.Removed != all {

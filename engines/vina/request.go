@@ -2,7 +2,6 @@ package vina
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path"
 	"regexp"
@@ -36,8 +35,8 @@ const thresholdAngstrom = 2.0
 // Bounds on input files: far above any real structure, and small enough to read into memory.
 const (
 	maxReceptorBytes = 64 << 20
-	// MaxLigandBytes bounds the file of a ligand.
-	MaxLigandBytes = 8 << 20
+	// maxLigandBytes bounds the file of a ligand.
+	maxLigandBytes = 8 << 20
 )
 
 // request is a docking request with every default filled in.
@@ -98,7 +97,7 @@ func resolve(r engines.Request) (request, error) {
 		seed:               valueOr(p.Seed, defaultSeed(r.JobID)),
 		threadsAsked:       valueOr(p.CPUThreads, defaultThreads),
 		threadsGiven:       p.CPUThreads != nil,
-		boxLigand:          r.Found.BoxLigand,
+		boxLigand:          r.Found.Contents[fieldBoxLigand].Molecule,
 		prepared:           r.Found.Prepared,
 		preparedRequired:   p.DockingExecution != nil && p.DockingExecution.PreparedReceptor != nil,
 		title:              cmp.Or(r.JobName, r.JobID),
@@ -119,14 +118,10 @@ func resolve(r engines.Request) (request, error) {
 	return resolved, nil
 }
 
-// paramsOfRequest are the parameters of a request, read unless they are at hand.
 func paramsOfRequest(r engines.Request) (Params, error) {
-	p, decoded := r.Decoded.(Params)
-	if decoded {
-		return p, nil
-	}
-	if err := json.Unmarshal(r.Params, &p); err != nil {
-		return p, fmt.Errorf("vina: reading simulationParams: %w", err)
+	p, err := engines.ParamsOf[Params](r)
+	if err != nil {
+		return p, fmt.Errorf("vina: %w", err)
 	}
 	return p, nil
 }
@@ -160,7 +155,7 @@ func (q *request) takeReceptor(r engines.Request, p Params) error {
 	if err != nil {
 		return err
 	}
-	q.site = siteOf(r.Found.Receptor, q.selection, q.preparation)
+	q.site = siteOf(r.Found.Contents[p.receptorField()].Structure, q.selection, q.preparation)
 	return q.checkReceptor(p)
 }
 
@@ -198,7 +193,8 @@ func checkComponents(preparation mol.ReceptorPreparation) error {
 	}
 	for i, name := range preparation.RetainComponents {
 		if removed[strings.ToUpper(name)] {
-			return invalid(fmt.Sprintf("receptorPreparation.retainComponents[%d]", i), "is also in removeComponents; name a component in one of them")
+			return invalid(fmt.Sprintf("receptorPreparation.retainComponents[%d]", i),
+				"is also in removeComponents; name a component in one of them")
 		}
 	}
 	return nil
@@ -221,7 +217,8 @@ func (q *request) takeLigands(p Params) error {
 		q.nativeAlone, q.ligands = true, []mol.LigandEntry{q.nativeEntry()}
 		return nil
 	case len(p.LigandLibrary) == 0:
-		return invalid("ligandIdentity", "is missing; give ligandIdentity for one ligand or ligandLibrary for several, or dockingValidation to dock the receptor's own ligand again")
+		return invalid("ligandIdentity", "is missing; give ligandIdentity for one ligand or ligandLibrary for several, or "+
+			"dockingValidation to dock the receptor's own ligand again")
 	}
 	q.library = true
 	first := make(map[string]int, len(p.LigandLibrary))
@@ -240,7 +237,8 @@ func (q *request) takeLigands(p Params) error {
 	return refuseUnreadable(p.LigandLibrary)
 }
 
-// refuseUnreadable refuses a library without a single ligand that could be read. One with some of them is docked, and names the others.
+// refuseUnreadable refuses a library without a single ligand that could be read. One with some of them is docked, and names the
+// others.
 func refuseUnreadable(library []mol.LigandEntry) error {
 	var first error
 	for _, ligand := range library {
@@ -286,8 +284,8 @@ func checkLigand(field string, ligand mol.LigandEntry) error {
 		default:
 			return invalid(field+".source.artifact.format", "is %s; a ligand must be sdf, mol2, pdbqt or pdb", a.Format)
 		}
-		if a.ByteSize == 0 || a.ByteSize > MaxLigandBytes {
-			return invalid(field+".source.artifact.byteSize", "is %d; a ligand must have 1 to %d bytes", a.ByteSize, MaxLigandBytes)
+		if a.ByteSize == 0 || a.ByteSize > maxLigandBytes {
+			return invalid(field+".source.artifact.byteSize", "is %d; a ligand must have 1 to %d bytes", a.ByteSize, maxLigandBytes)
 		}
 		return nil
 	}
@@ -316,7 +314,8 @@ func (q *request) takeValidation(p Params) error {
 	case bound && v.NativeReference != nil:
 		return invalid("dockingValidation.redockBound", "is given beside nativeReference; give one of them")
 	case v.GateRMSDAngstrom != nil && v.NativeReference == nil && !bound:
-		return invalid("dockingValidation.gateRmsdAngstrom", "needs nativeReference or redockBound, the ligand that is docked again")
+		return invalid("dockingValidation.gateRmsdAngstrom", "needs nativeReference or redockBound, the ligand that is "+
+			"docked again")
 	}
 	q.native, q.gateRMSDAngstrom = v.NativeReference, v.GateRMSDAngstrom
 	switch {
@@ -332,7 +331,8 @@ func (q *request) takeValidation(p Params) error {
 		insertionCode := strings.TrimSpace(valueOr(q.native.InsertionCode, ""))
 		found, ok := q.site.find(q.native.ComponentID, q.native.Chain, &q.native.Residue, &insertionCode)
 		if !ok {
-			return invalid("dockingValidation.nativeReference", "names %s, chain %s, residue %d%s, which the receptor does not have; beside its chains it has: %s",
+			return invalid("dockingValidation.nativeReference", "names %s, chain %s, residue %d%s, which the receptor does not "+
+				"have; beside its chains it has: %s",
 				strings.ToUpper(q.native.ComponentID), q.native.Chain, q.native.Residue, insertionCode, q.site.listed())
 		}
 		q.nativeAt = &found
@@ -340,8 +340,8 @@ func (q *request) takeValidation(p Params) error {
 	return nil
 }
 
-// NativeComponent is the component of the ligand that redockBound means in a receptor; "" where it is not asked for, or not found.
-func (p Params) NativeComponent(receptor *coordinates.Structure) string {
+// nativeComponent is the component of the ligand that redockBound means in a receptor; "" where it is not asked for, or not found.
+func (p Params) nativeComponent(receptor *coordinates.Structure) string {
 	if p.DockingValidation == nil || !valueOr(p.DockingValidation.RedockBound, false) || receptor == nil {
 		return ""
 	}
@@ -358,13 +358,15 @@ func (q *request) chooseNative(p Params) (coordinates.Residue, error) {
 	if p.PocketLigand != nil {
 		found, ok := q.site.find(*p.PocketLigand, valueOr(p.PocketLigandChain, ""), p.PocketLigandResidue, nil)
 		if !ok {
-			return found, invalid("pocketLigand", "names %s, which the receptor does not have; beside its chains it has: %s", strings.ToUpper(*p.PocketLigand), q.site.listed())
+			return found, invalid("pocketLigand", "names %s, which the receptor does not have; beside its chains it has: %s",
+				strings.ToUpper(*p.PocketLigand), q.site.listed())
 		}
 		return found, nil
 	}
 	found, _, ok := q.site.bound()
 	if !ok {
-		return found, invalid("dockingValidation.redockBound", "asks for the bound ligand, but the receptor holds no drug-like one of %d to %d heavy atoms; beside its chains it has: %s. Name one as nativeReference",
+		return found, invalid("dockingValidation.redockBound", "asks for the bound ligand, but the receptor holds no drug-like "+
+			"one of %d to %d heavy atoms; beside its chains it has: %s. Name one as nativeReference",
 			fewestLigandAtoms, mostLigandAtoms, q.site.listed())
 	}
 	return found, nil

@@ -17,8 +17,8 @@ type ReceptorIdentity struct {
 	Chains      []string `json:"chains"`
 }
 
-// IdentityOf is the identity of a request's receptor whose file has this digest.
-func (p Params) IdentityOf(sha256 string) ReceptorIdentity {
+// identityOf is the identity of a request's receptor whose file has this digest.
+func (p Params) identityOf(sha256 string) ReceptorIdentity {
 	identity := ReceptorIdentity{InputSHA256: sha256, AssemblyID: p.ReceptorAssemblyID, Model: p.ReceptorModel}
 	if p.ReceptorChains != nil {
 		identity.Chains = sorted(p.ReceptorChains)
@@ -48,26 +48,28 @@ type UsedFixedState struct {
 	State         string `json:"state"`
 }
 
-// PreparationAsUsed is the preparation of a request's receptor.
-func (p Params) PreparationAsUsed() UsedPreparation {
+// preparationAsUsed is the preparation of a request's receptor.
+func (p Params) preparationAsUsed() UsedPreparation {
 	c := p.ReceptorPreparation.Completed()
 	used := UsedPreparation{
-		ProtonationPh: *c.ProtonationPh, AddHydrogens: *c.AddHydrogens, ProtonationMethod: *c.ProtonationMethod, ForceField: *c.ForceField,
-		FixedProtonationStates: []UsedFixedState{}, RemoveComponents: components(c.RemoveComponents), RetainComponents: components(c.RetainComponents),
-		Waters: valueOr(c.Waters, mol.WatersNone),
+		ProtonationPh: *c.ProtonationPh, AddHydrogens: *c.AddHydrogens, ProtonationMethod: *c.ProtonationMethod,
+		ForceField: *c.ForceField, FixedProtonationStates: []UsedFixedState{}, RemoveComponents: components(c.RemoveComponents),
+		RetainComponents: components(c.RetainComponents), Waters: valueOr(c.Waters, mol.WatersNone),
 	}
 	for _, f := range c.FixedProtonationStates {
 		used.FixedProtonationStates = append(used.FixedProtonationStates, fixedState(f))
 	}
 	slices.SortStableFunc(used.FixedProtonationStates, func(a, b UsedFixedState) int {
-		return cmp.Or(cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Residue, b.Residue), cmp.Compare(a.InsertionCode, b.InsertionCode))
+		return cmp.Or(cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Residue, b.Residue),
+			cmp.Compare(a.InsertionCode, b.InsertionCode))
 	})
 	return used
 }
 
 func fixedState(f mol.FixedProtonationState) UsedFixedState {
 	return UsedFixedState{
-		Chain: f.Chain, Residue: f.Residue, InsertionCode: strings.TrimSpace(valueOr(f.InsertionCode, "")), ResidueName: f.ResidueName, State: f.State,
+		Chain: f.Chain, Residue: f.Residue, InsertionCode: strings.TrimSpace(valueOr(f.InsertionCode, "")),
+		ResidueName: f.ResidueName, State: f.State,
 	}
 }
 

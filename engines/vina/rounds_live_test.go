@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/python"
 )
 
 // convergedDocument is what the tests read of dock.json about its searches.
@@ -80,7 +81,8 @@ func TestRoundsAgree(t *testing.T) {
 			best = min(best, round.BestScoreKcalMol)
 		}
 		if len(seeds) != len(c.Rounds) || !seeds[1] || sum != c.Exhaustiveness || best != ligand.Poses[0].ScoreKcalMol {
-			t.Errorf("ligand %d: got the rounds %+v, want seeds of their own, the request's first, and the best score of all of them",
+			t.Errorf("ligand %d: got the rounds %+v, want seeds of their own, the request's first, and the best score of all "+
+				"of them",
 				ligand.Index, c.Rounds)
 		}
 	}
@@ -170,11 +172,13 @@ func TestRedockingConverges(t *testing.T) {
 		}
 	}
 	readTaskJSON(t, dir, "out/redock.json", &document)
-	if c := document.Convergence; c == nil || c.Exhaustiveness < 2 || c.Exhaustiveness > 4 || c.AgreeingRounds < 1 || document.RankedBy != rankByCNN {
+	if c := document.Convergence; c == nil || c.Exhaustiveness < 2 || c.Exhaustiveness > 4 || c.AgreeingRounds < 1 ||
+		document.RankedBy != rankByCNN {
 		t.Errorf("got the convergence %+v, ranked by %s", c, document.RankedBy)
 	}
 	for i, pose := range document.Poses {
-		if pose.Rank != i+1 || pose.VinaRank < 1 || pose.CNNScore == nil || i > 0 && *pose.CNNScore > *document.Poses[i-1].CNNScore {
+		if pose.Rank != i+1 || pose.VinaRank < 1 || pose.CNNScore == nil || i > 0 &&
+			*pose.CNNScore > *document.Poses[i-1].CNNScore {
 			t.Errorf("pose %d: got %+v, want poses by falling CNN score", i+1, pose)
 		}
 	}
@@ -224,7 +228,7 @@ func TestPosesOfSeveralSearchesAreOneList(t *testing.T) {
 	dir := t.TempDir()
 	layPrograms(t, dir)
 	output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", mergeOutputs, filepath.Join(dir,
-		programFolder)).CombinedOutput()
+		python.Folder)).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
@@ -250,7 +254,8 @@ func TestReportSaysWhetherSearchesAgree(t *testing.T) {
 	}
 	judged := maps.Clone(inputs)
 	analysis := judged["analysed/analyse-0000/analysis.json"]
-	for _, said := range []string{convergence("false", "1"), `"convergence":null,`, convergence("true", "2")} { // the second is torn
+	// the second is torn
+	for _, said := range []string{convergence("false", "1"), `"convergence":null,`, convergence("true", "2")} {
 		analysis = strings.Replace(analysis, `   "analyseCpuSeconds"`, said+`"analyseCpuSeconds"`, 1)
 	}
 	judged["analysed/analyse-0000/analysis.json"] = analysis
@@ -283,8 +288,8 @@ func TestReportSaysWhetherSearchesAgree(t *testing.T) {
 	}
 }
 
-// TestTheNetworkChoosesPoses keeps three of all poses that a search has found: Vina's best, and of the others those that the network
-// finds likeliest, in Vina's order.
+// TestTheNetworkChoosesPoses keeps three of all poses that a search has found: Vina's best, and of the others those that the
+// network finds likeliest, in Vina's order.
 func TestTheNetworkChoosesPoses(t *testing.T) {
 	t.Parallel()
 	const aspirin, kept = 4, 3
@@ -333,15 +338,12 @@ func networkScores(t *testing.T, pdbqt string) []float64 {
 		t.Fatal(err)
 	}
 	script := `import json, sys
-sys.path.insert(0, sys.argv[1])
 import cnn
-print(json.dumps([s["cnnScore"] for s in cnn.Scorer(open(sys.argv[2]).read()).scores(open(sys.argv[3]).read())]))`
-	programs, err := filepath.Abs("programs")
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script, programs, receptor,
-		filepath.Join(dir, "poses.pdbqt")).Output()
+print(json.dumps([s["cnnScore"] for s in cnn.Scorer(open(sys.argv[1]).read()).scores(open(sys.argv[2]).read())]))`
+	command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", script, receptor,
+		filepath.Join(dir, "poses.pdbqt"))
+	command.Env = enginestest.ProgramPath(t, "programs")
+	output, err := command.Output()
 	if err != nil {
 		t.Fatalf("scoring poses: %v", err)
 	}

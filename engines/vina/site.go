@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/mol"
 )
@@ -23,18 +24,6 @@ const (
 	optionRemove = "removeComponents"
 	optionWaters = "waters"
 )
-
-// ComponentFate is what becomes of the molecules of one component in the receptor's preparation, as far as its file tells.
-type ComponentFate struct {
-	Component string   `json:"component" doc:"Residue name."`
-	Name      string   `json:"name,omitempty" doc:"The component's name, where it is a common one."`
-	Class     string   `json:"class" enum:"cofactor,metal,additive,sugar,modified,water,ligand" doc:"What it is: a cofactor or metal belongs to the site, an additive to the crystal."`
-	Status    string   `json:"status" enum:"kept,removed" doc:"Whether it is a part of the receptor that is docked into."`
-	Why       string   `json:"why" doc:"Why it stays or goes."`
-	Option    string   `json:"option,omitempty" enum:"retainComponents,removeComponents,waters" doc:"The member of receptorPreparation that changes this: when it names the component, or as waters structural."`
-	Count     int      `json:"count" doc:"How many there are."`
-	Residues  []string `json:"residues,omitempty" doc:"Where the first of them are: chain, residue number and insertion code."`
-}
 
 // maxFateResidues bounds the places that a fate names.
 const maxFateResidues = 20
@@ -53,7 +42,8 @@ func siteOf(file *coordinates.Structure, selected selection, preparation mol.Rec
 	if file == nil {
 		return nil
 	}
-	s := &site{file: file, chains: selected.Chains, retain: upperSet(preparation.RetainComponents), removed: upperSet(preparation.RemoveComponents),
+	s := &site{file: file, chains: selected.Chains, retain: upperSet(preparation.RetainComponents),
+		removed:    upperSet(preparation.RemoveComponents),
 		structural: valueOr(preparation.Waters, mol.WatersNone) == mol.WatersStructural}
 	if selected.AssemblyID != "" {
 		s.subchains = map[string]bool{}
@@ -99,24 +89,28 @@ func (s *site) others() []coordinates.Residue {
 	return found
 }
 
-// The least and the most heavy atoms of a ligand that a box is laid around unasked: fewer have ions and solvents, more cannot be docked.
+// The least and the most heavy atoms of a ligand that a box is laid around unasked: fewer have ions and solvents, more cannot be
+// docked.
 const (
 	fewestLigandAtoms = 6
 	mostLigandAtoms   = maxHeavyAtoms
 )
 
-// bound finds the ligand around which to dock when nobody says where: what is neither water, metal, cofactor, sugar nor additive and
-// no part of a chain. Of several components it is the largest, of its copies the first chain's; others are the first copies of the other
-// components. ok is false when nothing like it is there.
+// bound finds the ligand around which to dock when nobody says where: what is neither water, metal, cofactor, sugar nor additive
+// and no part of a chain. Of several components it is the largest, of its copies the first chain's; others are the first copies of
+// the other components. ok is false when nothing like it is there.
 func (s *site) bound() (found coordinates.Residue, others []coordinates.Residue, ok bool) {
 	copies := map[string][]coordinates.Residue{}
 	for _, r := range s.others() {
-		if !r.InChain && classOf(r) == classLigand && !s.retain[r.Name] && r.HeavyAtoms >= fewestLigandAtoms && r.HeavyAtoms <= mostLigandAtoms {
+		if !r.InChain && classOf(r) == classLigand && !s.retain[r.Name] && r.HeavyAtoms >= fewestLigandAtoms &&
+			r.HeavyAtoms <= mostLigandAtoms {
 			copies[r.Name] = append(copies[r.Name], r)
 		}
 	}
 	for _, list := range copies {
-		most := slices.MaxFunc(list, func(a, b coordinates.Residue) int { return cmp.Compare(a.HeavyAtoms, b.HeavyAtoms) }).HeavyAtoms
+		most := slices.MaxFunc(list, func(a, b coordinates.Residue) int {
+			return cmp.Compare(a.HeavyAtoms, b.HeavyAtoms)
+		}).HeavyAtoms
 		whole := slices.DeleteFunc(list, func(r coordinates.Residue) bool { return r.HeavyAtoms < most })
 		others = append(others, slices.MinFunc(whole, byPlace))
 	}
@@ -134,12 +128,12 @@ func byPlace(a, b coordinates.Residue) int {
 	return cmp.Or(cmp.Compare(a.Chain, b.Chain), cmp.Compare(a.Number, b.Number), cmp.Compare(a.InsertionCode, b.InsertionCode))
 }
 
-// fates says what becomes of everything that is no standard member of a chain. leaves are the ligands that go because they are docked
-// again, or because the box is laid around them.
-func (s *site) fates(leaves ...*coordinates.Residue) []ComponentFate {
-	var found []ComponentFate
+// fates says what becomes of everything that is no standard member of a chain. leaves are the ligands that go because they are
+// docked again, or because the box is laid around them.
+func (s *site) fates(leaves ...*coordinates.Residue) []contract.ComponentFate {
+	var found []contract.ComponentFate
 	at := map[[3]string]int{}
-	add := func(f ComponentFate, where string, count int) {
+	add := func(f contract.ComponentFate, where string, count int) {
 		key := [3]string{f.Component, f.Status, f.Why}
 		i, known := at[key]
 		if !known {
@@ -158,12 +152,12 @@ func (s *site) fates(leaves ...*coordinates.Residue) []ComponentFate {
 	for _, name := range slices.Sorted(maps.Keys(s.file.Waters)) {
 		add(s.fateOfWater(name), "", s.file.Waters[name])
 	}
-	slices.SortStableFunc(found, func(a, b ComponentFate) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	slices.SortStableFunc(found, func(a, b contract.ComponentFate) int { return cmp.Compare(rankOf(a), rankOf(b)) })
 	return found
 }
 
 // rankOf orders fates for people: what stays first, then what went by choice, waters last.
-func rankOf(f ComponentFate) int {
+func rankOf(f contract.ComponentFate) int {
 	switch {
 	case f.Class == classWater:
 		return 3
@@ -176,13 +170,15 @@ func rankOf(f ComponentFate) int {
 }
 
 // fate is what Site.verdict of components.py says of a residue.
-func (s *site) fate(r coordinates.Residue, leaves []*coordinates.Residue) ComponentFate {
-	f := ComponentFate{Component: r.Name, Class: classOf(r), Status: statusRemoved, Option: optionRetain}
+func (s *site) fate(r coordinates.Residue, leaves []*coordinates.Residue) contract.ComponentFate {
+	f := contract.ComponentFate{Component: r.Name, Class: classOf(r), Status: statusRemoved, Option: optionRetain}
 	part := isPartOfChain(r)
 	if part {
 		f.Class = classModified
 	}
-	switch docked := slices.ContainsFunc(leaves, func(l *coordinates.Residue) bool { return l != nil && l.Place == r.Place && l.Name == r.Name }); {
+	switch docked := slices.ContainsFunc(leaves, func(l *coordinates.Residue) bool {
+		return l != nil && l.Place == r.Place && l.Name == r.Name
+	}); {
 	case docked:
 		f.Why = "it is the ligand whose place is docked into"
 	case s.removed[r.Name]:
@@ -219,8 +215,8 @@ func fateOfClass(class string) (status, why, option string) {
 	return statusRemoved, "it is another small molecule", optionRetain
 }
 
-func (s *site) fateOfWater(name string) ComponentFate {
-	f := ComponentFate{Component: name, Class: classWater, Status: statusRemoved, Why: "it is water", Option: optionWaters}
+func (s *site) fateOfWater(name string) contract.ComponentFate {
+	f := contract.ComponentFate{Component: name, Class: classWater, Status: statusRemoved, Why: "it is water", Option: optionWaters}
 	switch {
 	case s.removed[name]:
 		f.Why, f.Option = "it was named to be removed", ""
@@ -243,7 +239,8 @@ func (s *site) linked(ligand coordinates.Residue) []*coordinates.Residue {
 	}
 	for i := 0; i < len(found) && found[i].HeavyAtoms <= maxLinkedAtoms; i++ {
 		for _, r := range s.file.Bonded(*found[i], func(r coordinates.Residue) bool {
-			return !coordinates.IsStandard(r.Name) && s.selected(r) && r.HeavyAtoms <= maxLinkedAtoms && !s.retain[r.Name] && !known(r)
+			return !coordinates.IsStandard(r.Name) && s.selected(r) && r.HeavyAtoms <= maxLinkedAtoms && !s.retain[r.Name] &&
+				!known(r)
 		}) {
 			found = append(found, &r)
 		}

@@ -15,7 +15,6 @@ import (
 // fatesProgram prints what the preparation's own rule says of every residue that is no standard one of a chain.
 const fatesProgram = `
 import json, sys
-sys.path.insert(0, "programs")
 from components import Site
 from prepare_receptor import sniff
 from residues import WATERS, chain_members, choose_alternates, is_polymer
@@ -43,7 +42,9 @@ func TestTheForecastIsThePreparations(t *testing.T) {
 	}
 	for _, file := range append(files, crafted, hsp90, "testdata/plp-lysine.pdb",
 		enginestest.Sample(t, "1cbs.cif"), enginestest.Sample(t, "1atp.pdb")) {
-		output, err := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", fatesProgram, file).Output()
+		command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "-c", fatesProgram, file)
+		command.Env = enginestest.ProgramPath(t, "programs")
+		output, err := command.Output()
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}

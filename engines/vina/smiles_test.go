@@ -13,12 +13,13 @@ import (
 // goodSMILES are of every kind that RDKit reads; badSMILES are wrong in their writing, with a part of what is said of them.
 var (
 	goodSMILES = []string{
-		"C", "CC(=O)Oc1ccccc1C(=O)O", "[Na+].CC(=O)[O-]", "C[C@@H](N)C(=O)O", "F/C=C/F", "c1ccc2[nH]ccc2c1", "[13CH4]", "C1CC%10CC%10C1", "C%(123)CC%(123)", "[#6]", "*C", "[*:1]C",
-		"C->[Cu]", "[Co@OH3](F)(Cl)(Br)(I)(O)N", "c1cc[se]c1", "[2H]O[2H]", "[Fe+2]", "CO |$A;B$|", " CCO ethanol ", "[H][H]", "C12C3C4C1C5C2C3C45", "[CH3-]", "[Uuo]", "BrC", "ClC",
+		"C", "CC(=O)Oc1ccccc1C(=O)O", "[Na+].CC(=O)[O-]", "C[C@@H](N)C(=O)O", "F/C=C/F", "c1ccc2[nH]ccc2c1", "[13CH4]",
+		"C1CC%10CC%10C1", "C%(123)CC%(123)", "[#6]", "*C", "[*:1]C", "C->[Cu]", "[Co@OH3](F)(Cl)(Br)(I)(O)N", "c1cc[se]c1",
+		"[2H]O[2H]", "[Fe+2]", "CO |$A;B$|", " CCO ethanol ", "[H][H]", "C12C3C4C1C5C2C3C45", "[CH3-]", "[Uuo]", "BrC", "ClC",
 	}
 	badSMILES = map[string]string{
-		" \t": "there is no SMILES", "C1CC": "ring 1 is not closed", "CC(": "branch is not closed", "C[Xx]": "[Xx] is no atom", "aspirin": "a name is looked up first",
-		"not a molecule": "is no SMILES", "InChI=1S/CH4/h1H4": "is no SMILES",
+		" \t": "there is no SMILES", "C1CC": "ring 1 is not closed", "CC(": "branch is not closed", "C[Xx]": "[Xx] is no atom",
+		"aspirin": "a name is looked up first", "not a molecule": "is no SMILES", "InChI=1S/CH4/h1H4": "is no SMILES",
 	}
 )
 
@@ -36,8 +37,8 @@ func TestCheckStructure(t *testing.T) {
 	}
 }
 
-// TestRDKitAgreesWithTheCheck asks RDKit about the same, and about thousands of SMILES with a few letters changed: what the check refuses
-// RDKit must not read. What it takes RDKit may refuse all the same.
+// TestRDKitAgreesWithTheCheck asks RDKit about the same, and about thousands of SMILES with a few letters changed: what the check
+// refuses RDKit must not read. What it takes RDKit may refuse all the same.
 func TestRDKitAgreesWithTheCheck(t *testing.T) {
 	t.Parallel()
 	program := `

@@ -13,8 +13,8 @@ import (
 // it, and the length of a bond to a hydrogen.
 const contactAngstrom = 5.0
 
-// ReceptorField is the member of a request that says which file the receptor is.
-func (p Params) ReceptorField() string {
+// receptorField is the member of a request that says which file the receptor is.
+func (p Params) receptorField() string {
 	switch {
 	case p.ReceptorPDBID != nil:
 		return "receptorPdbId"
@@ -30,7 +30,7 @@ func (q *request) checkReceptor(p Params) error {
 	if q.site == nil {
 		return nil
 	}
-	file, field := q.site.file, p.ReceptorField()
+	file, field := q.site.file, p.receptorField()
 	if file.Compressed {
 		return invalid(field, "is a gzip'd file; unpack it (gunzip) and upload the %s file itself", formatNames[file.Format])
 	}
@@ -45,11 +45,15 @@ func (q *request) checkReceptor(p Params) error {
 	}
 	for i, name := range q.preparation.RetainComponents {
 		if name = strings.ToUpper(name); !q.site.holds(name) {
-			return invalid(fmt.Sprintf("receptorPreparation.retainComponents[%d]", i), "names %s, which the receptor does not have; beside its chains it has: %s", name, q.site.listed())
+			return invalid(fmt.Sprintf("receptorPreparation.retainComponents[%d]", i),
+				"names %s, which the receptor does not have; beside its chains it has: %s", name, q.site.listed())
 		}
 	}
-	if !slices.ContainsFunc(file.Residues, func(r coordinates.Residue) bool { return coordinates.IsStandard(r.Name) && q.site.selected(r) }) {
-		return invalid(field, "has no protein or nucleic acid residues in the part that is docked into; give the receptor, not a ligand")
+	if !slices.ContainsFunc(file.Residues, func(r coordinates.Residue) bool {
+		return coordinates.IsStandard(r.Name) && q.site.selected(r)
+	}) {
+		return invalid(field, "has no protein or nucleic acid residues in the part that is docked into; give the receptor, not "+
+			"a ligand")
 	}
 	return nil
 }
@@ -61,7 +65,8 @@ func (q *request) checkSelection() error {
 	file := q.site.file
 	for i, chain := range q.selection.Chains {
 		if !slices.Contains(file.Chains, chain) {
-			return invalid(fmt.Sprintf("receptorChains[%d]", i), "names chain %s, which the receptor does not have; its chains: %s", chain, listNames(file.Chains))
+			return invalid(fmt.Sprintf("receptorChains[%d]", i), "names chain %s, which the receptor does not have; its chains: %s",
+				chain, listNames(file.Chains))
 		}
 	}
 	wanted := q.selection.AssemblyID
@@ -91,7 +96,8 @@ func (s *site) holds(component string) bool {
 func (s *site) find(component, chain string, number *int, insertionCode *string) (coordinates.Residue, bool) {
 	var found []coordinates.Residue
 	for _, r := range s.file.Residues {
-		stated := (chain == "" || r.Chain == chain) && (number == nil || r.Number == *number) && (insertionCode == nil || r.InsertionCode == *insertionCode)
+		stated := (chain == "" || r.Chain == chain) && (number == nil || r.Number == *number) &&
+			(insertionCode == nil || r.InsertionCode == *insertionCode)
 		if strings.EqualFold(r.Name, component) && (s.subchains != nil || stated && s.selected(r)) {
 			found = append(found, r)
 		}
@@ -111,7 +117,8 @@ func (q *request) checkBox() error {
 	case boxPocketLigand:
 		found, ok := q.site.find(q.box.ComponentID, q.box.Chain, q.box.Residue, nil)
 		if !ok {
-			return invalid(q.box.field, "names %s, which the receptor does not have; beside its chains it has: %s", q.box.named(), q.site.listed())
+			return invalid(q.box.field, "names %s, which the receptor does not have; beside its chains it has: %s", q.box.named(),
+				q.site.listed())
 		}
 		q.box.around = &found
 	case boxPocketResidues:
@@ -133,9 +140,11 @@ func (q *request) checkPocketResidues() error {
 		}
 	}
 	for i, wanted := range q.box.Residues {
-		place := coordinates.Place{Chain: wanted.Chain, Number: wanted.Residue, InsertionCode: strings.TrimSpace(valueOr(wanted.InsertionCode, ""))}
+		place := coordinates.Place{Chain: wanted.Chain, Number: wanted.Residue,
+			InsertionCode: strings.TrimSpace(valueOr(wanted.InsertionCode, ""))}
 		if !places[place] {
-			return invalid(fmt.Sprintf("pocketResidues[%d]", i), "names residue %s, which the receptor does not have; its chains: %s", place, listNames(q.site.file.Chains))
+			return invalid(fmt.Sprintf("pocketResidues[%d]", i), "names residue %s, which the receptor does not have; its "+
+				"chains: %s", place, listNames(q.site.file.Chains))
 		}
 	}
 	return nil
@@ -151,7 +160,8 @@ func (q *request) checkContact() error {
 		return nil
 	}
 	low, high := q.site.file.Extent(counts)
-	return invalid(q.box.field, "puts the box %.1f Å from the nearest atom of the receptor, so nothing could bind; the receptor spans x %.1f to %.1f, y %.1f to %.1f, z %.1f to %.1f Å",
+	return invalid(q.box.field, "puts the box %.1f Å from the nearest atom of the receptor, so nothing could bind; the receptor "+
+		"spans x %.1f to %.1f, y %.1f to %.1f, z %.1f to %.1f Å",
 		distance, low[0], high[0], low[1], high[1], low[2], high[2])
 }
 

@@ -36,7 +36,7 @@ func (Vina) Typical(r engines.Request) (engines.Request, string, error) {
 	if r.Params, err = json.Marshal(p); err != nil {
 		return r, "", fmt.Errorf("vina: writing the parameters of the typical case: %w", err)
 	}
-	r.Decoded = p
+	engines.Remember(&r, p)
 	what := "one ligand"
 	if count > 1 {
 		what = fmt.Sprintf("%d ligands", count)

@@ -19,15 +19,18 @@ import (
 const testDigest = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 func smiles(id, text string) mol.LigandEntry {
-	return mol.LigandEntry{LigandID: id, Label: "Ligand " + id, Source: mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: text}}}
+	return mol.LigandEntry{LigandID: id, Label: "Ligand " + id, Source: mol.LigandSource{
+		SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: text}}}
 }
 
 func artifact(id, key, format string) mol.LigandEntry {
-	return mol.LigandEntry{LigandID: id, Label: "Ligand " + id, Source: mol.LigandSource{Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: reference(key, format)}}}
+	return mol.LigandEntry{LigandID: id, Label: "Ligand " + id, Source: mol.LigandSource{
+		Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: reference(key, format)}}}
 }
 
 func reference(key, format string) mol.ArtifactReference {
-	return mol.ArtifactReference{Schema: mol.ArtifactSchema, ArtifactID: "a", StorageKey: key, SHA256: testDigest, ByteSize: 1234, MediaType: "text/plain", Format: format}
+	return mol.ArtifactReference{Schema: mol.ArtifactSchema, ArtifactID: "a", StorageKey: key, SHA256: testDigest, ByteSize: 1234,
+		MediaType: "text/plain", Format: format}
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -79,7 +82,10 @@ func planCases() []enginestest.PlanCase {
 			p.CPUThreads, p.Exhaustiveness, p.Seed = ptr(256), ptr(mol.Exhaustiveness(4)), nil
 		}))},
 		{Name: "validated", Golden: true, Request: validatedRequest(nil)},
-		{Name: "native-alone", Request: validatedRequest(func(p *Params) { p.LigandLibrary, p.DockingValidation.GateRMSDAngstrom = nil, nil })},
+		{Name: "native-alone", Request: validatedRequest(func(p *Params) {
+			p.LigandLibrary,
+				p.DockingValidation.GateRMSDAngstrom = nil, nil
+		})},
 		{Name: "converging", Golden: true, Request: requestFor(params(func(p *Params) {
 			library(smiles("a", "C"), smiles("imatinib", "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C"))(p)
 			p.Exhaustiveness = ptr(mol.AutoExhaustiveness)
@@ -98,7 +104,8 @@ func validatedRequest(change func(*Params)) engines.Request {
 	object := func(name string) engines.Object {
 		return engines.Object{StorageKey: name, SHA256: testDigest, ByteSize: 1}
 	}
-	sti := mol.LigandEntry{LigandID: "sti", Label: "Imatinib", Source: mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: "sti"}}}
+	sti := mol.LigandEntry{LigandID: "sti", Label: "Imatinib", Source: mol.LigandSource{
+		CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: "sti"}}}
 	r := requestFor(params(func(p *Params) {
 		library(smiles("small", "CC"), sti)(p)
 		p.DockingReport = nil
@@ -114,8 +121,10 @@ func validatedRequest(change func(*Params)) engines.Request {
 	}))
 	r.Found = engines.Found{
 		Structures: map[string]engines.Object{"1IEP": object("public/structures/1iep.cif")},
-		Components: map[string]engines.Component{"STI": {Name: "Imatinib", SMILES: "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C"}},
-		Prepared: &engines.PreparedReceptor{CacheKey: testDigest, ReceptorIdentitySHA256: testDigest, PreparationSHA256: testDigest, ToolchainSHA256: testDigest,
+		Components: map[string]engines.Component{"STI": {Name: "Imatinib",
+			SMILES: "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C"}},
+		Prepared: &engines.PreparedReceptor{CacheKey: testDigest, ReceptorIdentitySHA256: testDigest, PreparationSHA256: testDigest,
+			ToolchainSHA256: testDigest,
 			Files: map[string]engines.Object{
 				outputReceptor: object("prepared/receptor.pdbqt"), outputReceptorPDB: object("prepared/receptor.pdb"),
 				outputReceptorReport: object("prepared/receptor.json"), outputSerials: object("prepared/serials.json"),
@@ -137,7 +146,8 @@ func refusedCases() []enginestest.RefusedCase {
 		with("both ligands", "ligandLibrary", func(p *Params) { p.LigandLibrary = manyLigands(1, "C") }),
 		with("no size", "boxSizeAngstrom", func(p *Params) { p.BoxSizeAngstrom = nil }),
 		with("same ids", "ligandLibrary[2].ligandId", library(smiles("a", "C"), smiles("b", "C"), smiles("a", "N"))),
-		with("a ligand that is no SMILES", "ligandIdentity.source.smiles", func(p *Params) { p.LigandIdentity = ptr(smiles("a", "C1CC")) }),
+		with("a ligand that is no SMILES", "ligandIdentity.source.smiles",
+			func(p *Params) { p.LigandIdentity = ptr(smiles("a", "C1CC")) }),
 		with("a library of nothing but such", "ligandLibrary[0].source.smiles", library(smiles("a", "aspirin"), smiles("b", "C("))),
 		with("ligand format", "ligandLibrary[0].source.artifact.format", library(artifact("a", "k", "mmcif"))),
 		with("receptor format", "receptorArtifact.format", func(p *Params) { p.ReceptorArtifact = ptr(reference("r", "sdf")) }),
@@ -151,8 +161,14 @@ func refusedCases() []enginestest.RefusedCase {
 		with("entry of the PDB and a file", "receptorPdbId", func(p *Params) {
 			p.ReceptorPDBID, p.ReceptorArtifact = ptr("1iep"), ptr(reference("r", "pdb"))
 		}),
-		with("chain of no ligand", "pocketLigandChain", func(p *Params) { p.PocketLigandChain, p.BoxCenterAngstrom = ptr("A"), nil }),
-		with("residue of no ligand", "pocketLigandResidue", func(p *Params) { p.PocketLigandResidue, p.BoxCenterAngstrom = ptr(0), nil }),
+		with("chain of no ligand", "pocketLigandChain", func(p *Params) {
+			p.PocketLigandChain, p.BoxCenterAngstrom = ptr("A"),
+				nil
+		}),
+		with("residue of no ligand", "pocketLigandResidue", func(p *Params) {
+			p.PocketLigandResidue, p.BoxCenterAngstrom = ptr(0),
+				nil
+		}),
 		with("gate without a native ligand", "dockingValidation.gateRmsdAngstrom", func(p *Params) {
 			p.DockingValidation = &DockingValidation{GateRMSDAngstrom: ptr(2.0)}
 		}),
@@ -238,7 +254,8 @@ func TestLigandsOfADockingShardComeFromOneChunk(t *testing.T) {
 				for _, index := range p.Indices {
 					docked++
 					if chunkOf[index] != shard.Inputs[2].From.Shard {
-						t.Errorf("shardSize %d: ligand %d is in %s, its docking shard reads %s", size, index, chunkOf[index], shard.Inputs[2].From.Shard)
+						t.Errorf("shardSize %d: ligand %d is in %s, its docking shard reads %s", size, index, chunkOf[index],
+							shard.Inputs[2].From.Shard)
 					}
 				}
 			}
@@ -272,15 +289,21 @@ func TestTheLastDockingShardsAreSmall(t *testing.T) {
 		var sizes []int
 		docked := map[int]bool{}
 		for _, shard := range plan {
-			if docking, ok := shard.Written.(dockParams); ok {
+			if shard.Stage == stageDock {
+				docking, err := paramsOf[dockParams](shard)
+				if err != nil {
+					t.Fatal(err)
+				}
 				sizes = append(sizes, len(docking.Indices))
 				for _, index := range docking.Indices {
 					docked[index] = true
 				}
 			}
 		}
-		if sizes[0] != test.first || sizes[len(sizes)-1] != test.last || len(docked) != len(test.ligands) || slices.Max(sizes) > 10 {
-			t.Errorf("%s: %d of %d ligands in shards of %v, want the first of %d and the last of %d", test.name, len(docked), len(test.ligands), sizes, test.first, test.last)
+		if sizes[0] != test.first || sizes[len(sizes)-1] != test.last || len(docked) != len(test.ligands) ||
+			slices.Max(sizes) > 10 {
+			t.Errorf("%s: %d of %d ligands in shards of %v, want the first of %d and the last of %d", test.name, len(docked),
+				len(test.ligands), sizes, test.first, test.last)
 		}
 	}
 }
@@ -351,7 +374,8 @@ func TestParamsSchema(t *testing.T) {
 		}
 		registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 		result := &huma.ValidateResult{}
-		huma.Validate(registry, registry.Schema(reflect.TypeFor[Params](), true, ""), huma.NewPathBuffer([]byte{}, 0), huma.ModeWriteToServer, body, result)
+		huma.Validate(registry, registry.Schema(reflect.TypeFor[Params](), true, ""), huma.NewPathBuffer([]byte{}, 0),
+			huma.ModeWriteToServer, body, result)
 		switch {
 		case want == "" && len(result.Errors) > 0:
 			t.Errorf("input %s, got %v, want accepted", text, result.Errors)

@@ -11,12 +11,16 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import FOUND, HITS, IN, REPORT, Output, Progress, executor_error, item_failure, main, python_version, read_json, read_queries, write_json, written
+from queries import FOUND, HITS, REPORT, item_failure, read_queries, write_document
+from task import IN, OUT, Output, Progress, compact, executor_error, main, python_version, read_json, written
 
 RESULTS_SCHEMA = "molfabric.search.results/v1"
 PROVENANCE_SCHEMA = "molfabric.search.provenance/v1"
 TABLE = "hits.tsv"
-COLUMNS = "query acc.ver, subject acc.ver, % identity, alignment length, mismatches, gap opens, q. start, q. end, s. start, s. end, evalue, bit score"
+COLUMNS = (
+    "query acc.ver, subject acc.ver, % identity, alignment length, mismatches, gap opens, q. start, q. end, s. start, s. "
+    "end, evalue, bit score"
+)
 COPY_BYTES = 1 << 20
 MAX_FAILURES = 10_000
 # The words of megablast, which finds nothing shorter.
@@ -71,7 +75,7 @@ def judge(query: dict[str, Any], searches: dict[int, Search]) -> tuple[dict[str,
 
 def join(searches: dict[int, Search], output: str, name: str, head: bytes, progress: Progress, begin: float) -> None:
     """Writes the outputs of that name of all searches behind each other."""
-    with Output(name) as joined:
+    with Output(OUT / name) as joined:
         joined.write(head)
         for count, part in enumerate(sorted(searches)):
             progress(begin + 0.4 * count / len(searches), f"joining {name}")
@@ -86,7 +90,10 @@ def notes_of(request: dict[str, Any], queries: list[dict[str, Any]], merged: boo
     if request["search"] == "blastn" and short:
         notes.append(f"{short} queries are shorter than the {MEGABLAST_WORD} bases of a word of megablast, which cannot find them.")
     if not merged:
-        notes.append(f"All hits together have more than {request['maxMergedBytes']} bytes; {HITS} is left out. The hits of each query can be read one by one.")
+        notes.append(
+            f"All hits together have more than {request['maxMergedBytes']} bytes; {HITS} is left out. The hits of each query can "
+            f"be read one by one."
+        )
     return notes
 
 
@@ -100,7 +107,13 @@ def provenance_of(request: dict[str, Any], searches: dict[int, Search]) -> dict[
         "parameters": request["parameters"],
         "equivalentArgv": request["argv"],
         "searches": [
-            {"name": searches[part].name, "part": part, "version": searches[part].version, "queries": len(searches[part].found), "argv": searches[part].argv}
+            {
+                "name": searches[part].name,
+                "part": part,
+                "version": searches[part].version,
+                "queries": len(searches[part].found),
+                "argv": searches[part].argv,
+            }
             for part in sorted(searches)
         ],
         "citations": request["citations"],
@@ -114,22 +127,38 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     judged = [judge(query, searches) for query in read_queries()]
     queries, failures = [record for record, _ in judged], [failure for _, failure in judged if failure]
     if not searches:
-        raise executor_error("NO_QUERY_SEARCHED", f"None of the {len(queries)} queries was searched: no task has a result; see the tasks.")
+        raise executor_error(
+            "NO_QUERY_SEARCHED", f"None of the {len(queries)} queries was searched: no task has a result; see the tasks."
+        )
     merged = sum(search.file(HITS).stat().st_size for search in searches.values()) <= request["maxMergedBytes"]
     join(searches, REPORT, TABLE, b"# Fields: " + COLUMNS.encode() + b"\n", progress, 0.1)
     if merged:
         join(searches, HITS, HITS, b"", progress, 0.5)
     versions = sorted({search.version for search in searches.values()})
     counts = {
-        "total": len(queries), "completed": len(queries) - len(failures), "failed": len(failures),
-        "withHits": sum(1 for query in queries if query["hits"]), "hits": sum(query["hits"] for query in queries),
+        "total": len(queries),
+        "completed": len(queries) - len(failures),
+        "failed": len(failures),
+        "withHits": sum(1 for query in queries if query["hits"]),
+        "hits": sum(query["hits"] for query in queries),
     }
-    write_json("results.json", {
-        "schema": RESULTS_SCHEMA, "program": request["search"], "versions": versions, "database": request["database"], "parameters": request["parameters"],
-        "equivalentCommand": request["argv"], "counts": counts, "queries": queries, "failures": failures, "notes": notes_of(request, queries, merged),
-        "citations": request["citations"],
-    })
-    write_json("provenance.json", provenance_of(request, searches))
+    write_document(
+        "results.json",
+        {
+            "schema": RESULTS_SCHEMA,
+            "program": request["search"],
+            "versions": versions,
+            "database": request["database"],
+            "parameters": request["parameters"],
+            "equivalentCommand": request["argv"],
+            "counts": counts,
+            "queries": queries,
+            "failures": failures,
+            "notes": notes_of(request, queries, merged),
+            "citations": request["citations"],
+        },
+    )
+    write_document("provenance.json", provenance_of(request, searches))
     return {
         "summary": {"stage": "merge", "program": request["search"], "versions": versions, "counts": counts, "hitsMerged": merged},
         "failures": [failure for failure in failures if failure["step"] == "search"][:MAX_FAILURES],
@@ -138,4 +167,4 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__ or "", work))
+    sys.exit(main(__doc__ or "", work, compact))

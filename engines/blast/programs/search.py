@@ -13,7 +13,8 @@ import sys
 import threading
 from typing import Any, BinaryIO
 
-from common import FOUND, HITS, IN, MAX_TITLE_CHARS, REPORT, Output, Failure, Progress, compact, executor_error, item_failure, main, one_line, one_word, python_version, read_queries, user_error
+from queries import FOUND, HITS, MAX_TITLE_CHARS, REPORT, item_failure, one_word, read_queries
+from task import IN, OUT, Failure, Output, Progress, compact, executor_error, main, one_line, python_version, user_error
 
 STANDARD_COLUMNS = 12
 COLUMNS = 22  # the title is the last and may hold tabs
@@ -35,7 +36,10 @@ STATUSES = {
     6: ("DISK_FULL", "BLAST+ could not write its report; the worker's disk is full"),
     255: ("DATABASE_UNREADABLE", "BLAST+ ended with an unexpected error, as it does when the files of its database are damaged"),
     -6: ("PROGRAM_ABORTED", "BLAST+ gave up, as it does when a disk is full or memory is short; see the task's log"),
-    -9: ("OUT_OF_MEMORY", "BLAST+ was killed, as a program is that uses too much memory; give shorter queries or more tasks (taskCount)"),
+    -9: (
+        "OUT_OF_MEMORY",
+        "BLAST+ was killed, as a program is that uses too much memory; give shorter queries or more tasks (taskCount)",
+    ),
     -11: ("DATABASE_TRUNCATED", "BLAST+ crashed, as it does when the files of its database are cut short"),
 }
 
@@ -105,8 +109,13 @@ class Report:
         query["hits"] += 1
         self.key = (subject, length, title)
         self.hit = {
-            "queryIndex": query["index"], "queryId": query["id"], "rank": query["hits"], "subjectId": one_word(subject),
-            "subjectTitle": title_of(subject, title), "subjectLength": int(length), "hsps": [],
+            "queryIndex": query["index"],
+            "queryId": query["id"],
+            "rank": query["hits"],
+            "subjectId": one_word(subject),
+            "subjectTitle": title_of(subject, title),
+            "subjectLength": int(length),
+            "hsps": [],
         }
 
     def end_hit(self) -> None:
@@ -114,8 +123,10 @@ class Report:
             return
         query, hit, first = self.found[-1], self.hit, self.hit["hsps"][0]
         if hit["rank"] == 1:
-            title = one_line(hit["subjectTitle"], MAX_TITLE_CHARS)
-            query.update(bestEvalue=first["evalue"], bestBitScore=first["bitScore"], bestSubjectId=hit["subjectId"], bestSubjectTitle=title)
+            title = one_line(hit["subjectTitle"][: 4 * MAX_TITLE_CHARS], MAX_TITLE_CHARS)
+            query.update(
+                bestEvalue=first["evalue"], bestBitScore=first["bitScore"], bestSubjectId=hit["subjectId"], bestSubjectTitle=title
+            )
         self.write(self.hits, compact(hit) + b"\n")
         self.key = None
 
@@ -123,20 +134,35 @@ class Report:
         query, subject = columns[19].decode("ascii"), columns[20].decode("ascii")
         nucleotides = self.search == "blastn"
         return {
-            "rank": len(self.hit["hsps"]) + 1, "bitScore": finite(columns[11]), "rawScore": int(columns[12]), "evalue": finite(columns[10]),
-            "bitScoreText": columns[11].decode("ascii"), "evalueText": columns[10].decode("ascii"),
-            "identities": int(columns[13]), "positives": int(columns[14]), "gaps": int(columns[15]), "alignmentLength": int(columns[3]),
-            "queryFrom": int(columns[6]), "queryTo": int(columns[7]), "subjectFrom": int(columns[8]), "subjectTo": int(columns[9]),
-            "queryStrand": "plus" if nucleotides else None, "subjectStrand": columns[18].decode("ascii") if nucleotides else None,
-            "queryAlignment": query, "subjectAlignment": subject, "midline": self.midline(query, subject),
+            "rank": len(self.hit["hsps"]) + 1,
+            "bitScore": finite(columns[11]),
+            "rawScore": int(columns[12]),
+            "evalue": finite(columns[10]),
+            "bitScoreText": columns[11].decode("ascii"),
+            "evalueText": columns[10].decode("ascii"),
+            "identities": int(columns[13]),
+            "positives": int(columns[14]),
+            "gaps": int(columns[15]),
+            "alignmentLength": int(columns[3]),
+            "queryFrom": int(columns[6]),
+            "queryTo": int(columns[7]),
+            "subjectFrom": int(columns[8]),
+            "subjectTo": int(columns[9]),
+            "queryStrand": "plus" if nucleotides else None,
+            "subjectStrand": columns[18].decode("ascii") if nucleotides else None,
+            "queryAlignment": query,
+            "subjectAlignment": subject,
+            "midline": self.midline(query, subject),
         }
 
     def write(self, output: Output, content: bytes) -> None:
         if self.table.size + self.hits.size + len(content) > self.most:
             raise user_error(
                 "REPORT_TOO_LARGE",
-                f"The report of the task is larger than {self.most} bytes (blastMaxOutputBytes); it was reached at query {self.found[-1]['id']!r}, "
-                f"{len(self.found)} of {len(self.queries)}. Allow more bytes, ask for fewer hits (blastMaxHits, blastEvalue) or for more tasks (taskCount).",
+                f"The report of the task is larger than {self.most} bytes (blastMaxOutputBytes); it was reached at query "
+                f"{self.found[-1]['id']!r}, "
+                f"{len(self.found)} of {len(self.queries)}. Allow more bytes, ask for fewer hits (blastMaxHits, blastEvalue) or "
+                f"for more tasks (taskCount).",
             )
         output.write(content)
 
@@ -166,7 +192,8 @@ def wrong_output(what: str) -> Failure:
 
 
 class Warnings(threading.Thread):
-    """Passes the program's standard error on, and keeps its warnings of queries that it could not search, by their place in the part."""
+    """Passes the program's standard error on, and keeps its warnings of queries that it could not search, by their place in the
+    part."""
 
     def __init__(self, stream: BinaryIO) -> None:
         super().__init__(daemon=True)
@@ -186,7 +213,11 @@ def read_report(stream: BinaryIO, report: Report, progress: Progress) -> str:
     version, rows, processed = "", 0, None
     while line := stream.readline(longest):
         if not line.endswith(b"\n"):
-            raise wrong_output("it ends within a line") if len(line) < longest else wrong_output("a line is longer than the whole report may be")
+            raise (
+                wrong_output("it ends within a line")
+                if len(line) < longest
+                else wrong_output("a line is longer than the whole report may be")
+            )
         if rows > 0:
             report.row(line)
             rows -= 1
@@ -233,11 +264,20 @@ def run_blast(request: dict[str, Any], report: Report, progress: Progress) -> tu
 def summary_of(request: dict[str, Any], version: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     """What each query found; texts are cut as far as the summary's bound needs it."""
     most = request["maxSummaryBytes"]
-    summary: dict[str, Any] = {"stage": "search", "program": request["search"], "version": version, "hitsFile": HITS, "queries": found}
+    summary: dict[str, Any] = {
+        "stage": "search",
+        "program": request["search"],
+        "version": version,
+        "hitsFile": HITS,
+        "queries": found,
+    }
     for longest in (1000, 300, 120, 60, 30, 15):
         if len(compact(summary)) <= most:
             return summary
-        summary["queries"] = [{name: one_line(value, longest) if isinstance(value, str) else value for name, value in query.items()} for query in found]
+        summary["queries"] = [
+            {name: one_line(value, longest) if isinstance(value, str) else value for name, value in query.items()}
+            for query in found
+        ]
     return summary
 
 
@@ -253,18 +293,22 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     search, part = request["search"], request["part"]
     queries = list(read_queries(b'"part":%d,' % part)) if (IN / "part.fasta").exists() else []
     failures: list[dict[str, Any]] = []
-    with Output(REPORT) as table, Output(HITS) as hits:
+    with Output(OUT / REPORT) as table, Output(OUT / HITS) as hits:
         report = Report(search, queries, request["maxOutputBytes"], table, hits)
         if queries:
             version, unsearchable = run_blast(request, report, progress)
-            failures = [item_failure(queries[place - 1], "search", reason) for place, reason in sorted(unsearchable.items()) if 1 <= place <= len(queries)]
+            failures = [
+                item_failure(queries[place - 1], "search", reason)
+                for place, reason in sorted(unsearchable.items())
+                if 1 <= place <= len(queries)
+            ]
         else:
             version = installed_version(search)
     summary = summary_of(request, version, report.found)
-    with Output(FOUND) as output:
+    with Output(OUT / FOUND) as output:
         output.write(compact({**summary, "part": part, "argv": request["argv"], "failures": failures}) + b"\n")
     return {"summary": summary, "failures": failures, "programs": {"python": python_version(), search: version}}
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__ or "", work))
+    sys.exit(main(__doc__ or "", work, compact))

@@ -11,7 +11,8 @@ import re
 import sys
 from typing import Any, Iterator, NamedTuple
 
-from common import IN, MAX_LABEL_CHARS, MAX_TITLE_CHARS, QUERIES, Output, Progress, compact, item_failure, main, one_line, one_word, python_version, user_error
+from queries import MAX_LABEL_CHARS, MAX_TITLE_CHARS, QUERIES, item_failure, one_word
+from task import IN, MAX_FAILURE_ITEMS, OUT, Output, Progress, compact, main, one_line, python_version, user_error
 
 # Letters that BLAST+ knows, in upper case. It takes no notice of hyphens, and neither is a hyphen a letter here.
 PROTEIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
@@ -23,8 +24,8 @@ LONGEST_UNLIKELY_PROTEIN = 30
 MAX_HEADER_BYTES = 10_000
 MAX_ID_BYTES = 250  # as in the databases
 MAX_FAILED = 10_000
-MAX_FAILURE_ITEMS = 100
 LINE_LETTERS = 80
+MAX_SHOWN_BYTES = 160  # of a line that is no FASTA
 
 
 class Query(NamedTuple):
@@ -36,7 +37,14 @@ class Query(NamedTuple):
     error: str | None
 
     def record(self, part: int | None) -> dict[str, Any]:
-        return {"index": self.index, "id": self.id, "title": self.title, "length": len(self.sequence), "part": part, "error": self.error}
+        return {
+            "index": self.index,
+            "id": self.id,
+            "title": self.title,
+            "length": len(self.sequence),
+            "part": part,
+            "error": self.error,
+        }
 
 
 def fasta_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -53,7 +61,8 @@ def fasta_records(content: bytes) -> Iterator[tuple[bytes, bytes]]:
             if header is None:
                 raise user_error(
                     "QUERIES_UNREADABLE",
-                    f"The file of queries is no FASTA: {one_line(line.decode(errors='replace'), 40)!r} stands before the first header; "
+                    f"The file of queries is no FASTA: {one_line(line[:MAX_SHOWN_BYTES].decode(errors='replace'), 40)!r} stands "
+                    f"before the first header; "
                     "each sequence begins with a line '>name title'.",
                 )
             sequence += line
@@ -140,7 +149,9 @@ def read_all(content: bytes, request: dict[str, Any]) -> list[Query]:
     search, longest, queries = request["search"], request["maxQueryLetters"], []
     for index, (header, raw) in enumerate(fasta_records(content)):
         if index >= request["maxQueries"]:
-            raise user_error("QUERIES_TOO_MANY", f"The file has more than {request['maxQueries']} queries; make several jobs of it.")
+            raise user_error(
+                "QUERIES_TOO_MANY", f"The file has more than {request['maxQueries']} queries; make several jobs of it."
+            )
         queries.append(query_of(index, header, raw, search, longest))
     return queries
 
@@ -155,17 +166,25 @@ def refuse_unsearchable(queries: list[Query], search: str) -> None:
             raise user_error("QUERIES_WRONG_TYPE", f"The queries are {held}, which {search} does not search; use {other}.", items)
         first = failed[0]
         name = one_line(first.id, MAX_LABEL_CHARS)
-        raise user_error("QUERIES_NONE_USABLE", f"None of the {len(queries)} queries can be searched; the first, {name!r}: {first.error}.", items)
+        raise user_error(
+            "QUERIES_NONE_USABLE", f"None of the {len(queries)} queries can be searched; the first, {name!r}: {first.error}.", items
+        )
     if len(failed) > MAX_FAILED:
-        raise user_error("QUERIES_UNREADABLE", f"{len(failed)} of the {len(queries)} queries cannot be searched; at most {MAX_FAILED} may be wrong.", items)
+        raise user_error(
+            "QUERIES_UNREADABLE",
+            f"{len(failed)} of the {len(queries)} queries cannot be searched; at most {MAX_FAILED} may be wrong.",
+            items,
+        )
 
 
 def cut(lengths: list[int], parts: int, most: int) -> list[int]:
-    """How many queries each part takes: contiguous, even in residues, at most `most` each. Raises a Failure when they do not fit."""
+    """How many queries each part takes: contiguous, even in residues, at most `most` each. Raises a Failure when they do not
+    fit."""
     if len(lengths) > parts * most:
         raise user_error(
             "QUERIES_TOO_MANY",
-            f"The {len(lengths)} queries do not fit into {parts} tasks of at most {most}; set taskCount to {-(-len(lengths) // most)} or more.",
+            f"The {len(lengths)} queries do not fit into {parts} tasks of at most {most}; set taskCount to "
+            f"{-(-len(lengths) // most)} or more.",
         )
     counts, start, left = [], 0, sum(lengths)
     for part in range(parts):
@@ -184,7 +203,7 @@ def cut(lengths: list[int], parts: int, most: int) -> list[int]:
 
 def write_part(part: int, queries: list[Query]) -> dict[str, Any]:
     name = f"parts/{part:04d}.fasta"
-    with Output(name) as output:
+    with Output(OUT / name) as output:
         for query in queries:
             sequence = query.sequence
             lines = (sequence[start : start + LINE_LETTERS] for start in range(0, len(sequence), LINE_LETTERS))
@@ -206,15 +225,21 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         if taken:
             parts.append(write_part(part, taken))
             part_of.update((query.index, part) for query in taken)
-    with Output(QUERIES) as output:
+    with Output(OUT / QUERIES) as output:
         for query in queries:
             output.write(compact(query.record(part_of.get(query.index))) + b"\n")
     return {
-        "summary": {"stage": "split", "queries": len(queries), "searched": len(usable), "residues": sum(p["residues"] for p in parts), "parts": parts},
+        "summary": {
+            "stage": "split",
+            "queries": len(queries),
+            "searched": len(usable),
+            "residues": sum(p["residues"] for p in parts),
+            "parts": parts,
+        },
         "failures": [item_failure(query._asdict(), "parse", query.error) for query in queries if query.error],
         "programs": {"python": python_version()},
     }
 
 
 if __name__ == "__main__":
-    sys.exit(main(__doc__ or "", work))
+    sys.exit(main(__doc__ or "", work, compact))

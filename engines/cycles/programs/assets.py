@@ -34,8 +34,8 @@ def remap(project: Project) -> list[tuple[Any, Missing]]:
 
 
 def owners() -> Iterator[Any]:
-    """Everything beside libraries that has a path to a file of its own, and does not carry it with it; what caches.py and imports.py
-    look after is not among it."""
+    """Everything beside libraries that has a path to a file of its own, and does not carry it with it; what caches.py and
+    imports.py look after is not among it."""
     data = bpy.data
     yield from (image for image in data.images if image.source in ("FILE", "SEQUENCE", "MOVIE", "TILED") and not packed(image))
     yield from (font for font in data.fonts if font.filepath not in ("", "<builtin>") and not font.packed_file)
@@ -62,9 +62,11 @@ def external(node: Any) -> bool:
     return node.bl_idname in ("ShaderNodeScript", "ShaderNodeTexIES") and node.mode == "EXTERNAL" and node.filepath != ""
 
 
-def missing(project: Project, scenes: list[Any], frames: Iterable[int], lacking: list[tuple[Any, Missing]]) -> tuple[list[Missing], list[Missing]]:
-    """What the scenes use and the project lacks: what pictures need, and sounds, which they do not. The first scene is the one that is
-    rendered, and lacking is what remap has returned."""
+def missing(
+    project: Project, scenes: list[Any], frames: Iterable[int], lacking: list[tuple[Any, Missing]]
+) -> tuple[list[Missing], list[Missing]]:
+    """What the scenes use and the project lacks: what pictures need, and sounds, which they do not. The first scene is the one that
+    is rendered, and lacking is what remap has returned."""
     used = used_by(scenes[0])
     needed: list[Missing] = []
     for library in bpy.data.libraries:
@@ -85,7 +87,15 @@ def missing(project: Project, scenes: list[Any], frames: Iterable[int], lacking:
 
 
 def kind_of(owner: Any) -> str:
-    kinds = {"Image": "image", "VectorFont": "font", "Sound": "sound", "CacheFile": "cache", "Volume": "volume", "MovieClip": "movie clip", "ShaderNodeScript": "OSL script"}
+    kinds = {
+        "Image": "image",
+        "VectorFont": "font",
+        "Sound": "sound",
+        "CacheFile": "cache",
+        "Volume": "volume",
+        "MovieClip": "movie clip",
+        "ShaderNodeScript": "OSL script",
+    }
     return kinds.get(type(owner).__name__, "IES light")
 
 
@@ -137,7 +147,11 @@ def numbers_of(owner: Any, users: list[Any], frames: Iterable[int]) -> set[int] 
     if isinstance(owner, bpy.types.Image):
         return {number_at(user, frame) for user in users for frame in frames} if owner.source == "SEQUENCE" and users else None
     if isinstance(owner, bpy.types.MovieClip) and owner.source == "SEQUENCE" and (match := DIGITS.match(owner.filepath)):
-        return {int(match[2]) + frame - owner.frame_start + owner.frame_offset for frame in frames if owner.frame_start <= frame < owner.frame_start + owner.frame_duration}
+        return {
+            int(match[2]) + frame - owner.frame_start + owner.frame_offset
+            for frame in frames
+            if owner.frame_start <= frame < owner.frame_start + owner.frame_duration
+        }
     if isinstance(owner, bpy.types.CacheFile) and owner.is_sequence:
         return {int(owner.frame)} if owner.override_frame else set(frames)
     if isinstance(owner, bpy.types.Volume) and owner.is_sequence:
@@ -171,13 +185,21 @@ def volume_number(volume: Any, frame: int) -> int | None:
 def lacking_strips(project: Project, scene: Any) -> list[Missing]:
     """Pictures and films of the sequencer, where the frames come from there."""
     editor = scene.sequence_editor if scene.render.use_sequencer else None
-    return [Missing("strip", strip.name, path) for strip in (editor.strips_all if editor else ()) for path in lacking_of(project, scene, strip)]
+    return [
+        Missing("strip", strip.name, path)
+        for strip in (editor.strips_all if editor else ())
+        for path in lacking_of(project, scene, strip)
+    ]
 
 
 def lacking_of(project: Project, scene: Any, strip: Any) -> list[str]:
     if strip.type not in ("IMAGE", "MOVIE"):
         return []
-    paths = [strip.filepath] if strip.type == "MOVIE" else [f"{strip.directory.removesuffix('/')}/{element.filename}" for element in strip.elements[:MAX_SEQUENCE_FILES]]
+    paths = (
+        [strip.filepath]
+        if strip.type == "MOVIE"
+        else [f"{strip.directory.removesuffix('/')}/{element.filename}" for element in strip.elements[:MAX_SEQUENCE_FILES]]
+    )
     return [path for path in paths if not project.holds(normal(resolved(scene, path)))]
 
 

@@ -1,7 +1,7 @@
 """An artist's .blend, opened without running anything that it brings, as frames.py renders it.
 
-Its scripts and Python drivers stay off, nothing of it writes files beside the frame, and paths that lead out of the project lead to the
-project's file of that name. What the job asks for overrides the scene's own settings; what it leaves open stays the artist's.
+Its scripts and Python drivers stay off, nothing of it writes files beside the frame, and paths that lead out of the project lead to
+the project's file of that name. What the job asks for overrides the scene's own settings; what it leaves open stays the artist's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class BlendScene:
         self.scene = bpy.context.scene
         if bpy.data.version[:2] > bpy.app.version[:2]:
             saved = ".".join(map(str, bpy.data.version[:2]))
-            self.warnings.append(f"the scene was saved by Blender {saved}, which is newer than {bpy.app.version_string} here: what it has new is lost")
+            self.warnings.append(
+                f"the scene was saved by Blender {saved}, which is newer than {bpy.app.version_string} here: what it has new "
+                f"is lost"
+            )
         self.lacking = remap(self.project)
         self.scenes = shown(self.scene)  # it comes first
         require_cycles(self.scenes)
@@ -70,7 +73,11 @@ def load(path: Path) -> None:
         print(error, flush=True)
         outcome = set()
     if "FINISHED" not in outcome or bpy.context.scene is None:
-        raise user_error("SCENE_UNREADABLE", f"Blender {bpy.app.version_string} cannot read the scene: it is damaged, or from a later Blender. Open and save it with Blender 4.5.")
+        raise user_error(
+            "SCENE_UNREADABLE",
+            f"Blender {bpy.app.version_string} cannot read the scene: it is damaged, or from a later Blender. Open and save it "
+            f"with Blender 4.5.",
+        )
 
 
 def set_camera(scene: Any, name: str | None) -> None:
@@ -108,8 +115,8 @@ def set_format(scene: Any, wanted: str) -> None:
 
 def silence(scene: Any, warnings: list[str]) -> list[str]:
     """Turns off what would run or write beside the frame, and returns what of the file could have run, in words."""
-    # In every scene of the file, for a render layer or a strip may bring another one in. What runs or writes is taken out rather than
-    # switched off: an animation could switch it on again with a frame.
+    # In every scene of the file, for a render layer or a strip may bring another one in. What runs or writes is taken out rather
+    # than switched off: an animation could switch it on again with a frame.
     trees = dict.fromkeys(tree for each in bpy.data.scenes for tree in compositors(each))
     outputs = [(tree, node) for tree in trees for node in tree.nodes if node.bl_idname == "CompositorNodeOutputFile"]
     removed = sorted({one_line(node.name, 60) for _, node in outputs})
@@ -140,7 +147,19 @@ def silence(scene: Any, warnings: list[str]) -> list[str]:
 def python_drivers() -> list[str]:
     """Drivers whose expressions need Python: Blender evaluates simple arithmetic itself, and nothing else while scripts are off."""
     found = []
-    for name in ("objects", "scenes", "materials", "worlds", "meshes", "cameras", "lights", "shape_keys", "node_groups", "armatures", "curves"):
+    for name in (
+        "objects",
+        "scenes",
+        "materials",
+        "worlds",
+        "meshes",
+        "cameras",
+        "lights",
+        "shape_keys",
+        "node_groups",
+        "armatures",
+        "curves",
+    ):
         for owner in getattr(bpy.data, name):
             for curve in owner.animation_data.drivers if owner.animation_data else []:
                 if curve.driver.type == "SCRIPTED" and not curve.driver.is_simple_expression:

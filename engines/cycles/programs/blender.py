@@ -47,8 +47,11 @@ class Blender:
         # Answers have a pipe of their own, which nothing else writes to.
         self.process = subprocess.Popen(
             [sys.executable, "-B", str(script), "--request", str(request), "--answers", str(written)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[written], env={**os.environ, **places, "PYTHONPATH": BLENDER_FOLDER},
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[written],
+            env={**os.environ, **places, "PYTHONPATH": BLENDER_FOLDER},
+        )
         os.close(written)
         self.answers, self.heard = answers, b""
         self.printed = threading.Thread(target=self._log, name="blender-log", daemon=True)
@@ -64,9 +67,11 @@ class Blender:
                 sys.stderr.buffer.flush()
             ended = piece.endswith(b"\n")
 
-    def ask(self, command: dict[str, Any], limit_s: float, hear: Heard = lambda _: None, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Any]:
-        """Sends a command and returns its answer. What Blender tells on the way goes to hear; meanwhile is done once while it works. Raises
-        Died, or a Failure that Blender's side has understood."""
+    def ask(
+        self, command: dict[str, Any], limit_s: float, hear: Heard = lambda _: None, meanwhile: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
+        """Sends a command and returns its answer. What Blender tells on the way goes to hear; meanwhile is done once while it
+        works. Raises Died, or a Failure that Blender's side has understood."""
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")

@@ -1,4 +1,5 @@
-"""Files of a .blend that no data-block of their own stands for: caches of modifiers, simulations and Geometry Nodes, and layers of Alembic.
+"""Files of a .blend that no data-block of their own stands for: caches of modifiers, simulations and Geometry Nodes, and layers of
+Alembic.
 
 Each of them keeps a path of the project, or none: neither an animation nor a driver that switches it on brings another file in.
 """
@@ -20,8 +21,8 @@ FOLDERS = ("ocean cache", "fluid cache", "simulation cache", "Geometry Nodes bak
 
 
 class Kept(NamedTuple):
-    """A file or folder that something in a scene reads: kind, the property that has its path, the data-block that it belongs to, and
-    whether a picture needs it."""
+    """A file or folder that something in a scene reads: kind, the property that has its path, the data-block that it belongs to,
+    and whether a picture needs it."""
 
     kind: str
     owner: Any
@@ -52,7 +53,9 @@ def found() -> Iterator[Kept]:
         yield from (Kept("cache layer", layer, "filepath", cache, not layer.hide_layer) for layer in cache.layers)
     for camera in bpy.data.cameras:
         if getattr(camera, "custom_filepath", ""):
-            yield Kept("OSL script", camera, "custom_filepath", camera, camera.type == "CUSTOM" and camera.custom_mode == "EXTERNAL")
+            yield Kept(
+                "OSL script", camera, "custom_filepath", camera, camera.type == "CUSTOM" and camera.custom_mode == "EXTERNAL"
+            )
     for thing in bpy.data.objects:
         for modifier in thing.modifiers:
             yield from of_modifier(thing, modifier)
@@ -73,9 +76,15 @@ def of_modifier(thing: Any, modifier: Any) -> Iterator[Kept]:
         domain = modifier.domain_settings
         yield Kept("fluid cache", domain, "cache_directory", thing, shown and domain.has_cache_baked_any)
     elif modifier.type == "NODES":
-        on_disk = {bake: (modifier.bake_target if bake.bake_target == "INHERIT" else bake.bake_target) == "DISK" for bake in modifier.bakes}
+        on_disk = {
+            bake: (modifier.bake_target if bake.bake_target == "INHERIT" else bake.bake_target) == "DISK" for bake in modifier.bakes
+        }
         own = [bake for bake in modifier.bakes if bake.use_custom_path]
-        yield from (Kept("Geometry Nodes bake", bake, "directory", thing, shown and on_disk[bake]) for bake in modifier.bakes if bake.directory)
+        yield from (
+            Kept("Geometry Nodes bake", bake, "directory", thing, shown and on_disk[bake])
+            for bake in modifier.bakes
+            if bake.directory
+        )
         if modifier.bake_directory:
             needed = any(wanted for bake, wanted in on_disk.items() if bake not in own)
             yield Kept("Geometry Nodes bake", modifier, "bake_directory", thing, shown and needed)
@@ -86,10 +95,17 @@ def simulations() -> Iterator[tuple[Any, Any]]:
     for thing in bpy.data.objects:
         for modifier in thing.modifiers:
             canvas = getattr(modifier, "canvas_settings", None)
-            caches = [getattr(modifier, "point_cache", None), *(surface.point_cache for surface in (canvas.canvas_surfaces if canvas else ()))]
+            caches = [
+                getattr(modifier, "point_cache", None),
+                *(surface.point_cache for surface in (canvas.canvas_surfaces if canvas else ())),
+            ]
             yield from ((thing, cache) for cache in caches if cache)
         yield from ((thing, system.point_cache) for system in thing.particle_systems)
-    yield from ((scene, scene.rigidbody_world.point_cache) for scene in bpy.data.scenes if scene.rigidbody_world and scene.rigidbody_world.point_cache)
+    yield from (
+        (scene, scene.rigidbody_world.point_cache)
+        for scene in bpy.data.scenes
+        if scene.rigidbody_world and scene.rigidbody_world.point_cache
+    )
 
 
 def lacking_bakes(project: Project) -> list[tuple[Any, Missing]]:

@@ -1,7 +1,7 @@
 """Opens an artist's .blend before its first frame, and says what is in it, or why it cannot be rendered.
 
-Reads request.json, in/scene.blend and in/project/…; writes out/scene.json. A scene that lacks a camera, an asset or Cycles fails here, once,
-instead of in every shard.
+Reads request.json, in/scene.blend and in/project/…; writes out/scene.json. A scene that lacks a camera, an asset or Cycles fails
+here, once, instead of in every shard.
 """
 
 from __future__ import annotations
@@ -25,17 +25,34 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     try:
         blender, answer = opened(request_path(), request["openLimitSeconds"])
     except Died as died:
-        raise user_error("SCENE_UNREADABLE", f"Blender {died} while it opened the scene. Open and save it with Blender 4.5, and submit it again.") from None
+        raise user_error(
+            "SCENE_UNREADABLE", f"Blender {died} while it opened the scene. Open and save it with Blender 4.5, and submit it again."
+        ) from None
     try:
         progress(0.5, "looking for what the scene needs")
         found = blender.ask({"do": "inspect"}, request["openLimitSeconds"])
     except Died as died:
-        raise user_error("SCENE_UNREADABLE", f"Blender {died} while it looked through the scene. Open and save it with Blender 4.5, and submit it again.") from None
+        raise user_error(
+            "SCENE_UNREADABLE",
+            f"Blender {died} while it looked through the scene. Open and save it with Blender 4.5, and submit it again.",
+        ) from None
     finally:
         blender.stop()
     load = {"loadSeconds": answer["seconds"], "loadCpuSeconds": answer["cpuSeconds"]}
     write_json(OUT / "scene.json", {"schema": SCHEMA, **found, **load})
-    brief = ("engine", "widthPixels", "heightPixels", "samples", "camera", "fps", "frameStart", "frameEnd", "objects", "polygons", "warnings")
+    brief = (
+        "engine",
+        "widthPixels",
+        "heightPixels",
+        "samples",
+        "camera",
+        "fps",
+        "frameStart",
+        "frameEnd",
+        "objects",
+        "polygons",
+        "warnings",
+    )
     return {"summary": {**{name: found[name] for name in brief}, **load}, "programs": programs(answer)}
 
 
@@ -46,7 +63,11 @@ def refuse_foreign(path: Path) -> None:
     if not beginning:
         raise user_error("SCENE_UNREADABLE", "The scene file is empty.")
     if not beginning.startswith(BEGINNINGS):
-        raise user_error("SCENE_UNREADABLE", "The scene file is no .blend. A render job takes the file that Blender saves; pack a project as attachments beside it, not as an archive.")
+        raise user_error(
+            "SCENE_UNREADABLE",
+            "The scene file is no .blend. A render job takes the file that Blender saves; pack a project as attachments beside "
+            "it, not as an archive.",
+        )
 
 
 if __name__ == "__main__":

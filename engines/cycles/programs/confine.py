@@ -1,5 +1,5 @@
-"""Lets the kernel keep Blender to its own files (Landlock): opening a .blend follows its paths before anybody can look at them, and simulations
-even empty the folders that they name.
+"""Lets the kernel keep Blender to its own files (Landlock): opening a .blend follows its paths before anybody can look at them, and
+simulations even empty the folders that they name.
 
 It matters where the task is in no sandbox of its own. A kernel without Landlock changes nothing.
 """
@@ -23,7 +23,19 @@ FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE
 READ = EXECUTE | READ_FILE | READ_DIR
 CHANGE = READ | WRITE_FILE | CHANGE_DIR | REFER | TRUNCATE
 # What programs, libraries and Blender's look at the machine need. Of /etc it is what names no user and holds no secret.
-SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/opt", "/proc", "/sys", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/alternatives")
+SYSTEM = (
+    "/usr",
+    "/lib",
+    "/lib64",
+    "/bin",
+    "/opt",
+    "/proc",
+    "/sys",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/fonts",
+    "/etc/alternatives",
+)
 DEVICES = "/dev"
 
 

@@ -39,5 +39,6 @@ def choose(scenes: list[Any], asked: str) -> str:
 def missing(asked: str) -> Exception:
     return executor_error(
         "DEVICE_MISSING",
-        f"Cycles finds no {TYPES[asked]} device on this worker. Ask for parameters.Device cpu, or have a worker with such a GPU and its driver started.",
+        f"Cycles finds no {TYPES[asked]} device on this worker. Ask for parameters.Device cpu, or have a worker with such a GPU "
+        f"and its driver started.",
     )

@@ -16,8 +16,8 @@ BLOCK_BYTES = 64 << 10
 
 def draw(scene: Any, path: Path, display: Path | None) -> None:
     """Renders the scene as it stands. path gets the picture in the scene's format; display, where given, the same as PNG as a
-    screen shows it, through the scene's view transform. Raises a Failure when a file would be too large, and RuntimeError with Blender's
-    words when it reports another error."""
+    screen shows it, through the scene's view transform. Raises a Failure when a file would be too large, and RuntimeError with
+    Blender's words when it reports another error."""
     whole = path.resolve()
     scene.render.filepath = str(whole)
     scene.render.use_file_extension = False  # the name has it
@@ -43,7 +43,11 @@ def cut_off(path: Path) -> bool:
 
 def too_large() -> Failure:
     limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    return user_error("FRAME_TOO_LARGE", f"The frame's file is larger than the {limit:,} bytes that a picture of this size may have: render fewer passes, or state a smaller metadata.resolution.")
+    return user_error(
+        "FRAME_TOO_LARGE",
+        f"The frame's file is larger than the {limit:,} bytes that a picture of this size may have: render fewer passes, or state "
+        f"a smaller metadata.resolution.",
+    )
 
 
 def show(scene: Any, path: Path) -> None:

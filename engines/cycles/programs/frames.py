@@ -53,7 +53,9 @@ class Side:
                 self.tell({"failure": document_of(failure)})
             except Exception as error:
                 traceback.print_exc()
-                self.tell({"failure": document_of(executor_error("RENDER_ERROR", f"Blender stopped with an error: {reason(error)}."))})
+                self.tell(
+                    {"failure": document_of(executor_error("RENDER_ERROR", f"Blender stopped with an error: {reason(error)}."))}
+                )
 
     def open(self) -> dict[str, Any]:
         wall, cpu = time.monotonic(), cpu_seconds()
@@ -66,9 +68,13 @@ class Side:
         self.scene = Opened(self.request)
         bpy.app.handlers.render_stats.append(self.statistics)
         return {
-            "blender": bpy.app.version_string.split(" ")[0], "seconds": round(time.monotonic() - wall, 3), "cpuSeconds": round(cpu_seconds() - cpu, 3),
-            "device": self.scene.device, "programs": self.scene.programs, "warnings": self.scene.warnings[:MAX_ITEMS],
-        }  # fmt: skip
+            "blender": bpy.app.version_string.split(" ")[0],
+            "seconds": round(time.monotonic() - wall, 3),
+            "cpuSeconds": round(cpu_seconds() - cpu, 3),
+            "device": self.scene.device,
+            "programs": self.scene.programs,
+            "warnings": self.scene.warnings[:MAX_ITEMS],
+        }
 
     def inspect(self) -> dict[str, Any]:
         from inspection import inspect
@@ -80,9 +86,11 @@ class Side:
         self.samples = 0
         self.scene.render(frame, Path(path), Path(display) if display else None)
         return {
-            "seconds": round(time.monotonic() - wall, 3), "cpuSeconds": round(cpu_seconds() - cpu, 3),
-            "memoryPeakBytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "samples": self.samples,
-        }  # fmt: skip
+            "seconds": round(time.monotonic() - wall, 3),
+            "cpuSeconds": round(cpu_seconds() - cpu, 3),
+            "memoryPeakBytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "samples": self.samples,
+        }
 
     def statistics(self, *said: Any) -> None:
         """Blender's line of statistics, which it gives to its handlers while it renders."""

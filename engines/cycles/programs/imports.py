@@ -1,4 +1,5 @@
-"""Geometry Nodes that import a file (CSV, OBJ, PLY, STL, text, VDB) read whatever path they are given: they keep those of the project."""
+"""Geometry Nodes that import a file (CSV, OBJ, PLY, STL, text, VDB) read whatever path they are given: they keep those of the
+project."""
 
 from __future__ import annotations
 

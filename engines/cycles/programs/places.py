@@ -1,7 +1,7 @@
 """Where the paths of a .blend lead: to a file of the project, or elsewhere.
 
-A file counts as there only when it lies in the project. Paths that lead out of it, as every absolute one does, are led to the project's file of
-the same name when there is exactly one.
+A file counts as there only when it lies in the project. Paths that lead out of it, as every absolute one does, are led to the
+project's file of the same name when there is exactly one.
 """
 
 from __future__ import annotations

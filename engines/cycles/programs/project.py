@@ -19,11 +19,14 @@ MAX_DEPTH = 64
 
 
 class Project:
-    """The files of a job below root, which is an empty folder of this process. files: [{"file": staged file, "path": logical path}, …]."""
+    """The files of a job below root, which is an empty folder of this process. files: [{"file": staged file, "path": logical path},
+    …]."""
 
     def __init__(self, root: Path, scene: dict[str, Any], files: list[dict[str, Any]]) -> None:
         if len(files) >= MAX_FILES:
-            raise user_error("PROJECT_TOO_LARGE", f"The project has {len(files):,} files beside its scene; at most {MAX_FILES - 1:,} are taken.")
+            raise user_error(
+                "PROJECT_TOO_LARGE", f"The project has {len(files):,} files beside its scene; at most {MAX_FILES - 1:,} are taken."
+            )
         self.root = root
         # The scene comes first: a file that claims its place does not get it.
         self.scene = self._place(scene["path"], scene["file"])

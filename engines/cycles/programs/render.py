@@ -1,8 +1,9 @@
-"""Renders the frames of one shard with Blender's Cycles: of an artist's .blend, or of a molecular scene that the viewer has exported.
+"""Renders the frames of one shard with Blender's Cycles: of an artist's .blend, or of a molecular scene that the viewer has
+exported.
 
 Reads request.json, in/scene.blend with in/project/… or in/stage.tar, and in/resume/… of an interrupted attempt. Writes
-out/frame_0001.png …, out/preview.jpg, out/frames.json and what else film.py says. Blender works in a process of its own: when it dies
-or hangs, a fresh one goes on with the remaining frames. A frame that fails twice is named, and the rest goes on.
+out/frame_0001.png …, out/preview.jpg, out/frames.json and what else film.py says. Blender works in a process of its own: when it
+dies or hangs, a fresh one goes on with the remaining frames. A frame that fails twice is named, and the rest goes on.
 """
 
 from __future__ import annotations
@@ -85,7 +86,11 @@ class Rendering:
             self.blender.stop()
             self.blender = None
             DRAWING.mkdir(exist_ok=True)
-            self.failed(frame, tries, ended(died, "while it rendered this frame", "make the scene lighter, or state its metadata.renderTimeMinutes"))
+            self.failed(
+                frame,
+                tries,
+                ended(died, "while it rendered this frame", "make the scene lighter, or state its metadata.renderTimeMinutes"),
+            )
         except Failure as failure:
             self.failed(frame, tries, failure)
         else:
@@ -101,8 +106,18 @@ class Rendering:
         except Failure as failure:
             self.failed(drawn.frame, drawn.tries, failure)
             return
-        self.memory_bytes, self.samples = max(self.memory_bytes, drawn.told["memoryPeakBytes"]), max(self.samples, drawn.told["samples"])
-        self.film.add(drawn.frame, drawn.path, drawn.display, seconds=drawn.told["seconds"], cpu_seconds=drawn.told["cpuSeconds"], tries=drawn.tries)
+        self.memory_bytes, self.samples = (
+            max(self.memory_bytes, drawn.told["memoryPeakBytes"]),
+            max(self.samples, drawn.told["samples"]),
+        )
+        self.film.add(
+            drawn.frame,
+            drawn.path,
+            drawn.display,
+            seconds=drawn.told["seconds"],
+            cpu_seconds=drawn.told["cpuSeconds"],
+            tries=drawn.tries,
+        )
 
     def ready(self) -> bool:
         """Has a Blender with the scene open. A scene that cannot be opened is the failure of the shard."""
@@ -131,7 +146,9 @@ class Rendering:
         if not all(low == high for low, high in bands):
             return
         if self.request["scene"]["kind"] == "stage":
-            raise user_error("IMAGE_BLANK", "The picture of this frame shows nothing; look where its camera points, and what the scene shows.")
+            raise user_error(
+                "IMAGE_BLANK", "The picture of this frame shows nothing; look where its camera points, and what the scene shows."
+            )
         self.blank.append(frame)
 
     def failed(self, frame: int, tries: int, failure: Failure) -> None:
@@ -142,17 +159,27 @@ class Rendering:
     def sample(self, frame: int, told: dict[str, Any]) -> None:
         total, ended = len(self.film.frames), len(self.film.done) + len(self.film.failures)
         share = min(told["sample"] / max(told["samples"], 1), 1.0)
-        self.progress(FRAMES_SHARE * (ended + share) / total, f"frame {frame} ({ended + 1} of {total}): sample {told['sample']} of {told['samples']}")
+        self.progress(
+            FRAMES_SHARE * (ended + share) / total,
+            f"frame {frame} ({ended + 1} of {total}): sample {told['sample']} of {told['samples']}",
+        )
 
     def summary(self) -> dict[str, Any]:
         warnings = list(self.first.get("warnings", []))
         if self.blank:
             warnings.append(f"all pixels of these frames are alike: {one_line(', '.join(map(str, self.blank)), 200)}")
-        return {"device": self.first.get("device"), "memoryPeakBytes": self.memory_bytes, "samples": self.samples, "stated": self.stated, "warnings": warnings[:MAX_WARNINGS]}
+        return {
+            "device": self.first.get("device"),
+            "memoryPeakBytes": self.memory_bytes,
+            "samples": self.samples,
+            "stated": self.stated,
+            "warnings": warnings[:MAX_WARNINGS],
+        }
 
 
 def ended(died: Died, when: str, advice: str) -> Failure:
-    """A renderer that has worked for many times what a scene takes was given too much; one that fell over may be at fault itself."""
+    """A renderer that has worked for many times what a scene takes was given too much; one that fell over may be at fault
+    itself."""
     if died.slow:
         return user_error("RENDERER_DIED", f"Blender {died} {when}; {advice}.")
     return executor_error("RENDERER_DIED", f"Blender {died} {when}.")

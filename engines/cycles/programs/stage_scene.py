@@ -21,7 +21,9 @@ class StageScene:
         picture = request["picture"]
         names = ("widthPixels", "heightPixels", "samples", "denoise", "format", "transparent", "background", "floor", "caps")
         try:
-            molecule.build(Path(request["scene"]["file"]), {**{name: picture[name] for name in names}, "threads": request["threads"]})
+            molecule.build(
+                Path(request["scene"]["file"]), {**{name: picture[name] for name in names}, "threads": request["threads"]}
+            )
         except StageError as error:
             raise executor_error("STAGE_UNREADABLE", f"What the viewer exported cannot be used: {error}") from None
         # A picture tells nothing of the machine that made it, and the same picture is the same file.

@@ -1,7 +1,7 @@
 """What a job states of its pictures holds in every scene that a picture is made of, whatever animates it.
 
-The compositor and the sequencer may show other scenes, which Blender renders by their own settings; keyframes and drivers set settings
-anew with each frame.
+The compositor and the sequencer may show other scenes, which Blender renders by their own settings; keyframes and drivers set
+settings anew with each frame.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any, Iterator
 
-import bpy
 
 from task import Failure, one_line, user_error
 
@@ -19,9 +18,18 @@ ENGINES = {"BLENDER_EEVEE_NEXT": "Eevee", "BLENDER_EEVEE": "Eevee", "BLENDER_WOR
 MAX_EDGE_PIXELS, MAX_SAMPLES = 8192, 1 << 24
 # What the job or the worker decides for every scene.
 FIXED = (
-    "denoiser", "use_auto_tile", "device", "denoising_use_gpu", "threads_mode", "threads", "compositor_device", "use_multiview",
-    "use_stamp_hostname", "use_stamp_filename", "use_stamp_memory",
-)  # fmt: skip
+    "denoiser",
+    "use_auto_tile",
+    "device",
+    "denoising_use_gpu",
+    "threads_mode",
+    "threads",
+    "compositor_device",
+    "use_multiview",
+    "use_stamp_hostname",
+    "use_stamp_filename",
+    "use_stamp_memory",
+)
 
 
 def shown(scene: Any) -> list[Any]:
@@ -39,7 +47,11 @@ def compositors(scene: Any) -> list[Any]:
     """The scene's compositing tree and the groups in it, each once."""
     trees = [scene.node_tree] if scene.node_tree else []
     for tree in trees:
-        trees += [group for group in dict.fromkeys(getattr(node, "node_tree", None) for node in tree.nodes) if group and group not in trees]
+        trees += [
+            group
+            for group in dict.fromkeys(getattr(node, "node_tree", None) for node in tree.nodes)
+            if group and group not in trees
+        ]
     return trees
 
 
@@ -50,7 +62,8 @@ def require_cycles(scenes: list[Any]) -> None:
             beside = "" if scene == scenes[0] else f", which “{one_line(scenes[0].name, 80)}” shows,"
             raise user_error(
                 "RENDER_ENGINE_UNSUPPORTED",
-                f"The scene “{one_line(scene.name, 80)}”{beside} renders with {ENGINES.get(engine, one_line(engine, 40))}; this service renders with Cycles. In Blender choose "
+                f"The scene “{one_line(scene.name, 80)}”{beside} renders with {ENGINES.get(engine, one_line(engine, 40))}; this "
+                f"service renders with Cycles. In Blender choose "
                 "Cycles under Render Properties, Render Engine, look at the materials and lights, save and submit again.",
             )
 
@@ -60,9 +73,18 @@ def require_bounds(scenes: list[Any]) -> None:
     for scene in scenes:
         width, height = size(scene)
         if max(width, height) > MAX_EDGE_PIXELS:
-            raise beyond(scene, "PICTURE_TOO_LARGE", f"is {width:,} x {height:,} pixels large; at most {MAX_EDGE_PIXELS:,} an edge are rendered: state a smaller metadata.resolution")
+            raise beyond(
+                scene,
+                "PICTURE_TOO_LARGE",
+                f"is {width:,} x {height:,} pixels large; at most {MAX_EDGE_PIXELS:,} an edge are rendered: state a smaller "
+                f"metadata.resolution",
+            )
         if (count := samples(scene)) > MAX_SAMPLES:
-            raise beyond(scene, "TOO_MANY_SAMPLES", f"takes {count:,} samples a pixel; at most {MAX_SAMPLES:,} are taken: state fewer in metadata.samples")
+            raise beyond(
+                scene,
+                "TOO_MANY_SAMPLES",
+                f"takes {count:,} samples a pixel; at most {MAX_SAMPLES:,} are taken: state fewer in metadata.samples",
+            )
 
 
 def beyond(scene: Any, code: str, what: str) -> Failure:
@@ -93,7 +115,8 @@ def hold(scenes: list[Any], picture: dict[str, Any], threads: int) -> None:
         if picture["denoise"] is not None:
             put(cycles, use_denoising=picture["denoise"])
         put(cycles, denoiser="OPENIMAGEDENOISE")  # the one that every worker has
-        # Tiles would go through files of several gigabytes in the temporary folder, and the whole picture is put together in memory anyway.
+        # Tiles would go through files of several gigabytes in the temporary folder, and the whole picture is put together in memory
+        # anyway.
         put(cycles, use_auto_tile=False)
         put(render, threads_mode="FIXED", threads=threads)
 
@@ -105,8 +128,8 @@ def put(owner: Any, **members: Any) -> None:
 
 
 def unbind(scenes: list[Any], picture: dict[str, Any]) -> list[str]:
-    """Takes keyframes and drivers off what the job or the worker decides, and returns which, in words: a value that is set is only good
-    until Blender evaluates the next frame."""
+    """Takes keyframes and drivers off what the job or the worker decides, and returns which, in words: a value that is set is only
+    good until Blender evaluates the next frame."""
     words = {*FIXED}
     if picture["samples"]:
         words |= {"samples", "use_layer_samples"}

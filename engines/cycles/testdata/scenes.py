@@ -2,7 +2,8 @@
 
     python scenes.py folder ran
 
-Writes folder/<name>.blend and the files beside them. What a script in a scene would write if it ran is a file whose name begins with ran.
+Writes folder/<name>.blend and the files beside them. What a script in a scene would write if it ran is a file whose name begins
+with ran.
 """
 
 from __future__ import annotations
@@ -163,7 +164,8 @@ def imports(folder: Path) -> None:
 
 
 def animated(folder: Path) -> None:
-    """Samples that keyframes and a driver set, in the scene and in another that its compositor shows; a view layer has its own, too."""
+    """Samples that keyframes and a driver set, in the scene and in another that its compositor shows; a view layer has its own,
+    too."""
     scene = fresh(3)
     other = scene.copy()
     other.name = "Backdrop"

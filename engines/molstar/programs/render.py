@@ -76,7 +76,10 @@ class Session:
                 self.close()
             raise
         if blank:
-            raise user_error("IMAGE_BLANK", "All pixels of the picture are alike although the scene shows something: the camera may look past it.")
+            raise user_error(
+                "IMAGE_BLANK",
+                "All pixels of the picture are alike although the scene shows something: the camera may look past it.",
+            )
         return content, viewer.cpu_seconds() - before
 
 

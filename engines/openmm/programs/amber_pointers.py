@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from common import Failure, user_error
 from systems import MAX_PARTICLES, check_particles, check_planned
+from task import Failure, user_error
 
 SECTION, FORMAT, COLUMNS = "POINTERS", "%FORMAT(10I8)", 8
 # The places of atoms, residues and types of atoms in the section.
@@ -29,7 +29,10 @@ def check_pointers(path: Path, most_atoms: int) -> None:
         check_particles(atoms, "The prmtop says that it has")
     for name, count in (("NATOM", atoms), ("NRES", residues)):
         if not 1 <= count <= min(MAX_PARTICLES, size / LEAST_BYTES_PER_ATOM):
-            raise unreadable(f"its {name} is {count:,}, which a file of {size:,} bytes cannot hold; at least 1 and at most {MAX_PARTICLES:,} are allowed")
+            raise unreadable(
+                f"its {name} is {count:,}, which a file of {size:,} bytes cannot hold; at least 1 and at most {MAX_PARTICLES:,} "
+                f"are allowed"
+            )
     # Every other number counts entries of a section, and that of types the rows and columns of a table.
     wrong = next((count for count in pointers if not 0 <= count <= size), None)
     if wrong is None and pointers[NTYPES] ** 2 > size:
@@ -40,7 +43,8 @@ def check_pointers(path: Path, most_atoms: int) -> None:
 
 
 def read_pointers(path: Path) -> list[int]:
-    """The numbers of the one section POINTERS, cut as OpenMM cuts them. A second section would replace the first one, so there is none."""
+    """The numbers of the one section POINTERS, cut as OpenMM cuts them. A second section would replace the first one, so there is
+    none."""
     pointers: list[int] = []
     sections, inside = 0, False
     with open(path, encoding="utf-8", errors="replace") as file:

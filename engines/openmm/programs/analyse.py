@@ -22,7 +22,7 @@ import analysis_trajectory
 import plots
 from analysis_snapshots import Snapshots
 from analysis_statistics import KINDS, describe, judgement, rounded
-from common import IN, OUT, Failure, Progress, main, program_versions, read_json, write_bytes, write_json, write_text
+from task import IN, OUT, Failure, Progress, main, program_versions, read_json, write_bytes, write_json, write_text
 
 ANALYSIS_SCHEMA = "molfabric.openmm.analysis/v1"
 MOST_PS = 1e12  # of earlier runs, a second; no simulation of the service comes near
@@ -76,7 +76,9 @@ def measure(request: dict[str, Any], start: Start, progress: Progress) -> Run:
     series = {name: (state.times_ps, values) for name, values in state.values.items()}
     motion = None
     if system.solute:
-        told = lambda part: progress(0.02 + 0.8 * part, f"analysed {round(part * len(plan.frames)):,} of {len(plan.frames):,} frames")  # noqa: E731
+        told = lambda part: progress(
+            0.02 + 0.8 * part, f"analysed {round(part * len(plan.frames)):,} of {len(plan.frames):,} frames"
+        )  # noqa: E731
         snapshots = Snapshots(request["snapshots"], len(plan.frames)) if request.get("snapshots") else None
         motion = analysis_trajectory.follow(trajectory, system, plan, told, snapshots and snapshots.take)
         if snapshots and (note := snapshots.write(system.solute.topology)):
@@ -99,25 +101,42 @@ def document_of(request: dict[str, Any], run: Run) -> dict[str, Any]:
         "schema": ANALYSIS_SCHEMA,
         "title": str(request.get("title") or ""),
         "system": {"atoms": run.system.atoms, "waters": run.system.waters, "ions": run.system.ions},
-        "solute": solute and {
-            "kind": solute.kind, "description": solute.description, "atoms": len(solute.atoms), "fittedAtoms": len(solute.fit),
-            "residues": len(solute.residues), "molecules": len(solute.molecules),
+        "solute": solute
+        and {
+            "kind": solute.kind,
+            "description": solute.description,
+            "atoms": len(solute.atoms),
+            "fittedAtoms": len(solute.fit),
+            "residues": len(solute.residues),
+            "molecules": len(solute.molecules),
         },
         "run": {
-            "startNs": rounded(run.start.time_ps / 1000), "durationNs": rounded(duration_ns),
-            "timestepFs": request["timestepFs"], "productionSteps": request["productionSteps"],
-            "temperatureK": request["temperatureK"], "frames": run.frames,
+            "startNs": rounded(run.start.time_ps / 1000),
+            "durationNs": rounded(duration_ns),
+            "timestepFs": request["timestepFs"],
+            "productionSteps": request["productionSteps"],
+            "temperatureK": request["temperatureK"],
+            "frames": run.frames,
             "framesAnalysed": len(run.plan.frames),
-            "stateRows": run.state.rows, "nsPerDay": rounded(run.state.speed_ns_day),
+            "stateRows": run.state.rows,
+            "nsPerDay": rounded(run.state.speed_ns_day),
         },
         "quantities": quantities,
         "rmsf": [
-            {"chain": name.chain, "residue": name.number, "insertionCode": name.insertion, "residueName": name.name, "rmsfNm": rounded(float(value))}
+            {
+                "chain": name.chain,
+                "residue": name.number,
+                "insertionCode": name.insertion,
+                "residueName": name.name,
+                "rmsfNm": rounded(float(value)),
+            }
             for (name, _), value in zip(solute.residues, run.motion.rmsf)
-        ] if solute and run.motion else [],
+        ]
+        if solute and run.motion
+        else [],
         "judgement": judgement(quantities, duration_ns, request["temperatureK"]),
         "notes": notes,
-    }  # fmt: skip
+    }
 
 
 def write_table(run: Run) -> None:
@@ -126,13 +145,19 @@ def write_table(run: Run) -> None:
     table = csv.writer(text, lineterminator="\n")
     measured = [name for name in FRAME_COLUMNS if name in run.series]
     kept = [name for name in analysis_state.COLUMNS if name in run.series]
-    table.writerow(["step", "time_ps", *(FRAME_COLUMNS[name] for name in measured), *(analysis_state.COLUMNS[name] for name in kept)])
+    table.writerow(
+        ["step", "time_ps", *(FRAME_COLUMNS[name] for name in measured), *(analysis_state.COLUMNS[name] for name in kept)]
+    )
     for row, step in enumerate(run.steps.tolist()):
         energies = run.state.wanted.get(step, {})
-        table.writerow([
-            step, f"{run.times_ps[row]:.10g}", *(f"{run.series[name][1][row]:.5f}" for name in measured),
-            *(f"{energies[name]:.8g}" if name in energies else "" for name in kept),
-        ])  # fmt: skip
+        table.writerow(
+            [
+                step,
+                f"{run.times_ps[row]:.10g}",
+                *(f"{run.series[name][1][row]:.5f}" for name in measured),
+                *(f"{energies[name]:.8g}" if name in energies else "" for name in kept),
+            ]
+        )
     write_text(OUT / "analysis.csv", text.getvalue())
 
 
@@ -181,9 +206,15 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     programs = program_versions(["openmm", "mdtraj", "numpy", "matplotlib"])
     write_text(OUT / "report.html", analysis_report.report_html(request, document, preparation, simulation, drawn, programs))
     summary = {
-        "run": document["run"], "judgement": document["judgement"], "plots": sorted(drawn), "notes": document["notes"],
-        "quantities": [{key: q[key] for key in ("id", "title", "unit", "mean", "standardDeviation", "standardError", "verdict")} for q in document["quantities"]],
-    }  # fmt: skip
+        "run": document["run"],
+        "judgement": document["judgement"],
+        "plots": sorted(drawn),
+        "notes": document["notes"],
+        "quantities": [
+            {key: q[key] for key in ("id", "title", "unit", "mean", "standardDeviation", "standardError", "verdict")}
+            for q in document["quantities"]
+        ],
+    }
     return {"summary": summary, "programs": programs}
 
 

@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from common import Failure
+from task import Failure
 
 HEADER_BYTES = 84
 MAX_TITLE_BYTES = 1 << 20
@@ -38,25 +38,30 @@ def look(path: Path, atoms: int) -> Dcd:
         raise Failure("EXECUTOR", "TRAJECTORY_UNREADABLE", f"trajectory.dcd is no DCD file that can be read: {error}.") from None
     if found != atoms:
         raise Failure(
-            "EXECUTOR", "TRAJECTORY_ATOMS_MISMATCH",
+            "EXECUTOR",
+            "TRAJECTORY_ATOMS_MISMATCH",
             f"trajectory.dcd has {found:,} atoms a frame and the topology {atoms:,}: they do not belong together.",
-        )  # fmt: skip
+        )
     frame = 3 * (4 + 4 * atoms + 4) + (CELL_RECORD_BYTES if cell else 0)
     frames, rest = divmod(size - start, frame)
     if frames == 0 and rest == 0 and declared == 0:
         raise empty()
     if rest or frames != declared:
         raise Failure(
-            "EXECUTOR", "TRAJECTORY_TRUNCATED",
+            "EXECUTOR",
+            "TRAJECTORY_TRUNCATED",
             f"trajectory.dcd says that it has {declared:,} frames and has {frames:,} whole ones"
-            + (f" and {rest:,} bytes of another" if rest else "") + ": the simulation was cut off while it wrote.",
-        )  # fmt: skip
+            + (f" and {rest:,} bytes of another" if rest else "")
+            + ": the simulation was cut off while it wrote.",
+        )
     return Dcd(frames, found, cell)
 
 
 def empty() -> Failure:
     return Failure(
-        "EXECUTOR", "TRAJECTORY_EMPTY", "The trajectory has no frames; outputs.trajectoryIntervalSteps must be at most protocol.productionSteps."
+        "EXECUTOR",
+        "TRAJECTORY_EMPTY",
+        "The trajectory has no frames; outputs.trajectoryIntervalSteps must be at most protocol.productionSteps.",
     )
 
 

@@ -15,18 +15,30 @@ from urllib.parse import quote
 import plots
 from analysis_report_style import STYLE
 from analysis_statistics import KINDS, significant
-from common import one_line
+from task import one_line
 
 MAX_TITLE_CHARS = 160
 MAX_FACTS = 40
 MAX_NOTES = 20
 MAX_CITATIONS = 50
 
-VERDICTS = {"settled": "settled", "drifting": "drifts", "undecided": "cannot be told", "too-short": "too few values", "constant": "constant"}
+VERDICTS = {
+    "settled": "settled",
+    "drifting": "drifts",
+    "undecided": "cannot be told",
+    "too-short": "too few values",
+    "constant": "constant",
+}
 CAPTIONS = {
-    "rmsd": ("Root-mean-square deviation", "from the first frame of the trajectory, after superposition on the {fitted} ({count})."),
+    "rmsd": (
+        "Root-mean-square deviation",
+        "from the first frame of the trajectory, after superposition on the {fitted} ({count}).",
+    ),
     "radius-of-gyration": ("Radius of gyration", "mass-weighted, over all {atoms} atoms of the solute."),
-    "rmsf": ("Root-mean-square fluctuation", "about the mean position, after superposition on the first frame; over the whole run."),
+    "rmsf": (
+        "Root-mean-square fluctuation",
+        "about the mean position, after superposition on the first frame; over the whole run.",
+    ),
     "energy": ("Energies", "of the whole system: potential above, potential and kinetic together below."),
     "temperature": ("Temperature", "from the kinetic energy; the dashed line is the thermostat's."),
     "density": ("Density", "of the whole box."),
@@ -79,9 +91,13 @@ def span_text(run: dict[str, Any]) -> str:
 
 # Members of preparation.json, and of members of simulation.json, that the page shows, with their units.
 PREPARED = {
-    "forceField": ("Force field", ""), "waterModel": ("Water model", ""), "massDalton": ("Mass", "Da"), "netChargeE": ("Net charge", "e"),
-    "cutoffNm": ("Cutoff", "nm"), "degreesOfFreedom": ("Degrees of freedom", ""),
-}  # fmt: skip
+    "forceField": ("Force field", ""),
+    "waterModel": ("Water model", ""),
+    "massDalton": ("Mass", "Da"),
+    "netChargeE": ("Net charge", "e"),
+    "cutoffNm": ("Cutoff", "nm"),
+    "degreesOfFreedom": ("Degrees of freedom", ""),
+}
 PLATFORM = {"name": ("Platform", ""), "precision": ("Precision", "")}
 EQUILIBRATED = {"nvt": ("At constant volume before", "steps"), "npt": ("At constant pressure before", "steps")}
 
@@ -118,9 +134,14 @@ class Report:
     """The parts of the page."""
 
     def __init__(
-        self, request: dict[str, Any], document: dict[str, Any], preparation: dict[str, Any], simulation: dict[str, Any],
-        figures: dict[str, plots.Figure], programs: dict[str, str],
-    ) -> None:  # fmt: skip
+        self,
+        request: dict[str, Any],
+        document: dict[str, Any],
+        preparation: dict[str, Any],
+        simulation: dict[str, Any],
+        figures: dict[str, plots.Figure],
+        programs: dict[str, str],
+    ) -> None:
         self.request, self.document, self.preparation, self.simulation = request, document, preparation, simulation
         self.figures, self.programs = figures, programs
         self.quantities = {quantity["id"]: quantity for quantity in document["quantities"]}
@@ -144,11 +165,18 @@ class Report:
             f"{span_text(run)} of {system['atoms']:,} atoms at {run['temperatureK']:g} K, in steps of {run['timestepFs']:g} fs, "
             f"with OpenMM {self.programs['openmm']}."
         )
-        return f'<header><p class="kicker">Molecular dynamics report</p><h1>{self.title}</h1><p class="lead">{text(lead, 500)}</p></header>'
+        return (
+            f'<header><p class="kicker">Molecular dynamics report</p><h1>{self.title}</h1><p '
+            f'class="lead">{text(lead, 500)}</p></header>'
+        )
 
     def tiles(self) -> str:
         run = self.document["run"]
-        tiles = [tile("Simulated", length_text(run["durationNs"]), f"{run['frames']:,} frames, {run['framesAnalysed']:,} of them analysed")]
+        tiles = [
+            tile(
+                "Simulated", length_text(run["durationNs"]), f"{run['frames']:,} frames, {run['framesAnalysed']:,} of them analysed"
+            )
+        ]
         if run["nsPerDay"]:
             tiles.append(tile("Speed", f"{run['nsPerDay']:.3g} ns/day", "median over the run"))
         for name, small, digits in (("rmsd", "mean, from the first frame", 3), ("density", "mean", 3), ("temperature", "mean", 1)):
@@ -170,26 +198,42 @@ class Report:
         if not shown:
             return ""
         legend = "Light lines are the values, dark lines their running mean; the distribution of all values stands at the side."
-        return f'<section aria-labelledby="figures"><h2 id="figures">Figures</h2><p class="note">{legend}</p><div class="figures">{shown}</div></section>'
+        return (
+            f'<section aria-labelledby="figures"><h2 id="figures">Figures</h2><p class="note">{legend}</p><div '
+            f'class="figures">{shown}</div></section>'
+        )
 
     def picture(self, name: str, figure: plots.Figure) -> str:
         solute = self.document["solute"] or {"description": "", "fittedAtoms": 0, "atoms": 0}
         head, rest = CAPTIONS[name]
         caption = rest.format(fitted=solute["description"], count=f"{solute['fittedAtoms']:,} atoms", atoms=f"{solute['atoms']:,}")
         source = "data:image/svg+xml;base64," + base64.b64encode(figure.svg).decode("ascii")
-        return f'<figure><img alt="{text(figure.text)}" src="{source}"><figcaption><b>{head}</b> {text(caption)}</figcaption></figure>'
+        return (
+            f'<figure><img alt="{text(figure.text)}" src="{source}"><figcaption><b>{head}</b> {text(caption)}</figcaption></figure>'
+        )
 
     def table(self) -> str:
-        columns = ("Quantity", "Unit", "Mean ± standard error", "Standard deviation", "Drift per ns", "Change over the second half", "Verdict")
+        columns = (
+            "Quantity",
+            "Unit",
+            "Mean ± standard error",
+            "Standard deviation",
+            "Drift per ns",
+            "Change over the second half",
+            "Verdict",
+        )
         head = "".join(f'<th scope="col"{" class=num" * (2 <= number <= 5)}>{name}</th>' for number, name in enumerate(columns))
         rows = "".join(self.row(quantity) for quantity in self.document["quantities"])
         caption = (
-            "Over the whole production run. Standard errors come from block averages (Flyvbjerg and Petersen 1989); where blocks as long as the run "
-            "allows still raise them, they are lower bounds, marked *. The drift is the slope of a straight line; the change is that of the second half with its 95 % "
+            "Over the whole production run. Standard errors come from block averages (Flyvbjerg and Petersen 1989); where blocks "
+            "as long as the run "
+            "allows still raise them, they are lower bounds, marked *. The drift is the slope of a straight line; the change is "
+            "that of the second half with its 95 % "
             "uncertainty."
         )
         return (
-            f'<section aria-labelledby="averages"><h2 id="averages">Averages</h2><div class="scroll"><table><caption>{caption}</caption>'
+            f'<section aria-labelledby="averages"><h2 id="averages">Averages</h2><div '
+            f'class="scroll"><table><caption>{caption}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>"
         )
 
@@ -202,27 +246,48 @@ class Report:
             change += f" ± {significant(late['changeUncertainty'])}"
         return (
             f'<tr><th scope="row">{heading(quantity)}</th><td>{quantity["unit"]}</td><td class="num">{mean}</td>'
-            f'<td class="num">{in_full(quantity["standardDeviation"]).lstrip("+")}</td><td class="num">{drift}</td><td class="num">{change}</td>'
+            f'<td class="num">{in_full(quantity["standardDeviation"]).lstrip("+")}</td><td class="num">{drift}</td><td '
+            f'class="num">{change}</td>'
             f'<td class="{quantity["verdict"]}">{VERDICTS[quantity["verdict"]]}</td></tr>'
         )
 
     def setup(self) -> str:
         system, run, solute = self.document["system"], self.document["run"], self.document["solute"]
         made = [
-            ("Atoms", f"{system['atoms']:,}"), ("Waters", f"{system['waters']:,}"), ("Ions", f"{system['ions']:,}"),
-            ("Followed", f"{solute['atoms']:,} atoms in {solute['molecules']:,} molecule{'s' * (solute['molecules'] != 1)}" if solute else None),
-            ("Box at the start", box_text(self.preparation)), *plain(self.preparation, PREPARED),
-        ]  # fmt: skip
+            ("Atoms", f"{system['atoms']:,}"),
+            ("Waters", f"{system['waters']:,}"),
+            ("Ions", f"{system['ions']:,}"),
+            (
+                "Followed",
+                f"{solute['atoms']:,} atoms in {solute['molecules']:,} molecule{'s' * (solute['molecules'] != 1)}"
+                if solute
+                else None,
+            ),
+            ("Box at the start", box_text(self.preparation)),
+            *plain(self.preparation, PREPARED),
+        ]
         ran = [
-            ("Length", span_text(run)), ("Time step", f"{run['timestepFs']:g} fs"), ("Steps", f"{run['productionSteps']:,}"),
-            ("Temperature", f"{run['temperatureK']:g} K"), ("Frame every", f"{self.request['trajectoryIntervalSteps']:,} steps"),
-            ("Analysed every", f"{self.request['analysisIntervalSteps']:,} steps"), *self.simulated(),
-        ]  # fmt: skip
+            ("Length", span_text(run)),
+            ("Time step", f"{run['timestepFs']:g} fs"),
+            ("Steps", f"{run['productionSteps']:,}"),
+            ("Temperature", f"{run['temperatureK']:g} K"),
+            ("Frame every", f"{self.request['trajectoryIntervalSteps']:,} steps"),
+            ("Analysed every", f"{self.request['analysisIntervalSteps']:,} steps"),
+            *self.simulated(),
+        ]
         groups = (("System", made), ("Run", ran), ("Programs", sorted(self.programs.items())))
         columns = "".join(f"<div><h3>{name}</h3>{facts(rows)}</div>" for name, rows in groups)
-        notes = [note for document in (self.preparation, self.simulation) if isinstance(document.get("notes"), list) for note in document["notes"]]
+        notes = [
+            note
+            for document in (self.preparation, self.simulation)
+            if isinstance(document.get("notes"), list)
+            for note in document["notes"]
+        ]
         said = [f'<p class="note">{text(str(note)[:1].upper() + str(note)[1:], 400)}</p>' for note in notes[:MAX_NOTES]]
-        return f'<section aria-labelledby="setup"><h2 id="setup">What was simulated, and how</h2><div class="columns">{columns}</div>{"".join(said)}</section>'
+        return (
+            f'<section aria-labelledby="setup"><h2 id="setup">What was simulated, and how</h2><div '
+            f'class="columns">{columns}</div>{"".join(said)}</section>'
+        )
 
     def simulated(self) -> list[tuple[str, Any]]:
         """What the simulation says of itself."""
@@ -236,7 +301,10 @@ class Report:
         if not cited:
             return ""
         items = "".join(f"<li>{text(citation.get('text', ''), 600)}{doi_link(citation.get('doi'))}</li>" for citation in cited)
-        return f'<section aria-labelledby="references"><h2 id="references">Please cite</h2><ol class="references">{items}</ol></section>'
+        return (
+            f'<section aria-labelledby="references"><h2 id="references">Please cite</h2><ol '
+            f'class="references">{items}</ol></section>'
+        )
 
 
 def doi_link(doi: str | None) -> str:
@@ -246,8 +314,12 @@ def doi_link(doi: str | None) -> str:
 
 
 def report_html(
-    request: dict[str, Any], document: dict[str, Any], preparation: dict[str, Any], simulation: dict[str, Any], figures: dict[str, plots.Figure],
+    request: dict[str, Any],
+    document: dict[str, Any],
+    preparation: dict[str, Any],
+    simulation: dict[str, Any],
+    figures: dict[str, plots.Figure],
     programs: dict[str, str],
-) -> str:  # fmt: skip
+) -> str:
     """The page. document is analysis.json; preparation and simulation may be {}."""
     return Report(request, document, preparation, simulation, figures, programs).page()

@@ -9,7 +9,7 @@ from typing import Any
 import mdtraj
 import numpy as np
 
-from common import OUT, write_bytes
+from task import OUT, write_bytes
 
 NAME = "snapshots.pdb"
 PDB_LINE_BYTES = 81

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common import Failure, user_error
+from task import Failure, user_error
 
 # Columns by the quantity that they are.
 COLUMNS = {
@@ -84,7 +84,8 @@ def parse(row: dict[str, str | None], line: int) -> tuple[int, float, dict[str, 
         if not math.isfinite(value):
             raise user_error(
                 "SIMULATION_UNSTABLE",
-                f"state.csv, line {line}: {column} is not a finite number; the simulation has become unstable. A shorter timestepFs or a longer "
+                f"state.csv, line {line}: {column} is not a finite number; the simulation has become unstable. A shorter "
+                f"timestepFs or a longer "
                 "minimisation and equilibration may help.",
             )
         values[name] = value
@@ -105,11 +106,17 @@ def unreadable(why: str) -> Failure:
     return Failure("EXECUTOR", "STATE_UNREADABLE", f"state.csv is not a simulation's table: {why}.")
 
 
-def arrays(kept: list[tuple[int, float, dict[str, float], float]], rows: int, every: int, wanted: dict[int, dict[str, float]]) -> State:
+def arrays(
+    kept: list[tuple[int, float, dict[str, float], float]], rows: int, every: int, wanted: dict[int, dict[str, float]]
+) -> State:
     names = [name for name in COLUMNS if kept and all(name in values for _, _, values, _ in kept)]
     speeds = [speed for *_, speed in kept if math.isfinite(speed) and speed > 0]
     return State(
-        np.array([step for step, *_ in kept], dtype=np.int64), np.array([time for _, time, *_ in kept], dtype=float),
+        np.array([step for step, *_ in kept], dtype=np.int64),
+        np.array([time for _, time, *_ in kept], dtype=float),
         {name: np.array([values[name] for _, _, values, _ in kept], dtype=float) for name in names},
-        float(np.median(speeds)) if speeds else None, rows, every, wanted,
-    )  # fmt: skip
+        float(np.median(speeds)) if speeds else None,
+        rows,
+        every,
+        wanted,
+    )

@@ -110,11 +110,20 @@ def describe(kind: Kind, times_ps: np.ndarray, values: np.ndarray) -> dict[str, 
     half = len(values) // 2
     error = standard_error(values)
     document: dict[str, Any] = {
-        "id": kind.id, "title": kind.title, "unit": kind.unit, "count": len(values), "mean": float(values.mean()),
-        "standardDeviation": float(values.std(ddof=1)) if len(values) > 1 else 0.0, "minimum": float(values.min()), "maximum": float(values.max()),
-        "standardError": error.value if error else None, "standardErrorConverged": error.converged if error else None,
-        "blockPs": None, "driftPerNs": None, "secondHalf": None,
-    }  # fmt: skip
+        "id": kind.id,
+        "title": kind.title,
+        "unit": kind.unit,
+        "count": len(values),
+        "mean": float(values.mean()),
+        "standardDeviation": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        "minimum": float(values.min()),
+        "maximum": float(values.max()),
+        "standardError": error.value if error else None,
+        "standardErrorConverged": error.converged if error else None,
+        "blockPs": None,
+        "driftPerNs": None,
+        "secondHalf": None,
+    }
     if len(values) < 4 or times_ps[-1] <= times_ps[half]:
         return rounded({**document, "verdict": "too-short"})
     if error:
@@ -126,9 +135,13 @@ def describe(kind: Kind, times_ps: np.ndarray, values: np.ndarray) -> dict[str, 
     change, doubt = rate * span, None if rate_error is None else CONFIDENCE * rate_error * span
     allowed = tolerance(kind, late_values)
     document["secondHalf"] = {
-        "fromPs": float(times_ps[half]), "mean": float(late_values.mean()), "driftPerNs": rate, "change": change, "changeUncertainty": doubt,
+        "fromPs": float(times_ps[half]),
+        "mean": float(late_values.mean()),
+        "driftPerNs": rate,
+        "change": change,
+        "changeUncertainty": doubt,
         "changeTolerated": allowed,
-    }  # fmt: skip
+    }
     return rounded({**document, "verdict": verdict_of(change, doubt, allowed, document["standardDeviation"])})
 
 
@@ -169,7 +182,10 @@ def sentence(document: dict[str, Any]) -> str:
     if verdict == "undecided":
         return f"{name}: this run cannot tell. It changes by {change} over the second half, with an uncertainty of {doubt}."
     tolerated = amount(kind, late["changeTolerated"], late["mean"])
-    return f"{name} has settled: it changes by {change} over the second half, with an uncertainty of {doubt}; up to {tolerated} does not matter."
+    return (
+        f"{name} has settled: it changes by {change} over the second half, with an uncertainty of {doubt}; up to {tolerated} "
+        f"does not matter."
+    )
 
 
 # A shorter run relaxes a structure and shows little of what it does at equilibrium.
@@ -186,22 +202,31 @@ def judgement(quantities: list[dict[str, Any]], duration_ns: float, target_k: fl
     for q in quantities:
         if q["id"] == "temperature" and abs(q["mean"] - target_k) > TEMPERATURE_TOLERANCE * target_k:
             side = "above" if q["mean"] > target_k else "below"
-            sentences.append(f"The mean temperature is {significant(abs(q['mean'] - target_k))} K {side} the {target_k:g} K of the thermostat.")
+            sentences.append(
+                f"The mean temperature is {significant(abs(q['mean'] - target_k))} K {side} the {target_k:g} K of the thermostat."
+            )
     unsure = [q["title"] for q in judged if q["standardErrorConverged"] is False]
     if unsure:
         sentences.append(f"The standard error of {joined(unsure)} still grows with the length of the blocks: it is a lower bound.")
     named = lambda wanted: [q["title"] for q in judged if verdicts[q["id"]] == wanted]  # noqa: E731
     if named("drifting"):
-        verdict, head = "drifting", f"Not equilibrated: {joined(named('drifting'))} still drift{'s' * (len(named('drifting')) == 1)}."
+        verdict, head = (
+            "drifting",
+            f"Not equilibrated: {joined(named('drifting'))} still drift{'s' * (len(named('drifting')) == 1)}.",
+        )
     elif not judged or named("too-short"):
         verdict, head = "too-short", "Too short to judge."
     elif named("undecided"):
         verdict, head = "undecided", f"Undecided: no clear drift, but {joined(named('undecided'))} cannot be told from drifting."
     else:
         verdict, head = "settled", "No drift that matters in the second half of the run."
-        sentences.append("Settled averages do not show that all conformations were visited; independent repeats with other seeds do.")
+        sentences.append(
+            "Settled averages do not show that all conformations were visited; independent repeats with other seeds do."
+        )
     if duration_ns < SHORT_RUN_NS:
-        sentences.append(f"The run lasts {significant(1000 * duration_ns)} ps: it shows how the system relaxes and little of its equilibrium.")
+        sentences.append(
+            f"The run lasts {significant(1000 * duration_ns)} ps: it shows how the system relaxes and little of its equilibrium."
+        )
     return {"verdict": verdict, "headline": head, "sentences": sentences}
 
 

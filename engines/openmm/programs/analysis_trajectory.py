@@ -11,7 +11,7 @@ import numpy as np
 from openmm import app
 
 import analysis_dcd
-from common import Failure, one_line, user_error
+from task import Failure, one_line, user_error
 
 # Coordinates of all atoms that are read at once: single precision, three to an atom.
 CHUNK_BYTES = 64 << 20
@@ -48,7 +48,8 @@ def plan_frames(count: int, trajectory_interval: int, analysis_interval: int) ->
         steps = np.arange(count + 1, dtype=np.int64) * trajectory_interval // analysis_interval
         frames = np.flatnonzero(np.diff(steps) > 0)
         notes.append(
-            f"The analysis interval of {analysis_interval:,} steps is no multiple of the trajectory's {trajectory_interval:,}: the nearest frame at or "
+            f"The analysis interval of {analysis_interval:,} steps is no multiple of the trajectory's {trajectory_interval:,}: "
+            f"the nearest frame at or "
             "after each of its multiples was analysed" + (", which is every frame." if len(frames) == count else ".")
         )
     if len(frames) == 0:
@@ -94,7 +95,9 @@ class System(NamedTuple):
 
 def read_topology(folder: Path) -> Any:
     """OpenMM's topology of topology.cif or topology.pdb. Raises a Failure when neither is there or can be read."""
-    reader, path = (app.PDBxFile, folder / "topology.cif") if (folder / "topology.cif").exists() else (app.PDBFile, folder / "topology.pdb")
+    reader, path = (
+        (app.PDBxFile, folder / "topology.cif") if (folder / "topology.cif").exists() else (app.PDBFile, folder / "topology.pdb")
+    )
     try:
         return reader(str(path)).topology
     except OSError:
@@ -128,7 +131,9 @@ def survey(read: Any) -> System:
     atoms = rest[kept]
     solute = describe_solute(topology, atoms, named, protein)
     if len(solute.fit) < 3:
-        return system._replace(notes=["The solute has fewer than three heavy atoms: RMSD, radius of gyration and RMSF are left out."])
+        return system._replace(
+            notes=["The solute has fewer than three heavy atoms: RMSD, radius of gyration and RMSF are left out."]
+        )
     places = {atom: place for place, atom in enumerate(kept.tolist())}
     ordered = sorted(([places[a] for a in molecule.tolist()] for molecule in molecules), key=lambda m: (-len(m), m[0]))
     return system._replace(solute=solute._replace(molecules=[np.array(m) for m in ordered]))
@@ -137,7 +142,9 @@ def survey(read: Any) -> System:
 def describe_solute(topology: Any, atoms: np.ndarray, named: list[Any], protein: bool) -> Solute:
     part = topology.subset(atoms)
     heavy = [a for a in part.atoms if a.element is not None and a.element.atomic_number > 1]
-    chosen = [a for a in heavy if a.name in BACKBONE and {"N", "CA", "C"} <= {b.name for b in a.residue.atoms}] if protein else heavy
+    chosen = (
+        [a for a in heavy if a.name in BACKBONE and {"N", "CA", "C"} <= {b.name for b in a.residue.atoms}] if protein else heavy
+    )
     measured = [a for a in chosen if a.name == "CA"] if protein else heavy
     by_residue: dict[int, list[int]] = {}
     for atom in measured:
@@ -145,7 +152,9 @@ def describe_solute(topology: Any, atoms: np.ndarray, named: list[Any], protein:
     residues = []
     for index, indices in by_residue.items():
         residue = named[index]
-        name = Residue(*(one_line(part, MAX_NAME_CHARS) for part in (residue.chain.id, str(residue.id), residue.insertionCode, residue.name)))
+        name = Residue(
+            *(one_line(part, MAX_NAME_CHARS) for part in (residue.chain.id, str(residue.id), residue.insertionCode, residue.name))
+        )
         residues.append((name, np.array(indices)))
     masses = np.array([a.element.mass if a.element is not None else 0.0 for a in part.atoms])
     said = "backbone atoms N, CA, C and O of the protein" if protein else "heavy atoms of the solute"
@@ -247,7 +256,9 @@ def chunks(path: Path, system: System, plan: Plan) -> Iterator[Any]:
     even = len(plan.frames) < 2 or bool((np.diff(plan.frames) == plan.stride).all())
     stride, position = (plan.stride, plan.skip) if even else (1, plan.skip)
     assert system.solute is not None
-    reader = mdtraj.iterload(str(path), chunk=size, skip=plan.skip, stride=stride, top=system.topology, atom_indices=system.solute.atoms)
+    reader = mdtraj.iterload(
+        str(path), chunk=size, skip=plan.skip, stride=stride, top=system.topology, atom_indices=system.solute.atoms
+    )
     while (chunk := step(reader)) is not None:
         numbers = position + stride * np.arange(len(chunk))
         position = int(numbers[-1]) + stride
@@ -264,7 +275,10 @@ def step(reader: Iterator[Any]) -> Any:
     except (OSError, ValueError, RuntimeError) as error:
         raise Failure("EXECUTOR", "TRAJECTORY_UNREADABLE", f"trajectory.dcd cannot be read to its end: {error}.") from None
     if chunk is not None and not np.isfinite(chunk.xyz).all():
-        raise user_error("SIMULATION_UNSTABLE", "The trajectory holds positions that are no numbers; a shorter timestepFs or a longer minimisation may help.")
+        raise user_error(
+            "SIMULATION_UNSTABLE",
+            "The trajectory holds positions that are no numbers; a shorter timestepFs or a longer minimisation may help.",
+        )
     return chunk
 
 
@@ -278,5 +292,9 @@ def follow(path: Path, system: System, plan: Plan, told: Callable[[float], None]
         follower.take(chunk)
         told(follower.count / len(plan.frames))
     if follower.count != len(plan.frames):
-        raise Failure("EXECUTOR", "TRAJECTORY_UNREADABLE", f"Only {follower.count} of {len(plan.frames)} frames of trajectory.dcd could be read.")
+        raise Failure(
+            "EXECUTOR",
+            "TRAJECTORY_UNREADABLE",
+            f"Only {follower.count} of {len(plan.frames)} frames of trajectory.dcd could be read.",
+        )
     return follower.motion()

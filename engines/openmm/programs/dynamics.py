@@ -32,7 +32,9 @@ class Energies(NamedTuple):
 
 def make_integrator(protocol: dict[str, Any], purpose: str) -> openmm.LangevinMiddleIntegrator:
     integrator = openmm.LangevinMiddleIntegrator(
-        protocol["temperatureK"] * unit.kelvin, protocol["frictionPerPs"] / unit.picosecond, protocol["timestepFs"] * unit.femtosecond
+        protocol["temperatureK"] * unit.kelvin,
+        protocol["frictionPerPs"] / unit.picosecond,
+        protocol["timestepFs"] * unit.femtosecond,
     )
     integrator.setConstraintTolerance(CONSTRAINT_TOLERANCE)
     integrator.setRandomNumberSeed(derived_seed(protocol["seed"], purpose))
@@ -64,7 +66,9 @@ class Dynamics:
         self.context.setPeriodicBoxVectors(*state.getPeriodicBoxVectors())
         self.context.setPositions(state.getPositions(asNumpy=True))
         if new_velocities:
-            self.context.setVelocitiesToTemperature(self.protocol["temperatureK"] * unit.kelvin, derived_seed(self.protocol["seed"], "velocities"))
+            self.context.setVelocitiesToTemperature(
+                self.protocol["temperatureK"] * unit.kelvin, derived_seed(self.protocol["seed"], "velocities")
+            )
         else:
             self.context.setVelocities(state.getVelocities(asNumpy=True))
 

@@ -12,14 +12,30 @@ from typing import Any
 
 import openmm
 
-from common import digest, sha256, user_error
+from task import digest, sha256, user_error
 
 PACKAGES = ("openmm", "pdbfixer", "numpy")
 # The programs whose text decides what a system is and how it moves.
-SOURCES = ("amber.py", "amber_pointers.py", "dynamics.py", "identity.py", "platforms.py", "prepare.py", "protein.py", "state_xml.py", "systems.py")
+SOURCES = (
+    "amber.py",
+    "amber_pointers.py",
+    "dynamics.py",
+    "identity.py",
+    "platforms.py",
+    "prepare.py",
+    "protein.py",
+    "state_xml.py",
+    "systems.py",
+)
 CHECKPOINT_FIELDS = (
-    "systemSha256", "topologySha256", "openmmVersion", "platformName", "platformSha256", "integratorSha256", "workerImageDigest",
-)  # fmt: skip
+    "systemSha256",
+    "topologySha256",
+    "openmmVersion",
+    "platformName",
+    "platformSha256",
+    "integratorSha256",
+    "workerImageDigest",
+)
 STATE_FIELDS = ("systemSha256", "topologySha256")
 
 
@@ -41,7 +57,9 @@ def platform_sha256(name: str, properties: dict[str, str]) -> str:
     return digest({"name": name, "openmmVersion": openmm.Platform.getOpenMMVersion(), "properties": kept})
 
 
-def identity_of(request_sha256: str, preparation: dict[str, Any], integrator: openmm.Integrator, platform: str, properties: dict[str, str]) -> dict[str, str]:
+def identity_of(
+    request_sha256: str, preparation: dict[str, Any], integrator: openmm.Integrator, platform: str, properties: dict[str, str]
+) -> dict[str, str]:
     """What provenance.json states, in the words of a request's restartProvenance."""
     return {
         "requestSha256": request_sha256,
@@ -65,7 +83,8 @@ def check_restart(stated: dict[str, str], found: dict[str, str], fields: tuple[s
     more = f" ({', '.join(differs[1:])} differ too)" if differs[1:] else ""
     raise user_error(
         "RESTART_MISMATCH",
-        f"restartProvenance.{first} is {stated[first]}, but this run's is {found[first]}{more}. Go on with the same input, protocol, seed and platform, "
+        f"restartProvenance.{first} is {stated[first]}, but this run's is {found[first]}{more}. Go on with the same input, "
+        f"protocol, seed and platform, "
         "or give the earlier run's final-state.xml (format openmm-state-xml), which only needs the same system and topology.",
         [{"item": field, "step": "restart", "message": f"stated {stated[field]}, found {found[field]}"} for field in differs],
     )

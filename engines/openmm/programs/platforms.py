@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import openmm
 
-from common import Failure, one_line, user_error
+from task import Failure, one_line, user_error
 
 
 class Chosen(NamedTuple):
@@ -22,10 +22,12 @@ def choose(asked: dict[str, Any]) -> Chosen:
     if asked["name"] not in names:
         failures = "; ".join(one_line(text, 200) for text in openmm.Platform.getPluginLoadFailures()[:3])
         raise Failure(
-            "EXECUTOR", "PLATFORM_MISSING",
-            f"OpenMM on this worker has no platform {asked['name']}, only {', '.join(n for n in names if n != 'Reference')}. Ask for one of these, or have a "
+            "EXECUTOR",
+            "PLATFORM_MISSING",
+            f"OpenMM on this worker has no platform {asked['name']}, only {', '.join(n for n in names if n != 'Reference')}. Ask "
+            f"for one of these, or have a "
             f"worker with a GPU and OpenMM's {asked['name']} plugin started." + (f" OpenMM says: {failures}." if failures else ""),
-        )  # fmt: skip
+        )
     platform = openmm.Platform.getPlatform(asked["name"])
     if asked["name"] == "CPU":
         # One thread gives the same bits again, but only when it is told to; more never do.
@@ -40,9 +42,11 @@ def open_context(system: openmm.System, integrator: openmm.Integrator, chosen: C
         if chosen.platform.getName() == "CPU":
             raise explained(error) from None
         raise Failure(
-            "EXECUTOR", "PLATFORM_UNUSABLE",
-            f"OpenMM's platform {chosen.platform.getName()} cannot be used on this worker: {one_line(str(error), 300)}. Check its GPU and driver, or ask for the CPU.",
-        ) from None  # fmt: skip
+            "EXECUTOR",
+            "PLATFORM_UNUSABLE",
+            f"OpenMM's platform {chosen.platform.getName()} cannot be used on this worker: {one_line(str(error), 300)}. Check its "
+            f"GPU and driver, or ask for the CPU.",
+        ) from None
 
 
 def properties_of(context: openmm.Context) -> dict[str, str]:
@@ -57,15 +61,20 @@ def explained(error: Exception) -> Failure:
     if "nan" in text.lower().split() or "NaN" in text or "infinite" in lower:
         return unstable(text)
     if "less than twice the nonbonded cutoff" in lower or "half the periodic box size" in lower:
-        return user_error("BOX_TOO_SMALL", "The box shrank to less than twice the cutoff. Start from a larger box, or one of the right density.")
+        return user_error(
+            "BOX_TOO_SMALL", "The box shrank to less than twice the cutoff. Start from a larger box, or one of the right density."
+        )
     if "out of memory" in lower or "out_of_memory" in lower:
-        return Failure("EXECUTOR", "OUT_OF_MEMORY", "The platform's device ran out of memory; give a smaller system, or single precision.")
+        return Failure(
+            "EXECUTOR", "OUT_OF_MEMORY", "The platform's device ran out of memory; give a smaller system, or single precision."
+        )
     return Failure("EXECUTOR", "OPENMM_ERROR", f"OpenMM stopped: {text}.")
 
 
 def unstable(what: str) -> Failure:
     return user_error(
         "SIMULATION_UNSTABLE",
-        f"The simulation became unstable ({what.rstrip('.')}). Enable minimisation without a bound on its iterations, shorten timestepFs, equilibrate longer, "
+        f"The simulation became unstable ({what.rstrip('.')}). Enable minimisation without a bound on its iterations, shorten "
+        f"timestepFs, equilibrate longer, "
         "or look for overlapping atoms in the input.",
     )

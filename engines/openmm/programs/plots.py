@@ -29,11 +29,30 @@ LEAST_FOR_DISTRIBUTION = 30
 MAX_NAMED_RESIDUES = 14
 
 STYLE = {
-    "font.family": "DejaVu Sans", "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7.5, "ytick.labelsize": 7.5,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.linewidth": 0.7, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK,
-    "xtick.color": INK, "ytick.color": INK, "xtick.major.width": 0.7, "ytick.major.width": 0.7, "xtick.major.size": 3, "ytick.major.size": 3,
-    "axes.unicode_minus": True, "text.parse_math": False, "svg.fonttype": "path", "svg.hashsalt": "molfabric", "path.simplify": False,
-}  # fmt: skip
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
+    "axes.unicode_minus": True,
+    "text.parse_math": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "molfabric",
+    "path.simplify": False,
+}
 
 
 class Curve(NamedTuple):
@@ -75,12 +94,20 @@ def over_time(curves: Sequence[Curve], text: str, start_ps: float = 0.0) -> Figu
 
 
 def draw_curves(figure: Any, curves: Sequence[Curve], start_ps: float) -> None:
-    panels = figure.subplots(len(curves), 2, squeeze=False, sharex="col", sharey="row", gridspec_kw={"width_ratios": [1, 0.13], "wspace": 0.02})
+    panels = figure.subplots(
+        len(curves), 2, squeeze=False, sharex="col", sharey="row", gridspec_kw={"width_ratios": [1, 0.13], "wspace": 0.02}
+    )
     scale, unit = time_unit(max(float(curve.times_ps[-1]) for curve in curves))
     window_ps = 0.0
     for curve, (main, side) in zip(curves, panels):
         times, several = curve.times_ps / scale, len(curve.values) >= LEAST_FOR_DISTRIBUTION
-        main.plot(*thinned(times, curve.values), color=SKY if several else BLUE, linewidth=0.6 if several else 0.9, marker="" if several else "o", markersize=2.5)
+        main.plot(
+            *thinned(times, curve.values),
+            color=SKY if several else BLUE,
+            linewidth=0.6 if several else 0.9,
+            marker="" if several else "o",
+            markersize=2.5,
+        )
         if several:
             width = max(round(WINDOW_PART * len(times)) // 2, 1)
             window_ps = (2 * width + 1) * float(curve.times_ps[-1] - curve.times_ps[0]) / (len(times) - 1)
@@ -179,10 +206,20 @@ def draw_residues(axes: Any, places: Sequence[Place], rmsf: np.ndarray, label: s
             axes.plot(x[start:end], rmsf[start:end], "o", color=BLUE, markersize=4.5)
         else:
             axes.fill_between(x[start:end], 0, rmsf[start:end], color=SKY, alpha=0.45, linewidth=0)
-            axes.plot(x[start:end], rmsf[start:end], color=BLUE, linewidth=1.2, marker="o" if end - start == 1 else "", markersize=2.5)
+            axes.plot(
+                x[start:end], rmsf[start:end], color=BLUE, linewidth=1.2, marker="o" if end - start == 1 else "", markersize=2.5
+            )
         if len(starts) > 1 and len(starts) <= 8:
             middle = (x[start] + x[end - 1]) / 2
-            axes.text(middle, 1.01, f"chain {places[start].chain or number + 1}", transform=axes.get_xaxis_transform(), ha="center", va="bottom", color=GREY)
+            axes.text(
+                middle,
+                1.01,
+                f"chain {places[start].chain or number + 1}",
+                transform=axes.get_xaxis_transform(),
+                ha="center",
+                va="bottom",
+                color=GREY,
+            )
     ticks = range(len(places)) if few else round_ticks(places, starts, ends)
     axes.set_xticks([x[i] for i in ticks], [f"{places[i].name}\n{places[i].number}" if few else places[i].number for i in ticks])
     axes.set_xlabel("Residue")

@@ -15,7 +15,6 @@ import openmm
 from openmm import app, unit
 
 from amber import prepare_amber
-from common import IN, OUT, Progress, main, program_versions, sha256, user_error, write_json, write_text
 from identity import PACKAGES, toolchain
 from protein import prepare_protein
 from systems import (
@@ -32,6 +31,7 @@ from systems import (
     net_charge,
     topology_sha256,
 )
+from task import IN, OUT, Progress, main, program_versions, sha256, user_error, write_json, write_text
 
 SCHEMA = "molfabric.openmm.preparation/v1"
 
@@ -43,7 +43,8 @@ def check_trajectory(atoms: int, request: dict[str, Any]) -> None:
         most = request["maxTrajectoryBytes"] // (atoms * 12)
         raise user_error(
             "TRAJECTORY_TOO_LARGE",
-            f"{request['frames']:,} frames of {atoms:,} atoms are {size / 1e9:.1f} GB; at most {request['maxTrajectoryBytes'] / 1e9:.1f} GB, "
+            f"{request['frames']:,} frames of {atoms:,} atoms are {size / 1e9:.1f} GB; at most "
+            f"{request['maxTrajectoryBytes'] / 1e9:.1f} GB, "
             f"{most:,} frames, are written. Raise outputs.trajectoryIntervalSteps.",
         )
 
@@ -109,7 +110,9 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     write_text(OUT / "initial-state.xml", state_xml)
     write_text(OUT / name, text)
     write_json(OUT / "preparation.json", document)
-    summary = {key: document[key] for key in ("atoms", "residues", "boxVectorsNm", "netChargeE", "notes", "systemSha256", "topologySha256")}
+    summary = {
+        key: document[key] for key in ("atoms", "residues", "boxVectorsNm", "netChargeE", "notes", "systemSha256", "topologySha256")
+    }
     return {"summary": summary, "programs": program_versions(PACKAGES)}
 
 

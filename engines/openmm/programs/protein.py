@@ -18,8 +18,8 @@ import openmm
 from openmm import app, unit
 from pdbfixer import PDBFixer
 
-from common import Failure, one_line, user_error
 from systems import CUTOFF_NM, MAX_COORDINATE_NM, Prepared, check_particles, check_planned, hydrogen_mass
+from task import Failure, one_line, user_error
 
 FORCE_FIELDS = {"amber14": "amber14-all.xml", "amber19": "amber19-all.xml"}
 PADDING_NM = 1.0
@@ -37,7 +37,8 @@ CAPS = frozenset(("ACE", "NME", "NMA", "NHE", "NH2"))
 WATERS = frozenset(("HOH", "WAT", "H2O", "DOD", "TIP3", "SOL"))
 # What crystallisation and freezing leave in a structure (buffers, precipitants, cryoprotectants).
 ADDITIVES = frozenset(
-    "SO4 PO4 GOL EDO PEG PGE PG4 1PE P6G ACT ACY FMT DMS MPD MRD TRS EPE MES BME DTT IMD CIT NO3 SCN BCT TLA IPA EOH MOH NH4 DIO HEZ UNX".split()
+    "SO4 PO4 GOL EDO PEG PGE PG4 1PE P6G ACT ACY FMT DMS MPD MRD TRS EPE MES BME DTT IMD CIT NO3 SCN BCT TLA IPA EOH MOH NH4 DIO "
+    "HEZ UNX".split()
 )
 
 
@@ -63,7 +64,9 @@ def prepare_protein(request: dict[str, Any], path: Path) -> Prepared:
     except (Failure, MemoryError, OSError):
         raise
     except Exception as error:  # PDBFixer and OpenMM raise whatever an odd structure leads them to
-        raise user_error("SYSTEM_UNBUILDABLE", f"No system can be made of the structure: {reason(error)}. Check its atoms, residues and bonds.") from None
+        raise user_error(
+            "SYSTEM_UNBUILDABLE", f"No system can be made of the structure: {reason(error)}. Check its atoms, residues and bonds."
+        ) from None
     return Prepared(system, modeller.topology, modeller.positions, modeller.topology.getPeriodicBoxVectors(), report, notes)
 
 
@@ -72,7 +75,9 @@ def read_structure(path: Path, form: str, platform: openmm.Platform) -> PDBFixer
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise user_error("STRUCTURE_UNREADABLE", "The structure is a binary or compressed file; upload it as plain PDB or mmCIF.") from None
+        raise user_error(
+            "STRUCTURE_UNREADABLE", "The structure is a binary or compressed file; upload it as plain PDB or mmCIF."
+        ) from None
     if not text.strip():
         raise user_error("STRUCTURE_UNREADABLE", "The structure is an empty file; upload it again.")
     lines = sum(line.startswith(("ATOM", "HETATM")) for line in text.splitlines())
@@ -81,14 +86,27 @@ def read_structure(path: Path, form: str, platform: openmm.Platform) -> PDBFixer
     if lines > MAX_INPUT_ATOMS:
         raise user_error("STRUCTURE_TOO_LARGE", f"The structure has {lines:,} atoms; at most {MAX_INPUT_ATOMS:,} are taken.")
     try:
-        fixer = PDBFixer(pdbfile=io.StringIO(text), platform=platform) if form == "pdb" else PDBFixer(pdbxfile=io.StringIO(text), platform=platform)
+        fixer = (
+            PDBFixer(pdbfile=io.StringIO(text), platform=platform)
+            if form == "pdb"
+            else PDBFixer(pdbxfile=io.StringIO(text), platform=platform)
+        )
         positions = np.array(fixer.positions.value_in_unit(unit.nanometer))
     except Exception as error:  # the readers raise whatever their parsing meets
-        raise user_error("STRUCTURE_UNREADABLE", f"The structure cannot be read as {form}: {reason(error)}. Check the file, or give the other format.") from None
-    if fixer.topology.getNumAtoms() == 0 or positions.shape != (fixer.topology.getNumAtoms(), 3) or not np.isfinite(positions).all():
+        raise user_error(
+            "STRUCTURE_UNREADABLE",
+            f"The structure cannot be read as {form}: {reason(error)}. Check the file, or give the other format.",
+        ) from None
+    if (
+        fixer.topology.getNumAtoms() == 0
+        or positions.shape != (fixer.topology.getNumAtoms(), 3)
+        or not np.isfinite(positions).all()
+    ):
         raise user_error("STRUCTURE_UNREADABLE", "The structure has no atoms, or coordinates that are no numbers.")
     if np.abs(positions).max() > MAX_COORDINATE_NM or np.ptp(positions, axis=0).max() > MAX_COORDINATE_NM:
-        raise user_error("STRUCTURE_UNREADABLE", "The structure's atoms lie more than 10,000 Å apart or from the origin; check its coordinates.")
+        raise user_error(
+            "STRUCTURE_UNREADABLE", "The structure's atoms lie more than 10,000 Å apart or from the origin; check its coordinates."
+        )
     return fixer
 
 
@@ -123,8 +141,12 @@ def repair(fixer: PDBFixer, seed: int, report: dict[str, Any], notes: list[str])
     fixer.missingResidues = {}
     fixer.findMissingAtoms()
     missing = fixer.missingAtoms
-    report["addedHeavyAtoms"] = [{"residue": label(r), "atoms": [a.name for a in atoms]} for r, atoms in missing.items()][:MAX_REPORTED]
-    report["addedTerminalAtoms"] = [{"residue": label(r), "atoms": list(atoms)} for r, atoms in fixer.missingTerminals.items()][:MAX_REPORTED]
+    report["addedHeavyAtoms"] = [{"residue": label(r), "atoms": [a.name for a in atoms]} for r, atoms in missing.items()][
+        :MAX_REPORTED
+    ]
+    report["addedTerminalAtoms"] = [{"residue": label(r), "atoms": list(atoms)} for r, atoms in fixer.missingTerminals.items()][
+        :MAX_REPORTED
+    ]
     if missing:
         notes.append(f"heavy atoms were added to {len(missing)} residues that lacked some")
     if missing or fixer.missingTerminals:
@@ -144,9 +166,14 @@ def missing_residues(fixer: PDBFixer) -> list[dict[str, Any]]:
 
 def remove_additives(fixer: PDBFixer, report: dict[str, Any], notes: list[str]) -> None:
     gone = [residue for residue in fixer.topology.residues() if residue.name in ADDITIVES]
-    report["removedComponents"] = [{"component": name, "count": count} for name, count in sorted(Counter(r.name for r in gone).items())]
+    report["removedComponents"] = [
+        {"component": name, "count": count} for name, count in sorted(Counter(r.name for r in gone).items())
+    ]
     if gone:
-        notes.append("additives of crystallisation were removed: " + ", ".join(f"{e['count']} {e['component']}" for e in report["removedComponents"]))
+        notes.append(
+            "additives of crystallisation were removed: "
+            + ", ".join(f"{e['count']} {e['component']}" for e in report["removedComponents"])
+        )
         modeller = app.Modeller(fixer.topology, fixer.positions)
         modeller.delete(gone)
         fixer.topology, fixer.positions = modeller.topology, modeller.positions
@@ -161,7 +188,12 @@ def cut_chains(fixer: PDBFixer) -> tuple[app.Topology, list[str]]:
     for chain in fixer.topology.chains():
         before = new = None
         for residue in chain.residues():
-            gap = before is not None and is_polymer(before, known) and is_polymer(residue, known) and apart(before, residue, positions)
+            gap = (
+                before is not None
+                and is_polymer(before, known)
+                and is_polymer(residue, known)
+                and apart(before, residue, positions)
+            )
             if gap:
                 gaps.append(f"between {label(before)} and {label(residue)}")
             if new is None or gap or is_polymer(before, known) != is_polymer(residue, known):
@@ -199,7 +231,9 @@ def refuse_unknown(forcefield: app.ForceField, modeller: app.Modeller, report: d
     if unknown:
         raise no_parameters(unknown, "")
     report["keptWaters"] = sum(residue.name in WATERS for residue in modeller.topology.residues())
-    report["keptIons"] = dict(Counter(r.name for r in modeller.topology.residues() if r.name not in WATERS and sum(1 for _ in r.atoms()) == 1))
+    report["keptIons"] = dict(
+        Counter(r.name for r in modeller.topology.residues() if r.name not in WATERS and sum(1 for _ in r.atoms()) == 1)
+    )
 
 
 def no_parameters(residues: list[Any], more: str) -> Failure:
@@ -213,7 +247,14 @@ def no_parameters(residues: list[Any], more: str) -> Failure:
     )
 
 
-def protonate(modeller: app.Modeller, forcefield: app.ForceField, protocol: dict[str, Any], platform: Any, report: dict[str, Any], notes: list[str]) -> None:
+def protonate(
+    modeller: app.Modeller,
+    forcefield: app.ForceField,
+    protocol: dict[str, Any],
+    platform: Any,
+    report: dict[str, Any],
+    notes: list[str],
+) -> None:
     """Gives the solute the hydrogens of the protocol's pH. Those that a structure brings are of another one, or badly named."""
     hydrogens = [a for a in modeller.topology.atoms() if a.element is app.element.hydrogen and a.residue.name not in WATERS]
     modeller.delete(hydrogens)
@@ -233,16 +274,23 @@ def unmatched(forcefield: app.ForceField, modeller: app.Modeller, error: Excepti
     heavy = [r for r in residues if r.name not in WATERS]
     if heavy or residues:
         return no_parameters(heavy or residues, f" ({reason(error)})")
-    return user_error("SYSTEM_UNBUILDABLE", f"The force field does not fit the structure: {reason(error)}. Check its atoms and bonds.")
+    return user_error(
+        "SYSTEM_UNBUILDABLE", f"The force field does not fit the structure: {reason(error)}. Check its atoms and bonds."
+    )
 
 
-def solvate(modeller: app.Modeller, forcefield: app.ForceField, request: dict[str, Any], box: Any, report: dict[str, Any], notes: list[str]) -> None:
+def solvate(
+    modeller: app.Modeller, forcefield: app.ForceField, request: dict[str, Any], box: Any, report: dict[str, Any], notes: list[str]
+) -> None:
     """Fills a cube of water and ions around the solute, unless the structure is in a box that is full already."""
     share = filled_share(modeller.topology, box)
     report["solvated"] = {"alreadySolvated": share >= SOLVATED_SHARE, "filledShareOfInputBox": round(share, 3)}
     if share >= SOLVATED_SHARE:
         modeller.topology.setPeriodicBoxVectors(box)
-        notes.append(f"the structure's box is {share:.0%} full: it was taken as solvated, no water and no ions were added and ionicStrengthM was not applied")
+        notes.append(
+            f"the structure's box is {share:.0%} full: it was taken as solvated, no water and no ions were added and "
+            f"ionicStrengthM was not applied"
+        )
         return
     positions = np.array(modeller.positions.value_in_unit(unit.nanometer))
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2
@@ -254,13 +302,22 @@ def solvate(modeller: app.Modeller, forcefield: app.ForceField, request: dict[st
     before = Counter(r.name for r in modeller.topology.residues())
     try:
         modeller.addSolvent(
-            forcefield, model="tip3p", boxSize=openmm.Vec3(edge, edge, edge) * unit.nanometer, ionicStrength=request["protocol"]["ionicStrengthM"] * unit.molar
-        )  # fmt: skip
+            forcefield,
+            model="tip3p",
+            boxSize=openmm.Vec3(edge, edge, edge) * unit.nanometer,
+            ionicStrength=request["protocol"]["ionicStrengthM"] * unit.molar,
+        )
     except (ValueError, openmm.OpenMMException) as error:
         raise unmatched(forcefield, modeller, error) from None
     added = Counter(r.name for r in modeller.topology.residues()) - before
     report["solvated"].update(
-        {"boxEdgeNm": edge, "paddingNm": PADDING_NM, "addedWaters": added["HOH"], "addedSodium": added["NA"], "addedChloride": added["CL"]}
+        {
+            "boxEdgeNm": edge,
+            "paddingNm": PADDING_NM,
+            "addedWaters": added["HOH"],
+            "addedSodium": added["NA"],
+            "addedChloride": added["CL"],
+        }
     )
 
 
@@ -270,7 +327,11 @@ def filled_share(topology: app.Topology, box: Any) -> float:
         return 0.0
     volume = abs(float(np.linalg.det(np.array(box.value_in_unit(unit.nanometer)))))
     waters = sum(residue.name in WATERS for residue in topology.residues())
-    mass = sum(a.element.mass.value_in_unit(unit.dalton) for a in topology.atoms() if a.element is not None and a.residue.name not in WATERS)
+    mass = sum(
+        a.element.mass.value_in_unit(unit.dalton)
+        for a in topology.atoms()
+        if a.element is not None and a.residue.name not in WATERS
+    )
     return (waters * WATER_VOLUME_NM3 + mass * SOLUTE_VOLUME_NM3_PER_DALTON) / volume if volume > 0 else 0.0
 
 
@@ -278,8 +339,13 @@ def parametrise(forcefield: app.ForceField, modeller: app.Modeller, protocol: di
     check_particles(modeller.topology.getNumAtoms(), "The system has")
     try:
         return forcefield.createSystem(
-            modeller.topology, nonbondedMethod=app.PME, nonbondedCutoff=CUTOFF_NM * unit.nanometer, constraints=app.HBonds, rigidWater=True,
-            removeCMMotion=protocol["removeCenterOfMassMotion"], hydrogenMass=hydrogen_mass(protocol, notes),
-        )  # fmt: skip
+            modeller.topology,
+            nonbondedMethod=app.PME,
+            nonbondedCutoff=CUTOFF_NM * unit.nanometer,
+            constraints=app.HBonds,
+            rigidWater=True,
+            removeCMMotion=protocol["removeCenterOfMassMotion"],
+            hydrogenMass=hydrogen_mass(protocol, notes),
+        )
     except (ValueError, openmm.OpenMMException) as error:
         raise unmatched(forcefield, modeller, error) from None

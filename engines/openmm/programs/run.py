@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import openmm
 
-from common import IN, Progress, user_error
 from dynamics import NPT, NVT, PRODUCTION, Dynamics, Energies, make_integrator, read_state, state_xml
 from identity import CHECKPOINT_FIELDS, STATE_FIELDS, check_restart, identity_of
-from outputs import Clock, Outputs, structure_text, write_results
+from outputs import Clock, Outputs, structure_text
 from platforms import Chosen, properties_of
 from saving import Saved, Saver, saves
 from systems import check_box, listed
+from task import IN, Progress, user_error
 
 # A state has some 200 bytes for an atom, a checkpoint fewer; a larger file would take memory that the plan has not.
 RESTART_BASE_BYTES, RESTART_BYTES_PER_ATOM = 16 << 20, 1000
@@ -29,9 +29,17 @@ PHASE_NAMES = {NVT: "equilibrating at constant volume", NPT: "equilibrating at c
 
 
 class Run:
-    """begin, go, finish, in this order. Their Failures are the run's."""
+    """begin, then go. Their Failures are the run's."""
 
-    def __init__(self, request: dict[str, Any], preparation: dict[str, Any], system: openmm.System, chosen: Chosen, inputs: str, progress: Progress) -> None:
+    def __init__(
+        self,
+        request: dict[str, Any],
+        preparation: dict[str, Any],
+        system: openmm.System,
+        chosen: Chosen,
+        inputs: str,
+        progress: Progress,
+    ) -> None:
         self.request, self.preparation, self.progress, self.inputs = request, preparation, progress, inputs
         protocol = request["protocol"]
         settle = not request["restart"]
@@ -57,7 +65,9 @@ class Run:
             self.saver = Saver(self.inputs, Outputs.expected_bytes(self.request, self.atoms), resumed)
         self.outputs = Outputs(self.request, self.atoms, resumed, self.saver.segments() if self.saver else [])
         if resumed:
-            self.outputs.structures.update({name: content.decode() for name, content in self.saver.kept().items()} if self.saver else {})
+            self.outputs.structures.update(
+                {name: content.decode() for name, content in self.saver.kept().items()} if self.saver else {}
+            )
         elif self.request["restart"]:
             self.restart()
         else:
@@ -78,7 +88,10 @@ class Run:
             self.progress(0.005, f"minimising {self.atoms:,} atoms", milestone=True)
             self.dynamics.minimise(minimisation["maxIterations"], minimisation["toleranceKjMolNm"])
             after = self.dynamics.energies().potential_kj_mol
-            self.facts["minimisation"] = {"potentialEnergyBeforeKjMol": round(before, 3), "potentialEnergyAfterKjMol": round(after, 3)}
+            self.facts["minimisation"] = {
+                "potentialEnergyBeforeKjMol": round(before, 3),
+                "potentialEnergyAfterKjMol": round(after, 3),
+            }
             self.dynamics.place(self.dynamics.state(), new_velocities=True)
             self.keep("minimised")
         if self.saver and minimisation["enabled"]:
@@ -94,24 +107,37 @@ class Run:
             check_restart(stated, self.identity(), CHECKPOINT_FIELDS if restart["format"] == "checkpoint" else STATE_FIELDS)
         most = RESTART_BASE_BYTES + RESTART_BYTES_PER_ATOM * self.atoms
         if (IN / "restart").stat().st_size > most:
-            raise user_error("RESTART_UNUSABLE", f"restartCheckpoint is larger than the {most:,} bytes that one of this run's {self.atoms:,} atoms can have.")
+            raise user_error(
+                "RESTART_UNUSABLE",
+                f"restartCheckpoint is larger than the {most:,} bytes that one of this run's {self.atoms:,} atoms can have.",
+            )
         content = (IN / "restart").read_bytes()
         if restart["format"] == "checkpoint":
             if not self.dynamics.load_checkpoint(content, None):
-                raise user_error("RESTART_UNUSABLE", "restartCheckpoint is damaged or belongs to another system or platform; give the earlier run's final-state.xml.")
+                raise user_error(
+                    "RESTART_UNUSABLE",
+                    "restartCheckpoint is damaged or belongs to another system or platform; give the earlier run's "
+                    "final-state.xml.",
+                )
         else:
             self.restart_from_state(content)
         self.dynamics.energies()
         context = self.dynamics.context
         self.facts["restart"] = {
-            "format": restart["format"], "sha256": restart["sha256"], "provenance": stated,
-            "earlierSteps": context.getStepCount(), "earlierTimePs": round(context.getTime().value_in_unit(openmm.unit.picosecond), 6),
-        }  # fmt: skip
+            "format": restart["format"],
+            "sha256": restart["sha256"],
+            "provenance": stated,
+            "earlierSteps": context.getStepCount(),
+            "earlierTimePs": round(context.getTime().value_in_unit(openmm.unit.picosecond), 6),
+        }
 
     def restart_from_state(self, content: bytes) -> None:
         loaded = read_state(content.decode("utf-8", errors="replace"), self.atoms)
         if loaded is None:
-            raise user_error("RESTART_UNUSABLE", f"restartCheckpoint is no OpenMM state of this run's {self.atoms:,} atoms; give the earlier run's final-state.xml.")
+            raise user_error(
+                "RESTART_UNUSABLE",
+                f"restartCheckpoint is no OpenMM state of this run's {self.atoms:,} atoms; give the earlier run's final-state.xml.",
+            )
         state, moving = loaded
         check_restart_box(state, self.dynamics.system)
         steps = state.getStepCount()
@@ -120,7 +146,9 @@ class Run:
         try:
             self.dynamics.place(state, new_velocities=not moving)
         except openmm.OpenMMException as error:
-            raise user_error("RESTART_UNUSABLE", f"OpenMM refuses restartCheckpoint: {error}. Give the earlier run's final-state.xml.") from None
+            raise user_error(
+                "RESTART_UNUSABLE", f"OpenMM refuses restartCheckpoint: {error}. Give the earlier run's final-state.xml."
+            ) from None
         self.dynamics.context.setStepCount(steps)
         self.dynamics.context.setTime(state.getTime())
 
@@ -147,7 +175,10 @@ class Run:
                 return False
         self.phase, self.step, self.facts = phase, step, header["facts"]
         self.facts["resumes"] = [*self.facts["resumes"], {"phase": phase, "step": step, "from": how}][-1000:]
-        message = f"going on from the {how} that an interrupted attempt has saved: {PHASE_NAMES[phase]}, step {step} of {self.lengths[phase]}"
+        message = (
+            f"going on from the {how} that an interrupted attempt has saved: {PHASE_NAMES[phase]}, step {step} of "
+            f"{self.lengths[phase]}"
+        )
         self.progress(self.share(), message, milestone=True)
         return True
 
@@ -194,7 +225,8 @@ class Run:
             self.tell()
 
     def move(self, count: int) -> Energies:
-        """Moves, and looks whether the energies are still numbers; on a device that also waits for the steps, so it is timed too."""
+        """Moves, and looks whether the energies are still numbers; on a device that also waits for the steps, so it is timed
+        too."""
         began = time.monotonic()
         self.dynamics.step(count)
         energies = self.dynamics.energies()
@@ -222,9 +254,13 @@ class Run:
         assert self.saver is not None
         self.outputs.flush()
         header = {
-            "phase": self.phase, "step": self.step, "totalStep": self.total_step(), "facts": self.facts, "platformSha256": self.identity()["platformSha256"],
+            "phase": self.phase,
+            "step": self.step,
+            "totalStep": self.total_step(),
+            "facts": self.facts,
+            "platformSha256": self.identity()["platformSha256"],
             "potentialEnergyKjMol": self.dynamics.energies().potential_kj_mol,
-        }  # fmt: skip
+        }
         state = {"checkpoint": self.dynamics.context.createCheckpoint(), "state": state_xml(self.dynamics.state()).encode()}
         if self.saver.save(header, state, self.outputs.tails(), self.outputs.tail_frames, self.outputs.tail_rows):
             self.outputs.segment_closed()
@@ -258,10 +294,6 @@ class Run:
         integrator = make_integrator(self.request["protocol"], "run")
         return identity_of(self.request["requestSha256"], self.preparation, integrator, platform, properties_of(context))
 
-    def finish(self) -> dict[str, Any]:
-        self.progress(0.99, "writing the outputs")
-        return write_results(self)
-
 
 def check_restart_box(state: openmm.State, system: openmm.System) -> None:
     """Refuses the box of another system: OpenMM would divide a huge one into more cells than there is memory."""
@@ -270,7 +302,8 @@ def check_restart_box(state: openmm.State, system: openmm.System) -> None:
     if not ((own / MOST_BOX_CHANGE <= edges) & (edges <= own * MOST_BOX_CHANGE)).all():
         raise user_error(
             "RESTART_UNUSABLE",
-            f"restartCheckpoint has a box of {listed(edges)} nm, and this run's system one of {listed(own)} nm; give the final-state.xml of a run of this system.",
+            f"restartCheckpoint has a box of {listed(edges)} nm, and this run's system one of {listed(own)} nm; give the "
+            f"final-state.xml of a run of this system.",
         )
 
 

@@ -20,7 +20,7 @@ import re
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from common import IN, OUT, file_sha256
+from task import CHECKPOINT, RESUME, file_sha256, saved
 from trajectory import COPY_BYTES, copy_range
 
 MAGIC = b"molfabric openmm save 1\n"
@@ -30,8 +30,6 @@ LEAST_SEGMENT_BYTES = 4 << 20
 MAX_RESUME_FILES = 2000
 NAME = re.compile(r"(segment-\d{5}|kept-[a-z]{1,20})-[0-9a-f]{16}\.bin")
 SLOTS = ("state-0.bin", "state-1.bin")
-FOLDER = OUT / "checkpoint"
-RESUME = IN / "resume"
 
 
 class Part(NamedTuple):
@@ -57,7 +55,7 @@ class Needed(NamedTuple):
 
     def path(self) -> Path:
         """Where this attempt wrote it, or an earlier one left it."""
-        written = FOLDER / self.name
+        written = CHECKPOINT / self.name
         return written if written.exists() else RESUME / self.name
 
 
@@ -173,10 +171,10 @@ class Saver:
         self.add(f"kept-{name}", {"kind": name}, {"content": content}, 0, 0)
 
     def add(self, name: str, header: dict[str, Any], parts: dict[str, bytes | Part], frames: int, rows: int) -> None:
-        draft = FOLDER / f"{name}.draft"
+        draft = CHECKPOINT / f"{name}.draft"
         found = pack(draft, header, parts)
         final = f"{name}-{found[:16]}.bin"
-        os.replace(draft, FOLDER / final)
+        os.replace(draft, CHECKPOINT / final)
         self.needed.append(Needed(final, found, frames, rows))
         self.untold.append(final)
 
@@ -199,9 +197,9 @@ class Saver:
         lists = {"needed": [needed._asdict() for needed in self.needed], "inputsSha256": self.inputs_sha256}
         rest = {} if closed else {"tailFrames": frames, "tailRows": rows}
         name = SLOTS[self.slot]
-        pack(FOLDER / name, {"tailFrames": 0, "tailRows": 0, **rest, **header, **lists}, {**state, **({} if closed else tails)})
+        pack(CHECKPOINT / name, {"tailFrames": 0, "tailRows": 0, **rest, **header, **lists}, {**state, **({} if closed else tails)})
         self.slot = 1 - self.slot
         self.untold.append(name)
-        print(json.dumps({"checkpoint": [f"checkpoint/{told}" for told in self.untold]}), flush=True)
+        saved(self.untold)
         self.untold = []
         return closed

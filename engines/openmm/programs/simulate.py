@@ -13,11 +13,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from common import IN, Progress, digest, file_sha256, main, program_versions, read_json
 from identity import PACKAGES
 from platforms import choose
+from results import write_results
 from run import Run
 from systems import read_system
+from task import IN, Progress, digest, file_sha256, main, program_versions, read_json
 
 
 def inputs_sha256(request: dict[str, Any], preparation: dict[str, Any]) -> str:
@@ -35,7 +36,8 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     run = Run(request, preparation, read_system(IN / "system.xml"), chosen, inputs_sha256(request, preparation), progress)
     run.begin()
     run.go()
-    summary = run.finish()
+    progress(0.99, "writing the outputs")
+    summary = write_results(run)
     return {"summary": summary, "programs": program_versions(PACKAGES), "seed": request["protocol"]["seed"]}
 
 

@@ -61,7 +61,11 @@ class Reader:
         self.path.pop()
 
     def check(self) -> None:
-        if len(self.rows["Positions"]) != self.particles or len(self.rows["Velocities"]) not in (0, self.particles) or len(self.rows[BOX]) != 3:
+        if (
+            len(self.rows["Positions"]) != self.particles
+            or len(self.rows["Velocities"]) not in (0, self.particles)
+            or len(self.rows[BOX]) != 3
+        ):
             raise Foreign("it has not as many positions, velocities and box vectors as it must")
         if not math.isfinite(self.time_ps) or not 0 <= self.steps < MAX_STEPS:
             raise Foreign("its time or its steps are no numbers that a run has")
@@ -93,7 +97,9 @@ def rewritten(text: str, particles: int) -> str:
 
 def written(reader: Reader) -> Iterator[str]:
     """The text in OpenMM's form. repr gives the shortest digits that are read as the same number again."""
-    yield f'<?xml version="1.0" ?>\n<State stepCount="{reader.steps}" time="{reader.time_ps!r}" type="State" version="1">\n<{BOX}>\n'
+    yield (
+        f'<?xml version="1.0" ?>\n<State stepCount="{reader.steps}" time="{reader.time_ps!r}" type="State" version="1">\n<{BOX}>\n'
+    )
     yield from map(element, BOX_ELEMENTS, reader.rows[BOX])
     yield f"</{BOX}>\n"
     for group, name in ELEMENTS.items():

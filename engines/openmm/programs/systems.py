@@ -9,7 +9,7 @@ import numpy as np
 import openmm
 from openmm import app, unit
 
-from common import Failure, digest, sha256, user_error
+from task import Failure, digest, sha256, user_error
 
 CUTOFF_NM = 0.9
 # The barostat makes a box smaller; one that is hardly wider than twice the cutoff would end the run.
@@ -35,7 +35,9 @@ class Prepared(NamedTuple):
 
 def check_particles(count: int, subject: str) -> None:
     if count > MAX_PARTICLES:
-        raise user_error("SYSTEM_TOO_LARGE", f"{subject} {count:,} atoms; at most {MAX_PARTICLES:,} are simulated. Give a part of the structure.")
+        raise user_error(
+            "SYSTEM_TOO_LARGE", f"{subject} {count:,} atoms; at most {MAX_PARTICLES:,} are simulated. Give a part of the structure."
+        )
 
 
 def check_planned(count: int, most: int, subject: str) -> None:
@@ -43,7 +45,8 @@ def check_planned(count: int, most: int, subject: str) -> None:
     if count > most:
         raise user_error(
             "SYSTEM_LARGER_THAN_PLANNED",
-            f"{subject} {count:,} atoms, but by the size of the input this run was planned for at most {most:,}. Parts that lie far apart need a large "
+            f"{subject} {count:,} atoms, but by the size of the input this run was planned for at most {most:,}. Parts that lie "
+            f"far apart need a large "
             "box: bring them together, or give a system that is solvated already.",
         )
 
@@ -55,17 +58,23 @@ def listed(values: np.ndarray) -> str:
 def check_box(box: Any) -> None:
     """Refuses a box across which an atom would meet its own image."""
     if box is None:
-        raise user_error("NO_PERIODIC_BOX", "The system has no periodic box, which PME needs; give coordinates with a box, from a solvated system.")
+        raise user_error(
+            "NO_PERIODIC_BOX",
+            "The system has no periodic box, which PME needs; give coordinates with a box, from a solvated system.",
+        )
     vectors = np.array(box.value_in_unit(unit.nanometer), dtype=float)
     volume = abs(float(np.linalg.det(vectors)))
     faces = [np.linalg.norm(np.cross(vectors[i - 2], vectors[i - 1])) for i in range(3)]
     if not np.isfinite(vectors).all() or volume <= 0 or min(faces) <= 0:
-        raise user_error("NO_PERIODIC_BOX", "The system's periodic box has no volume; give coordinates with a box, from a solvated system.")
+        raise user_error(
+            "NO_PERIODIC_BOX", "The system's periodic box has no volume; give coordinates with a box, from a solvated system."
+        )
     width = volume / max(faces)
     if width < LEAST_WIDTH_NM:
         raise user_error(
             "BOX_TOO_SMALL",
-            f"The periodic box is {width:.2f} nm wide where it is narrowest; with a cutoff of {CUTOFF_NM} nm it must be at least {LEAST_WIDTH_NM:.2f} nm. "
+            f"The periodic box is {width:.2f} nm wide where it is narrowest; with a cutoff of {CUTOFF_NM} nm it must be at least "
+            f"{LEAST_WIDTH_NM:.2f} nm. "
             "Solvate the system with more padding.",
         )
 
@@ -74,7 +83,10 @@ def hydrogen_mass(protocol: dict[str, Any], notes: list[str]) -> Any:
     """Hydrogens take mass from their heavy atoms where the time step is too long for theirs."""
     if protocol["timestepFs"] <= LARGEST_PLAIN_TIMESTEP_FS:
         return None
-    notes.append(f"hydrogens weigh {HEAVY_HYDROGEN_DALTON} Da, taken from their heavy atoms, because timestepFs is above {LARGEST_PLAIN_TIMESTEP_FS}")
+    notes.append(
+        f"hydrogens weigh {HEAVY_HYDROGEN_DALTON} Da, taken from their heavy atoms, because timestepFs is above "
+        f"{LARGEST_PLAIN_TIMESTEP_FS}"
+    )
     return HEAVY_HYDROGEN_DALTON * unit.dalton
 
 
@@ -84,7 +96,9 @@ def derived_seed(seed: int, purpose: str) -> int:
 
 
 def add_barostat(system: openmm.System, protocol: dict[str, Any]) -> None:
-    barostat = openmm.MonteCarloBarostat(protocol["pressureBar"] * unit.bar, protocol["temperatureK"] * unit.kelvin, BAROSTAT_INTERVAL_STEPS)
+    barostat = openmm.MonteCarloBarostat(
+        protocol["pressureBar"] * unit.bar, protocol["temperatureK"] * unit.kelvin, BAROSTAT_INTERVAL_STEPS
+    )
     barostat.setRandomNumberSeed(derived_seed(protocol["seed"], "barostat"))
     system.addForce(barostat)
 
@@ -101,7 +115,8 @@ def name_chains(topology: app.Topology) -> None:
 def topology_sha256(topology: app.Topology) -> str:
     """SHA-256 of the canonical JSON {"atoms": [[chain, residue, number, name, element]], "bonds": [[i, j]]}, both in order."""
     atoms = [
-        [a.residue.chain.id, a.residue.name, a.residue.id, a.name, a.element.symbol if a.element is not None else ""] for a in topology.atoms()
+        [a.residue.chain.id, a.residue.name, a.residue.id, a.name, a.element.symbol if a.element is not None else ""]
+        for a in topology.atoms()
     ]
     bonds = sorted(sorted((one.index, other.index)) for one, other in topology.bonds())
     return digest({"atoms": atoms, "bonds": bonds})
@@ -110,7 +125,8 @@ def topology_sha256(topology: app.Topology) -> str:
 def degrees_of_freedom(system: openmm.System) -> int:
     massive = sum(system.getParticleMass(i).value_in_unit(unit.dalton) > 0 for i in range(system.getNumParticles()))
     constrained = sum(
-        system.getParticleMass(system.getConstraintParameters(i)[0]).value_in_unit(unit.dalton) > 0 for i in range(system.getNumConstraints())
+        system.getParticleMass(system.getConstraintParameters(i)[0]).value_in_unit(unit.dalton) > 0
+        for i in range(system.getNumConstraints())
     )
     still = 3 if any(isinstance(force, openmm.CMMotionRemover) for force in system.getForces()) else 0
     return max(3 * massive - constrained - still, 1)
@@ -125,7 +141,9 @@ def net_charge(system: openmm.System) -> float:
     total = 0.0
     for force in system.getForces():
         if isinstance(force, openmm.NonbondedForce):
-            total += sum(force.getParticleParameters(i)[0].value_in_unit(unit.elementary_charge) for i in range(force.getNumParticles()))
+            total += sum(
+                force.getParticleParameters(i)[0].value_in_unit(unit.elementary_charge) for i in range(force.getNumParticles())
+            )
     return round(total, 3) + 0.0
 
 
@@ -140,15 +158,17 @@ def initial_state(system: openmm.System, positions: Any, box: Any) -> tuple[str,
         raise user_error("SYSTEM_UNBUILDABLE", f"OpenMM refuses the system: {error}. Check structure and box.") from None
     energy = state.getPotentialEnergy().value_in_unit(unit.kilojoule_per_mole)
     if not np.isfinite(energy):
-        raise user_error("ATOMS_OVERLAP", "Atoms lie on each other: the energy of the start is no number. Repair the structure's coordinates.")
+        raise user_error(
+            "ATOMS_OVERLAP", "Atoms lie on each other: the energy of the start is no number. Repair the structure's coordinates."
+        )
     context.setVelocities(np.zeros((system.getNumParticles(), 3)))
     plain = context.getState(getPositions=True, getVelocities=True)
     return openmm.XmlSerializer.serialize(plain), energy
 
 
 def read_system(path: Any) -> openmm.System:
-    """Reads what prepare.py has written; a user never gives one. OpenMM's reader could run what a foreign text holds (see state_xml.py):
-    the worker stages this file from the output of a task of ours, by its digest."""
+    """Reads what prepare.py has written; a user never gives one. OpenMM's reader could run what a foreign text holds (see
+    state_xml.py): the worker stages this file from the output of a task of ours, by its digest."""
     try:
         return openmm.XmlSerializer.deserialize(path.read_text(encoding="utf-8"))
     except Exception as error:

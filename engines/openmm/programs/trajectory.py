@@ -13,10 +13,20 @@ from typing import BinaryIO
 
 import numpy as np
 
-from common import OUT, Failure
 from dynamics import Energies
+from task import OUT, Failure
 
-COLUMNS = ("step", "time_ps", "potential_kj_mol", "kinetic_kj_mol", "total_kj_mol", "temperature_k", "volume_nm3", "density_g_ml", "speed_ns_day")
+COLUMNS = (
+    "step",
+    "time_ps",
+    "potential_kj_mol",
+    "kinetic_kj_mol",
+    "total_kj_mol",
+    "temperature_k",
+    "volume_nm3",
+    "density_g_ml",
+    "speed_ns_day",
+)
 CSV_HEADER = ",".join(COLUMNS).encode() + b"\n"
 AKMA_PS = 0.04888821  # CHARMM's unit of time
 MOST_STEPS = 2**31 - 1
@@ -53,10 +63,16 @@ def dcd_frame(positions_nm: np.ndarray, box_nm: np.ndarray) -> bytes:
 
 def csv_row(step: int, time_ps: float, energies: Energies, speed_ns_day: float) -> bytes:
     values = (
-        f"{step}", f"{time_ps:.6f}", f"{energies.potential_kj_mol:.4f}", f"{energies.kinetic_kj_mol:.4f}",
-        f"{energies.potential_kj_mol + energies.kinetic_kj_mol:.4f}", f"{energies.temperature_k:.3f}", f"{energies.volume_nm3:.5f}",
-        f"{energies.density_g_ml:.6f}", f"{speed_ns_day:.3f}",
-    )  # fmt: skip
+        f"{step}",
+        f"{time_ps:.6f}",
+        f"{energies.potential_kj_mol:.4f}",
+        f"{energies.kinetic_kj_mol:.4f}",
+        f"{energies.potential_kj_mol + energies.kinetic_kj_mol:.4f}",
+        f"{energies.temperature_k:.3f}",
+        f"{energies.volume_nm3:.5f}",
+        f"{energies.density_g_ml:.6f}",
+        f"{speed_ns_day:.3f}",
+    )
     return ",".join(values).encode() + b"\n"
 
 
@@ -87,7 +103,9 @@ class Growing:
         os.fsync(self.file.fileno())
         self.file.close()
         if self.path.stat().st_size != self.size:
-            raise Failure("EXECUTOR", "OUTPUT_INCOMPLETE", f"{self.final.name} could not be written whole; the worker's disk may be full.")
+            raise Failure(
+                "EXECUTOR", "OUTPUT_INCOMPLETE", f"{self.final.name} could not be written whole; the worker's disk may be full."
+            )
         os.replace(self.path, self.final)
         return self.final
 
@@ -99,7 +117,9 @@ def copy_range(source: Path, start: int, length: int, target: BinaryIO) -> int:
         while left:
             piece = file.read(min(left, COPY_BYTES))
             if not piece:
-                raise Failure("EXECUTOR", "OUTPUT_INCOMPLETE", f"{source.name} is shorter than it was written; the worker's disk may be full.")
+                raise Failure(
+                    "EXECUTOR", "OUTPUT_INCOMPLETE", f"{source.name} is shorter than it was written; the worker's disk may be full."
+                )
             target.write(piece)
             left -= len(piece)
     return length

@@ -1,7 +1,8 @@
-"""Writes texts that pretend to be OpenMM states, each but "force in a state" one that a restart must refuse, and checks that a real one keeps every bit.
+"""Writes texts that pretend to be OpenMM states, each but "force in a state" one that a restart must refuse, and checks that a real
+one keeps every bit.
 
-foreign_states.py STATE FOLDER MARKER writes FOLDER/*.xml. Several of them hold a program that makes the file MARKER when OpenMM's own
-reader meets it; it is run once here, to show that it works.
+foreign_states.py STATE FOLDER MARKER writes FOLDER/*.xml. Several of them hold a program that makes the file MARKER when OpenMM's
+own reader meets it; it is run once here, to show that it works.
 """
 
 import pickle
@@ -27,7 +28,10 @@ class Program:
 
 
 def hostile(marker: Path) -> dict[str, str]:
-    attributes = f'forceGroup="0" function="{pickle.dumps(Program(marker)).hex()}" name="PythonForce" type="PythonForce" usesPeriodic="0" version="2"'
+    attributes = (
+        f'forceGroup="0" function="{pickle.dumps(Program(marker)).hex()}" name="PythonForce" type="PythonForce" '
+        f'usesPeriodic="0" version="2"'
+    )
     inner = "<GlobalParameters/><Particles/>"
     force = f"<Force {attributes}>{inner}</Force>"
     box = '<PeriodicBoxVectors><A x="2" y="0" z="0"/><B x="0" y="2" z="0"/><C x="0" y="0" z="2"/></PeriodicBoxVectors>'
@@ -43,8 +47,10 @@ def hostile(marker: Path) -> dict[str, str]:
 def entities() -> dict[str, str]:
     laughs = "".join(f'<!ENTITY {chr(98 + i)} "{f"&{chr(97 + i)};" * 50}">' for i in range(8))
     return {
-        "external entity": '<!DOCTYPE State [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<State type="State" version="1" time="0">&x;</State>',
-        "many entities": f'<!DOCTYPE State [<!ENTITY a "{"A" * 100}">{laughs}]>\n<State type="State" version="1" time="&i;"></State>',
+        "external entity": '<!DOCTYPE State [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<State type="State" version="1" '
+        'time="0">&x;</State>',
+        "many entities": f'<!DOCTYPE State [<!ENTITY a "{"A" * 100}">{laughs}]>\n<State type="State" version="1" '
+        f'time="&i;"></State>',
         "deep": '<State type="State" version="1">' + "<a>" * 2_000_000 + "</a>" * 2_000_000 + "</State>",
         "far too long": '<State type="State" version="1">' + " " * (40 << 20) + "</State>",
         "no type": "<State/>",

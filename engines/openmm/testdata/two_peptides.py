@@ -56,7 +56,10 @@ def main() -> None:
             shaken = start + random.normal(scale=0.01 * (1 + frame % 5), size=start.shape)
             path.append(shaken @ rotation(0.3 * frame) + [0.17 * frame, -0.11 * frame, 0.05 * frame])
             dcd.writeModel(wrapped(path[-1], cell) * NM, periodicBoxVectors=cell * NM)
-    rows = [f"{s},{s * 0.002},{-1000 - i % 7},{100 + i % 5},{-900 + i % 3},{300 + i % 9 - 4},21.0,{0.9 + 0.0001 * i},{10.0}" for i, s in enumerate(steps(frames))]
+    rows = [
+        f"{s},{s * 0.002},{-1000 - i % 7},{100 + i % 5},{-900 + i % 3},{300 + i % 9 - 4},21.0,{0.9 + 0.0001 * i},{10.0}"
+        for i, s in enumerate(steps(frames))
+    ]
     (task / "in" / "state.csv").write_text("\n".join([COLUMNS, *rows]) + "\n")
     if waters:
         print("{}")

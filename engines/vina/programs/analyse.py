@@ -1,9 +1,9 @@
 """Analyses docked poses: SDF with bond orders, interactions, plausibility checks, and the distance from a known pose.
 
-Reads request.json, in/receptor.pdb, in/receptor.pdbqt, in/serials.json, in/ligands.json, in/docked/*/dock.json and, where there is one,
-in/native.json; writes out/analysis.json, out/poses/NNNNN.sdf (NNNNN is the ligand's place in the request) and
-out/result.json. Each ligand is analysed in a child process with a bound on its processor time. Poses that cannot be written as SDF fail
-their ligand; a tool that cannot judge a ligand, or has no time left for it, costs that field, and the ligand's missing says so with a
+Reads request.json, in/receptor.pdb, in/receptor.pdbqt, in/serials.json, in/ligands.json, in/docked/*/dock.json and, where there is
+one, in/native.json; writes out/analysis.json, out/poses/NNNNN.sdf (NNNNN is the ligand's place in the request) and out/result.json.
+Each ligand is analysed in a child process with a bound on its processor time. Poses that cannot be written as SDF fail their
+ligand; a tool that cannot judge a ligand, or has no time left for it, costs that field, and the ligand's missing says so with a
 note. For one set of inputs every file is the same to the byte but for the CPU seconds, however busy the machine is.
 """
 
@@ -23,8 +23,10 @@ import checks
 import cnn
 import interactions
 from bounded import Tell, in_child
-from common import IN, OUT, Failure, Progress, is_atom, main, one_line, pdbqt_atom, program_versions, read_json, write_json, write_text
+from pdbqt import is_atom, pdbqt_atom
+from plans import main
 from poses import ExportError, deviations, pose_molecule, sdf_record
+from task import IN, OUT, Progress, one_line, program_versions, read_json, write_json, write_text
 
 SCHEMA = "molfabric.docking.analysis/v1"
 MAX_ANSWER_BYTES = 32 << 20  # 20 poses of 200 atoms are 0.5 MB
@@ -45,13 +47,19 @@ class Bench:
 
     def __init__(self, request: dict[str, Any], docked: Iterable[dict[str, Any]]) -> None:
         pdb = (IN / "receptor.pdb").read_text(encoding="utf-8", errors="replace")
-        self.most_poses, self.energy, self.cpu_seconds = request["mostPosesAnalysed"], request["internalEnergy"], request["ligandCpuSeconds"]
+        self.most_poses, self.energy, self.cpu_seconds = (
+            request["mostPosesAnalysed"],
+            request["internalEnergy"],
+            request["ligandCpuSeconds"],
+        )
         self.rank_by = request["rankBy"]
         self.missing: list[Missing] = []
         self.scorer = self.set_up("cnnScore", read_scorer)
         if self.scorer is None and self.rank_by == cnn.BY_CNN:
             raise cnn.absent(self.missing[0]["why"])
-        self.receptor = self.set_up("interactions", lambda: interactions.Receptor(pdb, read_json(IN / "serials.json"), positions(docked)))
+        self.receptor = self.set_up(
+            "interactions", lambda: interactions.Receptor(pdb, read_json(IN / "serials.json"), positions(docked))
+        )
         self.finder = interactions.Finder()
         self.checker = self.set_up("checks", lambda: checks.Checker(pdb))
         self.native = self.set_up("referenceRmsdAngstrom", read_native) if (IN / "native.json").exists() else None
@@ -65,8 +73,8 @@ class Bench:
             return None
 
     def steps(self, prepared: dict[str, Any], docked: dict[str, Any]) -> list[Step]:
-        """The steps of one ligand in their order; each may fail alone but the export. The poses are exported and looked at as they are
-        ranked."""
+        """The steps of one ligand in their order; each may fail alone but the export. The poses are exported and looked at as they
+        are ranked."""
         poses: list[Chem.Mol] = []  # one conformer each, filled by the export
         scores: list[cnn.Scores] = []
 
@@ -148,9 +156,14 @@ def run_steps(steps: list[Step], tell: Tell) -> None:
 
 def failed(entry: dict[str, Any], step: str, message: str) -> dict[str, Any]:
     return {
-        **entry, "status": "FAILED", "failureStage": step, "error": one_line(message), "poses": [],
-        "files": {"sdf": None, "pdbqt": None}, "bestSdf": None,
-    }  # fmt: skip
+        **entry,
+        "status": "FAILED",
+        "failureStage": step,
+        "error": one_line(message),
+        "poses": [],
+        "files": {"sdf": None, "pdbqt": None},
+        "bestSdf": None,
+    }
 
 
 def analyse(bench: Bench, prepared: dict[str, Any], docked: dict[str, Any]) -> dict[str, Any]:
@@ -177,9 +190,14 @@ def analyse(bench: Bench, prepared: dict[str, Any], docked: dict[str, Any]) -> d
     if len(docked["poses"]) > bench.most_poses:
         entry["notes"].append(f"checks and interactions are of the best {bench.most_poses} poses")
     return {
-        **entry, "status": "COMPLETED", "failureStage": None, "error": None, "poses": fill(docked["poses"], answers, bench.rank_by),
-        "files": {"sdf": f"{name}.sdf" if records else None, "pdbqt": f"{name}.pdbqt"}, "bestSdf": records[0] if records else None,
-    }  # fmt: skip
+        **entry,
+        "status": "COMPLETED",
+        "failureStage": None,
+        "error": None,
+        "poses": fill(docked["poses"], answers, bench.rank_by),
+        "files": {"sdf": f"{name}.sdf" if records else None, "pdbqt": f"{name}.pdbqt"},
+        "bestSdf": records[0] if records else None,
+    }
 
 
 def missing_of(steps: list[str], answers: dict[str, dict[str, Any]], ended: str) -> list[Missing]:
@@ -241,7 +259,13 @@ def brief(entry: dict[str, Any], detailed: int) -> dict[str, Any]:
         }
         for i, pose in enumerate(entry["poses"])
     ]
-    short = {"index": entry["index"], "status": entry["status"], "sdf": entry["files"]["sdf"], "poses": poses, "notes": entry["notes"]}
+    short = {
+        "index": entry["index"],
+        "status": entry["status"],
+        "sdf": entry["files"]["sdf"],
+        "poses": poses,
+        "notes": entry["notes"],
+    }
     if entry["status"] == "FAILED":
         short.update(failureStage=entry["failureStage"], error=entry["error"])
     return short
@@ -269,9 +293,12 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     tools = ["rdkit", "meeko", "numpy", "scipy", "prolif", "mdanalysis", "posebusters"]
     programs = dock_programs | program_versions(tools + [cnn.PACKAGE] * (bench.scorer is not None))
     method = {
-        **interactions.method(), "checks": checks.method(bench.energy), "referenceRmsd": RMSD_METHOD,
-        "mostPosesAnalysed": bench.most_poses, "cnn": cnn.method(),
-    }  # fmt: skip
+        **interactions.method(),
+        "checks": checks.method(bench.energy),
+        "referenceRmsd": RMSD_METHOD,
+        "mostPosesAnalysed": bench.most_poses,
+        "cnn": cnn.method(),
+    }
     write_json(OUT / "analysis.json", {"schema": SCHEMA, "ligands": entries, "programs": programs, "method": method})
     failures = [
         {"item": entry["ligandId"], "label": entry["label"], "step": entry["failureStage"], "message": entry["error"]}

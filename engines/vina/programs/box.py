@@ -11,11 +11,12 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import MAX_COORDINATE, Failure, is_atom, one_line, pdbqt_atom, read_json, user_error, write_json
 from components import class_of
+from pdbqt import MAX_COORDINATE, is_atom, pdbqt_atom
 from pdbtext import Line, text_of
 from residues import HYDROGENS, MAX_WORKING_NUMBER, WATERS, is_polymer
 from structure import CHAIN_LETTERS, Atom, Residue, Structure, named
+from task import Failure, one_line, read_json, user_error, write_json
 
 SCHEMA = "molfabric.docking.box/v1"
 LIGAND_MARGIN_ANGSTROM = 5.0  # on each side, so that a ligand of the same size can turn
@@ -52,12 +53,19 @@ def find_ligand(structure: Structure, wanted: dict[str, Any], field: str, code: 
     """The first residue by chain and number that is meant, and all of them. Raises a failure that lists the ligands there are."""
     name = wanted["componentId"].upper()
     found = sorted(
-        residue for residue in structure.residues()
-        if residue.name == name and wanted.get("chain") in (None, residue.chain) and wanted.get("residue") in (None, residue.number)
+        residue
+        for residue in structure.residues()
+        if residue.name == name
+        and wanted.get("chain") in (None, residue.chain)
+        and wanted.get("residue") in (None, residue.number)
         and wanted.get("insertionCode") in (None, residue.insertion_code)
-    )  # fmt: skip
+    )
     if not found:
-        where = "".join(f", {text} {one_line(str(wanted[key]), 16)}" for key, text in (("chain", "chain"), ("residue", "residue"), ("insertionCode", "insertion code")) if wanted.get(key) is not None)
+        where = "".join(
+            f", {text} {one_line(str(wanted[key]), 16)}"
+            for key, text in (("chain", "chain"), ("residue", "residue"), ("insertionCode", "insertion code"))
+            if wanted.get(key) is not None
+        )
         there = named(sorted(ligands_in(structure), key=lambda r: (r.chain, r.number)))
         raise user_error(code, f"{field} names {one_line(name, 8)}{where}, which the receptor does not have; its ligands: {there}.")
     return found[0], found
@@ -101,7 +109,10 @@ def pocket_residues(structure: Structure, wanted: list[dict[str, Any]]) -> tuple
             missing.append(f"{key[1]}{key[2]} of chain {key[0]}")
     if missing:
         chains = dict.fromkeys(atom.residue.chain for atom in structure.atoms)
-        raise user_error("POCKET_RESIDUE_MISSING", f"pocketResidues names {named(missing)}, which the receptor does not have; its chains: {named(chains)}.")
+        raise user_error(
+            "POCKET_RESIDUE_MISSING",
+            f"pocketResidues names {named(missing)}, which the receptor does not have; its chains: {named(chains)}.",
+        )
     return atoms, records
 
 
@@ -115,7 +126,15 @@ def best_pocket(structure: Structure) -> Place:
         (folder / "in" / "structure").write_text(pocket_pdb(structure), encoding="ascii")
         write_json(folder / "request.json", {"maxPockets": MAX_POCKETS, "citations": []})
         try:
-            done = subprocess.run([sys.executable, "-B", str(FIND_POCKETS)], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=bound_cpu, check=False)
+            done = subprocess.run(
+                [sys.executable, "-B", str(FIND_POCKETS)],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                preexec_fn=bound_cpu,
+                check=False,
+            )
         except OSError as error:
             raise no_pocket(f"the pocket finder cannot be run ({one_line(str(error), 100)})") from None
         if done.returncode == -signal.SIGXCPU:
@@ -130,13 +149,24 @@ def best_pocket(structure: Structure) -> Place:
     pocket = max(document["pockets"], key=lambda pocket: (pocket["druggabilityScore"] or 0.0, -pocket["rank"]))
     box, engine = pocket["dockingBox"], document["engine"]
     center, size = box["boxCenterAngstrom"], box["boxSizeAngstrom"]
-    detail = {"program": engine["name"], "programVersion": engine["version"], "rank": pocket["rank"], "marginAngstrom": LIGAND_MARGIN_ANGSTROM}
+    detail = {
+        "program": engine["name"],
+        "programVersion": engine["version"],
+        "rank": pocket["rank"],
+        "marginAngstrom": LIGAND_MARGIN_ANGSTROM,
+    }
     detail |= {key: pocket[key] for key in ("score", "druggabilityScore", "volumeCubicAngstrom")}
     low, high = ([c + sign * s / 2 for c, s in zip(center, size)] for sign in (-1, 1))
     druggability = pocket["druggabilityScore"] or 0.0
-    notes = [f"the box lies around the most druggable of the {len(document['pockets'])} best pockets that {engine['name']} {engine['version']} found, its score {druggability:.2f}"]
+    notes = [
+        f"the box lies around the most druggable of the {len(document['pockets'])} best pockets that {engine['name']} "
+        f"{engine['version']} found, its score {druggability:.2f}"
+    ]
     if druggability < DRUGGABLE_SCORE:
-        notes.append(f"no pocket looks druggable (the best has {druggability:.2f} of 1; {DRUGGABLE_SCORE:g} is the usual bound): name the site by a ligand, by residues or by a box")
+        notes.append(
+            f"no pocket looks druggable (the best has {druggability:.2f} of 1; {DRUGGABLE_SCORE:g} is the usual bound): name the "
+            f"site by a ligand, by residues or by a box"
+        )
     return Place(low, high, detail, notes)
 
 
@@ -145,7 +175,10 @@ def bound_cpu() -> None:
 
 
 def no_pocket(why: str) -> Failure:
-    return user_error("POCKET_NOT_FOUND", f"No box is given and {why}; give boxCenterAngstrom and boxSizeAngstrom, pocketLigand, or pocketResidues.")
+    return user_error(
+        "POCKET_NOT_FOUND",
+        f"No box is given and {why}; give boxCenterAngstrom and boxSizeAngstrom, pocketLigand, or pocketResidues.",
+    )
 
 
 def pocket_pdb(structure: Structure) -> str:
@@ -157,7 +190,9 @@ def pocket_pdb(structure: Structure) -> str:
             continue
         letter, number = divmod(place.setdefault(atom.residue, len(place)), MAX_WORKING_NUMBER)
         if letter >= len(CHAIN_LETTERS):
-            raise user_error("RECEPTOR_TOO_LARGE", "The receptor has too many residues for the pocket finder; choose chains with receptorChains.")
+            raise user_error(
+                "RECEPTOR_TOO_LARGE", "The receptor has too many residues for the pocket finder; choose chains with receptorChains."
+            )
         lines.append(Line(atom.name, atom.element, name, CHAIN_LETTERS[letter], number + 1, "", atom.position))
     return text_of(lines).encode("ascii", "replace").decode()
 
@@ -175,7 +210,11 @@ def resolve_box(request: dict[str, Any], structure: Structure | None) -> dict[st
     if size is None:
         size = [min(max(edge, MIN_EDGE_ANGSTROM), MAX_EDGE_ANGSTROM) for edge in wanted]
         if max(wanted) > MAX_EDGE_ANGSTROM:
-            notes = [*notes, f"the box would be {max(wanted):.1f} Å long and is cut to {MAX_EDGE_ANGSTROM:g} Å; give boxSizeAngstrom for a larger one"]
+            notes = [
+                *notes,
+                f"the box would be {max(wanted):.1f} Å long and is cut to {MAX_EDGE_ANGSTROM:g} Å; give boxSizeAngstrom for a "
+                f"larger one",
+            ]
     return document_of(request["source"], center, size, place.detail, notes)
 
 
@@ -206,12 +245,15 @@ def check_box(pdbqt: str, box: dict[str, Any]) -> dict[str, Any]:
         extent = ", ".join(f"{axis} {a:.1f} to {b:.1f}" for axis, a, b in zip("xyz", low, high))
         raise user_error(
             "BOX_OUTSIDE_RECEPTOR",
-            f"{field}: the box lies {nearest:.1f} Å from the nearest receptor atom, so nothing could bind; the receptor spans {extent} Å.",
+            f"{field}: the box lies {nearest:.1f} Å from the nearest receptor atom, so nothing could bind; the receptor spans "
+            f"{extent} Å.",
         )
     if math.prod(box["sizeAngstrom"]) > LARGE_BOX_CUBIC_ANGSTROM:
         box["notes"].append("the box is larger than 27,000 Å³; raise exhaustiveness or narrow it for a reliable search")
     if min(box["sizeAngstrom"]) < SMALL_EDGE_ANGSTROM:
-        box["notes"].append(f"the box's shortest edge is {min(box['sizeAngstrom']):g} Å; a drug-sized ligand needs about 15 Å to turn")
+        box["notes"].append(
+            f"the box's shortest edge is {min(box['sizeAngstrom']):g} Å; a drug-sized ligand needs about 15 Å to turn"
+        )
     return {"atomCount": len(positions), "extentAngstrom": {"low": low, "high": high}, "atomsInBox": sum(d == 0 for d in distances)}
 
 

@@ -33,7 +33,10 @@ class Checker:
             raise ValueError("RDKit cannot read the prepared receptor")
         self.receptor = receptor
         self.positions = receptor.GetConformer().GetPositions()
-        names = [(i.GetChainId(), i.GetResidueNumber(), i.GetInsertionCode()) for i in (a.GetPDBResidueInfo() for a in receptor.GetAtoms())]
+        names = [
+            (i.GetChainId(), i.GetResidueNumber(), i.GetInsertionCode())
+            for i in (a.GetPDBResidueInfo() for a in receptor.GetAtoms())
+        ]
         numbers: dict[Any, int] = {}
         self.residues = np.array([numbers.setdefault(name, len(numbers)) for name in names])
         self.geometry, self.energy = buster(lambda function: function != ENERGY), buster(lambda function: function == ENERGY)
@@ -83,7 +86,10 @@ def verdict(tests: dict[str, bool]) -> dict[str, Any]:
 
 def method(energy: bool) -> dict[str, Any]:
     """What the document says of how poses were checked; energy is whether the internal energy was among the tests."""
-    known = f"all tests for every pose that is analysed; {ENERGY_TEST} is missing where the force field does not know the molecule or time ran out"
+    known = (
+        f"all tests for every pose that is analysed; {ENERGY_TEST} is missing where the force field does not know the "
+        f"molecule or time ran out"
+    )
     return {
         "tool": "PoseBusters",
         "version": metadata.version("posebusters"),

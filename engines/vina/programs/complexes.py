@@ -46,7 +46,8 @@ def ligand_atoms(molecule: Chem.Mol, chain: str, first_serial: int) -> list[str]
         numbers[symbol] = numbers.get(symbol, 0) + 1
         name = atom_name(symbol, numbers[symbol])
         lines.append(
-            f"HETATM{first_serial + atom.GetIdx():5d} {name:<4} {RESIDUE_NAME} {chain}{1:4d}    {x:8.3f}{y:8.3f}{z:8.3f}{1:6.2f}{0:6.2f}"
+            f"HETATM{first_serial + atom.GetIdx():5d} {name:<4} {RESIDUE_NAME} {chain}{1:4d}    "
+            f"{x:8.3f}{y:8.3f}{z:8.3f}{1:6.2f}{0:6.2f}"
             f"          {symbol.upper():>2}{charge_columns(atom.GetFormalCharge())}"
         )
     return lines
@@ -58,10 +59,14 @@ def ligand_bonds(molecule: Chem.Mol, first_serial: int) -> list[str]:
     Chem.Kekulize(kekulized, clearAromaticFlags=True)
     for atom in kekulized.GetAtoms():
         partners = sorted(
-            first_serial + bond.GetOtherAtomIdx(atom.GetIdx()) for bond in atom.GetBonds() for _ in range(max(int(bond.GetBondTypeAsDouble()), 1))
+            first_serial + bond.GetOtherAtomIdx(atom.GetIdx())
+            for bond in atom.GetBonds()
+            for _ in range(max(int(bond.GetBondTypeAsDouble()), 1))
         )
         for start in range(0, len(partners), BONDS_A_RECORD):
-            lines.append(f"CONECT{first_serial + atom.GetIdx():5d}" + "".join(f"{p:5d}" for p in partners[start : start + BONDS_A_RECORD]))
+            lines.append(
+                f"CONECT{first_serial + atom.GetIdx():5d}" + "".join(f"{p:5d}" for p in partners[start : start + BONDS_A_RECORD])
+            )
     return lines
 
 

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Iterable, NamedTuple
 
-from common import user_error
 from residues import AMINO_ACIDS, MAX_ATOMS, METALS, WATERS, bonded, chain_members, is_polymer, listed, template_names
 from structure import Atom, Residue, named
+from task import user_error
 
 TABLE = Path(__file__).resolve().parent / "components.json"
 
@@ -95,7 +95,9 @@ class Site:
     def is_part_of_chain(self, residue: Residue, atoms: list[Atom]) -> bool:
         """Whether a residue is one of a protein or nucleic acid. A free amino acid is a molecule of its own."""
         if residue in self.in_chain:
-            return is_polymer(residue.name) or residue.name in template_names() or class_of(residue.name) not in ("additive", "sugar")
+            return (
+                is_polymer(residue.name) or residue.name in template_names() or class_of(residue.name) not in ("additive", "sugar")
+            )
         return is_polymer(residue.name) and any(atom.polymer for atom in atoms)
 
     def of_molecule(self, name: str, atoms: list[Atom]) -> Verdict:
@@ -117,13 +119,21 @@ class Site:
         return found
 
     def note(self, residue: Residue, atoms: list[Atom], found: Verdict) -> None:
-        entry = {**residue.record(), "name": table().get(residue.name, {}).get("name", ""), "status": found.status, "why": found.why, "option": found.option}
+        entry = {
+            **residue.record(),
+            "name": table().get(residue.name, {}).get("name", ""),
+            "status": found.status,
+            "why": found.why,
+            "option": found.option,
+        }
         if is_metal(residue.name, atoms):
             entry["element"] = atoms[0].element.capitalize()
         if found.status == "converted":
             entry["convertedTo"] = "MET"
         heavy = [atom.position for atom in atoms if atom.element not in ("H", "D")] or [atom.position for atom in atoms]
-        self.entries.append({**entry, "atomCount": len(atoms), "positionsAngstrom": [[round(c, 3) for c in position] for position in heavy]})
+        self.entries.append(
+            {**entry, "atomCount": len(atoms), "positionsAngstrom": [[round(c, 3) for c in position] for position in heavy]}
+        )
 
     def without(self, residue: Residue, why: str, option: str = "") -> None:
         """Says that a residue that was to stay could not."""
@@ -145,7 +155,8 @@ class Site:
 
 def component_filter(preparation: dict[str, Any]) -> tuple[set[str], set[str]]:
     """Names of components to remove and to retain, in upper case."""
-    return tuple({name.upper() for name in preparation.get(key, [])} for key in ("removeComponents", "retainComponents"))  # type: ignore[return-value]
+    remove, retain = ({name.upper() for name in preparation.get(key, [])} for key in ("removeComponents", "retainComponents"))
+    return remove, retain
 
 
 def stays(residue: Residue, atoms: list[Atom], in_chain: set[Residue], preparation: dict[str, Any]) -> bool:
@@ -184,7 +195,9 @@ def links(residues: dict[Residue, list[Atom]], of: Iterable[Residue]) -> list[Li
     import numpy as np
     from scipy.spatial import cKDTree
 
-    bonding = [(residue, atom) for residue, atoms in residues.items() for atom in atoms if bonds(atom) and residue.name not in WATERS]
+    bonding = [
+        (residue, atom) for residue, atoms in residues.items() for atom in atoms if bonds(atom) and residue.name not in WATERS
+    ]
     if not bonding:
         return []
     tree = cKDTree(np.array([atom.position for _, atom in bonding]))
@@ -235,7 +248,10 @@ def choose_components(
     site = Site(preparation, leave_out, in_chain)
     missing = site.retain - {residue.name for residue in residues}
     if missing:
-        raise user_error("RECEPTOR_COMPONENT_MISSING", f"receptorPreparation.retainComponents names {named(sorted(missing))}, which the receptor does not have.")
+        raise user_error(
+            "RECEPTOR_COMPONENT_MISSING",
+            f"receptorPreparation.retainComponents names {named(sorted(missing))}, which the receptor does not have.",
+        )
     kept, waters, removed_polymer = {}, {}, {}
     for residue, atoms in residues.items():
         found = site.take(residue, atoms)
@@ -249,7 +265,11 @@ def choose_components(
     trim_stubs(kept, report)
     if site.structural_waters:
         stay = structural_waters(waters, kept)
-        kept = {residue: residues[residue] if residue in stay else kept[residue] for residue in residues if residue in stay or residue in kept}
+        kept = {
+            residue: residues[residue] if residue in stay else kept[residue]
+            for residue in residues
+            if residue in stay or residue in kept
+        }
         site.waters = {"kept": site.waters["kept"] + len(stay), "removed": site.waters["removed"] - len(stay)}
     check_kept(kept)
     if any(entry["status"] == "converted" for entry in site.entries):
@@ -262,14 +282,16 @@ def selenium_to_sulfur(atom: Atom) -> Atom:
 
 
 def once(residue: Residue, atoms: list[Atom], report: dict[str, Any]) -> list[Atom]:
-    """Each atom once. Copies that lie beside each other are alternate locations without their letters; others are another molecule."""
+    """Each atom once. Copies that lie beside each other are alternate locations without their letters; others are another
+    molecule."""
     first: dict[str, Atom] = {}
     for atom in atoms:
         known = first.setdefault(atom.name, atom)
         if math.dist(known.position, atom.position) > TWICE_ANGSTROM:
             raise user_error(
                 "RECEPTOR_RESIDUE_TWICE",
-                f"The receptor holds the atom {atom.name} of {residue} more than once, in places far apart; give each chain a name of its own, or mark alternate locations.",
+                f"The receptor holds the atom {atom.name} of {residue} more than once, in places far apart; give each chain a "
+                f"name of its own, or mark alternate locations.",
             )
     if len(first) < len(atoms):
         report["notes"].append(f"{residue} holds atoms twice, without alternate locations; the first of each is used")

@@ -33,7 +33,11 @@ def embed(molecule: Chem.Mol, seed: int, notes: list[str]) -> Chem.Mol:
         raise LigandError("embed", f"the 3D conformer does not have the stereochemistry that is specified at {listed(lost)}")
     chosen = stereo.settle(shaped)
     if chosen:
-        what = "1 stereo element was not specified and has" if len(chosen) == 1 else f"{len(chosen)} stereo elements were not specified and have"
+        what = (
+            "1 stereo element was not specified and has"
+            if len(chosen) == 1
+            else f"{len(chosen)} stereo elements were not specified and have"
+        )
         notes.append(f"{what} been chosen by the embedding: {listed(chosen)}")
     return shaped
 

@@ -18,10 +18,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from common import IN, OUT, Failure, Progress, main, one_line, read_json, require_vina, sha256, write_json, write_text
+from plans import main
 from rounds import checked, notes_of
+from task import CHECKPOINT, IN, OUT, RESUME, Failure, Progress, one_line, read_json, saved, sha256, write_json, write_text
 from vina_output import PoseError, check_poses, parse_poses
-from vina_process import Box, Outcome, dock_all, failed, read_box
+from vina_process import Box, Outcome, dock_all, failed, read_box, require_vina
 
 MAX_RESUME_FILES = 1000  # a shard has at most 10 ligands
 MAX_RESUME_BYTES = 8 << 20  # a ligand's poses take some 100 kB
@@ -73,14 +74,20 @@ class Entries:
     def keep(self, record: dict[str, Any], outcome: Outcome) -> None:
         """Keeps a ligand's outcome and writes its poses; in a shard of several, its checkpoint too."""
         index = record["index"]
-        entry = {"index": index, "ligandId": record["ligandId"], "label": record["label"], "notes": self.notes(record, outcome), **outcome}
+        entry = {
+            "index": index,
+            "ligandId": record["ligandId"],
+            "label": record["label"],
+            "notes": self.notes(record, outcome),
+            **outcome,
+        }
         self.by_index[index] = entry
         if entry["status"] == "COMPLETED":
             write_text(OUT / pose_file(index), entry["pdbqt"])
         if len(self.records) > 1 and index in self.prints:
-            name = f"checkpoint/{index + 1:05d}.json"
-            write_json(OUT / name, {**entry, "inputsSha256": self.prints[index]})
-            print(json.dumps({"checkpoint": [name]}), flush=True)
+            name = f"{index + 1:05d}.json"
+            write_json(CHECKPOINT / name, {**entry, "inputsSha256": self.prints[index]})
+            saved([name])
 
     def notes(self, record: dict[str, Any], outcome: Outcome) -> list[str]:
         return size_notes(record, self.box) + notes_of(outcome.get("convergence"))
@@ -97,10 +104,16 @@ def summarize(entry: dict[str, Any]) -> dict[str, Any]:
     """A ligand in the shard's summary."""
     docked = entry["status"] == "COMPLETED"
     return {
-        "index": entry["index"], "status": entry["status"], "failureStage": entry.get("failureStage"), "error": entry.get("error"),
-        "pdbqt": pose_file(entry["index"]) if docked else None, "cpuSeconds": entry.get("cpuSeconds", 0.0),
-        "poses": entry.get("poses", []), "convergence": entry.get("convergence"), "notes": entry["notes"],
-    }  # fmt: skip
+        "index": entry["index"],
+        "status": entry["status"],
+        "failureStage": entry.get("failureStage"),
+        "error": entry.get("error"),
+        "pdbqt": pose_file(entry["index"]) if docked else None,
+        "cpuSeconds": entry.get("cpuSeconds", 0.0),
+        "poses": entry.get("poses", []),
+        "convergence": entry.get("convergence"),
+        "notes": entry["notes"],
+    }
 
 
 def read_records(indices: list[int]) -> list[dict[str, Any]]:
@@ -120,7 +133,7 @@ def dock_records(search: dict[str, Any], records: list[dict[str, Any]], progress
     for record in records:
         if record["index"] not in ready:
             entries.keep(record, {key: record[key] for key in ("status", "failureStage", "error")})
-    for path in sorted((IN / "resume").glob("*.json"))[:MAX_RESUME_FILES]:
+    for path in sorted(RESUME.glob("*.json"))[:MAX_RESUME_FILES]:
         found = resumed(path, prints)
         if found:
             entries.keep(ready[found[0]], found[1])
@@ -138,7 +151,7 @@ def dock_records(search: dict[str, Any], records: list[dict[str, Any]], progress
 
 
 def versions(vina: str) -> dict[str, str]:
-    """What common.program_versions says. Asking the modules, which are loaded already, takes a task 20 ms less of its core."""
+    """What task.program_versions says. Asking the modules, which are loaded already, takes a task 20 ms less of its core."""
     import numpy
 
     return {"python": ".".join(map(str, sys.version_info[:3])), "vina": vina, "numpy": numpy.__version__}
@@ -155,14 +168,22 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     if len(failures) == len(entries):
         reason = f"{failures[0]['step']}: {failures[0]['message']}"
         searched = any(failure["step"] in RESUMED_STAGES for failure in failures)
-        raise Failure("USER_INPUT", "NO_LIGAND_DOCKED", f"None of the task's {len(entries)} ligands could be docked ({reason}).", failures, unbegun=not searched)
+        raise Failure(
+            "USER_INPUT",
+            "NO_LIGAND_DOCKED",
+            f"None of the task's {len(entries)} ligands could be docked ({reason}).",
+            failures,
+            unbegun=not searched,
+        )
     programs = versions(vina)
     write_json(OUT / "dock.json", {"schema": "molfabric.docking.poses/v1", "ligands": entries, "programs": programs})
     best = min(entry["poses"][0]["scoreKcalMol"] for entry in entries if entry["status"] == "COMPLETED")
     summary = {
-        "docked": len(entries) - len(failures), "failed": len(failures), "bestScoreKcalMol": best,
+        "docked": len(entries) - len(failures),
+        "failed": len(failures),
+        "bestScoreKcalMol": best,
         "ligands": [summarize(entry) for entry in entries],
-    }  # fmt: skip
+    }
     return {"summary": summary, "failures": failures, "programs": programs}
 
 

@@ -9,23 +9,27 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from common import IN, Progress, main, one_line, program_versions, read_json, user_error
+from plans import main
+from task import IN, Progress, one_line, program_versions, read_json, user_error
 
 
 def refuse(validation: dict[str, Any], gate: float) -> str:
     """The message of a job that is stopped: the figures, and what to do."""
     native, rmsd = one_line(str(validation["componentId"]), 20), validation["rmsdAngstrom"]
     figures = (
-        f"Docking {native} again gave a best-scored pose {rmsd:.2f} Å from the crystal's, above dockingValidation.gateRmsdAngstrom of {gate:g} Å, "
+        f"Docking {native} again gave a best-scored pose {rmsd:.2f} Å from the crystal's, above "
+        f"dockingValidation.gateRmsdAngstrom of {gate:g} Å, "
         "so the library was not docked. "
     )
     if validation["closestRmsdAngstrom"] <= gate:
         return figures + (
-            f"Pose {validation['closestRank']} is within the gate ({validation['closestRmsdAngstrom']:.2f} Å): the search finds the crystal pose but does "
+            f"Pose {validation['closestRank']} is within the gate ({validation['closestRmsdAngstrom']:.2f} Å): the search finds "
+            f"the crystal pose but does "
             "not score it best. Check protonation states and waters or ions of the site, or raise the gate."
         )
     return figures + (
-        f"No pose is within the gate (closest {validation['closestRmsdAngstrom']:.2f} Å). Raise exhaustiveness, check that the box holds the whole "
+        f"No pose is within the gate (closest {validation['closestRmsdAngstrom']:.2f} Å). Raise exhaustiveness, check that the "
+        f"box holds the whole "
         "ligand and that receptorPreparation keeps the ions and waters it binds to, or raise the gate."
     )
 
@@ -35,7 +39,11 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     progress(0.0, "comparing the redocked pose with the gate")
     if not validation["rmsdAngstrom"] <= gate:
         raise user_error("REDOCKING_GATE", refuse(validation, gate))
-    return {"summary": {"rmsdAngstrom": validation["rmsdAngstrom"], "gateRmsdAngstrom": gate}, "failures": [], "programs": program_versions([])}
+    return {
+        "summary": {"rmsdAngstrom": validation["rmsdAngstrom"], "gateRmsdAngstrom": gate},
+        "failures": [],
+        "programs": program_versions([]),
+    }
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ import re
 from collections import Counter
 from typing import Any
 
-from common import PdbqtAtom, RECEPTOR_TYPES, is_atom, one_line, pdbqt_atom, user_error
-from pdbtext import Line, text_of
 from components import component_filter
+from pdbqt import RECEPTOR_TYPES, PdbqtAtom, is_atom, pdbqt_atom
+from pdbtext import Line, text_of
 from residues import WATERS, listed
 from structure import Atom, Residue, Structure, choose_chains, unreadable
+from task import one_line, user_error
 
 MAX_ATOMS = 99_999
 RESIDUE_NUMBER = re.compile(r"(-?[0-9]{1,4})([A-Za-z]?)")
@@ -48,14 +49,22 @@ def residue_of(number: int, line: str, atom: PdbqtAtom) -> Residue:
 def read_pdbqt(text: str, request: dict[str, Any]) -> tuple[Structure, list[str]]:
     """The atoms of a rigid receptor, and the lines of the file's atoms; an atom's subchain is the place of its line."""
     if request.get("assemblyId") is not None:
-        raise user_error("RECEPTOR_ASSEMBLY_MISSING", "receptorAssemblyId is given, but a PDBQT receptor says nothing of assemblies; leave it out.")
+        raise user_error(
+            "RECEPTOR_ASSEMBLY_MISSING",
+            "receptorAssemblyId is given, but a PDBQT receptor says nothing of assemblies; leave it out.",
+        )
     if request.get("model") not in (None, 1):
-        raise user_error("RECEPTOR_MODEL_MISSING", f"receptorModel is {request['model']}, which the receptor does not have; a PDBQT receptor has model 1 only.")
+        raise user_error(
+            "RECEPTOR_MODEL_MISSING",
+            f"receptorModel is {request['model']}, which the receptor does not have; a PDBQT receptor has model 1 only.",
+        )
     atoms, lines = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         keyword = line[:6].strip()
         if keyword in ("ROOT", "BRANCH", "TORSDO", "BEGIN_"):
-            raise unreadable(f"Line {number} of the receptor is {line.split()[0]}: this is a ligand or a flexible residue, not a rigid receptor.")
+            raise unreadable(
+                f"Line {number} of the receptor is {line.split()[0]}: this is a ligand or a flexible residue, not a rigid receptor."
+            )
         if keyword == "MODEL" and line.split()[1:] not in ([], ["1"]):
             raise unreadable(f"Line {number} of the receptor starts another model; give one model.")
         if not is_atom(line):
@@ -65,9 +74,23 @@ def read_pdbqt(text: str, request: dict[str, Any]) -> tuple[Structure, list[str]
         except ValueError as error:
             raise unreadable(f"Line {number} of the receptor is not a PDBQT atom: {error}.") from None
         if atom.type not in RECEPTOR_TYPES:
-            raise unreadable(f"Line {number} of the receptor has the atom type {one_line(atom.type, 20)}, which AutoDock Vina does not know.")
+            raise unreadable(
+                f"Line {number} of the receptor has the atom type {one_line(atom.type, 20)}, which AutoDock Vina does not know."
+            )
         residue = residue_of(number, line, atom)
-        atoms.append(Atom(residue, atom.name, element_of(atom.type), "", (atom.x, atom.y, atom.z), 1.0, atom.serial, line.startswith("ATOM"), str(len(lines))))
+        atoms.append(
+            Atom(
+                residue,
+                atom.name,
+                element_of(atom.type),
+                "",
+                (atom.x, atom.y, atom.z),
+                1.0,
+                atom.serial,
+                line.startswith("ATOM"),
+                str(len(lines)),
+            )
+        )
         lines.append(line.rstrip()[:80])
         if len(atoms) > MAX_ATOMS:
             raise user_error("RECEPTOR_TOO_LARGE", f"The receptor has more than {MAX_ATOMS} atoms.")
@@ -99,7 +122,11 @@ def take_pdbqt(
             written.append("TER")
         chain = atom.residue.chain
         written.append(lines[int(atom.subchain)])
-    pdb = text_of(Line(a.name, a.element, r.name, r.chain, r.number, r.insertion_code, a.position, a.polymer) for a in kept for r in [a.residue])
+    pdb = text_of(
+        Line(a.name, a.element, r.name, r.chain, r.number, r.insertion_code, a.position, a.polymer)
+        for a in kept
+        for r in [a.residue]
+    )
     serials: dict[str, int] = {}
     for a in kept:
         if a.element != "H":

@@ -15,11 +15,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from common import is_atom, one_line, user_error
 from components import Prepared
+from pdbqt import is_atom
 from pdbtext import Line, parse_line, text_of
 from residues import HISTIDINES, HYDROGENS, Numbering, is_polymer, listed
 from structure import Atom, Residue
+from task import one_line, user_error
 
 # Of a residue whose state the request gives: its names, the name in each state, and the hydrogens of its carboxylic acid.
 CARBOXYLS: dict[str, tuple[frozenset[str], dict[str, str], frozenset[str]]] = {
@@ -28,7 +29,9 @@ CARBOXYLS: dict[str, tuple[frozenset[str], dict[str, str], frozenset[str]]] = {
 }
 FORCED_PKA = {"anionic": -99.0, "neutral": 99.0}  # below and above every pH
 # Names of a residue's protonation states, by which PDB2PQR calls it and which Meeko tells apart by the hydrogens.
-BASE_NAMES = {"ASH": "ASP", "GLH": "GLU", "LYN": "LYS", "CYX": "CYS", "CYM": "CYS", "TYM": "TYR", "AR0": "ARG"} | dict.fromkeys(HISTIDINES, "HIS")
+BASE_NAMES = {"ASH": "ASP", "GLH": "GLU", "LYN": "LYS", "CYX": "CYS", "CYM": "CYS", "TYM": "TYR", "AR0": "ARG"} | dict.fromkeys(
+    HISTIDINES, "HIS"
+)
 USUAL_STATES = frozenset("ASP GLU LYS ARG CYS TYR".split())  # everything else is worth reporting, a histidine's always
 UNCONVERTED = {"TYM": "TYR"}
 MAX_SET_ASIDE = 20  # residues, or rounds, before PDB2PQR is given up
@@ -52,7 +55,8 @@ def fixed_states(preparation: dict[str, Any], kept: dict[Residue, list[Atom]], n
             there = f"; there is {found}" if found else ""
             raise user_error(
                 "RECEPTOR_RESIDUE_MISSING",
-                f"receptorPreparation.fixedProtonationStates[{i}] names {fixed['residueName']} {fixed['residue']}{code} of chain {one_line(fixed['chain'], 16)}, "
+                f"receptorPreparation.fixedProtonationStates[{i}] names {fixed['residueName']} {fixed['residue']}{code} of chain "
+                f"{one_line(fixed['chain'], 16)}, "
                 f"which the receptor does not have{there}.",
             )
         states[numbering.working[found]] = by_state[fixed["state"]]
@@ -72,7 +76,14 @@ def enforce(lines: list[Line], states: dict[str, str]) -> list[Line]:
     return kept
 
 
-def protonate(lines: list[Line], states: dict[str, str], numbering: Numbering, prepared: Prepared, preparation: dict[str, Any], report: dict[str, Any]) -> list[Line]:
+def protonate(
+    lines: list[Line],
+    states: dict[str, str],
+    numbering: Numbering,
+    prepared: Prepared,
+    preparation: dict[str, Any],
+    report: dict[str, Any],
+) -> list[Line]:
     """The lines with the hydrogens of the pH. What stays as it is goes around PDB2PQR, and so does a residue that PDB2PQR cannot
     work on; where it names none, or too many, the hydrogens are left to Meeko."""
     aside = {numbering.working[residue] for residue in prepared.rigid}
@@ -102,7 +113,9 @@ def protonate(lines: list[Line], states: dict[str, str], numbering: Numbering, p
 
 
 def left_to_meeko(lines: list[Line], why: str, report: dict[str, Any]) -> list[Line]:
-    report["notes"].append(f"the receptor's hydrogens are placed by Meeko's residue templates: {why}; histidines get the state that fits their name")
+    report["notes"].append(
+        f"the receptor's hydrogens are placed by Meeko's residue templates: {why}; histidines get the state that fits their name"
+    )
     report["protonation"] = "by Meeko's residue templates"
     return [line for line in lines if line.element not in HYDROGENS]
 
@@ -150,9 +163,22 @@ def run_pdb2pqr(pdb: str, states: dict[str, str], preparation: dict[str, Any]) -
         program.run_propka = predict_and_force
         try:
             program.run_pdb2pqr(
-                ["--ff", preparation["forceField"], "--titration-state-method", "propka", "--with-ph", str(preparation["protonationPh"]),
-                 "--keep-chain", "--log-level", "ERROR", "--pdb-output", str(hydrogenated), str(source), str(pqr)]
-            )  # fmt: skip
+                [
+                    "--ff",
+                    preparation["forceField"],
+                    "--titration-state-method",
+                    "propka",
+                    "--with-ph",
+                    str(preparation["protonationPh"]),
+                    "--keep-chain",
+                    "--log-level",
+                    "ERROR",
+                    "--pdb-output",
+                    str(hydrogenated),
+                    str(source),
+                    str(pqr),
+                ]
+            )
         except (Exception, SystemExit) as error:  # it raises what its libraries raise
             raise Pdb2pqrError(str(error.__cause__ or error)) from error
         finally:
@@ -166,16 +192,22 @@ def free_metal_ligands(lines: list[Line], metals: list[tuple[float, float, float
     if not metals:
         return lines
     binding = {
-        (line.key, line.name) for line in lines
-        if (line.residue, line.name) in METAL_LIGANDS and any(math.dist(line.position, metal) <= COORDINATION_ANGSTROM for metal in metals)
-    }  # fmt: skip
+        (line.key, line.name)
+        for line in lines
+        if (line.residue, line.name) in METAL_LIGANDS
+        and any(math.dist(line.position, metal) <= COORDINATION_ANGSTROM for metal in metals)
+    }
     gone, renamed = set(), {}
     for key, name in binding:
         if name == "SG":
             gone.add((key, "HG"))
             renamed[key] = "CYM"
         elif (key, OTHER_NITROGEN[name]) not in binding:
-            gone |= {(key, "HD1"), (key, "HE2")} if (key, hydrogen_of(OTHER_NITROGEN[name])) not in {(a.key, a.name) for a in lines} else {(key, hydrogen_of(name))}
+            gone |= (
+                {(key, "HD1"), (key, "HE2")}
+                if (key, hydrogen_of(OTHER_NITROGEN[name])) not in {(a.key, a.name) for a in lines}
+                else {(key, hydrogen_of(name))}
+            )
             renamed[key] = "HID" if name == "NE2" else "HIE"
     return [line._replace(residue=renamed.get(line.key, line.residue)) for line in lines if (line.key, line.name) not in gone]
 
@@ -222,8 +254,9 @@ def report_titration(lines: list[Line], pkas: dict[str, float], numbering: Numbe
             hydrogens.setdefault(line.key, set()).add(line.name)
     records = [
         {**numbering.author[key].record(), "pKa": pka, "state": state_of(names[key], hydrogens.get(key, set()))}
-        for key, pka in pkas.items() if key in numbering.author and key in names
-    ]  # fmt: skip
+        for key, pka in pkas.items()
+        if key in numbering.author and key in names
+    ]
     unusual = [record for record in records if record["state"] not in USUAL_STATES]
     listed(report, "titration", [{**record, "state": UNCONVERTED.get(record["state"], record["state"])} for record in unusual])
     if any(record["state"] in UNCONVERTED for record in unusual):
@@ -233,7 +266,9 @@ def report_titration(lines: list[Line], pkas: dict[str, float], numbering: Numbe
 def state_of(name: str, hydrogens: set[str]) -> str:
     """The name of a residue's protonation state."""
     if name == "HIS":
-        return {(True, True): "HIP", (True, False): "HID", (False, True): "HIE"}.get(("HD1" in hydrogens, "HE2" in hydrogens), "HIS")
+        return {(True, True): "HIP", (True, False): "HID", (False, True): "HIE"}.get(
+            ("HD1" in hydrogens, "HE2" in hydrogens), "HIS"
+        )
     if name in CARBOXYLS:
         return CARBOXYLS[name][1]["neutral" if hydrogens & CARBOXYLS[name][2] else "anionic"]
     whole = {"LYS": {"HZ1", "HZ2", "HZ3"}, "CYS": {"HG"}, "TYR": {"HH"}}.get(name, set())

@@ -26,8 +26,9 @@ MAX_REPAIRS = 20  # rounds of leaving out residues
 
 # Distances in Å between heavy atoms or ring centres, angles in degrees. ProLIF's defaults, which follow Pharmit and RDKit's
 # features, but for the angle of the hydrogen bond: ProLIF asks for 130 degrees at the hydrogen, PLIP for 100 (Salentin et al. 2015,
-# doi:10.1093/nar/gkv315). A docked pose's hydrogens are ideal and not refined: imatinib's amide points at ABL1's Glu 286 at 131 degrees
-# in the crystal and at 109 where Vina puts it, 0.5 Å away. PLIP's 4.1 Å are not taken over: bonds so long are weak (Jeffrey 1997).
+# doi:10.1093/nar/gkv315). A docked pose's hydrogens are ideal and not refined: imatinib's amide points at ABL1's Glu 286 at 131
+# degrees in the crystal and at 109 where Vina puts it, 0.5 Å away. PLIP's 4.1 Å are not taken over: bonds so long are weak (Jeffrey
+# 1997).
 HYDROGEN_BOND = {"distance": 3.5, "DHA_angle": (100, 180)}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "HBDonor": HYDROGEN_BOND,
@@ -47,10 +48,19 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "MetalAcceptor": {"distance": 2.8},
 }
 TYPES = {
-    "HBDonor": "hydrogen_bond", "HBAcceptor": "hydrogen_bond", "Hydrophobic": "hydrophobic", "PiStacking": "pi_stacking",
-    "CationPi": "pi_cation", "PiCation": "pi_cation", "Cationic": "salt_bridge", "Anionic": "salt_bridge",
-    "XBDonor": "halogen_bond", "XBAcceptor": "halogen_bond", "MetalDonor": "metal_complex", "MetalAcceptor": "metal_complex",
-}  # fmt: skip
+    "HBDonor": "hydrogen_bond",
+    "HBAcceptor": "hydrogen_bond",
+    "Hydrophobic": "hydrophobic",
+    "PiStacking": "pi_stacking",
+    "CationPi": "pi_cation",
+    "PiCation": "pi_cation",
+    "Cationic": "salt_bridge",
+    "Anionic": "salt_bridge",
+    "XBDonor": "halogen_bond",
+    "XBAcceptor": "halogen_bond",
+    "MetalDonor": "metal_complex",
+    "MetalAcceptor": "metal_complex",
+}
 ORDERS = {1.0: Chem.BondType.SINGLE, 2.0: Chem.BondType.DOUBLE, 3.0: Chem.BondType.TRIPLE}
 ANGLES = ("DHA_angle", "AXD_angle", "plane_angle", "angle")  # ProLIF's names of the angle that is reported
 BRIDGE_BONDS = ("HBDonor", "HBAcceptor")
@@ -59,9 +69,18 @@ WATERS = frozenset(("HOH", "WAT", "DOD", "H2O", "SOL", "TIP", "TP3"))
 METALS = frozenset((3, 4, 11, 12, 13, 19, 20, *range(21, 32), *range(37, 50), *range(55, 84)))  # atomic numbers
 # Names that say a protonation state, as RDKit's table of bond orders knows the residue.
 STANDARD_NAMES = {
-    "HID": "HIS", "HIE": "HIS", "HIP": "HIS", "HSD": "HIS", "HSE": "HIS", "HSP": "HIS", "ASH": "ASP", "GLH": "GLU", "LYN": "LYS",
-    "CYX": "CYS", "CYM": "CYS",
-}  # fmt: skip
+    "HID": "HIS",
+    "HIE": "HIS",
+    "HIP": "HIS",
+    "HSD": "HIS",
+    "HSE": "HIS",
+    "HSP": "HIS",
+    "ASH": "ASP",
+    "GLH": "GLU",
+    "LYN": "LYS",
+    "CYX": "CYS",
+    "CYM": "CYS",
+}
 
 
 class ReceptorAtom(NamedTuple):
@@ -203,7 +222,8 @@ def free_hydrogens(molecule: Chem.RWMol) -> None:
 
 
 def set_bonds(molecule: Chem.RWMol, known: list[dict[str, Any]]) -> None:
-    """Gives cofactors and what else stayed as it is the bonds and charges that the preparation found; RDKit's table has none of them."""
+    """Gives cofactors and what else stayed as it is the bonds and charges that the preparation found; RDKit's table has none of
+    them."""
     places: dict[tuple[str, int, str], dict[str, int]] = {}
     for atom in molecule.GetAtoms():
         chain, number, code, _ = residue_key(atom)
@@ -287,7 +307,9 @@ class Finder:
 
     def __init__(self) -> None:
         self.fingerprint = prolif.Fingerprint(list(PARAMETERS), parameters=PARAMETERS, count=True)
-        self.bonds = prolif.Fingerprint(list(BRIDGE_BONDS), parameters={name: PARAMETERS[name] for name in BRIDGE_BONDS}, count=True)
+        self.bonds = prolif.Fingerprint(
+            list(BRIDGE_BONDS), parameters={name: PARAMETERS[name] for name in BRIDGE_BONDS}, count=True
+        )
 
     def find(self, receptor: Receptor, pose: Chem.Mol) -> list[dict[str, Any]]:
         """The interactions of a pose (one conformer, with hydrogens) as records of the document, at most
@@ -346,13 +368,17 @@ def record(kind: str, receptor: Receptor, index: int, ligand: list[int], distanc
     return {
         "type": kind,
         "receptor": {
-            "chain": atom.chain, "residue": atom.residue, "insertionCode": atom.insertion_code, "residueName": atom.residue_name,
-            "atomName": atom.name, "atomSerial": atom.serial,
+            "chain": atom.chain,
+            "residue": atom.residue,
+            "insertionCode": atom.insertion_code,
+            "residueName": atom.residue_name,
+            "atomName": atom.name,
+            "atomSerial": atom.serial,
         },
         "ligand": {"atomIndices": ligand},
         "distanceAngstrom": round(distance, 2),
         "angleDegrees": None if angle is None else round(angle, 1),
-    }  # fmt: skip
+    }
 
 
 def contact(name: str, receptor: Receptor, pose: Chem.Mol, hit: dict[str, Any]) -> tuple[dict[str, Any], tuple[Any, ...]]:
@@ -398,7 +424,15 @@ def select(contacts: list[tuple[dict[str, Any], tuple[Any, ...]]]) -> list[dict[
 
     def order(entry: dict[str, Any]) -> tuple[Any, ...]:
         atom = entry["receptor"]
-        return atom["chain"], atom["residue"], atom["insertionCode"], entry["type"], entry["distanceAngstrom"], atom["atomName"], entry["ligand"]["atomIndices"]
+        return (
+            atom["chain"],
+            atom["residue"],
+            atom["insertionCode"],
+            entry["type"],
+            entry["distanceAngstrom"],
+            atom["atomName"],
+            entry["ligand"]["atomIndices"],
+        )
 
     shortest: dict[tuple[Any, ...], dict[str, Any]] = {}
     for entry, key in sorted(contacts, key=lambda pair: (pair[0]["distanceAngstrom"], order(pair[0]))):
@@ -419,6 +453,7 @@ def method() -> dict[str, Any]:
         "remarks": [
             "Distances are between heavy atoms or ring centres; a hydrogen is told as the heavy atom that it sits on.",
             "A residue counts once for all its hydrophobic contacts, and a charged group once for all its atoms.",
-            "A water bridge is a water of the receptor with hydrogen bonds to the ligand and to a residue; its distance is from the ligand's atom to the residue's.",
+            "A water bridge is a water of the receptor with hydrogen bonds to the ligand and to a residue; its distance is from "
+            "the ligand's atom to the residue's.",
         ],
     }

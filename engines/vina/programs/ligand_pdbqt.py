@@ -8,9 +8,10 @@ import numpy as np
 from meeko import MoleculePreparation, PDBQTWriterLegacy
 from rdkit import Chem
 
-from common import GLUE_TYPES, LIGAND_TYPES, PdbqtAtom, is_atom, one_line, pdbqt_atom
 from conformer import length_angstrom
 from molecule import MAX_SMILES_CHARS, LigandError
+from pdbqt import GLUE_TYPES, LIGAND_TYPES, PdbqtAtom, is_atom, pdbqt_atom
+from task import one_line
 
 MAX_PDBQT_ATOMS = 125
 MAX_PDBQT_LINES = 5000
@@ -94,7 +95,9 @@ def describe_pdbqt(text: str) -> tuple[dict[str, Any], Chem.Mol | None]:
     text = text.replace("\r\n", "\n")
     atoms, torsions = check_pdbqt(text, "parse")
     real = [atom for atom in atoms if not is_glue(atom)]
-    smiles = next((line.split()[2] for line in text.splitlines() if line.startswith("REMARK SMILES ") and len(line.split()) == 3), None)
+    smiles = next(
+        (line.split()[2] for line in text.splitlines() if line.startswith("REMARK SMILES ") and len(line.split()) == 3), None
+    )
     molecule = Chem.MolFromSmiles(smiles) if smiles and len(smiles) <= MAX_SMILES_CHARS else None
     notes = ["given as PDBQT: docked as it is, without protonation"]
     if molecule is None:

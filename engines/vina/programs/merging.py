@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from common import is_atom, pdbqt_atom
+from pdbqt import is_atom, pdbqt_atom
 from vina_output import MIN_RMSD_ANGSTROM, RESULT_LINE, TERM_LINE, PoseError
 
 HYDROGENS = frozenset(("H", "HD", "HS"))
@@ -100,7 +100,8 @@ def distinct(models: list[Model], apart: Callable[[Model, Model], float], most: 
 
 
 def bounds(model: Model, best: Model, elements: np.ndarray) -> tuple[float, float]:
-    """Vina's lower and upper bound of a pose's distance from the best: each atom to the nearest of its element, and each to itself."""
+    """Vina's lower and upper bound of a pose's distance from the best: each atom to the nearest of its element, and each to
+    itself."""
     apart = ((model.heavy[:, None, :] - best.heavy[None, :, :]) ** 2).sum(axis=2)
     upper = float(np.sqrt(np.diagonal(apart).mean()))
     alike = np.where(elements[:, None] == elements[None, :], apart, np.inf)

@@ -15,8 +15,8 @@ from typing import Any
 from rdkit import Chem, rdBase
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
-from common import IN, one_line, read_json
 from pdb_ligand import UnreadableError, parse_pdb
+from task import IN, one_line, read_json
 
 MAX_HEAVY_ATOMS = 100  # Vina's tables grow with the square of the atoms; 100 take 6 GB
 MAX_INPUT_ATOMS = 1000  # with hydrogens, counter-ions and solvent
@@ -32,19 +32,52 @@ TIME_STAMP = re.compile(r"^\s*\[\d\d:\d\d:\d\d\]\s*")
 COUNTER_METALS = frozenset("Li Na K Rb Cs Mg Ca Sr Ba Zn Al Ag".split())
 # Acids, bases and solvents that accompany a substance, as RDKit writes them uncharged.
 COMPANIONS = {
-    "Cl": "chloride", "Br": "bromide", "I": "iodide", "F": "fluoride", "O": "water", "N": "ammonia", "CO": "methanol", "CCO": "ethanol",
-    "CC#N": "acetonitrile", "CS(C)=O": "dimethyl sulfoxide", "CN(C)C=O": "dimethylformamide", "ClCCl": "dichloromethane", "CC(C)=O": "acetone",
-    "O=S(=O)(O)O": "sulfate", "O=P(O)(O)O": "phosphate", "O=[N+]([O-])O": "nitrate", "[O-][Cl+3]([O-])([O-])O": "perchlorate",
-    "O=C(O)O": "carbonate", "O=CO": "formate", "CC(=O)O": "acetate", "O=C(O)C(F)(F)F": "trifluoroacetate", "O=C(O)C(=O)O": "oxalate",
-    "O=C(O)CCC(=O)O": "succinate", "O=C(O)C=CC(=O)O": "maleate or fumarate", "O=C(O)C(O)C(O)C(=O)O": "tartrate", "O=C(O)CC(O)C(=O)O": "malate",
-    "O=C(O)CC(O)(CC(=O)O)C(=O)O": "citrate", "CC(O)C(=O)O": "lactate", "O=C(O)c1ccccc1": "benzoate", "CS(=O)(=O)O": "mesylate",
-    "CCS(=O)(=O)O": "esylate", "O=S(=O)(O)c1ccccc1": "besylate", "Cc1ccc(S(=O)(=O)O)cc1": "tosylate", "COS(=O)(=O)O": "methyl sulfate",
-    "O=C(O)c1cc(=O)[nH]c(=O)[nH]1": "orotate", "O=C(O)c1cc2ccccc2c(Cc2c(O)c(C(=O)O)cc3ccccc23)c1O": "pamoate",
-    "C=O": "formaldehyde", "O=[N+]([O-])c1cc([N+](=O)[O-])c(O)c([N+](=O)[O-])c1": "picrate",
-    "CCN(CC)CC": "triethylamine", "NC(CO)(CO)CO": "tromethamine", "C[N+](C)(C)CCO": "choline", "CNCC(O)C(O)C(O)C(O)CO": "meglumine",
-    "F[B-](F)(F)F": "tetrafluoroborate", "F[P-](F)(F)(F)(F)F": "hexafluorophosphate",
+    "Cl": "chloride",
+    "Br": "bromide",
+    "I": "iodide",
+    "F": "fluoride",
+    "O": "water",
+    "N": "ammonia",
+    "CO": "methanol",
+    "CCO": "ethanol",
+    "CC#N": "acetonitrile",
+    "CS(C)=O": "dimethyl sulfoxide",
+    "CN(C)C=O": "dimethylformamide",
+    "ClCCl": "dichloromethane",
+    "CC(C)=O": "acetone",
+    "O=S(=O)(O)O": "sulfate",
+    "O=P(O)(O)O": "phosphate",
+    "O=[N+]([O-])O": "nitrate",
+    "[O-][Cl+3]([O-])([O-])O": "perchlorate",
+    "O=C(O)O": "carbonate",
+    "O=CO": "formate",
+    "CC(=O)O": "acetate",
+    "O=C(O)C(F)(F)F": "trifluoroacetate",
+    "O=C(O)C(=O)O": "oxalate",
+    "O=C(O)CCC(=O)O": "succinate",
+    "O=C(O)C=CC(=O)O": "maleate or fumarate",
+    "O=C(O)C(O)C(O)C(=O)O": "tartrate",
+    "O=C(O)CC(O)C(=O)O": "malate",
+    "O=C(O)CC(O)(CC(=O)O)C(=O)O": "citrate",
+    "CC(O)C(=O)O": "lactate",
+    "O=C(O)c1ccccc1": "benzoate",
+    "CS(=O)(=O)O": "mesylate",
+    "CCS(=O)(=O)O": "esylate",
+    "O=S(=O)(O)c1ccccc1": "besylate",
+    "Cc1ccc(S(=O)(=O)O)cc1": "tosylate",
+    "COS(=O)(=O)O": "methyl sulfate",
+    "O=C(O)c1cc(=O)[nH]c(=O)[nH]1": "orotate",
+    "O=C(O)c1cc2ccccc2c(Cc2c(O)c(C(=O)O)cc3ccccc23)c1O": "pamoate",
+    "C=O": "formaldehyde",
+    "O=[N+]([O-])c1cc([N+](=O)[O-])c(O)c([N+](=O)[O-])c1": "picrate",
+    "CCN(CC)CC": "triethylamine",
+    "NC(CO)(CO)CO": "tromethamine",
+    "C[N+](C)(C)CCO": "choline",
+    "CNCC(O)C(O)C(O)C(O)CO": "meglumine",
+    "F[B-](F)(F)F": "tetrafluoroborate",
+    "F[P-](F)(F)(F)(F)F": "hexafluorophosphate",
     "c1ccc([B-](c2ccccc2)(c2ccccc2)c2ccccc2)cc1": "tetraphenylborate",
-}  # fmt: skip
+}
 
 
 class LigandError(Exception):
@@ -137,7 +170,10 @@ def impossible(molecule: Chem.Mol | None) -> str:
             return f"{atom_name(atom)}{charge} has {bonds:g} bonds, which its element cannot have; check its bonds and its charge"
         if problem.GetType() == "KekulizeException":
             names = listed([atom_name(molecule.GetAtomWithIdx(i)) for i in problem.GetAtomIndices()])
-            return f"the aromatic ring with {names} has no structure of single and double bonds; perhaps a nitrogen lacks its hydrogen ([nH])"
+            return (
+                f"the aromatic ring with {names} has no structure of single and double bonds; perhaps a nitrogen lacks its "
+                f"hydrogen ([nH])"
+            )
     return ""
 
 
@@ -160,7 +196,9 @@ def parse_file(entry: dict[str, Any], messages: RdkitMessages, notes: list[str])
         read = Chem.MolFromMolBlock
     molecule = read(block, removeHs=False)
     if molecule is None:
-        raise LigandError("parse", impossible(read(block, sanitize=False)) or messages.reason(f"RDKit cannot read this {entry['format']} file"))
+        raise LigandError(
+            "parse", impossible(read(block, sanitize=False)) or messages.reason(f"RDKit cannot read this {entry['format']} file")
+        )
     if count > 1:
         notes.append(f"the file holds {count} molecules; the first is docked")
     if molecule.GetNumConformers() and molecule.GetConformer().Is3D():
@@ -169,7 +207,8 @@ def parse_file(entry: dict[str, Any], messages: RdkitMessages, notes: list[str])
 
 
 def free_alkali_metals(molecule: Chem.Mol) -> Chem.Mol:
-    """Salts are often drawn with a bond (CC(=O)O[Na]); a bond of a counter-ion's metal to O, N, S or a halogen is taken as ionic."""
+    """Salts are often drawn with a bond (CC(=O)O[Na]); a bond of a counter-ion's metal to O, N, S or a halogen is taken as
+    ionic."""
     editable = Chem.RWMol(molecule)
     for bond in list(molecule.GetBonds()):
         ends = sorted((bond.GetBeginAtom(), bond.GetEndAtom()), key=lambda atom: atom.GetSymbol() not in COUNTER_METALS)
@@ -193,7 +232,9 @@ def choose_fragment(molecule: Chem.Mol, notes: list[str]) -> Chem.Mol:
     if len(fragments) < 2:
         return molecule
     names = [companion(fragment) for fragment in fragments]
-    order = sorted(range(len(fragments)), key=lambda i: (bool(names[i]), -fragments[i].GetNumHeavyAtoms(), Chem.MolToSmiles(fragments[i])))
+    order = sorted(
+        range(len(fragments)), key=lambda i: (bool(names[i]), -fragments[i].GetNumHeavyAtoms(), Chem.MolToSmiles(fragments[i]))
+    )
     if fragments[order[0]].GetNumHeavyAtoms() < 2:
         raise LigandError("parse", "it consists of single atoms, as a mineral salt; there is no molecule to dock")
     removed = Counter(names[i] or Chem.MolToSmiles(fragments[i]) for i in order[1:])
@@ -212,7 +253,9 @@ def companion(fragment: Chem.Mol) -> str:
     if len(atoms) == 1 and is_metal(atoms[0]):
         element = Chem.GetPeriodicTable().GetElementName(atoms[0].GetAtomicNum()).lower()
         called = f"{element} ({atoms[0].GetSymbol()})"
-        raise LigandError("parse", f"it is a complex of {called}, which cannot be docked; give the organic ligand alone if that is meant")
+        raise LigandError(
+            "parse", f"it is a complex of {called}, which cannot be docked; give the organic ligand alone if that is meant"
+        )
     plain = Chem.Mol(fragment)
     Chem.RemoveStereochemistry(plain)
     charged = Chem.MolToSmiles(plain)
@@ -264,7 +307,9 @@ def note_tautomers(molecule: Chem.Mol, notes: list[str]) -> None:
     Chem.RemoveStereochemistry(given)
     try:
         result = enumerator.Enumerate(given)
-        found = {text: enumerator.ScoreTautomer(other) for text, other in zip(result.smiles, result.tautomers) if is_rival(given, other)}
+        found = {
+            text: enumerator.ScoreTautomer(other) for text, other in zip(result.smiles, result.tautomers) if is_rival(given, other)
+        }
     except (ValueError, RuntimeError):
         return
     own, score = Chem.MolToSmiles(given), enumerator.ScoreTautomer(given)
@@ -272,13 +317,17 @@ def note_tautomers(molecule: Chem.Mol, notes: list[str]) -> None:
     if not rivals:
         return
     standing = "higher" if found[rivals[0]] > score else "as high"
-    notes.append(f"docked as the tautomer that was given; tautomers are not enumerated, and RDKit's rules rank {standing}: {listed(rivals)}")
+    notes.append(
+        f"docked as the tautomer that was given; tautomers are not enumerated, and RDKit's rules rank {standing}: {listed(rivals)}"
+    )
 
 
 def is_rival(given: Chem.Mol, other: Chem.Mol) -> bool:
     """Do the two, atom by atom, differ as tautomers that interconvert at room temperature: by hydrogens on heteroatoms, or by
     one on a carbon, as ketones from their enols and pyrazoles from their ketones? RDKit's rules move more than that."""
-    hydrogens = [(a.GetTotalNumHs(), b.GetTotalNumHs()) for a, b in zip(given.GetAtoms(), other.GetAtoms()) if a.GetAtomicNum() == 6]
+    hydrogens = [
+        (a.GetTotalNumHs(), b.GetTotalNumHs()) for a, b in zip(given.GetAtoms(), other.GetAtoms()) if a.GetAtomicNum() == 6
+    ]
     moved = sum(abs(b - a) for a, b in hydrogens)
     if moved != 1:
         return not moved

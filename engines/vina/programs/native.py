@@ -9,10 +9,10 @@ from rdkit import Chem, RDLogger
 from rdkit.Chem import rdDetermineBonds
 from rdkit.Geometry import Point3D
 
-from common import Failure, one_line, user_error
 from residues import HYDROGENS
 from rigid import match
 from structure import Atom, Residue, Structure, named
+from task import Failure, one_line, user_error
 
 SCHEMA = "molfabric.docking.native/v1"
 MAX_HEAVY_ATOMS = 100  # what can be docked
@@ -21,18 +21,28 @@ MAX_BOND_GUESSES = 10_000
 LEAST_SEEN = 0.5  # of a ligand's heavy atoms: fewer say nothing of a pose
 
 ORDERS = {
-    "SING": Chem.BondType.SINGLE, "DOUB": Chem.BondType.DOUBLE, "TRIP": Chem.BondType.TRIPLE, "AROM": Chem.BondType.AROMATIC,
-    "SINGLE": Chem.BondType.SINGLE, "DOUBLE": Chem.BondType.DOUBLE, "TRIPLE": Chem.BondType.TRIPLE, "AROMATIC": Chem.BondType.AROMATIC,
-}  # fmt: skip
+    "SING": Chem.BondType.SINGLE,
+    "DOUB": Chem.BondType.DOUBLE,
+    "TRIP": Chem.BondType.TRIPLE,
+    "AROM": Chem.BondType.AROMATIC,
+    "SINGLE": Chem.BondType.SINGLE,
+    "DOUBLE": Chem.BondType.DOUBLE,
+    "TRIPLE": Chem.BondType.TRIPLE,
+    "AROMATIC": Chem.BondType.AROMATIC,
+}
 
 
 def unusable(residue: Residue, why: str) -> Exception:
-    return user_error("NATIVE_LIGAND_UNUSABLE", f"dockingValidation.nativeReference names {residue}, which cannot be docked again: {why}.")
+    return user_error(
+        "NATIVE_LIGAND_UNUSABLE", f"dockingValidation.nativeReference names {residue}, which cannot be docked again: {why}."
+    )
 
 
-def extract(structure: Structure, residue: Residue, atoms: list[Atom], components: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The native ligand's document (schema above): molblock is the crystal pose without hydrogens, coordinates in Å, as far as it was
-    seen; smiles is the whole ligand."""
+def extract(
+    structure: Structure, residue: Residue, atoms: list[Atom], components: dict[str, Any], notes: list[str]
+) -> dict[str, Any]:
+    """The native ligand's document (schema above): molblock is the crystal pose without hydrogens, coordinates in Å, as far as it
+    was seen; smiles is the whole ligand."""
     RDLogger.DisableLog("rdApp.*")
     heavy = [atom for atom in atoms if atom.element not in HYDROGENS]
     if not heavy or len(heavy) > MAX_HEAVY_ATOMS:
@@ -51,11 +61,20 @@ def extract(structure: Structure, residue: Residue, atoms: list[Atom], component
     if whole is None or whole.GetNumAtoms() == molecule.GetNumAtoms():
         whole = molecule
     else:
-        notes.append(f"{molecule.GetNumAtoms()} of the {whole.GetNumAtoms()} heavy atoms of {residue} were seen; it is docked whole, and compared where it was seen")
+        notes.append(
+            f"{molecule.GetNumAtoms()} of the {whole.GetNumAtoms()} heavy atoms of {residue} were seen; it is docked whole, and "
+            f"compared where it was seen"
+        )
     return {
-        "schema": SCHEMA, "componentId": residue.name, "chain": residue.chain, "residue": residue.number, "insertionCode": residue.insertion_code,
-        "smiles": Chem.MolToSmiles(whole), "molblock": Chem.MolToMolBlock(molecule), "bondsFrom": source,
-    }  # fmt: skip
+        "schema": SCHEMA,
+        "componentId": residue.name,
+        "chain": residue.chain,
+        "residue": residue.number,
+        "insertionCode": residue.insertion_code,
+        "smiles": Chem.MolToSmiles(whole),
+        "molblock": Chem.MolToMolBlock(molecule),
+        "bondsFrom": source,
+    }
 
 
 def bare_molecule(residue: Residue, atoms: list[Atom]) -> Chem.RWMol:
@@ -112,7 +131,10 @@ def charges_of(block: Any, name: str) -> dict[str, tuple[str, int]]:
     for row in block.find("_chem_comp_atom.", ["comp_id", "atom_id", "type_symbol", "?charge"]):
         if cif.as_string(row[0]).upper() == name:
             charge = cif.as_string(row[3]) if row.has(3) else "0"
-            found[cif.as_string(row[1])] = (cif.as_string(row[2]).upper(), int(charge) if charge.lstrip("+-").isdigit() and len(charge) < 3 else 0)
+            found[cif.as_string(row[1])] = (
+                cif.as_string(row[2]).upper(),
+                int(charge) if charge.lstrip("+-").isdigit() and len(charge) < 3 else 0,
+            )
     return found
 
 
@@ -127,7 +149,9 @@ def from_bonds(residue: Residue, heavy: list[Atom], bonds: list[tuple[str, str, 
     for first, second, order in bonds:
         if first in place and second in place:
             if order not in ORDERS or molecule.GetBondBetweenAtoms(place[first], place[second]):
-                raise unusable(residue, f"the file's bond between {one_line(first, 8)} and {one_line(second, 8)} is unknown or given twice")
+                raise unusable(
+                    residue, f"the file's bond between {one_line(first, 8)} and {one_line(second, 8)} is unknown or given twice"
+                )
             molecule.AddBond(place[first], place[second], ORDERS[order])
     for name, (_, charge) in listed.items():
         if name in place:
@@ -145,7 +169,11 @@ def is_hydrogen(name: str, bonds: list[tuple[str, str, str]], listed: dict[str, 
 
 def sanitized(residue: Residue, molecule: Chem.RWMol, source: str) -> Chem.Mol:
     for atom in molecule.GetAtoms():  # a nitrogen with four bonds is an ammonium, whatever a file says of its charge
-        if atom.GetAtomicNum() == 7 and atom.GetFormalCharge() == 0 and sum(bond.GetBondTypeAsDouble() for bond in atom.GetBonds()) == 4:
+        if (
+            atom.GetAtomicNum() == 7
+            and atom.GetFormalCharge() == 0
+            and sum(bond.GetBondTypeAsDouble() for bond in atom.GetBonds()) == 4
+        ):
             atom.SetFormalCharge(1)
     for bond in molecule.GetBonds():
         if bond.GetBondType() == Chem.BondType.AROMATIC:
@@ -164,7 +192,11 @@ def sanitized(residue: Residue, molecule: Chem.RWMol, source: str) -> Chem.Mol:
 def from_hydrogens(residue: Residue, atoms: list[Atom]) -> Chem.Mol:
     """Bond orders guessed from a structure that shows the hydrogens; without them nobody can tell a ketone from an alcohol."""
     if not any(atom.element in HYDROGENS for atom in atoms):
-        raise unusable(residue, "this deployment has no definition of the component, the file lists no bonds for it, and it has no hydrogens to guess them from; give the structure as mmCIF with _chem_comp_bond")
+        raise unusable(
+            residue,
+            "this deployment has no definition of the component, the file lists no bonds for it, and it has no hydrogens to guess "
+            "them from; give the structure as mmCIF with _chem_comp_bond",
+        )
     for charge in sorted(range(-MAX_CHARGE, MAX_CHARGE + 1), key=abs):
         molecule = bare_molecule(residue, atoms)
         try:

@@ -12,7 +12,7 @@ from typing import Iterator
 from rdkit import Chem
 from rdkit.Chem import AllChem, rdDetermineBonds
 
-from common import one_line
+from task import one_line
 
 MAX_PDB_ATOMS = 1000
 WATERS = frozenset(("HOH", "WAT", "DOD", "H2O", "TIP", "SOL"))
@@ -138,7 +138,8 @@ def from_geometry(block: str, notes: list[str]) -> Chem.Mol:
     heavy = molecule.GetNumHeavyAtoms()
     if heavy > 1 and heavy == molecule.GetNumAtoms():
         raise UnreadableError(
-            "the PDB file does not say the bond orders and has no hydrogens to tell them by; add a line REMARK SMILES, or give SDF or MOL2"
+            "the PDB file does not say the bond orders and has no hydrogens to tell them by; add a line REMARK SMILES, or give "
+            "SDF or MOL2"
         )
     electrons = sum(atom.GetAtomicNum() for atom in molecule.GetAtoms())
     fitting = []
@@ -157,7 +158,8 @@ def from_geometry(block: str, notes: list[str]) -> Chem.Mol:
             fitting.append((charged, len(fitting), charge, candidate.GetMol()))
     if not fitting:
         raise UnreadableError(
-            "the bond orders cannot be told from the PDB file's geometry with any charge from −3 to 3; add the missing hydrogens or a line "
+            "the bond orders cannot be told from the PDB file's geometry with any charge from −3 to 3; add the missing hydrogens "
+            "or a line "
             "REMARK SMILES, or give SDF or MOL2"
         )
     _, _, charge, best = min(fitting, key=lambda found: found[:2])

@@ -37,7 +37,8 @@ def text_of(lines: Iterable[Line], remarks: Iterable[str] = ()) -> str:
         name = name.ljust(4) if len(name) == 4 or len(line.element) == 2 else f" {name:3s}"
         x, y, z = line.position
         written.append(
-            f"{'ATOM  ' if line.polymer else 'HETATM'}{serial % SERIALS:5d} {name} {line.residue[:3]:>3s} {line.chain[:1]:1s}{line.number:4d}{line.code[:1]:1s}"
+            f"{'ATOM  ' if line.polymer else 'HETATM'}{serial % SERIALS:5d} {name} {line.residue[:3]:>3s} "
+            f"{line.chain[:1]:1s}{line.number:4d}{line.code[:1]:1s}"
             f"   {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00          {line.element:>2s}  "
         )
     return "\n".join(written) + "\nTER\nEND\n"
@@ -54,4 +55,6 @@ def parse_line(text: str) -> Line:
     name, element = text[12:16].strip(), text[76:78].strip().upper()
     position = (float(text[30:38]), float(text[38:46]), float(text[46:54]))
     element = element or name.lstrip("0123456789")[:1]
-    return Line(name, element, text[17:20].strip(), text[21].strip(), int(text[22:26]), text[26].strip(), position, text.startswith("ATOM"))
+    return Line(
+        name, element, text[17:20].strip(), text[21].strip(), int(text[22:26]), text[26].strip(), position, text.startswith("ATOM")
+    )

@@ -19,12 +19,13 @@ from typing import Any
 
 from rdkit import Chem, RDLogger
 
-from common import IN, OUT, Progress, main, one_line, read_json, write_json, write_text
 from picture_drawing import Drawn, Still, adopt, draw
 from picture_scene import Node, box_scene, document, kind_of, name_of, native_scene, site_scene, states
 from picture_site import Site, read_residues, site_of
 from picture_view import site_view, view_of_box
+from plans import main
 from rank import Spill, rank, read_analysed, read_prepared, result_of
+from task import CHECKPOINT, IN, OUT, RESUME, Progress, one_line, read_json, saved, write_json, write_text
 
 SCHEMA = "molfabric.docking.picture/v1"
 SIDES = ("widthPixels", "heightPixels")
@@ -96,17 +97,21 @@ def seen(site: Site, best: dict[str, Any], overlaid: bool) -> dict[str, Any]:
         for c in sorted(site.contacts, key=lambda c: (c.kind == "hydrophobic", c.distance))
     ]
     return {
-        "ligandId": best["ligandId"], "label": best["label"], "index": best["index"], "contacts": contacts,
-        "cofactors": [name_of(r, several) for r in (*site.cofactors, *site.metals)][:MAX_NAMED], "crystal": overlaid,
-    }  # fmt: skip
+        "ligandId": best["ligandId"],
+        "label": best["label"],
+        "index": best["index"],
+        "contacts": contacts,
+        "cofactors": [name_of(r, several) for r in (*site.cofactors, *site.metals)][:MAX_NAMED],
+        "crystal": overlaid,
+    }
 
 
 def begun() -> int:
     """How many attempts at this task have begun to draw before this one; notes that this one does."""
-    count = len(list((IN / "resume").glob("begun-*")))
-    name = f"checkpoint/begun-{count + 1}"
-    write_text(OUT / name, "")
-    print(json.dumps({"checkpoint": [name]}), flush=True)
+    count = len(list(RESUME.glob("begun-*")))
+    name = f"begun-{count + 1}"
+    write_text(CHECKPOINT / name, "")
+    saved([name])
     return count
 
 

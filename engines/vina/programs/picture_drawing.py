@@ -4,10 +4,8 @@ the first of them anew with Cycles. What goes wrong there is told, and never fai
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from typing import Any, Callable, NamedTuple
 
 from PIL import Image
 
-from common import OUT, one_line, read_json, write_json, written
+from task import OUT, adopt, one_line, read_json, write_json
 
 RENDERER = Path(__file__).resolve().parent / "renderer"
 # Where set-up puts Blender's module, below the Python that runs this.
@@ -52,14 +50,6 @@ class Drawn:
 
 class Missing(Exception):
     """A renderer has drawn nothing. The message says why, as a clause."""
-
-
-def adopt(source: Path, path: Path) -> None:
-    """Moves a finished file to its place below OUT."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(source, path)
-    with open(path, "rb") as file:
-        written[path.relative_to(OUT).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def draw(

@@ -21,9 +21,11 @@ BACKBONE = frozenset("N CA C O OXT".split())
 # The atoms of a residue that a contact with its ring is drawn to the middle of.
 BENZENE = ("CG CD1 CD2 CE1 CE2 CZ",)
 RINGS = {
-    "PHE": BENZENE, "TYR": BENZENE, "TRP": ("CD2 CE2 CE3 CZ2 CZ3 CH2", "CG CD1 NE1 CE2 CD2"),
+    "PHE": BENZENE,
+    "TYR": BENZENE,
+    "TRP": ("CD2 CE2 CE3 CZ2 CZ3 CH2", "CG CD1 NE1 CE2 CD2"),
     **dict.fromkeys(("HIS", "HID", "HIE", "HIP", "HSD", "HSE", "HSP"), ("CG ND1 CD2 CE1 NE2",)),
-}  # fmt: skip
+}
 DONORS = frozenset("N O S".split())
 RING_KINDS = ("pi_stacking", "pi_cation")
 

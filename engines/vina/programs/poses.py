@@ -11,7 +11,7 @@ from rdkit import Chem
 from rdkit.Chem import rdMolAlign
 from rdkit.Chem.rdMolDescriptors import CalcMolFormula
 
-from common import one_line
+from task import one_line
 
 MAX_TITLE_CHARS = 80  # the first line of a molfile
 MAX_SYMMETRIES = 100_000  # six tert-butyl groups have 46,656 mappings

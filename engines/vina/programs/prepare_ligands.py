@@ -1,8 +1,9 @@
 """Prepares a chunk of ligands for docking: parse, protonate at a pH, embed in 3D, write PDBQT.
 
-Reads request.json (and in/ligand-*.sdf, .mol2, .pdbqt, .pdb for ligands given as files, in/native.json for the native ligand), writes out/ligands.json with one
-record a ligand, and out/result.json. A ligand that fails is recorded with the step that failed and does not stop the others:
-each is prepared in a child process of its own, so that neither a crash nor an endless embedding costs more than that one ligand.
+Reads request.json (and in/ligand-*.sdf, .mol2, .pdbqt, .pdb for ligands given as files, in/native.json for the native ligand),
+writes out/ligands.json with one record a ligand, and out/result.json. A ligand that fails is recorded with the step that failed and
+does not stop the others: each is prepared in a child process of its own, so that neither a crash nor an endless embedding costs
+more than that one ligand.
 
 What is docked is one state of one tautomer: the tautomer as given (see molecule.py), of a salt or mixture the largest part that
 is no counter-ion or solvent, protonated by rules at the pH. Specified stereochemistry is kept or the ligand fails; what is left
@@ -20,16 +21,19 @@ from molscrub import AcidBaseConjugator
 from rdkit import Chem
 
 from bounded import Tell, in_child
-from common import IN, OUT, Progress, main, one_line, program_versions, write_json
 from conformer import embed, length_angstrom
 from ligand_pdbqt import check_elements, describe_pdbqt, to_pdbqt
 from molecule import MAX_FILE_BYTES, LigandError, check_molecule, note_tautomers, read_molecule, without_isotopes
+from plans import main
 from protonation import protonate
+from task import IN, OUT, Progress, one_line, program_versions, write_json
 
 MAX_RECORD_BYTES = 4 << 20
 MAX_SUMMARY_BYTES = 900_000  # what the document of a finished task has room for
 SUMMARY_NOTE_CHARS = (500, 200, 80, 20)  # tried in this order until the summary fits
-SUMMARY_KEYS = "index status failureStage error canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds notes".split()
+SUMMARY_KEYS = (
+    "index status failureStage error canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds notes".split()
+)
 
 
 def identity(given: Chem.Mol | None, docked: Chem.Mol | None) -> dict[str, Any]:
@@ -69,9 +73,12 @@ def prepare(entry: dict[str, Any], seed: int, conjugator: AcidBaseConjugator, re
     pdbqt, torsions = to_pdbqt(shaped, notes)
     docked = Chem.RemoveHs(shaped)
     record = {
-        "heavyAtoms": docked.GetNumHeavyAtoms(), "rotatableBonds": torsions, "pdbqt": pdbqt,
-        "lengthAngstrom": length_angstrom(shaped.GetConformer().GetPositions()), "notes": notes,
-    }  # fmt: skip
+        "heavyAtoms": docked.GetNumHeavyAtoms(),
+        "rotatableBonds": torsions,
+        "pdbqt": pdbqt,
+        "lengthAngstrom": length_angstrom(shaped.GetConformer().GetPositions()),
+        "notes": notes,
+    }
     return {**record, **identity(given, docked)}
 
 
@@ -96,7 +103,8 @@ def failed(step: str, message: str) -> dict[str, Any]:
 
 
 def attempt_in_child(entry: dict[str, Any], seed: int, conjugator: AcidBaseConjugator, cpu_seconds: int) -> dict[str, Any]:
-    """Prepares a ligand in a child with a bound on its processor time, and turns a crash or a ligand without end into a failed record."""
+    """Prepares a ligand in a child with a bound on its processor time, and turns a crash or a ligand without end into a failed
+    record."""
 
     def work(tell: Tell) -> None:
         tell(attempt(entry, seed, conjugator, lambda step: tell({"reached": step})))
@@ -132,7 +140,12 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         record["cpuSeconds"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 3)
         known = {"componentId": entry["componentId"]} if "componentId" in entry else {}
-        asked = {"index": entry["index"], "ligandId": entry["ligandId"], "label": entry["label"], "inputSmiles": entry.get("smiles")}
+        asked = {
+            "index": entry["index"],
+            "ligandId": entry["ligandId"],
+            "label": entry["label"],
+            "inputSmiles": entry.get("smiles"),
+        }
         records.append({**asked, **known, **record})
     programs = program_versions(["rdkit", "meeko", "molscrub"])
     write_json(OUT / "ligands.json", {"schema": "molfabric.docking.ligands/v1", "ligands": records, "programs": programs})

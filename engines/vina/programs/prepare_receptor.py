@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from box import GIVEN, check_box, find_ligand, note_left_out, place_entries, resolve_box
-from common import IN, OUT, Progress, main, program_versions, sha256, user_error, write_json, write_text
-from given_pdbqt import is_pdbqt, read_pdbqt, take_pdbqt
 from components import Prepared, Site, choose_components, component_filter, stays, with_linked
+from given_pdbqt import is_pdbqt, read_pdbqt, take_pdbqt
+from plans import main
 from residues import HYDROGENS, MAX_LISTED, METALS, Numbering, chain_members, choose_alternates, report_chain
 from reuse import FILES, hashes_of, identity_of, preparation_of, take_over
 from structure import Atom, Residue, Structure, read_structure, unreadable
+from task import IN, OUT, Progress, program_versions, sha256, user_error, write_json, write_text
 
 MAX_RECEPTOR_BYTES = 64 << 20
 CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\v"))  # in no text
@@ -29,13 +30,27 @@ SCHEMA = "molfabric.docking.receptor/v1"
 SERIALS_SCHEMA = "molfabric.docking.serials/v1"
 FORMATS = {"pdb": "PDB", "mmcif": "mmCIF", "pdbqt": "PDBQT"}
 PROGRAMS = ("rdkit", "meeko", "pdb2pqr", "propka", "gemmi")
-SUMMARY = ("format", "atomCount", "atomsInBox", "protonation", "notes", "reused", "hashes", "identity", "preparation", "site", "waters")
+SUMMARY = (
+    "format",
+    "atomCount",
+    "atomsInBox",
+    "protonation",
+    "notes",
+    "reused",
+    "hashes",
+    "identity",
+    "preparation",
+    "site",
+    "waters",
+)
 
 
 def read_receptor(path: Path) -> tuple[bytes, str]:
     """The file's bytes, and its text with Unix line ends."""
     if path.stat().st_size > MAX_RECEPTOR_BYTES:
-        raise user_error("RECEPTOR_TOO_LARGE", f"The receptor has {path.stat().st_size} bytes; at most {MAX_RECEPTOR_BYTES} are allowed.")
+        raise user_error(
+            "RECEPTOR_TOO_LARGE", f"The receptor has {path.stat().st_size} bytes; at most {MAX_RECEPTOR_BYTES} are allowed."
+        )
     content = path.read_bytes()
     if not content.strip():
         raise unreadable("The receptor's file is empty; give a PDB, mmCIF or PDBQT file with ATOM records.")
@@ -97,12 +112,15 @@ def to_leave_out(given: Given, preparation: dict[str, Any], notes: list[str]) ->
     kept = {residue for residue in whole - found if residue.name in retain}
     in_chain = chain_members(residues)
     return {
-        residue for residue in whole - kept
+        residue
+        for residue in whole - kept
         if given.structure.format == "pdbqt" or stays(residue, residues[residue], in_chain, preparation)
-    }  # fmt: skip
+    }
 
 
-def prepare(given: Given, request: dict[str, Any], leave_out: set[Residue], progress: Progress) -> tuple[dict[str, str], dict[str, Any]]:
+def prepare(
+    given: Given, request: dict[str, Any], leave_out: set[Residue], progress: Progress
+) -> tuple[dict[str, str], dict[str, Any]]:
     """Prepares anew: the files by the names that take_over gives them, and the report of the preparation."""
     preparation, structure = request["preparation"], given.structure
     report = {**given.findings, "selection": structure.selected, "leftOutResidues": []}
@@ -119,7 +137,11 @@ def prepare(given: Given, request: dict[str, Any], leave_out: set[Residue], prog
         pdbqt, pdb, document = hydrogenate_and_convert(prepared, site, numbering, request, progress, report)
         site.report(report)
     document = {"schema": SERIALS_SCHEMA, **document}
-    files = {"prepared.pdbqt": pdbqt, "prepared.pdb": pdb, "prepared-serials.json": json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"}
+    files = {
+        "prepared.pdbqt": pdbqt,
+        "prepared.pdb": pdb,
+        "prepared-serials.json": json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n",
+    }
     report |= {key: sha256(files[name].encode()) for name, key in FILES.items()}
     return files, report
 
@@ -135,8 +157,9 @@ def hydrogenate_and_convert(
     states = fixed_states(preparation, prepared.kept, numbering)
     lines = [
         line_of(atom, numbering.working[residue], "MET" if residue.name == "MSE" else residue.name)
-        for residue, atoms in prepared.kept.items() for atom in atoms
-    ]  # fmt: skip
+        for residue, atoms in prepared.kept.items()
+        for atom in atoms
+    ]
     progress(0.2, "protonating the receptor")
     if preparation["protonationMethod"] == "meeko":
         report["protonation"] = "by Meeko's residue templates"
@@ -151,7 +174,9 @@ def hydrogenate_and_convert(
     for residue, why in found.left_out.items():
         site.without(residue, why)
     gone = {residue: prepared.kept[residue] for residue in found.left_out} | prepared.removed_polymer
-    report["leftOutResidues"] = [{**residue.record(), "positionsAngstrom": heavy_positions(atoms)} for residue, atoms in list(gone.items())[:MAX_LISTED]]
+    report["leftOutResidues"] = [
+        {**residue.record(), "positionsAngstrom": heavy_positions(atoms)} for residue, atoms in list(gone.items())[:MAX_LISTED]
+    ]
     return found.pdbqt, found.pdb, found.numbering
 
 
@@ -196,10 +221,19 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     note_left_out(report["leftOutResidues"], box)
     report["site"] = place_entries(report.get("site", []), box)
     report = {
-        **report, **figures, "schema": SCHEMA, "format": found, "pdbId": request.get("pdbId"), "inputSha256": identity["inputSha256"], "hashes": hashes,
-        "identity": identity, "preparation": preparation, "reused": earlier is not None, "notes": report["preparationNotes"] + notes + box["notes"],
+        **report,
+        **figures,
+        "schema": SCHEMA,
+        "format": found,
+        "pdbId": request.get("pdbId"),
+        "inputSha256": identity["inputSha256"],
+        "hashes": hashes,
+        "identity": identity,
+        "preparation": preparation,
+        "reused": earlier is not None,
+        "notes": report["preparationNotes"] + notes + box["notes"],
         "programs": program_versions([] if found == "pdbqt" else PROGRAMS),
-    }  # fmt: skip
+    }
     write_outputs(files, box, native, report)
     summary = {key: report.get(key) for key in SUMMARY}
     summary["box"] = {key: box[key] for key in ("source", "centerAngstrom", "sizeAngstrom", "notes")}

@@ -6,8 +6,8 @@ from molscrub import AcidBaseConjugator
 from rdkit import Chem
 
 import stereo
-from common import one_line
 from molecule import LigandError
+from task import one_line
 
 # Second acidity constants of ethylenediamine and of piperazine (CRC Handbook of Chemistry and Physics): above it two amines
 # that are two carbons apart hold one proton between them. molscrub treats each amine alone and would give both one.
@@ -46,11 +46,17 @@ def share_protons(state: Chem.Mol, ph: float) -> Chem.Mol:
     """The state with one proton less for every two ammoniums that are too near each other at this pH."""
     editable = Chem.RWMol(state)
     for _ in range(state.GetNumAtoms()):
-        near = [(pair[0], pair[3]) for pair in editable.GetSubstructMatches(NEAR_AMMONIUMS) if ph > second_pka(editable, pair[0], pair[3])]
+        near = [
+            (pair[0], pair[3])
+            for pair in editable.GetSubstructMatches(NEAR_AMMONIUMS)
+            if ph > second_pka(editable, pair[0], pair[3])
+        ]
         if not near:
             break
         ranks = list(Chem.CanonicalRankAtoms(editable))
-        atom = editable.GetAtomWithIdx(max({place for pair in near for place in pair}, key=lambda place: acidity(editable, near, ranks, place)))
+        atom = editable.GetAtomWithIdx(
+            max({place for pair in near for place in pair}, key=lambda place: acidity(editable, near, ranks, place))
+        )
         atom.SetFormalCharge(0)
         atom.SetNoImplicit(False)
         atom.SetNumExplicitHs(0)
@@ -68,7 +74,10 @@ def acidity(molecule: Chem.Mol, near: list[tuple[int, int]], ranks: list[int], p
     (benzyl, allyl, beside oxygen), then the most substituted, then the last in canonical order."""
     atom = molecule.GetAtomWithIdx(place)
     drawing = sum(
-        any(n.GetIdx() != place and (n.GetAtomicNum() != 6 or n.GetHybridization() != Chem.HybridizationType.SP3) for n in carbon.GetNeighbors())
+        any(
+            n.GetIdx() != place and (n.GetAtomicNum() != 6 or n.GetHybridization() != Chem.HybridizationType.SP3)
+            for n in carbon.GetNeighbors()
+        )
         for carbon in atom.GetNeighbors()
     )
     return sum(place in pair for pair in near), drawing, atom.GetDegree(), ranks[place]

@@ -6,8 +6,8 @@ import hashlib
 from collections import Counter
 from typing import Any
 
-from common import OUT, one_line, write_json
 from rounds import SAME_POSE_ANGSTROM, SAME_SCORE_KCAL_MOL
+from task import OUT, one_line, write_json
 
 PROVENANCE_SCHEMA = "molfabric.docking.provenance/v1"
 MAX_CHAINS_NAMED = 12
@@ -20,18 +20,30 @@ BOX_SOURCES = {
 }
 
 STAGES = {
-    "parse": "reading the ligand", "protonate": "protonation", "embed": "3D embedding", "dock": "docking", "parse_output": "reading the poses",
-}  # fmt: skip
+    "parse": "reading the ligand",
+    "protonate": "protonation",
+    "embed": "3D embedding",
+    "dock": "docking",
+    "parse_output": "reading the poses",
+}
 
 
 def write_provenance(
-    request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str, names: list[str]
-) -> None:  # fmt: skip
+    request: dict[str, Any],
+    document: dict[str, Any],
+    results: list[dict[str, Any]],
+    programs: dict[str, str],
+    methods: str,
+    names: list[str],
+) -> None:
     """What made the results: programs, parameters, seed, digests of what went in and came out, and what to cite. names are
     the files below out/ that the ranking wrote; the poses' digests are with the tasks that wrote them."""
     receptor = document["receptor"]
     asked = {key: request[key] for key in ("search", "shardSize", "cpuThreadsAsked", "receptorPreparation", "ligandCount")}
-    ligands = [{key: r[key] for key in ("index", "ligandId", "inputSmiles", "dockedSmiles")} for r in sorted(results, key=lambda r: r["index"])]
+    ligands = [
+        {key: r[key] for key in ("index", "ligandId", "inputSmiles", "dockedSmiles")}
+        for r in sorted(results, key=lambda r: r["index"])
+    ]
     write_json(
         OUT / "provenance.json",
         {
@@ -39,7 +51,11 @@ def write_provenance(
             "programs": programs,
             "parameters": {**asked, "box": document["box"]},
             "inputs": {
-                "receptor": {"sha256": receptor["inputSha256"], "preparedSha256": receptor["preparedSha256"], "hashes": receptor.get("hashes")},
+                "receptor": {
+                    "sha256": receptor["inputSha256"],
+                    "preparedSha256": receptor["preparedSha256"],
+                    "hashes": receptor.get("hashes"),
+                },
                 "ligands": ligands,
             },
             "outputs": [{"name": name, "sha256": file_sha256(name)} for name in names],
@@ -105,7 +121,10 @@ def receptor_sentence(receptor: dict[str, Any], programs: dict[str, str], cite: 
     ph, field = preparation.get("protonationPh"), preparation.get("forceField")
     conditions = (f" at pH {ph:g}" if ph is not None else "") + (f" ({field} force field)" if field else "")
     tools = f"{named(programs, 'pdb2pqr', 'PDB2PQR')} and {named(programs, 'propka', 'PROPKA')}"
-    return f"{subject} was protonated with {tools}{conditions}{cite('10.1002/pro.3280', '10.1021/ct100578z')} and converted with {meeko}."
+    return (
+        f"{subject} was protonated with {tools}{conditions}{cite('10.1002/pro.3280', '10.1021/ct100578z')} and converted with "
+        f"{meeko}."
+    )
 
 
 def ligand_sentence(results: list[dict[str, Any]], programs: dict[str, str], cite: Citations) -> str:
@@ -114,7 +133,8 @@ def ligand_sentence(results: list[dict[str, Any]], programs: dict[str, str], cit
         return "The ligands were given as PDBQT and docked as they were."
     rdkit = f"{named(programs, 'rdkit', 'RDKit')}{cite('10.5281/zenodo.591637')}"
     sentence = (
-        f"The ligands were protonated with {named(programs, 'molscrub', 'molscrub')}{cite('molscrub')}, embedded in three dimensions with {rdkit} "
+        f"The ligands were protonated with {named(programs, 'molscrub', 'molscrub')}{cite('molscrub')}, embedded in three "
+        f"dimensions with {rdkit} "
         "(ETKDGv3, then MMFF94s) and converted with Meeko"
     )
     return sentence + (f", except {as_given} that {'was' if as_given == 1 else 'were'} given as PDBQT." if as_given else ".")
@@ -137,10 +157,13 @@ def docking_sentence(document: dict[str, Any], cite: Citations) -> str:
     modes = parameters["numModes"]
     return (
         f"They were docked with {engine['name']} {engine['version'] or ''}".rstrip()
-        + f" and its {engine['scoringFunction'].capitalize()} scoring function{cite('10.1021/acs.jcim.1c00203', '10.1002/jcc.21334')} "
-        + f"in a box of {edges(box['sizeAngstrom'])} centred at ({center}) Å, {BOX_SOURCES.get(box.get('source'), 'placed as given')}, "
+        + f" and its {engine['scoringFunction'].capitalize()} scoring "
+        f"function{cite('10.1021/acs.jcim.1c00203', '10.1002/jcc.21334')} "
+        + f"in a box of {edges(box['sizeAngstrom'])} centred at ({center}) Å, "
+        f"{BOX_SOURCES.get(box.get('source'), 'placed as given')}, "
         + f"{length_clause(parameters)}, at most {modes} pose{'s' * (modes > 1)} a ligand within "
-        + f"{parameters['energyRangeKcalMol']:g} kcal/mol of the best{choice_clause(parameters)}, and the random seed {document['seed']}."
+        + f"{parameters['energyRangeKcalMol']:g} kcal/mol of the best{choice_clause(parameters)}, and the random seed "
+        f"{document['seed']}."
     )
 
 
@@ -156,8 +179,10 @@ def validation_sentence(validation: dict[str, Any] | None) -> str:
     if validation is None:
         return ""
     return (
-        f"As a check, the structure's own ligand {one_line(str(validation['componentId']), 20)} was taken out and docked again from its SMILES alone: "
-        f"its best-scored pose lies {validation['rmsdAngstrom']:.2f} Å from the crystal pose (root mean square deviation of the heavy atoms "
+        f"As a check, the structure's own ligand {one_line(str(validation['componentId']), 20)} was taken out and docked again "
+        f"from its SMILES alone: "
+        f"its best-scored pose lies {validation['rmsdAngstrom']:.2f} Å from the crystal pose (root mean square deviation of the "
+        f"heavy atoms "
         f"in place, corrected for symmetry; threshold {validation['thresholdAngstrom']:g} Å)."
     )
 
@@ -165,12 +190,19 @@ def validation_sentence(validation: dict[str, Any] | None) -> str:
 def analysis_sentence(results: list[dict[str, Any]], programs: dict[str, str], cite: Citations) -> str:
     parts = []
     if any(result["interactions"] is not None for result in results):
-        parts.append(f"interactions were found with {named(programs, 'prolif', 'ProLIF')}{cite('Bouysset', '10.1186/s13321-021-00548-6')}")
+        parts.append(
+            f"interactions were found with {named(programs, 'prolif', 'ProLIF')}{cite('Bouysset', '10.1186/s13321-021-00548-6')}"
+        )
     if any(result["checks"] for result in results):
-        parts.append(f"poses were checked with {named(programs, 'posebusters', 'PoseBusters')}{cite('Buttenschoen', '10.1039/d3sc04185a')}")
+        parts.append(
+            f"poses were checked with {named(programs, 'posebusters', 'PoseBusters')}{cite('Buttenschoen', '10.1039/d3sc04185a')}"
+        )
     if any(result["cnnScore"] is not None for result in results):
         cited = cite("10.1186/s13321-025-00973-x", "10.1186/s13321-021-00522-2")
-        parts.append(f"poses were scored a second time by the fast convolutional network of GNINA 1.3 with {named(programs, 'rustina', 'rustina')}{cited}")
+        parts.append(
+            f"poses were scored a second time by the fast convolutional network of GNINA 1.3 with "
+            f"{named(programs, 'rustina', 'rustina')}{cited}"
+        )
     text = ", and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) if len(parts) > 2 else " and ".join(parts)
     return text[:1].upper() + text[1:] + "." if text else ""
 
@@ -184,20 +216,30 @@ def methods_text(request: dict[str, Any], document: dict[str, Any], results: lis
         docking_sentence(document, cite),
         validation_sentence(document["validation"]),
         analysis_sentence(results, programs, cite),
-        f"Pictures were drawn with {named(programs, 'molstar', 'Mol*')}{cite('10.1093/nar/gkab314')}." if "molstar" in programs else "",
-        f"Of {counts['total']:,} ligand{'s' * (counts['total'] > 1)}, {counts['completed']:,} {'was' if counts['completed'] == 1 else 'were'} docked; "
-        f"ligands are ranked by {RANKINGS[request['rankBy']]}, and ligand efficiency is the score of that pose, sign reversed, by heavy atoms."
-        + failure_clause(results),
+        f"Pictures were drawn with {named(programs, 'molstar', 'Mol*')}{cite('10.1093/nar/gkab314')}."
+        if "molstar" in programs
+        else "",
+        f"Of {counts['total']:,} ligand{'s' * (counts['total'] > 1)}, {counts['completed']:,} "
+        f"{'was' if counts['completed'] == 1 else 'were'} docked; "
+        f"ligands are ranked by {RANKINGS[request['rankBy']]}, and ligand efficiency is the score of that pose, sign reversed, by "
+        f"heavy atoms." + failure_clause(results),
     ]
     return " ".join(filter(None, sentences))
 
 
 # What ligands are ranked by, in a sentence.
-RANKINGS = {"vina": "the score of their best pose", "cnn": "the network's probability that their best pose is near to native, and their poses too"}
+RANKINGS = {
+    "vina": "the score of their best pose",
+    "cnn": "the network's probability that their best pose is near to native, and their poses too",
+}
 
 
 def failure_clause(results: list[dict[str, Any]]) -> str:
     stages = Counter(result["failureStage"] for result in results if result["status"] == "FAILED")
     if not stages:
         return ""
-    return " The others failed: " + ", ".join(f"{count:,} in {STAGES.get(stage, stage)}" for stage, count in sorted(stages.items())) + "."
+    return (
+        " The others failed: "
+        + ", ".join(f"{count:,} in {STAGES.get(stage, stage)}" for stage, count in sorted(stages.items()))
+        + "."
+    )

@@ -1,10 +1,11 @@
 """Ranks the docked and analysed ligands of a job and writes its documents.
 
 Reads request.json, in/receptor.json, in/receptor.pdb, in/box.json, in/ligands/*/ligands.json, in/analysed/*/analysis.json and,
-where the native ligand was docked again, in/redock/redock/redock.json, and in/picture/ where pictures were drawn. Writes out/results.json (one line a ligand),
-out/results.csv, out/best.sdf (each ligand's best pose, best first), out/complexes/NNNNN.pdb (the receptor with the best pose of
-each of the best ligands), out/report.html, out/provenance.json and out/timings.json; for a pipeline, which draws it, also
-out/best.pdb, the first of the complexes. NNNNN is the ligand's place in the request. For one set of inputs every file but timings.json is the same to the byte.
+where the native ligand was docked again, in/redock/redock/redock.json, and in/picture/ where pictures were drawn. Writes
+out/results.json (one line a ligand), out/results.csv, out/best.sdf (each ligand's best pose, best first), out/complexes/NNNNN.pdb
+(the receptor with the best pose of each of the best ligands), out/report.html, out/provenance.json and out/timings.json; for a
+pipeline, which draws it, also out/best.pdb, the first of the complexes. NNNNN is the ligand's place in the request. For one set of
+inputs every file but timings.json is the same to the byte.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from typing import Any, Iterator, TextIO
 from rdkit import RDLogger
 
 from cnn import BY_CNN
-from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, write_json, write_text
 from complexes import ComplexError, Receptor, complex_pdb
+from plans import main
 from provenance import methods_text, write_provenance
 from report import report_html
 from report_pictures import Pictures
+from task import IN, OUT, Failure, Progress, one_line, program_versions, read_json, write_json, write_text
 
 RESULTS_SCHEMA = "molfabric.docking.results/v1"
 MAX_TOP = 10
@@ -35,9 +37,12 @@ MAX_COMPLEXES = 100
 MAX_COMPLEX_BYTES = 200 << 20  # of all complexes together; a kinase with its ligand takes 0.4 MB
 CSV_COLUMNS = (
     "rank ligandId label status bestScoreKcalMol ligandEfficiency heavyAtoms poseCount canonicalSmiles inchiKey dockedSmiles "
-    "failureStage error sdf pdbqt posesPassed interactions referenceRmsdAngstrom converged exhaustivenessUsed cnnScore cnnAffinityPk"
+    "failureStage error sdf pdbqt posesPassed interactions referenceRmsdAngstrom converged exhaustivenessUsed cnnScore "
+    "cnnAffinityPk"
 ).split()
-NOTHING = "rank bestScoreKcalMol ligandEfficiency cnnScore cnnAffinityPk convergence checks interactions referenceRmsdAngstrom".split()  # of a failed one
+NOTHING = (
+    "rank bestScoreKcalMol ligandEfficiency cnnScore cnnAffinityPk convergence checks interactions referenceRmsdAngstrom".split()
+)  # of a failed one
 DESCRIBED = "index ligandId label inputSmiles canonicalSmiles inchiKey dockedSmiles formalCharge heavyAtoms rotatableBonds".split()
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 LOST = "the ligand's docking or analysis task failed; see the job's tasks"
@@ -131,7 +136,8 @@ def condense_pose(pose: dict[str, Any]) -> dict[str, Any]:
         **{key: pose[key] for key in ("rank", "scoreKcalMol", "rmsdLowerBound", "rmsdUpperBound", "terms")},
         **{key: pose.get(key) for key in ("vinaRank", "cnnScore", "cnnAffinityPk")},
         "referenceRmsdAngstrom": pose.get("referenceRmsdAngstrom"),
-        "checks": checks and {"passed": checks["passed"], "failedTests": sorted(name for name, passed in checks["tests"].items() if not passed)},
+        "checks": checks
+        and {"passed": checks["passed"], "failedTests": sorted(name for name, passed in checks["tests"].items() if not passed)},
     }
 
 
@@ -144,15 +150,25 @@ def interaction_keys(interactions: list[dict[str, Any]] | None) -> list[str] | N
 
 
 def describe(prepared: dict[str, Any]) -> dict[str, Any]:
-    return {**{key: prepared.get(key) for key in DESCRIBED}, "componentId": prepared.get("componentId"), "notes": list(prepared.get("notes", []))}
+    return {
+        **{key: prepared.get(key) for key in DESCRIBED},
+        "componentId": prepared.get("componentId"),
+        "notes": list(prepared.get("notes", [])),
+    }
 
 
 def failed(ligand: dict[str, Any], step: str, message: str) -> dict[str, Any]:
     nothing = dict.fromkeys(NOTHING)
     return {
-        **ligand, **nothing, "status": "FAILED", "failureStage": step, "error": one_line(message), "poseCount": 0,
-        "missing": [], "files": {"sdf": None, "pdbqt": None, "complex": None},
-    }  # fmt: skip
+        **ligand,
+        **nothing,
+        "status": "FAILED",
+        "failureStage": step,
+        "error": one_line(message),
+        "poseCount": 0,
+        "missing": [],
+        "files": {"sdf": None, "pdbqt": None, "complex": None},
+    }
 
 
 def result_of(prepared: dict[str, Any], outcome: dict[str, Any] | None) -> dict[str, Any]:
@@ -169,11 +185,19 @@ def result_of(prepared: dict[str, Any], outcome: dict[str, Any] | None) -> dict[
     if score > 0:
         ligand["notes"].append("the best score is positive: no favourable pose was found")
     return {
-        **ligand, "status": "COMPLETED", "failureStage": None, "error": None, "bestScoreKcalMol": score,
-        "ligandEfficiency": round(-score / ligand["heavyAtoms"], 4), "poseCount": outcome["poseCount"],
-        **{key: outcome[key] for key in ("cnnScore", "cnnAffinityPk", "convergence", "missing", "checks", "interactions", "referenceRmsdAngstrom")},
+        **ligand,
+        "status": "COMPLETED",
+        "failureStage": None,
+        "error": None,
+        "bestScoreKcalMol": score,
+        "ligandEfficiency": round(-score / ligand["heavyAtoms"], 4),
+        "poseCount": outcome["poseCount"],
+        **{
+            key: outcome[key]
+            for key in ("cnnScore", "cnnAffinityPk", "convergence", "missing", "checks", "interactions", "referenceRmsdAngstrom")
+        },
         "files": {**outcome["files"], "complex": None},
-    }  # fmt: skip
+    }
 
 
 def convergence_of(results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -184,8 +208,8 @@ def convergence_of(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rank(results: list[dict[str, Any]], rank_by: str) -> list[dict[str, Any]]:
-    """Best score first, or best CNN score; equal ones by Vina's score and then in the request's order, ligands without a CNN score behind
-    those that have one, failed ligands last without a rank."""
+    """Best score first, or best CNN score; equal ones by Vina's score and then in the request's order, ligands without a CNN score
+    behind those that have one, failed ligands last without a rank."""
 
     def place(result: dict[str, Any]) -> tuple[float, float, int]:
         found = result["cnnScore"] if rank_by == BY_CNN else 0.0
@@ -201,7 +225,12 @@ def refuse_nothing(results: list[dict[str, Any]], lost: int, total: int) -> None
     """Raises the failure of a job in which no ligand was docked."""
     items = [{"item": r["ligandId"], "label": r["label"], "step": r["failureStage"], "message": r["error"]} for r in results]
     if lost:
-        raise Failure("EXECUTOR", "NO_LIGAND_DOCKED", f"None of the {total} ligands was docked: {lost} ligands' tasks have no result; see the tasks.", items)
+        raise Failure(
+            "EXECUTOR",
+            "NO_LIGAND_DOCKED",
+            f"None of the {total} ligands was docked: {lost} ligands' tasks have no result; see the tasks.",
+            items,
+        )
     reason = f"{items[0]['item']}: {items[0]['step']}: {items[0]['message']}" if items else "none was prepared"
     raise Failure("USER_INPUT", "NO_LIGAND_DOCKED", f"None of the {total} ligands could be docked ({reason}).", items)
 
@@ -245,16 +274,20 @@ def write_csv(results: list[dict[str, Any]]) -> None:
         writer.writerow(CSV_COLUMNS)
         for result in results:
             row = {
-                **result, **result["files"], "label": one_line(result["label"]), "interactions": ";".join(result["interactions"] or []),
+                **result,
+                **result["files"],
+                "label": one_line(result["label"]),
+                "interactions": ";".join(result["interactions"] or []),
                 "posesPassed": str(result["checks"]["passed"]).lower() if result["checks"] else None,
                 "converged": str(result["convergence"]["converged"]).lower() if result["convergence"] else None,
                 "exhaustivenessUsed": result["convergence"]["exhaustiveness"] if result["convergence"] else None,
-            }  # fmt: skip
+            }
             writer.writerow([cell(row[column]) for column in CSV_COLUMNS])
 
 
 def cell(value: Any) -> Any:
-    """A value for the table. Text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV Injection")."""
+    """A value for the table. Text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV
+    Injection")."""
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return "'" + value
     return "" if value is None else value
@@ -288,7 +321,13 @@ def gather(request: dict[str, Any], spill: Spill) -> tuple[dict[str, Any], list[
     if not count:
         refuse_nothing(results, total - len(prepared) + sum(result["error"] == LOST for result in results), total)
     write_json(OUT / "timings.json", {"ligands": timings(prepared, outcomes)})
-    programs = {**program_versions(["rdkit", "vina"]), **receptor["programs"], **prepare_programs, **redock_programs, **analyse_programs}
+    programs = {
+        **program_versions(["rdkit", "vina"]),
+        **receptor["programs"],
+        **prepare_programs,
+        **redock_programs,
+        **analyse_programs,
+    }
     search = request["search"]
     document = {
         "schema": RESULTS_SCHEMA,
@@ -298,7 +337,9 @@ def gather(request: dict[str, Any], spill: Spill) -> tuple[dict[str, Any], list[
         "box": {key: box[key] for key in box if key != "schema"},
         "seed": search["seed"],
         "rankedBy": request["rankBy"],
-        "parameters": {key: search[key] for key in ("exhaustiveness", "auto", "numModes", "energyRangeKcalMol", "cpuThreads") if key in search},
+        "parameters": {
+            key: search[key] for key in ("exhaustiveness", "auto", "numModes", "energyRangeKcalMol", "cpuThreads") if key in search
+        },
         "counts": {"total": total, "completed": count, "failed": total - count},
         "convergence": convergence_of(results) if "auto" in search else None,
         "validation": validation,
@@ -330,14 +371,23 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
         write_text(OUT / "best.pdb", (OUT / complexes[0]).read_text(encoding="utf-8"))
         names.append("best.pdb")
     write_provenance(request, document, results, programs, methods, names)
-    top = [{key: result[key] for key in ("rank", "ligandId", "label", "bestScoreKcalMol", "ligandEfficiency", "cnnScore", "files")} for result in completed[:MAX_TOP]]
+    top = [
+        {key: result[key] for key in ("rank", "ligandId", "label", "bestScoreKcalMol", "ligandEfficiency", "cnnScore", "files")}
+        for result in completed[:MAX_TOP]
+    ]
     failures = [
-        {"item": r["ligandId"], "label": r["label"], "step": r["failureStage"], "message": r["error"]} for r in results if r["status"] == "FAILED"
+        {"item": r["ligandId"], "label": r["label"], "step": r["failureStage"], "message": r["error"]}
+        for r in results
+        if r["status"] == "FAILED"
     ]
     summary = {
-        "counts": document["counts"], "seed": document["seed"], "top": top, "validation": document["validation"],
-        "convergence": document["convergence"], "complexes": len(complexes),
-    }  # fmt: skip
+        "counts": document["counts"],
+        "seed": document["seed"],
+        "top": top,
+        "validation": document["validation"],
+        "convergence": document["convergence"],
+        "complexes": len(complexes),
+    }
     return {"summary": summary, "failures": failures, "programs": programs}
 
 

@@ -16,12 +16,13 @@ from molscrub import AcidBaseConjugator
 from rdkit import Chem, RDLogger
 
 import cnn
-from common import IN, OUT, Failure, Progress, main, one_line, program_versions, read_json, require_vina, write_json, write_text
 from molecule import LigandError, parse_native
+from plans import main
 from poses import deviations, pose_molecule, sdf_record
 from prepare_ligands import attempt_in_child
 from rounds import notes_of
-from vina_process import Outcome, dock_all, read_box
+from task import IN, OUT, Failure, Progress, one_line, program_versions, read_json, write_json, write_text
+from vina_process import Outcome, dock_all, read_box, require_vina
 
 SCHEMA = "molfabric.docking.redock/v1"
 
@@ -31,7 +32,9 @@ def read_crystal(native: dict[str, Any]) -> Chem.Mol:
     try:
         return parse_native(native)
     except LigandError as error:
-        raise Failure("USER_INPUT", "NATIVE_LIGAND_UNREADABLE", f"dockingValidation.nativeReference: {error}.", unbegun=True) from error
+        raise Failure(
+            "USER_INPUT", "NATIVE_LIGAND_UNREADABLE", f"dockingValidation.nativeReference: {error}.", unbegun=True
+        ) from error
 
 
 def docked_before(index: int | None) -> tuple[dict[str, Any], Outcome] | None:
@@ -65,16 +68,24 @@ def prepare(native: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
 
 def cannot(reason: str, unbegun: bool = False) -> Failure:
     return Failure(
-        "USER_INPUT", "REDOCKING_FAILED",
-        f"The native ligand cannot be docked again ({one_line(reason)}); choose another dockingValidation.nativeReference or leave it out.",
+        "USER_INPUT",
+        "REDOCKING_FAILED",
+        f"The native ligand cannot be docked again ({one_line(reason)}); choose another dockingValidation.nativeReference or "
+        f"leave it out.",
         unbegun=unbegun,
-    )  # fmt: skip
+    )
 
 
 def search(request: dict[str, Any], native: dict[str, Any], record: dict[str, Any], progress: Progress) -> Outcome:
     ligand, found = {**record, "label": native["componentId"]}, []
     say = f"docking {one_line(native['componentId'], 20)} again"
-    dock_all(request["search"], read_box(), [ligand], lambda _, outcome: found.append(outcome), lambda _, part: progress(0.1 + 0.85 * part, say))
+    dock_all(
+        request["search"],
+        read_box(),
+        [ligand],
+        lambda _, outcome: found.append(outcome),
+        lambda _, part: progress(0.1 + 0.85 * part, say),
+    )
     if found[0]["status"] != "COMPLETED":
         raise cannot(f"{found[0]['failureStage']}: {found[0]['error']}")
     return found[0]
@@ -110,7 +121,8 @@ def write_structures(native: dict[str, Any], crystal: Chem.Mol, molecule: Chem.M
     ligand = {"ligandId": native["componentId"], "label": f"{native['componentId']} docked again"}
     records = [sdf_record(molecule, pose["vinaRank"] - 1, ligand, pose) for pose in poses]
     with_rmsd = [
-        record.removesuffix("$$$$\n") + f">  <rmsdAngstrom>\n{pose['rmsdAngstrom']:.3f}\n\n$$$$\n" for record, pose in zip(records, poses)
+        record.removesuffix("$$$$\n") + f">  <rmsdAngstrom>\n{pose['rmsdAngstrom']:.3f}\n\n$$$$\n"
+        for record, pose in zip(records, poses)
     ]
     write_text(OUT / "native" / "redocked.sdf", "".join(with_rmsd))
 
@@ -130,12 +142,22 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     closest = min(poses, key=lambda pose: (pose["rmsdAngstrom"], pose["rank"]))
     best, threshold = poses[0], request["thresholdAngstrom"]
     summary = {
-        "schema": SCHEMA, "componentId": native["componentId"], "rmsdAngstrom": best["rmsdAngstrom"],
-        "closestRmsdAngstrom": closest["rmsdAngstrom"], "closestRank": closest["rank"], "scoreKcalMol": best["scoreKcalMol"],
-        "thresholdAngstrom": threshold, "passed": best["rmsdAngstrom"] <= threshold, "dockedSmiles": record["dockedSmiles"],
-        "notes": record["notes"] + notes_of(outcome["convergence"]) + notes, "rankedBy": request["rankBy"],
-        "cnnScore": best["cnnScore"], "cnnAffinityPk": best["cnnAffinityPk"], "convergence": outcome["convergence"], "cpuSeconds": outcome["cpuSeconds"],
-    }  # fmt: skip
+        "schema": SCHEMA,
+        "componentId": native["componentId"],
+        "rmsdAngstrom": best["rmsdAngstrom"],
+        "closestRmsdAngstrom": closest["rmsdAngstrom"],
+        "closestRank": closest["rank"],
+        "scoreKcalMol": best["scoreKcalMol"],
+        "thresholdAngstrom": threshold,
+        "passed": best["rmsdAngstrom"] <= threshold,
+        "dockedSmiles": record["dockedSmiles"],
+        "notes": record["notes"] + notes_of(outcome["convergence"]) + notes,
+        "rankedBy": request["rankBy"],
+        "cnnScore": best["cnnScore"],
+        "cnnAffinityPk": best["cnnAffinityPk"],
+        "convergence": outcome["convergence"],
+        "cpuSeconds": outcome["cpuSeconds"],
+    }
     programs = program_versions(["vina", "rdkit", "meeko", "molscrub", "numpy"] + [cnn.PACKAGE] * (best["cnnScore"] is not None))
     write_json(OUT / "redock.json", {**summary, "poses": poses, "programs": programs})
     return {"summary": summary, "failures": [], "programs": programs}

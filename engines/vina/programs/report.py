@@ -13,11 +13,11 @@ from typing import Any, Iterable
 from urllib.parse import quote
 
 from cnn import BY_CNN
-from common import one_line
 from provenance import BOX_SOURCES, STAGES, edges, receptor_name
 from report_figures import drawing, histogram, minus
 from report_pictures import Pictures
 from report_style import STYLE
+from task import one_line
 
 MAX_HITS = 50
 MAX_CONTACTS = 7  # residues named of one type in a row of the table
@@ -75,8 +75,14 @@ class Report:
     """The parts of the page, from one results document."""
 
     def __init__(
-        self, request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str, pictures: Pictures
-    ) -> None:  # fmt: skip
+        self,
+        request: dict[str, Any],
+        document: dict[str, Any],
+        results: list[dict[str, Any]],
+        programs: dict[str, str],
+        methods: str,
+        pictures: Pictures,
+    ) -> None:
         self.request, self.document, self.programs, self.methods, self.pictures = request, document, programs, methods, pictures
         self.completed = [result for result in results if result["status"] == "COMPLETED"]
         self.failed = [result for result in results if result["status"] != "COMPLETED"]
@@ -89,9 +95,18 @@ class Report:
 
     def page(self) -> str:
         parts = [
-            self.head(), self.tiles(), self.pictures.section(self.completed[0], self.request.get("picture", "none"), text), self.setup(), self.validation(), self.scores(), self.table(), self.interactions(), self.failures(),
-            self.methods_section(), self.parameters(),
-        ]  # fmt: skip
+            self.head(),
+            self.tiles(),
+            self.pictures.section(self.completed[0], self.request.get("picture", "none"), text),
+            self.setup(),
+            self.validation(),
+            self.scores(),
+            self.table(),
+            self.interactions(),
+            self.failures(),
+            self.methods_section(),
+            self.parameters(),
+        ]
         policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
         return (
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -107,7 +122,10 @@ class Report:
 
     def head(self) -> str:
         ligands = f"{self.counts['total']:,} ligand{'s' * (self.counts['total'] != 1)}"
-        lead = f"{ligands} docked into {receptor_name(self.document['receptor'])}, with {self.version()}, random seed {self.document['seed']}."
+        lead = (
+            f"{ligands} docked into {receptor_name(self.document['receptor'])}, with {self.version()}, random seed "
+            f"{self.document['seed']}."
+        )
         return f'<header><p class="kicker">Docking report</p><h1>{self.title}</h1><p class="lead">{text(lead, 500)}</p></header>'
 
     def tiles(self) -> str:
@@ -132,11 +150,16 @@ class Report:
         size = box["sizeAngstrom"]
         selection = receptor.get("selection") or {}
         receptor_rows = [
-            ("Structure", receptor_name(receptor)), ("Format", str(receptor.get("format", "")).upper() or None),
-            ("Model", selection.get("model")), ("Protonation", receptor.get("protonation")),
-            ("Atoms", f"{receptor['atomCount']:,}, {receptor['atomsInBox']:,} of them in the box" if receptor.get("atomCount") else None),
+            ("Structure", receptor_name(receptor)),
+            ("Format", str(receptor.get("format", "")).upper() or None),
+            ("Model", selection.get("model")),
+            ("Protonation", receptor.get("protonation")),
+            (
+                "Atoms",
+                f"{receptor['atomCount']:,}, {receptor['atomsInBox']:,} of them in the box" if receptor.get("atomCount") else None,
+            ),
             *(("Note", note) for note in receptor.get("notes", [])[:6]),
-        ]  # fmt: skip
+        ]
         box_rows = [
             ("Placed", BOX_SOURCES.get(box.get("source"), box.get("source"))),
             ("Centre", ", ".join(minus(value, 3) for value in box["centerAngstrom"]) + " Å"),
@@ -144,15 +167,20 @@ class Report:
             *(("Note", note) for note in box.get("notes", [])[:6]),
         ]
         search_rows = [
-            ("Engine", f"{self.version()}, {self.engine['scoringFunction'].capitalize()} scoring"), ("Exhaustiveness", self.exhaustiveness()),
+            ("Engine", f"{self.version()}, {self.engine['scoringFunction'].capitalize()} scoring"),
+            ("Exhaustiveness", self.exhaustiveness()),
             ("Convergence", self.converged()),
             ("Poses a ligand", f"at most {parameters['numModes']}, within {parameters['energyRangeKcalMol']:g} kcal/mol"),
             ("Random seed", self.document["seed"]),
-        ]  # fmt: skip
+        ]
         columns = "".join(
-            f"<div><h3>{name}</h3>{facts(rows)}</div>" for name, rows in (("Receptor", receptor_rows), ("Box", box_rows), ("Search", search_rows))
+            f"<div><h3>{name}</h3>{facts(rows)}</div>"
+            for name, rows in (("Receptor", receptor_rows), ("Box", box_rows), ("Search", search_rows))
         )
-        return f'<section aria-labelledby="setup"><h2 id="setup">What was docked into what</h2><div class="columns">{columns}</div></section>'
+        return (
+            f'<section aria-labelledby="setup"><h2 id="setup">What was docked into what</h2><div '
+            f'class="columns">{columns}</div></section>'
+        )
 
     def exhaustiveness(self) -> str:
         """How long ligands were searched for."""
@@ -169,27 +197,42 @@ class Report:
         if found["converged"] == found["judged"]:
             return "independent searches found the same best pose" + (" of every ligand" if found["judged"] > 1 else "")
         failed = found["judged"] - found["converged"]
-        return f"independent searches disagree on {failed:,} of {found['judged']:,} ligands; dock {'it' if failed == 1 else 'them'} with more exhaustiveness"
+        return (
+            f"independent searches disagree on {failed:,} of {found['judged']:,} ligands; dock "
+            f"{'it' if failed == 1 else 'them'} with more exhaustiveness"
+        )
 
     def validation(self) -> str:
         validation = self.document["validation"]
         if not validation:
             return ""
-        said = verdict(validation["passed"], f"within {validation['thresholdAngstrom']:g} Å", f"above {validation['thresholdAngstrom']:g} Å")
+        said = verdict(
+            validation["passed"], f"within {validation['thresholdAngstrom']:g} Å", f"above {validation['thresholdAngstrom']:g} Å"
+        )
         closest = f"pose {validation['closestRank']}, {validation['closestRmsdAngstrom']:.2f} Å"
         gate = validation.get("gateRmsdAngstrom")
         rows = [
-            ("Native ligand", validation["componentId"]), ("Best-scored pose", f"{validation['rmsdAngstrom']:.2f} Å from the crystal pose"),
-            ("Closest pose", closest), ("Score", f"{minus(validation['scoreKcalMol'], 2)} kcal/mol"),
-            ("Search", agreement(validation.get("convergence"))), ("Gate", f"{gate:g} Å" if gate is not None else None),
-        ]  # fmt: skip
-        advice = "" if validation["passed"] else (
-            "<p>This set-up does not find the known pose again, so read the poses and scores below with caution. More exhaustiveness, another box, "
-            "or a receptor that keeps the ions and waters of the site may help.</p>"
-        )  # fmt: skip
+            ("Native ligand", validation["componentId"]),
+            ("Best-scored pose", f"{validation['rmsdAngstrom']:.2f} Å from the crystal pose"),
+            ("Closest pose", closest),
+            ("Score", f"{minus(validation['scoreKcalMol'], 2)} kcal/mol"),
+            ("Search", agreement(validation.get("convergence"))),
+            ("Gate", f"{gate:g} Å" if gate is not None else None),
+        ]
+        advice = (
+            ""
+            if validation["passed"]
+            else (
+                "<p>This set-up does not find the known pose again, so read the poses and scores below with caution. More "
+                "exhaustiveness, another box, "
+                "or a receptor that keeps the ions and waters of the site may help.</p>"
+            )
+        )
         return (
-            f'<section aria-labelledby="validation"><h2 id="validation">Validation {said}</h2><p class="note">The structure’s own ligand was taken out, '
-            "built anew from its structural formula and docked again. Distances are root mean square deviations of the heavy atoms in place, corrected "
+            f'<section aria-labelledby="validation"><h2 id="validation">Validation {said}</h2><p class="note">The structure’s own '
+            f"ligand was taken out, "
+            "built anew from its structural formula and docked again. Distances are root mean square deviations of the heavy "
+            "atoms in place, corrected "
             f"for symmetry.</p>{facts(rows)}{advice}</section>"
         )
 
@@ -208,18 +251,25 @@ class Report:
         head = "".join(
             f'<th scope="col"{kind}>{name}</th>'
             for name, kind in (
-                ("", ' aria-label="Rank"'), ("Structure", ""), ("Ligand", ""), ("Score<br>(kcal/mol)", ' class="num"'),
-                ("Efficiency<br>(kcal/mol/atom)", ' class="num"'), *([("CNN score<br>(pK)", ' class="num"')] if self.cnn else []),
-                ("Pose checks", ""), ("Interactions", ""),
+                ("", ' aria-label="Rank"'),
+                ("Structure", ""),
+                ("Ligand", ""),
+                ("Score<br>(kcal/mol)", ' class="num"'),
+                ("Efficiency<br>(kcal/mol/atom)", ' class="num"'),
+                *([("CNN score<br>(pK)", ' class="num"')] if self.cnn else []),
+                ("Pose checks", ""),
+                ("Interactions", ""),
             )
-        )  # fmt: skip
+        )
         caption = (
-            "Score of the best pose; efficiency is that score, sign reversed, divided by the number of heavy atoms. Structures are drawn in the "
+            "Score of the best pose; efficiency is that score, sign reversed, divided by the number of heavy atoms. Structures "
+            "are drawn in the "
             "protonation state in which they were docked."
         )
         if self.cnn:
             caption += (
-                " The CNN score is the probability, by GNINA’s network, that the pose is near to native, with the affinity that the network predicts"
+                " The CNN score is the probability, by GNINA’s network, that the pose is near to native, with the affinity that "
+                "the network predicts"
                 " below it. Ligands and their poses are ranked by " + ("it." if self.by_cnn else "Vina’s score.")
             )
         title = f"Ligands by {'CNN score' if self.by_cnn else 'score'}"
@@ -227,21 +277,26 @@ class Report:
             title = f"The {len(self.hits)} best ligands"
         rows = "".join(self.row(hit) for hit in self.hits)
         return (
-            f'<section aria-labelledby="hits"><h2 id="hits">{title}</h2><div class="scroll"><table class="hits"><caption>{caption}</caption>'
+            f'<section aria-labelledby="hits"><h2 id="hits">{title}</h2><div class="scroll"><table '
+            f'class="hits"><caption>{caption}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>"
         )
 
     def row(self, hit: dict[str, Any]) -> str:
         label, ligand_id = text(hit["label"], 120), text(hit["ligandId"], 120)
-        name = f"<strong>{label}</strong>" + (f'<span class="soft">{ligand_id}</span>' if ligand_id != label else "") + self.notes(hit)
+        name = (
+            f"<strong>{label}</strong>" + (f'<span class="soft">{ligand_id}</span>' if ligand_id != label else "") + self.notes(hit)
+        )
         picture = drawing(hit["dockedSmiles"], one_line(hit["label"], 120)) or '<span class="soft">no formula</span>'
         rmsd = hit["referenceRmsdAngstrom"]
         near = f'<br><span class="soft">{rmsd:.2f} Å from crystal</span>' if rmsd is not None else ""
         said = agreement(hit["convergence"])
         search = f'<br><span class="soft">{text(said)}</span>' if said else ""
         return (
-            f'<tr><td class="num place">{hit["rank"]}</td><td class="drawing">{picture}</td><th scope="row" class="name">{name}</th>'
-            f'<td class="num score">{minus(hit["bestScoreKcalMol"], 2)}</td><td class="num">{minus(hit["ligandEfficiency"], 2)}</td>{self.cnn_cell(hit)}'
+            f'<tr><td class="num place">{hit["rank"]}</td><td class="drawing">{picture}</td><th scope="row" '
+            f'class="name">{name}</th>'
+            f'<td class="num score">{minus(hit["bestScoreKcalMol"], 2)}</td><td '
+            f'class="num">{minus(hit["ligandEfficiency"], 2)}</td>{self.cnn_cell(hit)}'
             f'<td class="checks">{self.checks(hit)}{near}{search}</td><td class="contacts">{self.contacts(hit)}</td></tr>'
         )
 
@@ -288,7 +343,11 @@ class Report:
         return "".join(f'<p class="remark">{note}</p>' for note in written)
 
     def numbering(self) -> str:
-        return f"author numbering, chain {text(self.chain, 16)}" if self.chain and self.chain.strip() else "author numbering, then the chain"
+        return (
+            f"author numbering, chain {text(self.chain, 16)}"
+            if self.chain and self.chain.strip()
+            else "author numbering, then the chain"
+        )
 
     def interactions(self) -> str:
         looked = [hit for hit in self.hits if hit["interactions"] is not None]
@@ -300,9 +359,13 @@ class Report:
         for (residue, _), count in cells.items():
             totals[residue] += count
         residues = [residue for residue, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:MAX_HEAT_RESIDUES]]
-        head = '<th scope="col">Residue</th>' + "".join(f'<th scope="col">{INTERACTIONS[kind].replace(" ", "<br>")}</th>' for kind in kinds)
+        head = '<th scope="col">Residue</th>' + "".join(
+            f'<th scope="col">{INTERACTIONS[kind].replace(" ", "<br>")}</th>' for kind in kinds
+        )
         rows = "".join(
-            f'<tr><th scope="row">{text(residue, 40)}</th>' + "".join(heat_cell(cells[residue, kind], len(looked)) for kind in kinds) + "</tr>"
+            f'<tr><th scope="row">{text(residue, 40)}</th>'
+            + "".join(heat_cell(cells[residue, kind], len(looked)) for kind in kinds)
+            + "</tr>"
             for residue in residues
         )
         whose = "the ligand" if len(looked) == 1 else f"the {len(looked)} best ligands"
@@ -332,24 +395,40 @@ class Report:
         rest = f'<p class="note">{more:,} more are in results.csv.</p>' if more > 0 else ""
         head = "".join(f'<th scope="col">{name}</th>' for name in ("Ligand", "Id", "Stage", "Reason"))
         return (
-            f'<section aria-labelledby="failed"><h2 id="failed">Ligands that failed</h2><p>{", ".join(said)}.</p><div class="scroll"><table>'
+            f'<section aria-labelledby="failed"><h2 id="failed">Ligands that failed</h2><p>{", ".join(said)}.</p><div '
+            f'class="scroll"><table>'
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{rest}</section>"
         )
 
     def methods_section(self) -> str:
-        references = "".join(f"<li>{text(citation['text'], 600)}{doi_link(citation.get('doi'))}</li>" for citation in self.request["citations"])
+        references = "".join(
+            f"<li>{text(citation['text'], 600)}{doi_link(citation.get('doi'))}</li>" for citation in self.request["citations"]
+        )
         return (
-            '<section aria-labelledby="methods"><h2 id="methods">Methods</h2><p class="note">This paragraph and its references may be used in a paper as '
+            '<section aria-labelledby="methods"><h2 id="methods">Methods</h2><p class="note">This paragraph and its references '
+            "may be used in a paper as "
             f'they are.</p><p class="paper">{together(escape(self.methods))}</p><ol class="references">{references}</ol></section>'
         )
 
     def parameters(self) -> str:
         receptor, search = self.document["receptor"], self.request["search"]
         given = [(name, json.dumps(value) if isinstance(value, dict) else value) for name, value in search.items()]
-        rows = [*given, ("shardSize", self.request["shardSize"]), ("cpuThreadsAsked", self.request["cpuThreadsAsked"]), ("rankBy", self.request["rankBy"])]
+        rows = [
+            *given,
+            ("shardSize", self.request["shardSize"]),
+            ("cpuThreadsAsked", self.request["cpuThreadsAsked"]),
+            ("rankBy", self.request["rankBy"]),
+        ]
         preparation = receptor.get("preparation") or self.request["receptorPreparation"]
-        written = [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) for name, value in preparation.items()]
-        digests = [("input", receptor.get("inputSha256")), ("prepared", receptor.get("preparedSha256")), *sorted((receptor.get("hashes") or {}).items())]
+        written = [
+            (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            for name, value in preparation.items()
+        ]
+        digests = [
+            ("input", receptor.get("inputSha256")),
+            ("prepared", receptor.get("preparedSha256")),
+            *sorted((receptor.get("hashes") or {}).items()),
+        ]
         groups = (("Search", rows), ("Receptor preparation", written), ("Programs", sorted(self.programs.items())))
         columns = "".join(f"<div><h3>{name}</h3>{facts(pairs)}</div>" for name, pairs in groups)
         return (
@@ -364,7 +443,10 @@ def agreement(convergence: dict[str, Any] | None) -> str | None:
         return None
     said = "converged" if convergence["converged"] else "not converged"
     count = len(convergence["rounds"])
-    return f"{said}: {convergence['agreeingRounds']} of {count} independent searches found the best pose, exhaustiveness {convergence['exhaustiveness']} in all"
+    return (
+        f"{said}: {convergence['agreeingRounds']} of {count} independent searches found the best pose, exhaustiveness "
+        f"{convergence['exhaustiveness']} in all"
+    )
 
 
 def heat_cell(count: int, most: int) -> str:
@@ -380,7 +462,12 @@ def doi_link(doi: str | None) -> str:
 
 
 def report_html(
-    request: dict[str, Any], document: dict[str, Any], results: list[dict[str, Any]], programs: dict[str, str], methods: str, pictures: Pictures
-) -> str:  # fmt: skip
+    request: dict[str, Any],
+    document: dict[str, Any],
+    results: list[dict[str, Any]],
+    programs: dict[str, str],
+    methods: str,
+    pictures: Pictures,
+) -> str:
     """The page. document is results.json without its ligands, results the ranked ligands; at least one is COMPLETED."""
     return Report(request, document, results, programs, methods, pictures).page()

@@ -69,14 +69,19 @@ class Chart:
         self.parts.append(f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
 
     def text(self, x: float, y: float, anchor: str, text: str, kind: str = "") -> None:
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{kind and f" class={chr(34)}{kind}{chr(34)}"}>{escape(text)}</text>')
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" '
+            f'text-anchor="{anchor}"{kind and f" class={chr(34)}{kind}{chr(34)}"}>{escape(text)}</text>'
+        )
 
     def axes(self) -> None:
         for count in range(0, self.most + 1, self.unit):
             self.line("grid" if count else "axis", LEFT, self.y(count), WIDTH - RIGHT, self.y(count))
             self.text(LEFT - 8, self.y(count) + 4, "end", f"{count:,}")
         every = math.ceil(len(self.counts) / 11)
-        digits = next(digits for digits in range(3) if abs(self.step * every * 10**digits - round(self.step * every * 10**digits)) < 1e-6)
+        digits = next(
+            digits for digits in range(3) if abs(self.step * every * 10**digits - round(self.step * every * 10**digits)) < 1e-6
+        )
         base = self.y(0)
         for number in range(len(self.counts) + 1):
             edge = (self.first + number) * self.step
@@ -84,9 +89,7 @@ class Chart:
                 self.line("axis", self.x(edge), base, self.x(edge), base + 5)
                 self.text(self.x(edge), base + 20, "middle", minus(edge, digits))
         self.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, "middle", "Score of the best pose (kcal/mol)")
-        self.parts.append(
-            f'<text transform="translate(13 {(TOP + base) / 2:.0f}) rotate(-90)" text-anchor="middle">Ligands</text>'
-        )
+        self.parts.append(f'<text transform="translate(13 {(TOP + base) / 2:.0f}) rotate(-90)" text-anchor="middle">Ligands</text>')
 
     def bars(self) -> None:
         for number, count in enumerate(self.counts):
@@ -95,7 +98,8 @@ class Chart:
                 left, top = self.x(low) + 0.75, self.y(count)
                 title = f"<title>{minus(low, 2)} to {minus(high, 2)} kcal/mol: {count:,}</title>"
                 self.parts.append(
-                    f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{self.x(high) - left - 0.75:.1f}" height="{self.y(0) - top:.1f}">{title}</rect>'
+                    f'<rect class="bar" x="{left:.1f}" y="{top:.1f}" width="{self.x(high) - left - 0.75:.1f}" '
+                    f'height="{self.y(0) - top:.1f}">{title}</rect>'
                 )
 
     def marks(self, figures: list[tuple[str, float, str]]) -> None:
@@ -117,7 +121,9 @@ def histogram(scores: list[float]) -> str:
     chart.bars()
     best, median, mean = min(scores), statistics.median(scores), statistics.fmean(scores)
     chart.marks([("best", best, ""), ("median", median, "dash"), ("mean", mean, "dot")])
-    label = f"Histogram of the best scores of {len(scores):,} ligands: best {best:.2f}, median {median:.2f}, mean {mean:.2f} kcal/mol"
+    label = (
+        f"Histogram of the best scores of {len(scores):,} ligands: best {best:.2f}, median {median:.2f}, mean {mean:.2f} kcal/mol"
+    )
     return f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">{"".join(chart.parts)}</svg>'
 
 

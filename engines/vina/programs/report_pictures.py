@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from common import one_line, read_json
+from task import one_line, read_json
 
 MAX_TOLD = 8  # contacts in the words that stand for a picture
 MAX_IMAGE_BYTES = 1 << 20  # of a picture in the page; 1600x1000 take 0.15 MB
@@ -73,8 +73,7 @@ class Pictures:
         seen = self.told["seen"]
         kinds = {contact["name"]: contact["color"] for contact in seen["contacts"]}
         legend = ", ".join(
-            f'<span class="key" style="background:{escape(color, quote=True)}"></span>{text(kind)}'
-            for kind, color in kinds.items()
+            f'<span class="key" style="background:{escape(color, quote=True)}"></span>{text(kind)}' for kind, color in kinds.items()
         )
         sentences = [
             f"The best pose of <strong>{text(seen['label'], 120)}</strong> (carbon green) with the residues that it touches "

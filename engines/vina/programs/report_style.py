@@ -5,7 +5,8 @@ STYLE = """
 --vermilion:#b84a00;--green:#00745a;--atom-n:#0a62b0;--atom-o:#b84a00;--atom-s:#7a6200;--atom-x:#00745a;--atom-p:#8a4b78;
 --serif:"Iowan Old Style","Palatino Linotype",Palatino,"Book Antiqua","URW Palladio L",Georgia,"Times New Roman",serif;
 --sans:-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","DejaVu Sans",Arial,sans-serif}
-@media (prefers-color-scheme:dark){:root{--paper:#12161b;--ink:#e6eaee;--soft:#9aa6b2;--rule:#2c343d;--wash:#1a2027;--blue:#5ab0e6;--sky:#2f6a92;
+@media (prefers-color-scheme:dark){:root{--paper:#12161b;--ink:#e6eaee;--soft:#9aa6b2;--rule:#2c343d;--wash:#1a2027;--blue:#5ab0e6;
+  --sky:#2f6a92;
 --vermilion:#ff9a5c;--green:#4fcfa4;--atom-n:#74b8ff;--atom-o:#ff9a5c;--atom-s:#e3c04f;--atom-x:#4fcfa4;--atom-p:#dca3cb}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
@@ -19,7 +20,8 @@ p{margin:8px 0;max-width:76ch;overflow-wrap:anywhere;text-wrap:pretty}
 .lead{color:var(--soft);font:17px/1.5 var(--serif);max-width:70ch}
 .note{color:var(--soft);font-size:13px}
 a{color:var(--blue)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:0;margin:30px 0 0;border-top:2px solid var(--ink);border-bottom:1px solid var(--rule)}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:0;margin:30px 0 0;border-top:2px solid var(--ink);
+  border-bottom:1px solid var(--rule)}
 .tiles div{padding:14px 16px 16px 0}
 .tiles dt{color:var(--soft);font-size:12.5px}
 .tiles dd{margin:2px 0 0;font:600 27px/1.2 var(--serif);font-variant-numeric:tabular-nums lining-nums}
@@ -31,7 +33,8 @@ dl.facts dd{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;width:100%;margin-top:12px;font-size:13.5px}
 caption{caption-side:top;text-align:left;color:var(--soft);font-size:13px;padding:0 0 8px;max-width:76ch}
-thead th{padding:6px 10px;border-bottom:1.5px solid var(--ink);color:var(--soft);font-weight:600;font-size:12px;text-align:left;vertical-align:bottom}
+thead th{padding:6px 10px;border-bottom:1.5px solid var(--ink);color:var(--soft);font-weight:600;font-size:12px;text-align:left;
+  vertical-align:bottom}
 tbody td,tbody th{padding:8px 10px;border-bottom:1px solid var(--rule);vertical-align:middle;text-align:left;font-weight:400}
 tr>:first-child{padding-left:0}
 .num,thead th.num{text-align:right;font-variant-numeric:tabular-nums lining-nums;white-space:nowrap}
@@ -72,22 +75,26 @@ svg.chart{display:block;width:100%;height:auto;font:12px var(--sans);fill:var(--
 .chart .say{fill:var(--ink)}
 svg.mol{display:block;width:200px;height:140px}
 .mol .b{fill:none;stroke-width:1.4px;stroke-linecap:round}
-.mol .k{stroke:var(--ink);color:var(--ink)}.mol .n{stroke:var(--atom-n);color:var(--atom-n)}.mol .o{stroke:var(--atom-o);color:var(--atom-o)}
-.mol .s{stroke:var(--atom-s);color:var(--atom-s)}.mol .x{stroke:var(--atom-x);color:var(--atom-x)}.mol .p{stroke:var(--atom-p);color:var(--atom-p)}
+.mol .k{stroke:var(--ink);color:var(--ink)}.mol .n{stroke:var(--atom-n);color:var(--atom-n)}.mol .o{stroke:var(--atom-o);
+  color:var(--atom-o)}
+.mol .s{stroke:var(--atom-s);color:var(--atom-s)}.mol .x{stroke:var(--atom-x);color:var(--atom-x)}.mol .p{stroke:var(--atom-p);
+  color:var(--atom-p)}
 .mol .f{fill:currentColor;stroke:none}
 .paper{border-left:3px solid var(--blue);padding:4px 0 4px 18px;font:15.5px/1.6 var(--serif);max-width:76ch}
 ol.references{padding-left:22px;font-size:13.5px;max-width:90ch}
 ol.references li{margin:4px 0;overflow-wrap:anywhere}
 @media (max-width:700px){main{padding:28px 16px 40px}h1{font-size:28px}}
 @media print{
-:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--rule:#ccc;--wash:#fff;--blue:#005b8f;--sky:#9cc7e3;--vermilion:#a04000;--green:#00614b;
+:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--rule:#ccc;--wash:#fff;--blue:#005b8f;--sky:#9cc7e3;
+  --vermilion:#a04000;--green:#00614b;
 --atom-n:#0a62b0;--atom-o:#a04000;--atom-s:#6b5600;--atom-x:#00614b;--atom-p:#7a3f69}
 @page{size:A4;margin:14mm 13mm}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 body{font-size:10.5px}main{max-width:none;padding:0}h1{font-size:25px}h2{margin-top:24px;font-size:17px;break-after:avoid}
 h3{font-size:11px}.lead{font-size:12.5px}.note,caption,dl.facts,ol.references,.digests dd{font-size:9.5px}.paper{font-size:11px}
 .columns{grid-template-columns:repeat(3,1fr);gap:6px 22px}table{font-size:9.5px}thead th{font-size:8.5px}
-thead th,tbody td,tbody th{padding:4px 6px}.hits .place{width:20px}.hits .name{width:96px;min-width:80px}.hits .checks{min-width:74px}
+thead th,tbody td,tbody th{padding:4px 6px}.hits .place{width:20px}.hits .name{width:96px;min-width:80px}
+.hits .checks{min-width:74px}
 .hits .contacts{min-width:150px}.heat tbody td{min-width:46px}thead{display:table-header-group}tr,figure,.tiles{break-inside:avoid}
 .hits .drawing{width:140px}svg.mol{width:132px;height:92px}.hits .contacts,.remark{font-size:9px}
 .tiles{grid-template-columns:repeat(4,1fr)}.tiles dd{font-size:19px}.tiles dd small{font-size:10px}

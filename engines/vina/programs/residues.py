@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Iterable
 
-from common import Failure, user_error
 from structure import CHAIN_LETTERS, Atom, Residue, named
+from task import Failure, user_error
 
 MAX_ATOMS = 100_000  # the PDB format's five-digit serial number
 MAX_LISTED = 200  # residues of one kind in the report
@@ -22,13 +22,15 @@ NUMBERS_IN_FILES = range(-999, 10_000)
 
 WATERS = frozenset("HOH WAT DOD H2O SOL TIP TIP3 TP3".split())
 HISTIDINES = frozenset("HIS HID HIE HIP HSD HSE HSP".split())
-AMINO_ACIDS = frozenset(
-    "ALA ARG ASN ASP CYS GLN GLU GLY ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL ASH GLH LYN CYX CYM MSE".split()
-) | HISTIDINES
+AMINO_ACIDS = (
+    frozenset("ALA ARG ASN ASP CYS GLN GLU GLY ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL ASH GLH LYN CYX CYM MSE".split())
+    | HISTIDINES
+)
 NUCLEOTIDES = frozenset("A C G U DA DC DG DT".split())
 HYDROGENS = frozenset("H D".split())
 METALS = frozenset(
-    "LI BE NA MG AL K CA SC TI V CR MN FE CO NI CU ZN GA RB SR Y ZR NB MO RU RH PD AG CD IN SN CS BA LA CE EU GD TB YB HF TA W RE OS IR PT AU HG TL PB BI U".split()
+    "LI BE NA MG AL K CA SC TI V CR MN FE CO NI CU ZN GA RB SR Y ZR NB MO RU RH PD AG CD IN SN CS BA LA CE EU GD TB YB HF TA W RE "
+    "OS IR PT AU HG TL PB BI U".split()
 )
 PEPTIDE_ANGSTROM, PHOSPHODIESTER_ANGSTROM = 2.0, 2.2  # two residues farther apart are not bonded; the bonds have 1.33 and 1.61 Å
 
@@ -67,8 +69,9 @@ def choose_alternates(atoms: list[Atom], report: dict[str, Any]) -> list[Atom]:
     names = {a.residue[:3]: a.residue for a in kept}
     records = [
         {**names[key].record(), "kept": chosen[key], "left": sorted(set(counts) - {chosen[key]})}
-        for key, counts in weight.items() if len(counts) > 1 and names[key].name not in WATERS
-    ]  # fmt: skip
+        for key, counts in weight.items()
+        if len(counts) > 1 and names[key].name not in WATERS
+    ]
     listed(report, "alternateLocations", records)
     return kept
 
@@ -101,7 +104,9 @@ def report_chain(residues: dict[Residue, list[Atom]], missing: list[Residue], re
     chain = [residue for residue in residues if residue in members]
     for before, after in zip(chain, chain[1:]):
         if before.chain == after.chain and not bonded(residues[before], residues[after]):
-            breaks.append({"after": before.record(), "before": after.record(), "residuesBetween": max(after.number - before.number - 1, 0)})
+            breaks.append(
+                {"after": before.record(), "before": after.record(), "residuesBetween": max(after.number - before.number - 1, 0)}
+            )
     listed(report, "chainBreaks", breaks)
 
 
@@ -128,7 +133,10 @@ class Numbering:
             number, before = last.get(residue.chain, (-1, None))
             number += 1 if before is not None and bonded(residues[before], atoms) else 2  # a step shows that there is no bond
             if number > MAX_WORKING_NUMBER:
-                raise user_error("RECEPTOR_TOO_LARGE", f"Chain {residue.chain or '(blank)'} of the receptor has too many residues to be prepared.")
+                raise user_error(
+                    "RECEPTOR_TOO_LARGE",
+                    f"Chain {residue.chain or '(blank)'} of the receptor has too many residues to be prepared.",
+                )
             last[residue.chain] = number, residue
             key = f"{segments[residue.chain]}:{number}"
             self.working[residue], self.author[key] = key, residue
@@ -137,7 +145,11 @@ class Numbering:
     def free_letter(self) -> str:
         letter = next(self.free, None)
         if letter is None:
-            raise user_error("RECEPTOR_TOO_LARGE", f"The receptor has more chains than the {len(CHAIN_LETTERS)} that can be prepared; choose some with receptorChains.")
+            raise user_error(
+                "RECEPTOR_TOO_LARGE",
+                f"The receptor has more chains than the {len(CHAIN_LETTERS)} that can be prepared; choose some with "
+                f"receptorChains.",
+            )
         return letter
 
     def file_ids(self, residues: Iterable[Residue]) -> dict[Residue, tuple[str, int, str]]:
@@ -158,19 +170,32 @@ class Numbering:
         """Author's chain, number and insertion code by the ones in the files, where they differ."""
         return {
             f"{letter}:{number}:{code}": [residue.chain, residue.number, residue.insertion_code]
-            for residue, (letter, number, code) in self.in_files.items() if (letter, number, code) != residue[:3]
-        }  # fmt: skip
+            for residue, (letter, number, code) in self.in_files.items()
+            if (letter, number, code) != residue[:3]
+        }
 
     def note(self) -> list[str]:
         changed = {r.chain: ids[0] for r, ids in self.in_files.items() if r.chain != ids[0]}
         notes = []
         if changed:
-            notes.append("the PDB format holds chains of one letter: " + named(f"{chain} is {letter}" for chain, letter in changed.items()) + " in the written files")
+            notes.append(
+                "the PDB format holds chains of one letter: "
+                + named(f"{chain} is {letter}" for chain, letter in changed.items())
+                + " in the written files"
+            )
         if any(r.number != ids[1] for r, ids in self.in_files.items()):
-            notes.append("residue numbers that the PDB format's four columns do not hold are others in the written files; serials.json lists them")
+            notes.append(
+                "residue numbers that the PDB format's four columns do not hold are others in the written files; serials.json "
+                "lists them"
+            )
         return notes
 
 
 def fits(residue: Residue) -> bool:
     """Whether the PDB format's columns hold the residue's chain, number and insertion code."""
-    return len(residue.chain) <= 1 and residue.chain.isascii() and residue.number in NUMBERS_IN_FILES and len(residue.insertion_code) <= 1
+    return (
+        len(residue.chain) <= 1
+        and residue.chain.isascii()
+        and residue.number in NUMBERS_IN_FILES
+        and len(residue.insertion_code) <= 1
+    )

@@ -5,29 +5,36 @@ Everything here is cheap: a reused preparation imports neither PDB2PQR nor Meeko
 
 from __future__ import annotations
 
-import json
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from common import IN, read_json, sha256, user_error
 from structure import Residue
+from task import IN, digest, read_json, sha256, user_error
 
 PACKAGES = ("rdkit", "meeko", "pdb2pqr", "propka", "gemmi", "numpy", "molscrub")
 # The programs whose text decides what a prepared receptor looks like.
 SOURCES = (
-    "common.py", "components.json", "components.py", "conversion.py", "given_pdbqt.py", "hydrogens.py", "molecule.py", "pdbtext.py", "poses.py",
-    "prepare_receptor.py", "protonation.py", "residues.py", "rigid.py", "structure.py",
-)  # fmt: skip
+    "components.json",
+    "components.py",
+    "conversion.py",
+    "given_pdbqt.py",
+    "hydrogens.py",
+    "molecule.py",
+    "pdbqt.py",
+    "pdbtext.py",
+    "poses.py",
+    "prepare_receptor.py",
+    "protonation.py",
+    "residues.py",
+    "rigid.py",
+    "structure.py",
+    "task.py",
+)
 # The files of a preparation: in/ when it is taken over, and where their digests stand in its report.
 FILES = {"prepared.pdbqt": "preparedSha256", "prepared.pdb": "preparedPdbSha256", "prepared-serials.json": "serialsSha256"}
 HASHES = ("receptorIdentitySha256", "preparationSha256", "toolchainSha256")
 MAX_PREPARED_BYTES = 64 << 20
-
-
-def digest(document: Any) -> str:
-    """SHA-256 of canonical JSON: sorted keys, no spaces, UTF-8."""
-    return sha256(json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode())
 
 
 def number(value: float) -> float | int:
@@ -49,7 +56,13 @@ def preparation_of(preparation: dict[str, Any], leave_out: set[Residue], compone
     """The preparation as it is used. leaveOut is there only when a residue goes that would otherwise stay, componentSmiles only
     when a retained component has a definition."""
     fixed = [
-        {"chain": f["chain"], "residue": f["residue"], "insertionCode": (f.get("insertionCode") or "").strip(), "residueName": f["residueName"], "state": f["state"]}
+        {
+            "chain": f["chain"],
+            "residue": f["residue"],
+            "insertionCode": (f.get("insertionCode") or "").strip(),
+            "residueName": f["residueName"],
+            "state": f["state"],
+        }
         for f in preparation.get("fixedProtonationStates", [])
     ]
     used: dict[str, Any] = {
@@ -94,7 +107,8 @@ def take_over(prepared: dict[str, Any], hashes: dict[str, str], notes: list[str]
     if prepared.get("required"):
         raise user_error(
             "PREPARED_RECEPTOR_STALE",
-            f"dockingExecution.preparedReceptor cannot be used: its {what} differs from this request's or this installation's. Leave preparedReceptor out to prepare the receptor anew.",
+            f"dockingExecution.preparedReceptor cannot be used: its {what} differs from this request's or this installation's. "
+            f"Leave preparedReceptor out to prepare the receptor anew.",
         )
     notes.append(f"an earlier preparation was not used: its {what} differs")
     return None

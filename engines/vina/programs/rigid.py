@@ -6,7 +6,7 @@ bonds to other residues and to metals leave none. Where the definition does not 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from meeko import MoleculePreparation
@@ -21,14 +21,44 @@ from residues import HYDROGENS, METALS
 from structure import Atom
 
 MAX_MATCHED_ATOMS = 150  # heavy atoms of a definition; the search for its atoms has no other bound
-BOND_TOLERANCES_ANGSTROM = (0.45, 0.3, 0.2)  # over the sum of covalent radii; the first is usual, the others part atoms that are squeezed
+BOND_TOLERANCES_ANGSTROM = (
+    0.45,
+    0.3,
+    0.2,
+)  # over the sum of covalent radii; the first is usual, the others part atoms that are squeezed
 ACID = Chem.MolFromSmarts("[CX3,PX4,SX4](=O)[OX2H1]")
 
 # AutoDock types by element, where there is no molecule to tell more, and those of the metals that AutoDock Vina has parameters for.
-ELEMENT_TYPES = {"C": "C", "N": "N", "O": "OA", "S": "SA", "SE": "S", "P": "P", "F": "F", "CL": "Cl", "BR": "Br", "I": "I", "SI": "Si", "H": "HD", "AS": "P"}
+ELEMENT_TYPES = {
+    "C": "C",
+    "N": "N",
+    "O": "OA",
+    "S": "SA",
+    "SE": "S",
+    "P": "P",
+    "F": "F",
+    "CL": "Cl",
+    "BR": "Br",
+    "I": "I",
+    "SI": "Si",
+    "H": "HD",
+    "AS": "P",
+}
 METAL_TYPES = {
-    "MG": "Mg", "MN": "Mn", "ZN": "Zn", "CA": "Ca", "FE": "Fe", "CU": "Cu", "NA": "Na", "K": "K", "HG": "Hg", "CO": "Co", "U": "U", "CD": "Cd", "NI": "Ni",
-}  # fmt: skip
+    "MG": "Mg",
+    "MN": "Mn",
+    "ZN": "Zn",
+    "CA": "Ca",
+    "FE": "Fe",
+    "CU": "Cu",
+    "NA": "Na",
+    "K": "K",
+    "HG": "Hg",
+    "CO": "Co",
+    "U": "U",
+    "CD": "Cd",
+    "NI": "Ni",
+}
 METAL_CHARGES = {"NA": 1, "K": 1, "FE": 3, "CU": 2}  # 2 for the others
 
 
@@ -55,8 +85,8 @@ class Unknown(Exception):
 
 
 def molecule_of(atoms: list[Atom], smiles: str | None, ph: float, linked: dict[str, int], coordinated: set[str]) -> Molecule:
-    """A residue's molecule. linked counts the bonds to other residues by atom name, coordinated names the atoms that bind a metal of
-    another residue. Raises Unknown."""
+    """A residue's molecule. linked counts the bonds to other residues by atom name, coordinated names the atoms that bind a metal
+    of another residue. Raises Unknown."""
     RDLogger.DisableLog("rdApp.*")
     heavy = [atom for atom in atoms if atom.element not in HYDROGENS]
     metals = [atom for atom in heavy if atom.element in METALS]
@@ -92,7 +122,12 @@ COORDINATION_ANGSTROM = 2.8  # a donor's distance from the metal that it binds
 def near_metals(atoms: list[Atom], metals: list[Atom]) -> set[str]:
     """Names of the nitrogens, oxygens and sulfurs that bind a metal."""
     donors = [atom for atom in atoms if atom.element in ("N", "O", "S")]
-    return {a.name for a in donors for m in metals if sum((p - q) ** 2 for p, q in zip(a.position, m.position)) <= COORDINATION_ANGSTROM**2}
+    return {
+        a.name
+        for a in donors
+        for m in metals
+        if sum((p - q) ** 2 for p, q in zip(a.position, m.position)) <= COORDINATION_ANGSTROM**2
+    }
 
 
 def laid_over(atoms: list[Atom], smiles: str, ph: float, linked: dict[str, int], bound: set[str]) -> Molecule | None:
@@ -176,7 +211,9 @@ def protonated(template: Chem.Mol, ph: float) -> Chem.Mol:
     return Chem.RenumberAtoms(state, order)
 
 
-def assembled(atoms: list[Atom], template: Chem.Mol, ph: float, places: tuple[int, ...], linked: dict[str, int], bound: set[str]) -> Chem.Mol:
+def assembled(
+    atoms: list[Atom], template: Chem.Mol, ph: float, places: tuple[int, ...], linked: dict[str, int], bound: set[str]
+) -> Chem.Mol:
     """The seen part of the template in its state at the pH. An atom that is bonded to another residue is that of the template as it
     is defined: a backbone's nitrogen is no amine."""
     state = protonated(template, ph)

@@ -1,9 +1,9 @@
-"""A search that goes on until it has converged: rounds of AutoDock Vina, each a whole search with a seed of its own, until two of them
-have found the best pose independently of each other, or the ligand's bound is reached.
+"""A search that goes on until it has converged: rounds of AutoDock Vina, each a whole search with a seed of its own, until two of
+them have found the best pose independently of each other, or the ligand's bound is reached.
 
-A round has found the best pose of all when one of its poses is the same pose (SAME_POSE_ANGSTROM, over the ligand's symmetries) at the
-same score (SAME_SCORE_KCAL_MOL). A round's seed, and with it its poses, follow from the job's seed and the round's number alone:
-`vina --seed` with that seed, the round's exhaustiveness and the plan's candidates as `--num_modes` finds them again.
+A round has found the best pose of all when one of its poses is the same pose (SAME_POSE_ANGSTROM, over the ligand's symmetries) at
+the same score (SAME_SCORE_KCAL_MOL). A round's seed, and with it its poses, follow from the job's seed and the round's number
+alone: `vina --seed` with that seed, the round's exhaustiveness and the plan's candidates as `--num_modes` finds them again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from merging import Model, distinct, on_one_scale, ranked, read_models, written
+
 if TYPE_CHECKING:
     from symmetry import Distance
 
@@ -38,7 +39,8 @@ def most_searches(auto: dict[str, Any], heavy_atoms: int) -> int:
 
 
 def first_round(auto: dict[str, Any], rotatable_bonds: int) -> int:
-    """The exhaustiveness of a ligand's first round: flexible ligands need longer ones, lest two rounds agree on what is easy to find."""
+    """The exhaustiveness of a ligand's first round: flexible ligands need longer ones, lest two rounds agree on what is easy to
+    find."""
     return auto["flexibleFirstRound"] if rotatable_bonds >= auto["flexibleBonds"] else auto["firstRound"]
 
 
@@ -69,10 +71,12 @@ def part_of(number: int) -> tuple[float, float]:
 
 
 class Rounds:
-    """The rounds of one ligand's search so far. Each keeps so many candidates, of which modes poses are chosen by their likelihoods, or
-    by Vina's score where these are not asked for."""
+    """The rounds of one ligand's search so far. Each keeps so many candidates, of which modes poses are chosen by their
+    likelihoods, or by Vina's score where these are not asked for."""
 
-    def __init__(self, seed: int, modes: int, energy_range: float, candidates: int = 0, likelihoods: Likelihoods | None = None) -> None:
+    def __init__(
+        self, seed: int, modes: int, energy_range: float, candidates: int = 0, likelihoods: Likelihoods | None = None
+    ) -> None:
         self.seed, self.modes, self.energy_range, self.likelihoods = seed, modes, energy_range, likelihoods
         self.candidates = max(candidates, modes)
         self.done: list[dict[str, Any]] = []  # seed and exhaustiveness
@@ -134,10 +138,13 @@ class Rounds:
             )
         scores = [entry["bestScoreKcalMol"] for entry in rounds if entry["bestScoreKcalMol"] is not None]
         return {
-            "converged": agreeing >= ENOUGH_ROUNDS, "exhaustiveness": sum(done["exhaustiveness"] for done in self.done),
-            "rounds": rounds, "agreeingRounds": agreeing, "scoreSpreadKcalMol": round(max(scores) - min(scores), 3),
+            "converged": agreeing >= ENOUGH_ROUNDS,
+            "exhaustiveness": sum(done["exhaustiveness"] for done in self.done),
+            "rounds": rounds,
+            "agreeingRounds": agreeing,
+            "scoreSpreadKcalMol": round(max(scores) - min(scores), 3),
             "poseSpreadAngstrom": max(entry["rmsdToBestAngstrom"] or 0.0 for entry in rounds),
-        }  # fmt: skip
+        }
 
 
 def chosen(models: list[Model], likelihoods: list[float], most: int) -> list[Model]:
@@ -160,7 +167,9 @@ def checked(convergence: Any) -> dict[str, Any] | None:
     """A convergence that was read from a file. Raises LookupError, TypeError or ValueError for what Rounds does not write."""
     if convergence is None:
         return None
-    if type(convergence["converged"]) is not bool or any(type(convergence[key]) is not int for key in ("exhaustiveness", "agreeingRounds")):
+    if type(convergence["converged"]) is not bool or any(
+        type(convergence[key]) is not int for key in ("exhaustiveness", "agreeingRounds")
+    ):
         raise ValueError("not a convergence")
     if not 0 < len(convergence["rounds"]) <= MOST_EXHAUSTIVENESS:
         raise ValueError("not the rounds of a search")
@@ -173,6 +182,7 @@ def notes_of(convergence: dict[str, Any] | None) -> list[str]:
         return []
     count, spent = len(convergence["rounds"]), convergence["exhaustiveness"]
     return [
-        f"the search has not converged: only 1 of its {count} independent searches found the best pose (exhaustiveness {spent} in all); "
+        f"the search has not converged: only 1 of its {count} independent searches found the best pose (exhaustiveness {spent} "
+        f"in all); "
         f"dock this ligand with exhaustiveness {MOST_EXHAUSTIVENESS if 2 * spent > 64 else 64}, or in a smaller box"
     ]

@@ -13,7 +13,8 @@ from typing import Any, Iterable, NamedTuple
 
 import gemmi
 
-from common import MAX_COORDINATE, is_atom, one_line, user_error
+from pdbqt import MAX_COORDINATE, is_atom
+from task import one_line, user_error
 
 MAX_READ_ATOMS = 400_000  # of one model or assembly, with waters; bounds the memory of reading
 MAX_GENERATORS = 1000  # parts of an assembly's definition; a virus has a few
@@ -77,7 +78,11 @@ def unreadable(message: str) -> Exception:
 def named(names: Iterable[Any]) -> str:
     """A list for a message, cut after MAX_NAMED."""
     listed = [one_line(str(name), 60) for name in names]
-    return ", ".join(listed[:MAX_NAMED]) + (f" and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else "") if listed else "none"
+    return (
+        ", ".join(listed[:MAX_NAMED]) + (f" and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else "")
+        if listed
+        else "none"
+    )
 
 
 def read_pdb(text: str) -> tuple[gemmi.Structure, list[Residue]]:
@@ -175,7 +180,9 @@ def choose_model(parsed: gemmi.Structure, wanted: int | None, notes: list[str]) 
             notes.append(f"the file holds {len(models)} models; model {first} is used")
         return models[first]
     if wanted not in models:
-        raise user_error("RECEPTOR_MODEL_MISSING", f"receptorModel is {wanted}, which the receptor does not have; its models: {named(models)}.")
+        raise user_error(
+            "RECEPTOR_MODEL_MISSING", f"receptorModel is {wanted}, which the receptor does not have; its models: {named(models)}."
+        )
     return models[wanted]
 
 
@@ -195,10 +202,15 @@ def made_atom(residue: Residue, group: gemmi.Residue, atom: gemmi.Atom) -> Atom:
     position = (atom.pos.x, atom.pos.y, atom.pos.z)
     name = one_line(atom.name, 8)
     if not all(math.isfinite(c) and abs(c) <= MAX_COORDINATE for c in position):
-        raise unreadable(f"Atom {name} (serial {atom.serial}) of {residue}: its coordinates are missing, not numbers or out of range.")
+        raise unreadable(
+            f"Atom {name} (serial {atom.serial}) of {residue}: its coordinates are missing, not numbers or out of range."
+        )
     element = element_of(atom, name, residue, len(group))
     if element == "X":
-        raise unreadable(f"Atom {name} (serial {atom.serial}) of {residue}: its element is not known; write it in columns 77 and 78, or as type_symbol.")
+        raise unreadable(
+            f"Atom {name} (serial {atom.serial}) of {residue}: its element is not known; write it in columns 77 and 78, or as "
+            f"type_symbol."
+        )
     occupancy = atom.occ if math.isfinite(atom.occ) else 0.0
     altloc = atom.altloc if atom.altloc != "\0" else ""
     return Atom(residue, name, element, altloc, position, occupancy, atom.serial, group.het_flag != "H", group.subchain)
@@ -223,19 +235,25 @@ def choose_chains(atoms: list[Atom], wanted: list[str] | None) -> list[Atom]:
     present = dict.fromkeys(atom.residue.chain for atom in atoms)
     unknown = [chain for chain in wanted if chain not in present]
     if unknown:
-        raise user_error("RECEPTOR_CHAIN_MISSING", f"receptorChains names {named(unknown)}, which the receptor does not have; its chains: {named(present)}.")
+        raise user_error(
+            "RECEPTOR_CHAIN_MISSING",
+            f"receptorChains names {named(unknown)}, which the receptor does not have; its chains: {named(present)}.",
+        )
     keep = set(wanted)
     return [atom for atom in atoms if atom.residue.chain in keep]
 
 
-def build_assembly(parsed: gemmi.Structure, wanted: str, atoms: list[Atom], names: ChainNames) -> tuple[list[Atom], list[dict[str, Any]]]:
+def build_assembly(
+    parsed: gemmi.Structure, wanted: str, atoms: list[Atom], names: ChainNames
+) -> tuple[list[Atom], list[dict[str, Any]]]:
     """The atoms of an assembly, and what each copied chain is a copy of. The first operator on a chain keeps its name; names knows
     the names that are taken."""
     assembly = next((a for a in parsed.assemblies if a.name == wanted), None)
     if assembly is None:
         raise user_error(
             "RECEPTOR_ASSEMBLY_MISSING",
-            f"receptorAssemblyId is {one_line(wanted, 32)}, which the receptor does not have; its assemblies: {named(a.name for a in parsed.assemblies)}.",
+            f"receptorAssemblyId is {one_line(wanted, 32)}, which the receptor does not have; its assemblies: "
+            f"{named(a.name for a in parsed.assemblies)}.",
         )
     places: dict[tuple[bool, str], list[Atom]] = {}
     for atom in atoms:
@@ -249,7 +267,11 @@ def build_assembly(parsed: gemmi.Structure, wanted: str, atoms: list[Atom], name
         chosen = [a for name in dict.fromkeys(generator.subchains or generator.chains) for a in places.get((by_subchain, name), [])]
         steps += len(chosen) * len(generator.operators)
         if steps > MAX_READ_ATOMS or len(assembly.generators) > MAX_GENERATORS:
-            raise user_error("RECEPTOR_TOO_LARGE", f"Assembly {one_line(wanted, 32)} has more than {MAX_READ_ATOMS} atoms; choose chains with receptorChains, or no assembly.")
+            raise user_error(
+                "RECEPTOR_TOO_LARGE",
+                f"Assembly {one_line(wanted, 32)} has more than {MAX_READ_ATOMS} atoms; choose chains with receptorChains, or no "
+                f"assembly.",
+            )
         parts = {(a.residue.chain, a.subchain) for a in chosen}
         for operator in generator.operators if chosen else []:
             matrix = tuple(tuple(row) for row in operator.transform.mat.tolist()) + (tuple(operator.transform.vec.tolist()),)

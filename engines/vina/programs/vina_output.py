@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from common import Failure
+from task import Failure
 
 MIN_RMSD_ANGSTROM = 1.0  # Vina's default: poses closer than this are one pose
 UNBOUND_TOLERANCE_KCAL_MOL = 0.002
@@ -62,7 +62,8 @@ def check_poses(poses: list[dict[str, Any]]) -> None:
         raise PoseError("dock", "the ligand touches no receptor atom in the box; move the box to the binding site")
     if abs(best["terms"]["unbound"] - best["terms"]["intra"]) > UNBOUND_TOLERANCE_KCAL_MOL:
         raise Failure(
-            "EXECUTOR", "VINA_WRONG_AFFINITY",
+            "EXECUTOR",
+            "VINA_WRONG_AFFINITY",
             "AutoDock Vina on this worker reports an unbound energy that differs from the best pose's; its affinities are wrong.",
         )
     if any(later["scoreKcalMol"] < earlier["scoreKcalMol"] for earlier, later in zip(poses, poses[1:])):

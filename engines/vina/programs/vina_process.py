@@ -17,15 +17,18 @@ import sys
 from typing import Any, BinaryIO, Callable, NamedTuple
 
 import cnn
-from common import IN, Failure, one_line, read_json
 from rounds import AUTO, SAME_SCORE_KCAL_MOL, Likelihoods, Rounds, converge, part_of
+from task import IN, Failure, one_line, read_json
 from vina_output import MIN_RMSD_ANGSTROM, PoseError, check_poses, parse_poses
 
+OLDEST_VINA = (1, 2, 5)
 STARS_PER_SEARCH = 51  # Vina prints this many "*" for one search
 MAX_OUTCOME_BYTES = 64 << 20
 CANDIDATES_BEFORE = 9  # poses that a round keeps by a plan of the release before, which does not say it
 
-Outcome = dict[str, Any]  # status, poses, pdbqt, convergence and cpuSeconds of a ligand, or status, failureStage, error and cpuSeconds
+Outcome = dict[
+    str, Any
+]  # status, poses, pdbqt, convergence and cpuSeconds of a ligand, or status, failureStage, error and cpuSeconds
 
 
 class Box(NamedTuple):
@@ -35,15 +38,35 @@ class Box(NamedTuple):
     size: tuple[float, ...]
 
 
+def require_vina() -> str:
+    """Returns Vina's version; raises a Failure when it is one that reports wrong affinities."""
+    import vina
+
+    version = vina.__version__
+    numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+    if numbers < OLDEST_VINA:
+        raise Failure(
+            "EXECUTOR",
+            "VINA_TOO_OLD",
+            f"AutoDock Vina {version} on this worker reports wrong affinities for some ligands; "
+            f"version {'.'.join(map(str, OLDEST_VINA))} or later is needed.",
+        )
+    return version
+
+
 def read_box() -> Box:
     """The box that the receptor's preparation settled on. Raises a Failure when in/box.json is not a box."""
     try:
         document = read_json(IN / "box.json")
         center, size = (tuple(float(value) for value in document[key]) for key in ("centerAngstrom", "sizeAngstrom"))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Failure("EXECUTOR", "BOX_UNREADABLE", f"the box of the receptor's preparation cannot be read: {type(error).__name__}.") from error
+        raise Failure(
+            "EXECUTOR", "BOX_UNREADABLE", f"the box of the receptor's preparation cannot be read: {type(error).__name__}."
+        ) from error
     if len(center) != 3 or len(size) != 3 or not all(map(math.isfinite, center + size)) or min(size) <= 0:
-        raise Failure("EXECUTOR", "BOX_UNREADABLE", "the box of the receptor's preparation is not three coordinates and three edges.")
+        raise Failure(
+            "EXECUTOR", "BOX_UNREADABLE", "the box of the receptor's preparation is not three coordinates and three edges."
+        )
     return Box(center, size)
 
 
@@ -53,14 +76,15 @@ def cpu_seconds() -> float:
 
 
 def threads(search: dict[str, Any]) -> int:
-    """How many threads may search: those that this process may keep busy, which may be more than were asked for. Poses do not depend on
-    them."""
+    """How many threads may search: those that this process may keep busy, which may be more than were asked for. Poses do not
+    depend on them."""
     given = os.environ.get("OMP_NUM_THREADS", "")
     return int(given) if given.isdigit() and int(given) else search["cpuThreads"]
 
 
 def network() -> Likelihoods:
-    """The network's opinion of poses in the receptor, none of poses that it cannot read. Raises a Failure where it is not installed."""
+    """The network's opinion of poses in the receptor, none of poses that it cannot read. Raises a Failure where it is not
+    installed."""
     try:
         scorer = cnn.Scorer((IN / "receptor.pdbqt").read_text(encoding="utf-8", errors="replace"))
     except ImportError as error:
@@ -94,7 +118,9 @@ class Searcher:
         try:
             engine.set_receptor(str(IN / "receptor.pdbqt"))
         except RuntimeError as error:  # which is no ligand's fault
-            raise Failure("EXECUTOR", "VINA_STOPPED", f"AutoDock Vina cannot read the prepared receptor: {one_line(str(error), 200)}") from error
+            raise Failure(
+                "EXECUTOR", "VINA_STOPPED", f"AutoDock Vina cannot read the prepared receptor: {one_line(str(error), 200)}"
+            ) from error
         return engine
 
     def lay_maps(self, engine: Any) -> None:
@@ -105,7 +131,9 @@ class Searcher:
         modes, energy_range = self.search["numModes"], self.search["energyRangeKcalMol"]
         if self.auto:
             auto = self.search["auto"]
-            rounds = Rounds(self.search["engineSeed"], modes, energy_range, auto.get("candidates", CANDIDATES_BEFORE), self.likelihoods)
+            rounds = Rounds(
+                self.search["engineSeed"], modes, energy_range, auto.get("candidates", CANDIDATES_BEFORE), self.likelihoods
+            )
             converge(lambda size, seed: self.round_of(ligand, rounds, size, seed), auto, rounds, ligand)
             return rounds.poses(), rounds.convergence()
         self.engine.set_ligand_from_string(ligand["pdbqt"])
@@ -113,8 +141,8 @@ class Searcher:
         return self.engine.poses(n_poses=modes, energy_range=energy_range), None
 
     def round_of(self, ligand: dict[str, Any], rounds: Rounds, size: int, seed: int) -> str:
-        """One round. The bindings keep a seed for good, so that each round has an engine of its own; its maps are of the ligand's atom
-        types alone, which takes less than half the time and memory of all types."""
+        """One round. The bindings keep a seed for good, so that each round has an engine of its own; its maps are of the ligand's
+        atom types alone, which takes less than half the time and memory of all types."""
         self.reached(len(rounds.done) + 1)
         engine = self.start(seed)
         engine.set_ligand_from_string(ligand["pdbqt"])
@@ -226,9 +254,12 @@ class Docking:
 
 
 def dock_all(
-    search: dict[str, Any], box: Box, ligands: list[dict[str, Any]],
-    finished: Callable[[dict[str, Any], Outcome], None], searching: Callable[[int, float], None],
-) -> None:  # fmt: skip
+    search: dict[str, Any],
+    box: Box,
+    ligands: list[dict[str, Any]],
+    finished: Callable[[dict[str, Any], Outcome], None],
+    searching: Callable[[int, float], None],
+) -> None:
     """Docks prepared ligands (records with their pdbqt) in order, with the affinity maps computed once. Tells finished each
     record with its outcome as soon as it is there, and searching the number of outcomes so far and the fraction of the
     current search. A ligand that crashes Vina fails, and the others go on in a fresh child. Raises a Failure."""
@@ -249,7 +280,11 @@ def dock_all(
         if status == 0:
             break
         if not os.WIFSIGNALED(status) or os.WTERMSIG(status) not in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS):
-            ended = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {os.waitstatus_to_exitcode(status)}"
-            raise Failure("EXECUTOR", "VINA_STOPPED", f"AutoDock Vina ended with {ended}, perhaps for want of memory; see the task's log.")
+            ended = (
+                f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit status {os.waitstatus_to_exitcode(status)}"
+            )
+            raise Failure(
+                "EXECUTOR", "VINA_STOPPED", f"AutoDock Vina ended with {ended}, perhaps for want of memory; see the task's log."
+            )
         if done < len(ligands):
             take({**failed("dock", "AutoDock Vina crashed on this ligand"), "cpuSeconds": 0.0})
