@@ -11,16 +11,28 @@ import (
 	"time"
 )
 
-// Document is part of every answer: it keeps the API's own text, with the members that this client does not know.
-type Document struct{ text json.RawMessage }
+// Answer is an answer of the API: what the contract knows of it, and the API's own text, with the members that it does not know.
+type Answer[T any] struct {
+	Body T
+	text json.RawMessage
+}
 
 // JSON is the answer as the API wrote it; nil when there was none.
-func (d Document) JSON() json.RawMessage { return d.text }
+func (a Answer[T]) JSON() json.RawMessage { return a.text }
 
-func (d *Document) keep(text []byte) { d.text = text }
+// UnmarshalJSON reads the answer and keeps its text.
+func (a *Answer[T]) UnmarshalJSON(text []byte) error {
+	a.text = bytes.Clone(text)
+	return json.Unmarshal(text, &a.Body)
+}
 
-// document is an answer that embeds Document.
-type document interface{ keep(text []byte) }
+// ask makes a call that is answered by a T. Errors: as for do.
+func ask[T any](ctx context.Context, c *Client, call call) (Answer[T], error) {
+	var answer Answer[T]
+	call.into = &answer
+	err := c.do(ctx, call)
+	return answer, err
+}
 
 // call is one operation of the API.
 type call struct {
@@ -29,8 +41,8 @@ type call struct {
 	body         any // nil, or what is sent as JSON
 	header       map[string]string
 	sessionOnly  bool
-	idempotent   bool     // a repetition after a broken connection is harmless
-	into         document // nil when the answer has no body
+	idempotent   bool // a repetition after a broken connection is harmless
+	into         any  // nil when the answer has no body
 }
 
 // do makes the call, with retries. Errors: *Error, *NetworkError, the context's, and what encoding/json says about a body
@@ -96,7 +108,6 @@ func (c *Client) once(ctx context.Context, call call, body []byte) error {
 	if err := json.Unmarshal(text, call.into); err != nil {
 		return fmt.Errorf("%s does not answer like a molfabric server: %w", c.server, err)
 	}
-	call.into.keep(bytes.TrimSpace(text))
 	return nil
 }
 

@@ -1,18 +1,19 @@
 package client
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
 func TestConflictTellsTheHead(t *testing.T) {
 	t.Parallel()
-	b := newBreaker(t, hangUp, answer(409, `{"error":"expectedVersion: is 1, the head is 4","code":"VERSION_CONFLICT","currentVersion":4}`))
+	b := newBreaker(t, hangUp, answer(409,
+		`{"error":"expectedVersion: is 1, the head is 4","code":"VERSION_CONFLICT","currentVersion":4}`))
 	c, _ := newClient(t, b.URL, Options{})
-	_, err := c.SaveProject(t.Context(), "p/1", 1, ProjectDraft{Name: "n", Content: json.RawMessage(`{"a":1}`)})
+	_, err := c.SaveProject(t.Context(), "p/1", 1, contract.ProjectCreateRequest{Name: "n", Content: contract.Content(`{"a":1}`)})
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Code != fault.VersionConflict || refused.CurrentVersion != 4 {
 		t.Errorf("got %v", err)
@@ -32,7 +33,7 @@ func TestRetryRepeatsItselfUnderOneKey(t *testing.T) {
 	for _, given := range []string{"", "a-key-of-mine"} {
 		b := newBreaker(t, hangUp, answer(202, `{"jobId":"job_1","attempt":2}`))
 		c, _ := newClient(t, b.URL, Options{})
-		if receipt, err := c.Retry(t.Context(), "job_1", true, given); err != nil || receipt.Attempt != 2 {
+		if receipt, err := c.Retry(t.Context(), "job_1", true, given); err != nil || receipt.Body.Attempt != 2 {
 			t.Errorf("got %+v, %v", receipt, err)
 		}
 		requests := b.received()

@@ -13,11 +13,11 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
-	// sessionCookie is the cookie of a browser session.
-	sessionCookie = "molfabric_session"
 	// maxAnswerBytes bounds one JSON answer: a page of 100 jobs is far below a megabyte.
 	maxAnswerBytes = 64 << 20
 	// connectTimeout is how long a connection may take: longer means that nobody is there.
@@ -58,7 +58,8 @@ type Client struct {
 // New returns a client. It opens no connection. The only error is a Server that is no http or https address.
 func New(options Options) (*Client, error) {
 	address, err := url.Parse(strings.TrimSpace(options.Server))
-	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" || address.RawQuery != "" || address.User != nil {
+	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" || address.RawQuery != "" ||
+		address.User != nil {
 		return nil, fmt.Errorf("server %q: give an address like http://127.0.0.1:8080", options.Server)
 	}
 	transport := &http.Transport{
@@ -78,7 +79,9 @@ func New(options Options) (*Client, error) {
 	return &Client{
 		server: strings.TrimRight(address.Scheme+"://"+address.Host+address.Path, "/"),
 		key:    options.APIKey, session: options.Session, agent: agent,
-		api: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		api: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
 		// An uncompressed transfer, so that the bytes that are counted and hashed are the stored ones.
 		store: &http.Client{Transport: uncompressed(transport)},
 		wait:  waitFor, jitter: random, silence: streamSilence, inParts: partsThreshold,
@@ -110,14 +113,14 @@ func (c *Client) authorize(request *http.Request, sessionOnly bool) {
 	case c.key != "" && !sessionOnly:
 		request.Header.Set("Authorization", "Bearer "+c.key)
 	case c.session != "":
-		request.AddCookie(&http.Cookie{Name: sessionCookie, Value: c.session})
+		request.AddCookie(&http.Cookie{Name: contract.SessionCookie, Value: c.session})
 	}
 }
 
 // remember takes over the session that an answer starts or ends.
 func (c *Client) remember(answer *http.Response) {
 	for _, cookie := range answer.Cookies() {
-		if cookie.Name == sessionCookie {
+		if cookie.Name == contract.SessionCookie {
 			c.session = cookie.Value
 		}
 	}

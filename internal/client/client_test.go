@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -98,17 +99,20 @@ func TestSubmitRepeatsItselfUnderOneKey(t *testing.T) {
 	)
 	c, waits := newClient(t, b.URL, Options{APIKey: "svc_live_x"})
 	receipt, err := c.Submit(t.Context(), map[string]string{"jobType": "simulation"}, "")
-	if err != nil || receipt.JobID != "job_1" || receipt.EstimatedCost != "5.00" {
+	if err != nil || receipt.Body.JobID != "job_1" || receipt.Body.EstimatedCost != "5.00" {
 		t.Fatalf("got %+v, %v; want job_1 at 5.00", receipt, err)
 	}
-	if got, want := string(receipt.JSON()), `{"jobId":"job_1","estimatedCost":5.00,"currency":"GBP","status":"SUBMITTED","new":1}`; got != want {
+	if got, want := string(receipt.JSON()),
+		`{"jobId":"job_1","estimatedCost":5.00,"currency":"GBP","status":"SUBMITTED","new":1}`; got != want {
 		t.Errorf("JSON: got %s, want %s", got, want)
 	}
 	requests := b.received()
 	key := requests[0].header.Get("Idempotency-Key")
 	for i, r := range requests {
-		if r.header.Get("Idempotency-Key") != key || len(key) < 8 || r.body != `{"jobType":"simulation"}` || r.header.Get("Authorization") != "Bearer svc_live_x" {
-			t.Errorf("request %d: got key %q, body %s; want the first's %q and the whole body", i, r.header.Get("Idempotency-Key"), r.body, key)
+		if r.header.Get("Idempotency-Key") != key || len(key) < 8 || r.body != `{"jobType":"simulation"}` ||
+			r.header.Get("Authorization") != "Bearer svc_live_x" {
+			t.Errorf("request %d: got key %q, body %s; want the first's %q and the whole body", i, r.header.Get("Idempotency-Key"),
+				r.body, key)
 		}
 	}
 	if want := []time.Duration{firstWait / 2, 2*time.Second + firstWait, 2 * firstWait}; !slices.Equal(*waits, want) {
@@ -128,18 +132,24 @@ func TestCallsEnd(t *testing.T) {
 	}{
 		{"limited for ever", limited, balance, maxAttempts, func(err error) bool {
 			var e *Error
-			return errors.As(err, &e) && e.Code == fault.RateLimited && e.RetryAfter == time.Second && e.RequestID == "req_1" && e.Status == 429
+			return errors.As(err, &e) && e.Code == fault.RateLimited && e.RetryAfter == time.Second && e.RequestID == "req_1" &&
+				e.Status == 429
 		}},
-		{"asked to wait too long", answer(503, `{"error":"away"}`, "Retry-After", "3600"), balance, 1, func(err error) bool { return StatusOf(err) == 503 }},
-		{"refused", answer(401, `{"error":"no","code":"UNAUTHORIZED"}`), balance, 1, func(err error) bool { return CodeOf(err) == fault.Unauthorized }},
-		{"no envelope", answer(500, `<html>`), balance, 1, func(err error) bool { return StatusOf(err) == 500 && CodeOf(err) == "" }},
+		{"asked to wait too long", answer(503, `{"error":"away"}`, "Retry-After", "3600"), balance, 1,
+			func(err error) bool { return StatusOf(err) == 503 }},
+		{"refused", answer(401, `{"error":"no","code":"UNAUTHORIZED"}`), balance,
+			1, func(err error) bool { return CodeOf(err) == fault.Unauthorized }},
+		{"no envelope", answer(500, `<html>`), balance, 1, func(err error) bool {
+			return StatusOf(err) == 500 && CodeOf(err) == ""
+		}},
 		{"not our server", answer(200, `<html>`), balance, 1, func(err error) bool { return err != nil }},
 		{"hangs up on a read", hangUp, balance, maxAttempts, isNetwork},
 		{"hangs up on a sign-up", hangUp, func(ctx context.Context, c *Client) error {
 			_, err := c.SignUp(ctx, "a@b.c", "secret-secret", "")
 			return err
 		}, 1, isNetwork},
-		{"sends elsewhere", answer(308, "", "Location", "https://example.org/"), balance, 1, func(err error) bool { return StatusOf(err) == 308 }},
+		{"sends elsewhere", answer(308, "", "Location", "https://example.org/"), balance,
+			1, func(err error) bool { return StatusOf(err) == 308 }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -191,13 +201,17 @@ func TestCancelledCallsEndAtOnce(t *testing.T) {
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	account := answer(201, `{"accountId":"acct_1","email":"a@b.c"}`, "Set-Cookie", sessionCookie+"=token-1; Path=/; HttpOnly; Secure")
-	b := newBreaker(t, account, answer(201, `{"id":"key_1","key":"svc_live_secret"}`), answer(200, `{}`), answer(204, "", "Set-Cookie", sessionCookie+"=; Max-Age=0"))
+	account := answer(201, `{"accountId":"acct_1","email":"a@b.c"}`, "Set-Cookie",
+		contract.SessionCookie+"=token-1; Path=/; HttpOnly; Secure")
+	b := newBreaker(t, account, answer(201, `{"id":"key_1","key":"svc_live_secret"}`), answer(200, `{}`),
+		answer(204, "", "Set-Cookie", contract.SessionCookie+"=; Max-Age=0"))
 	c, _ := newClient(t, b.URL+"/", Options{APIKey: "svc_live_x"})
 	if _, err := c.SignUp(t.Context(), "a@b.c", "secret-secret", "Ada"); err != nil || c.Session() != "token-1" {
 		t.Fatalf("sign-up: %v, session %q; want token-1", err, c.Session())
 	}
-	if key, err := c.CreateKey(t.Context(), NewKey{Name: "k", Environment: "live", Scopes: Scopes}); err != nil || key.Secret != "svc_live_secret" {
+	if key, err := c.CreateKey(t.Context(), contract.CreateRequest{Name: "k", Environment: "live",
+		Scopes: contract.Scopes}); err != nil ||
+		key.Body.Secret != "svc_live_secret" {
 		t.Fatalf("create: %+v, %v", key, err)
 	}
 	if err := balance(t.Context(), c); err != nil {
@@ -208,13 +222,15 @@ func TestCredentials(t *testing.T) {
 	}
 	for i, want := range []struct{ path, authorization, cookie string }{
 		{"/api/v1/auth/sign-up", "", ""},
-		{"/api/v1/keys", "", sessionCookie + "=token-1"},
+		{"/api/v1/keys", "", contract.SessionCookie + "=token-1"},
 		{"/api/v1/credits/balance", "Bearer svc_live_x", ""},
-		{"/api/v1/auth/sign-out", "", sessionCookie + "=token-1"},
+		{"/api/v1/auth/sign-out", "", contract.SessionCookie + "=token-1"},
 	} {
 		got := b.received()[i]
-		if got.path != want.path || got.header.Get("Authorization") != want.authorization || got.header.Get("Cookie") != want.cookie {
-			t.Errorf("request %d: got %s, %q, %q; want %+v", i, got.path, got.header.Get("Authorization"), got.header.Get("Cookie"), want)
+		if got.path != want.path || got.header.Get("Authorization") != want.authorization ||
+			got.header.Get("Cookie") != want.cookie {
+			t.Errorf("request %d: got %s, %q, %q; want %+v", i, got.path, got.header.Get("Authorization"), got.header.Get("Cookie"),
+				want)
 		}
 	}
 }
@@ -232,7 +248,7 @@ func TestAllOutputsJoinsPages(t *testing.T) {
 	b := newBreaker(t, page(`"c1"`, "a", "b"), page(`"c2"`, "c"), page(`null`, "d"))
 	c, _ := newClient(t, b.URL, Options{})
 	all, err := c.AllOutputs(t.Context(), "job_1")
-	if err != nil || len(all.Outputs) != 4 || all.Outputs[3].Name != "d" || all.NextCursor != nil {
+	if err != nil || len(all.Body.Outputs) != 4 || all.Body.Outputs[3].Name != "d" || all.Body.NextCursor != nil {
 		t.Fatalf("got %+v, %v; want four files", all, err)
 	}
 	var joined struct {
@@ -240,7 +256,8 @@ func TestAllOutputsJoinsPages(t *testing.T) {
 		Outputs    []map[string]any
 		NextCursor *string
 	}
-	if err := json.Unmarshal(all.JSON(), &joined); err != nil || len(joined.Outputs) != 4 || joined.Outputs[3]["later"] != "<" || !joined.Complete || joined.NextCursor != nil {
+	if err := json.Unmarshal(all.JSON(), &joined); err != nil || len(joined.Outputs) != 4 || joined.Outputs[3]["later"] != "<" ||
+		!joined.Complete || joined.NextCursor != nil {
 		t.Errorf("JSON: got %s, %v", all.JSON(), err)
 	}
 	if got, want := b.received()[2].path, "/api/v1/jobs/job_1/outputs?cursor=c2&limit=100"; got != want {
@@ -250,7 +267,8 @@ func TestAllOutputsJoinsPages(t *testing.T) {
 
 func TestNewRefusesOtherAddresses(t *testing.T) {
 	t.Parallel()
-	for _, server := range []string{"", "127.0.0.1:8080", "ftp://example.org", "http://", "http://user:pw@example.org", "http://example.org?x=1"} {
+	for _, server := range []string{"", "127.0.0.1:8080", "ftp://example.org", "http://", "http://user:pw@example.org",
+		"http://example.org?x=1"} {
 		if _, err := New(Options{Server: server}); err == nil {
 			t.Errorf("server %q: got no error", server)
 		}

@@ -13,7 +13,8 @@ import (
 func TestRunOfJob(t *testing.T) {
 	t.Parallel()
 	b := newBreaker(t,
-		answer(200, `{"runs":[{"runId":"run_1","jobId":"job_1","counts":{"total":47,"completed":12,"failed":1}}],"nextCursor":null}`),
+		answer(200,
+			`{"runs":[{"runId":"run_1","jobId":"job_1","counts":{"total":47,"completed":12,"failed":1}}],"nextCursor":null}`),
 		answer(200, `{"runs":[],"nextCursor":null}`),
 		answer(200, `{"runs":[{"runId":"run_9","jobId":"job_9"}],"nextCursor":"c"}`), // a server without the filter
 	)
@@ -31,19 +32,23 @@ func TestRunOfJob(t *testing.T) {
 
 func TestResultsAreFilteredAndSorted(t *testing.T) {
 	t.Parallel()
-	b := newBreaker(t, answer(200, `{"results":[{"resultId":"result_1","label":"imatinib","rank":1,"bestScoreKcalMol":-12.3,"passedChecks":true}],"nextCursor":null}`))
+	b := newBreaker(t,
+		answer(200,
+			`{"results":[{"resultId":"result_1","label":"imatinib","rank":1,"bestScoreKcalMol":-12.3,"passedChecks":true}],"nextCursor":null}`))
 	c, _ := newClient(t, b.URL, Options{})
 	most, passed := -8.5, true
 	filter := ResultFilter{
-		Page: Page{Limit: 10}, MaxScore: &most, Interactions: []string{"A:ASP:381:hydrogen_bond", "A:MET:318:*"}, PassedChecks: &passed, Sort: "-ligandEfficiency",
-		Status: []string{"COMPLETED"}, Text: "tinib",
+		Page: Page{Limit: 10}, MaxScore: &most, Interactions: []string{"A:ASP:381:hydrogen_bond", "A:MET:318:*"},
+		PassedChecks: &passed, Sort: "-ligandEfficiency", Status: []string{"COMPLETED"}, Text: "tinib",
 	}
 	results, err := c.DockingResults(t.Context(), "my run/7", filter)
-	if err != nil || len(results.Results) != 1 || *results.Results[0].Rank != 1 || !*results.Results[0].PassedChecks {
+	if err != nil || len(results.Body.Results) != 1 || *results.Body.Results[0].Rank != 1 ||
+		!*results.Body.Results[0].PassedChecks {
 		t.Fatalf("got %+v, %v", results, err)
 	}
-	want := "/api/v1/molecular/docking/runs/my%20run%2F7/results?interaction=A%3AASP%3A381%3Ahydrogen_bond&interaction=A%3AMET%3A318%3A%2A" +
-		"&limit=10&maxScore=-8.5&passedChecks=true&q=tinib&sort=-ligandEfficiency&status=COMPLETED"
+	want :=
+		"/api/v1/molecular/docking/runs/my%20run%2F7/results?interaction=A%3AASP%3A381%3Ahydrogen_bond&interaction=A%3AMET%3A318%3A%2A" +
+			"&limit=10&maxScore=-8.5&passedChecks=true&q=tinib&sort=-ligandEfficiency&status=COMPLETED"
 	if got := b.received()[0].path; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -54,7 +59,7 @@ func TestReproduceRepeatsItselfUnderOneKey(t *testing.T) {
 	b := newBreaker(t, hangUp, answer(202, `{"jobId":"job_2","status":"SUBMITTED","estimatedCost":1.20,"currency":"GBP"}`))
 	c, _ := newClient(t, b.URL, Options{})
 	receipt, err := c.Reproduce(t.Context(), "run_1")
-	if err != nil || receipt.JobID != "job_2" || receipt.EstimatedCost != "1.20" {
+	if err != nil || receipt.Body.JobID != "job_2" || receipt.Body.EstimatedCost != "1.20" {
 		t.Fatalf("got %+v, %v", receipt, err)
 	}
 	first, second := b.received()[0], b.received()[1]
@@ -98,21 +103,26 @@ func TestExportIsWholeOrAbsent(t *testing.T) {
 func TestResolveLigandAndPoses(t *testing.T) {
 	t.Parallel()
 	b := newBreaker(t,
-		answer(200, `{"candidates":[{"sourceId":"ccd:STI","componentId":"STI","name":"imatinib","formula":"C29 H31 N7 O","smiles":"CC","token":"t","expiresAt":"2026-11-21T08:00:00Z"}]}`),
-		answer(200, `{"poses":[{"poseId":"pose_1","rank":1,"scoreKcalMol":-9.1,"checks":{"passed":false,"tests":{"bond_lengths":true,"internal_energy":false}}}],"nextCursor":null}`),
-		answer(200, `{"poseId":"pose_1","analysed":true,"interactions":[{"type":"hydrogen_bond","receptor":{"chain":"A","residue":318,"residueName":"MET","atomName":"N","atomSerial":771},"ligand":{"atomIndices":[4]},"distanceAngstrom":2.9,"angleDegrees":165.1}]}`),
+		answer(200,
+			`{"candidates":[{"sourceId":"ccd:STI","componentId":"STI","name":"imatinib","formula":"C29 H31 N7 O","smiles":"CC","token":"t","expiresAt":"2026-11-21T08:00:00Z"}]}`),
+		answer(200,
+			`{"poses":[{"poseId":"pose_1","rank":1,"scoreKcalMol":-9.1,"checks":{"passed":false,"tests":{"bond_lengths":true,"internal_energy":false}}}],"nextCursor":null}`),
+		answer(200,
+			`{"poseId":"pose_1","analysed":true,"interactions":[{"type":"hydrogen_bond","receptor":{"chain":"A","residue":318,"residueName":"MET","atomName":"N","atomSerial":771},"ligand":{"atomIndices":[4]},"distanceAngstrom":2.9,"angleDegrees":165.1}]}`),
 	)
 	c, _ := newClient(t, b.URL, Options{})
 	found, err := c.ResolveLigand(t.Context(), "gleevec")
-	if err != nil || len(found.Candidates) != 1 || *found.Candidates[0].ComponentID != "STI" || b.received()[0].body != `{"query":"gleevec"}` {
+	if err != nil || len(found.Body.Candidates) != 1 || *found.Body.Candidates[0].ComponentID != "STI" ||
+		b.received()[0].body != `{"query":"gleevec"}` {
 		t.Errorf("look-up: got %+v, %v", found, err)
 	}
 	poses, err := c.DockingPoses(t.Context(), "result_1", Page{})
-	if err != nil || poses.Poses[0].Checks.Tests["internal_energy"] || poses.Poses[0].Checks.Passed {
+	if err != nil || poses.Body.Poses[0].Checks.Tests["internal_energy"] || poses.Body.Poses[0].Checks.Passed {
 		t.Errorf("poses: got %+v, %v", poses, err)
 	}
 	contacts, err := c.Interactions(t.Context(), "pose_1", []string{"hydrogen_bond"})
-	if err != nil || *contacts.Interactions[0].Receptor.AtomSerial != 771 || b.received()[2].path != "/api/v1/molecular/docking/poses/pose_1/interactions?type=hydrogen_bond" {
+	if err != nil || *contacts.Body.Interactions[0].Receptor.AtomSerial != 771 ||
+		b.received()[2].path != "/api/v1/molecular/docking/poses/pose_1/interactions?type=hydrogen_bond" {
 		t.Errorf("contacts: got %+v, %v", contacts, err)
 	}
 }

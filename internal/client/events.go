@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -30,28 +30,6 @@ type Event struct {
 	ID   string          `json:"id"`
 	Kind string          `json:"event"`
 	Data json.RawMessage `json:"data"`
-}
-
-// StatusEvent is Event.Data of a change of the job's state.
-type StatusEvent struct {
-	Status   job.Status `json:"status"`
-	Reason   string     `json:"reason"`
-	Terminal bool       `json:"terminal"`
-}
-
-// ProgressEvent is Event.Data of a job's progress.
-type ProgressEvent struct {
-	Percent float64 `json:"percent"` // 0 to 100
-	Message string  `json:"message"`
-}
-
-// TaskEvent is Event.Data of a change of one task's state.
-type TaskEvent struct {
-	TaskIndex int            `json:"taskIndex"`
-	Stage     string         `json:"stage"`
-	Name      string         `json:"name"`
-	Status    job.TaskStatus `json:"status"`
-	Attempt   int            `json:"attempt"`
 }
 
 // Events calls handle for every event of a job after the one called after ("" for all), in order and each once, and returns
@@ -168,7 +146,7 @@ func (w *watch) take(m message) error {
 		return err
 	}
 	w.after = m.ID
-	var status StatusEvent
+	var status contract.StatusEvent
 	w.ended = event.Kind == EventStatus && json.Unmarshal(event.Data, &status) == nil && status.Terminal
 	return nil
 }

@@ -43,7 +43,8 @@ const lastEvent = "id: 9\nevent: status\ndata: {\"status\":\"COMPLETED\",\"termi
 func TestEventsResumeAfterACut(t *testing.T) {
 	t.Parallel()
 	b := newBreaker(t,
-		stream("retry: 1000\n\nid: 1\nevent: progress\ndata: {\"percent\":1}\n\nid: 4\nevent: task\ndata: {}\n\nid: 5\nevent: progr"),
+		stream("retry: 1000\n\nid: 1\nevent: progress\ndata: {\"percent\":1}\n\nid: 4\nevent: task\ndata: {}\n\nid: "+
+			"5\nevent: progr"),
 		answer(503, `{"error":"away","code":"PROVIDER_UNAVAILABLE"}`, "Retry-After", "2"),
 		stream(": heartbeat\n\n"),
 		stream("id: 7\nevent: status\ndata: {\"status\":\"RUNNING\",\"terminal\":false}\n\n"+lastEvent+"id: 10\ndata: {}\n\n"),
@@ -73,10 +74,13 @@ func TestEventsEnd(t *testing.T) {
 		check   func(error) bool
 	}{
 		{"nothing more to come", []http.HandlerFunc{answer(204, "")}, 1, time.Minute, func(err error) bool { return err == nil }},
-		{"unknown job", []http.HandlerFunc{answer(404, `{"error":"no such job","code":"NOT_FOUND"}`)}, 1, time.Minute, func(err error) bool { return CodeOf(err) == fault.NotFound }},
+		{"unknown job", []http.HandlerFunc{answer(404, `{"error":"no such job","code":"NOT_FOUND"}`)}, 1, time.Minute,
+			func(err error) bool { return CodeOf(err) == fault.NotFound }},
 		{"barren for ever", []http.HandlerFunc{stream("retry: 1\n\n")}, maxBarrenConnections, time.Minute, isNetwork},
-		{"a silent connection is left", []http.HandlerFunc{silent, stream(lastEvent)}, 2, 50 * time.Millisecond, func(err error) bool { return err == nil }},
-		{"an event too large", []http.HandlerFunc{stream("data: " + string(make([]byte, maxEventBytes+1)))}, 1, time.Minute, func(err error) bool { return errors.Is(err, errEventTooLarge) }},
+		{"a silent connection is left", []http.HandlerFunc{silent, stream(lastEvent)}, 2, 50 * time.Millisecond,
+			func(err error) bool { return err == nil }},
+		{"an event too large", []http.HandlerFunc{stream("data: " + string(make([]byte, maxEventBytes+1)))}, 1, time.Minute,
+			func(err error) bool { return errors.Is(err, errEventTooLarge) }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -99,14 +103,16 @@ func TestEventsStopWithTheirReader(t *testing.T) {
 	b := newBreaker(t, stream(lastEvent))
 	c, _ := newClient(t, b.URL, Options{})
 	enough := errors.New("enough")
-	if err := c.Events(t.Context(), "job_1", "", func(Event) error { return enough }); !errors.Is(err, enough) || len(b.received()) != 1 {
+	if err := c.Events(t.Context(), "job_1", "", func(Event) error { return enough }); !errors.Is(err, enough) ||
+		len(b.received()) != 1 {
 		t.Errorf("got %v after %d connections, want the reader's own error after 1", err, len(b.received()))
 	}
 	open := newBreaker(t, silent)
 	c, _ = newClient(t, open.URL, Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := c.Events(ctx, "job_1", "", func(Event) error { return nil }); !errors.Is(err, context.DeadlineExceeded) || isNetwork(err) {
+	if err := c.Events(ctx, "job_1", "", func(Event) error { return nil }); !errors.Is(err, context.DeadlineExceeded) ||
+		isNetwork(err) {
 		t.Errorf("got %v, want the context's end", err)
 	}
 }

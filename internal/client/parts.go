@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -35,37 +36,17 @@ const (
 // ErrOtherFile says that the upload to resume was begun with another file, or that the file has changed since.
 var ErrOtherFile = errors.New("it is not the file that the upload was begun with")
 
-// UploadStatus is what the server knows of an upload in parts.
-type UploadStatus struct {
-	Document
-	ID        string         `json:"uploadId"`
-	Key       string         `json:"key"`
-	PartSize  int64          `json:"partSize"` // of every part but the last, in bytes
-	PartCount int            `json:"partCount"`
-	Received  []ReceivedPart `json:"received"` // ascending
-	Missing   []int          `json:"missing"`  // numbers, ascending
-	Complete  bool           `json:"complete"`
-}
-
-// ReceivedPart is a part that has arrived.
-type ReceivedPart struct {
-	PartNumber int    `json:"partNumber"`
-	ETag       string `json:"etag"` // the store's name for its bytes
-	Size       int64  `json:"size"` // bytes
-}
-
 // partUpload is the upload of one file in parts.
 type partUpload struct {
-	UploadStatus
-	ChecksumAlgorithm *string `json:"checksumAlgorithm"` // sha256 where the store checks each part; in the answer to a begin alone
+	contract.MultipartStatus
 
 	client      *Client
 	content     io.ReaderAt
 	file        Uploaded
 	sent        *meter
 	checksummed bool
-	there       map[int]storedPart // by number; nil unless resumed
-	parts       []sentPart         // by number, less one
+	there       map[int]storedPart        // by number; nil unless resumed
+	parts       []contract.UploadPartDone // by number, less one
 }
 
 type storedPart struct {
@@ -73,14 +54,10 @@ type storedPart struct {
 	byteSize int64
 }
 
-// sentPart is a part in the list that completes an upload.
-type sentPart struct {
-	PartNumber     int    `json:"partNumber"`
-	ChecksumSHA256 string `json:"checksumSha256,omitempty"` // base64
-}
-
 // uploadParts sends a file in parts, several at once, and returns its storage key.
-func (c *Client) uploadParts(ctx context.Context, filename string, content io.ReaderAt, file Uploaded, o UploadOptions, sent *meter) (string, error) {
+func (c *Client) uploadParts(
+	ctx context.Context, filename string, content io.ReaderAt, file Uploaded, o UploadOptions, sent *meter,
+) (string, error) {
 	u := &partUpload{client: c, content: content, file: file, sent: sent}
 	open := func() error { return u.begin(ctx, filename, o) }
 	if o.Resume != "" {
@@ -90,7 +67,7 @@ func (c *Client) uploadParts(ctx context.Context, filename string, content io.Re
 		return "", err
 	}
 	if o.Begun != nil {
-		o.Begun(u.ID)
+		o.Begun(u.UploadID)
 	}
 	err := u.send(ctx)
 	if err == nil {
@@ -99,7 +76,7 @@ func (c *Client) uploadParts(ctx context.Context, filename string, content io.Re
 	if err != nil && o.Begun == nil {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
-		_ = c.AbortUpload(ending, u.ID) // the first error tells more
+		_ = c.AbortUpload(ending, u.UploadID) // the first error tells more
 	}
 	return u.Key, err
 }
@@ -110,10 +87,8 @@ func (c *Client) AbortUpload(ctx context.Context, uploadID string) error {
 }
 
 // UploadStatus reads what of an upload has arrived.
-func (c *Client) UploadStatus(ctx context.Context, uploadID string) (UploadStatus, error) {
-	var status UploadStatus
-	err := c.do(ctx, call{method: http.MethodGet, path: uploadPath(uploadID, ""), into: &status})
-	return status, err
+func (c *Client) UploadStatus(ctx context.Context, uploadID string) (Answer[contract.MultipartStatus], error) {
+	return ask[contract.MultipartStatus](ctx, c, call{method: http.MethodGet, path: uploadPath(uploadID, "")})
 }
 
 func uploadPath(uploadID, rest string) string {
@@ -122,13 +97,15 @@ func uploadPath(uploadID, rest string) string {
 
 // begin opens an upload whose parts the store checks, where it can.
 func (u *partUpload) begin(ctx context.Context, filename string, o UploadOptions) error {
-	err := u.client.do(ctx, call{
-		method: http.MethodPost, path: "/v1/uploads", idempotent: true, into: u,
-		body: o.place(map[string]any{
-			"filename": filename, "contentType": u.file.ContentType, "size": u.file.ByteSize, "sha256": u.file.SHA256, "checksumAlgorithm": "sha256",
-		}),
+	begun, err := ask[contract.MultipartInitResponse](ctx, u.client, call{
+		method: http.MethodPost, path: "/v1/uploads", idempotent: true,
+		body: contract.MultipartInitRequest{
+			Filename: filename, ContentType: u.file.ContentType, Size: u.file.ByteSize, SHA256: u.file.SHA256,
+			ProjectID: o.ProjectID, LogicalPath: o.LogicalPath, ChecksumAlgorithm: "sha256",
+		},
 	})
-	u.checksummed = u.ChecksumAlgorithm != nil
+	u.UploadID, u.Key, u.PartSize, u.PartCount = begun.Body.UploadID, begun.Body.Key, begun.Body.PartSize, begun.Body.PartCount
+	u.checksummed = begun.Body.ChecksumAlgorithm != nil
 	return err
 }
 
@@ -138,7 +115,7 @@ func (u *partUpload) resume(ctx context.Context, uploadID string) error {
 	if err != nil {
 		return err
 	}
-	u.UploadStatus = status
+	u.MultipartStatus = status.Body
 	if u.PartSize < 1 || (u.file.ByteSize+u.PartSize-1)/u.PartSize != int64(u.PartCount) {
 		return fmt.Errorf("%w: that one has %d parts of %d bytes", ErrOtherFile, u.PartCount, u.PartSize)
 	}
@@ -160,7 +137,7 @@ func (u *partUpload) findMode(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if refused = u.client.do(ctx, u.signing(part, new(signedParts))); CodeOf(refused) != fault.Validation {
+		if _, refused = ask[contract.PartURLsResponse](ctx, u.client, u.signing(part)); CodeOf(refused) != fault.Validation {
 			break
 		}
 	}
@@ -169,7 +146,7 @@ func (u *partUpload) findMode(ctx context.Context) error {
 
 // send brings every part to the store that is not there already.
 func (u *partUpload) send(ctx context.Context) error {
-	u.parts = make([]sentPart, u.PartCount)
+	u.parts = make([]contract.UploadPartDone, u.PartCount)
 	transfers, together := errgroup.WithContext(ctx)
 	transfers.SetLimit(partTransfers)
 	for number := 1; number <= u.PartCount && together.Err() == nil; number++ {
@@ -197,14 +174,17 @@ func (u *partUpload) sendPart(ctx context.Context, number int) error {
 	}
 	// Each try asks for an address of its own, so that none is too old, however long a transfer takes.
 	return u.client.attempts(ctx, true, func() error {
-		var signed signedParts
-		if err := u.client.try(ctx, u.signing(part, &signed)); err != nil {
+		var signed Answer[contract.PartURLsResponse]
+		signing := u.signing(part)
+		signing.into = &signed
+		if err := u.client.try(ctx, signing); err != nil {
 			return err
 		}
-		if len(signed.Parts) != 1 {
-			return fmt.Errorf("the server signed %d parts in place of one", len(signed.Parts))
+		parts := signed.Body.Parts
+		if len(parts) != 1 {
+			return fmt.Errorf("the server signed %d parts in place of one", len(parts))
 		}
-		ticket := uploadTicket{Method: http.MethodPut, UploadURL: signed.Parts[0].URL, Headers: signed.Parts[0].Headers}
+		ticket := contract.UploadURLResponse{Method: http.MethodPut, UploadURL: parts[0].URL, Headers: parts[0].Headers}
 		return u.client.put(ctx, ticket, u.section(number), u.sent)
 	})
 }
@@ -217,10 +197,10 @@ func (u *partUpload) section(number int) *io.SectionReader {
 
 // measure reads a part for its checksum and for the name that S3 gives it when it is stored as it came: its MD5. A store that
 // encrypts names parts otherwise; there a resumed upload sends them again.
-func (u *partUpload) measure(number int) (part sentPart, etag string, err error) {
+func (u *partUpload) measure(number int) (part contract.UploadPartDone, etag string, err error) {
 	sum, name := sha256.New(), md5.New() //nolint:gosec // G401: as above
 	if _, err := io.Copy(io.MultiWriter(sum, name), u.section(number)); err != nil {
-		return sentPart{}, "", fmt.Errorf("reading the file: %w", err)
+		return contract.UploadPartDone{}, "", fmt.Errorf("reading the file: %w", err)
 	}
 	part.PartNumber = number
 	if u.checksummed {
@@ -229,19 +209,12 @@ func (u *partUpload) measure(number int) (part sentPart, etag string, err error)
 	return part, hex.EncodeToString(name.Sum(nil)), nil
 }
 
-// signedParts are addresses to send parts to.
-type signedParts struct {
-	Document
-	Parts []struct {
-		PartNumber int               `json:"partNumber"`
-		URL        string            `json:"url"`
-		Headers    map[string]string `json:"headers"`
-	} `json:"parts"`
-}
-
-func (u *partUpload) signing(part sentPart, into *signedParts) call {
+// signing asks for the address to send a part to.
+func (u *partUpload) signing(part contract.UploadPartDone) call {
+	asked := contract.UploadPartRequest{PartNumber: part.PartNumber, ChecksumSHA256: part.ChecksumSHA256}
 	return call{
-		method: http.MethodPost, path: uploadPath(u.ID, "/parts"), body: map[string]any{"parts": []sentPart{part}}, idempotent: true, into: into,
+		method: http.MethodPost, path: uploadPath(u.UploadID, "/parts"), idempotent: true,
+		body: contract.PartURLsRequest{Parts: []contract.UploadPartRequest{asked}},
 	}
 }
 
@@ -251,8 +224,8 @@ func (u *partUpload) complete(ctx context.Context) error {
 	patience := completionGrace + time.Duration(u.file.ByteSize/slowestStore)*time.Second
 	rounds := 1 + int(patience/(maxAttempts*answerTimeout))
 	finish := call{
-		method: http.MethodPost, path: uploadPath(u.ID, "/complete"), idempotent: true, into: new(completion),
-		body: map[string]any{"parts": u.parts, "sha256": u.file.SHA256},
+		method: http.MethodPost, path: uploadPath(u.UploadID, "/complete"), idempotent: true,
+		body: contract.MultipartCompleteRequest{Parts: u.parts, SHA256: u.file.SHA256},
 	}
 	var err error
 	for range rounds {
@@ -265,8 +238,6 @@ func (u *partUpload) complete(ctx context.Context) error {
 	}
 	return err
 }
-
-type completion struct{ Document }
 
 // outwaited reports whether a call ended because its answer took too long.
 func outwaited(err error) bool {

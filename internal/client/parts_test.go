@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -34,10 +35,10 @@ type partServer struct {
 
 	mu        sync.Mutex
 	puts      []string // bodies of the PUTs that succeeded
-	signed    []sentPart
+	signed    []contract.UploadPartDone
 	completed struct {
-		Parts  []sentPart `json:"parts"`
-		SHA256 string     `json:"sha256"`
+		Parts  []contract.UploadPartDone `json:"parts"`
+		SHA256 string                    `json:"sha256"`
 	}
 	ended bool
 }
@@ -81,18 +82,20 @@ func (s *partServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.checksums && r.Method == http.MethodPost {
 			algorithm = `"sha256"`
 		}
-		fmt.Fprintf(w, `{"uploadId":"upl_1","key":"accounts/a/upl_1/t.dcd","partSize":10,"partCount":3,"checksumAlgorithm":%s,"received":[%s]}`, algorithm, s.received)
+		fmt.Fprintf(w,
+			`{"uploadId":"upl_1","key":"accounts/a/upl_1/t.dcd","partSize":10,"partCount":3,"checksumAlgorithm":%s,"received":[%s]}`, algorithm, s.received)
 	}
 }
 
 func (s *partServer) sign(w http.ResponseWriter, body []byte) {
-	var request struct{ Parts []sentPart }
+	var request struct{ Parts []contract.UploadPartDone }
 	if json.Unmarshal(body, &request) != nil || len(request.Parts) != 1 || (request.Parts[0].ChecksumSHA256 != "") != s.checksums {
 		answer(400, `{"error":"parts[0].checksumSha256: is not allowed","code":"VALIDATION_ERROR"}`)(w, nil)
 		return
 	}
 	s.signed = append(s.signed, request.Parts[0])
-	fmt.Fprintf(w, `{"parts":[{"partNumber":%d,"url":"%s/bucket?part=%[1]d","headers":{"X-Part":"%[1]d"}}]}`, request.Parts[0].PartNumber, s.URL)
+	fmt.Fprintf(w, `{"parts":[{"partNumber":%d,"url":"%s/bucket?part=%[1]d","headers":{"X-Part":"%[1]d"}}]}`,
+		request.Parts[0].PartNumber, s.URL)
 }
 
 func uploadText(c *Client, options UploadOptions) (Uploaded, error) {
@@ -107,8 +110,10 @@ func TestUploadInParts(t *testing.T) {
 		s, c := newPartServer(t, &partServer{checksums: checksums, failing: map[string]int{"abcdefghij": 2}})
 		var begun string
 		var sent, there int64
-		uploaded, err := uploadText(c, UploadOptions{Begun: func(id string) { begun = id }, Progress: func(a, b int64) { sent, there = a, b }})
-		if err != nil || uploaded.StorageKey != "accounts/a/upl_1/t.dcd" || uploaded.SHA256 != digestOf(t, partText) || begun != "upl_1" {
+		uploaded, err := uploadText(c, UploadOptions{Begun: func(id string) { begun = id },
+			Progress: func(a, b int64) { sent, there = a, b }})
+		if err != nil || uploaded.StorageKey != "accounts/a/upl_1/t.dcd" || uploaded.SHA256 != digestOf(t, partText) ||
+			begun != "upl_1" {
 			t.Fatalf("checksums %v: got %+v as %s, %v", checksums, uploaded, begun, err)
 		}
 		if got := sorted(s.puts); got != "0123456789 ABCDE abcdefghij" {
@@ -120,7 +125,7 @@ func TestUploadInParts(t *testing.T) {
 		if sent != int64(len(partText)) || there != 0 {
 			t.Errorf("progress ends at %d and %d, want %d and 0", sent, there, len(partText))
 		}
-		want := []sentPart{{PartNumber: 1}, {PartNumber: 2}, {PartNumber: 3}}
+		want := []contract.UploadPartDone{{PartNumber: 1}, {PartNumber: 2}, {PartNumber: 3}}
 		for i, text := range []string{"0123456789", "abcdefghij", "ABCDE"} {
 			if digest := sha256.Sum256([]byte(text)); checksums {
 				want[i].ChecksumSHA256 = base64.StdEncoding.EncodeToString(digest[:])
@@ -138,20 +143,24 @@ func TestUploadResumes(t *testing.T) {
 		sum := md5.Sum([]byte(text))
 		return hex.EncodeToString(sum[:])
 	}
-	there := fmt.Sprintf(`{"partNumber":1,"etag":%q,"size":10},{"partNumber":2,"etag":%q,"size":10}`, etag("0123456789"), etag("another.._"))
+	there := fmt.Sprintf(`{"partNumber":1,"etag":%q,"size":10},{"partNumber":2,"etag":%q,"size":10}`, etag("0123456789"),
+		etag("another.._"))
 	for _, checksums := range []bool{true, false} {
 		s, c := newPartServer(t, &partServer{checksums: checksums, received: there})
 		var sent, kept int64
-		_, err := uploadText(c, UploadOptions{Resume: "upl_1", Begun: func(string) {}, Progress: func(a, b int64) { sent, kept = a, b }})
+		_, err := uploadText(c, UploadOptions{Resume: "upl_1", Begun: func(string) {},
+			Progress: func(a, b int64) { sent, kept = a, b }})
 		if got := sorted(s.puts); err != nil || got != "ABCDE abcdefghij" || sent != 15 || kept != 10 {
-			t.Errorf("checksums %v: the store got %s, progress %d and %d, %v; want the other two parts", checksums, got, sent, kept, err)
+			t.Errorf("checksums %v: the store got %s, progress %d and %d, %v; want the other two parts", checksums, got, sent, kept,
+				err)
 		}
 		if len(s.completed.Parts) != 3 || (s.completed.Parts[0].ChecksumSHA256 != "") != checksums {
 			t.Errorf("completed with %+v", s.completed)
 		}
 	}
 	_, c := newPartServer(t, &partServer{})
-	if _, err := c.UploadWith(t.Context(), "t.dcd", strings.NewReader(partText+partText), 50, UploadOptions{Resume: "upl_1"}); !errors.Is(err, ErrOtherFile) {
+	if _, err := c.UploadWith(t.Context(), "t.dcd", strings.NewReader(partText+partText), 50,
+		UploadOptions{Resume: "upl_1"}); !errors.Is(err, ErrOtherFile) {
 		t.Errorf("another file: got %v", err)
 	}
 }
@@ -166,9 +175,12 @@ func TestUploadInPartsFails(t *testing.T) {
 		check  func(error) bool
 		ended  bool
 	}{
-		{"a part for ever", partServer{failing: map[string]int{"ABCDE": 100}}, true, func(err error) bool { return StatusOf(err) == 503 }, false},
-		{"and nobody knows it", partServer{failing: map[string]int{"ABCDE": 100}}, false, func(err error) bool { return StatusOf(err) == 503 }, true},
-		{"other bytes arrived", partServer{finish: answer(422, `{"error":"sha256","code":"CHECKSUM_MISMATCH"}`)}, true, func(err error) bool { return CodeOf(err) == fault.ChecksumMismatch }, false},
+		{"a part for ever", partServer{failing: map[string]int{"ABCDE": 100}}, true,
+			func(err error) bool { return StatusOf(err) == 503 }, false},
+		{"and nobody knows it", partServer{failing: map[string]int{"ABCDE": 100}}, false,
+			func(err error) bool { return StatusOf(err) == 503 }, true},
+		{"other bytes arrived", partServer{finish: answer(422, `{"error":"sha256","code":"CHECKSUM_MISMATCH"}`)}, true,
+			func(err error) bool { return CodeOf(err) == fault.ChecksumMismatch }, false},
 		{"a slow completion", partServer{finish: func(w http.ResponseWriter, r *http.Request) {
 			if calls++; calls < maxAttempts {
 				late(w, r)
@@ -194,11 +206,13 @@ func TestUploadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s, c := newPartServer(t, &partServer{})
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := c.UploadWith(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{Begun: func(string) { cancel() }})
+	_, err := c.UploadWith(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)),
+		UploadOptions{Begun: func(string) { cancel() }})
 	if !errors.Is(err, context.Canceled) || len(s.puts) != 0 {
 		t.Errorf("cancelled before the first part: got %v with %q sent", err, s.puts)
 	}
-	if _, err := c.UploadWith(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := c.UploadWith(ctx, "t.dcd", strings.NewReader(partText), int64(len(partText)), UploadOptions{}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled while reading: got %v", err)
 	}
 }

@@ -5,71 +5,11 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
-	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const blastPath = "/v1/molecular/blast"
-
-// SequenceDatabase is a BLAST database of the deployment.
-type SequenceDatabase struct {
-	Name       string `json:"name"`
-	Version    string `json:"version"`
-	ReleasedOn string `json:"releasedOn"` // YYYY-MM-DD
-	Type       string `json:"type"`       // prot or nucl
-	Checksum   string `json:"checksum"`
-	Title      string `json:"title"`
-	Sequences  int64  `json:"sequences"`
-	Residues   int64  `json:"residues"` // bases of a nucleotide database
-	ByteSize   int64  `json:"byteSize"` // of its files
-}
-
-// SequenceDatabases are those of the deployment, by name and then from the newest release to the oldest.
-type SequenceDatabases struct {
-	Document
-	Databases []SequenceDatabase `json:"databases"`
-}
-
-// BlastSearch is one search job. What is nil is not known yet.
-type BlastSearch struct {
-	Document
-	JobID    string           `json:"jobId"`
-	Program  string           `json:"program"` // blastp or blastn
-	Version  *string          `json:"version"` // of BLAST+
-	Status   job.Status       `json:"status"`
-	Database SequenceDatabase `json:"database"` // without title and size
-	Counts   struct {
-		Queries   *int  `json:"queries"`
-		Completed int   `json:"completed"`
-		Failed    int   `json:"failed"`
-		Hits      int64 `json:"hits"`
-	} `json:"counts"` // so far
-	CreatedAt time.Time `json:"createdAt"`
-}
-
-// BlastQuery is one query of a search, with its best hit.
-type BlastQuery struct {
-	Index            int      `json:"index"` // its place in the file, from 0
-	QueryID          *string  `json:"queryId"`
-	Title            *string  `json:"title"`
-	Length           *int64   `json:"length"`
-	Status           string   `json:"status"` // PENDING, SEARCHING, COMPLETED or FAILED
-	FailureStep      *string  `json:"failureStep"`
-	Error            *string  `json:"error"`
-	Hits             int      `json:"hits"`
-	BestEvalue       *float64 `json:"bestEvalue"`
-	BestBitScore     *float64 `json:"bestBitScore"`
-	BestSubjectID    *string  `json:"bestSubjectId"`
-	BestSubjectTitle *string  `json:"bestSubjectTitle"`
-}
-
-// BlastQueries is a page of a search's queries.
-type BlastQueries struct {
-	Document
-	Queries    []BlastQuery `json:"queries"`
-	NextCursor *string      `json:"nextCursor"`
-}
 
 // QueryFilter narrows and sorts a list of queries; zero values do not.
 type QueryFilter struct {
@@ -77,47 +17,6 @@ type QueryFilter struct {
 	Status []string
 	Text   string // part of an id or a title, of the query's or its best hit's
 	Sort   string // as the API names it: index, evalue, hits, length; a minus turns it around
-}
-
-// BlastHSP is a local alignment. Positions count from 1 and include both ends.
-type BlastHSP struct {
-	BitScore         float64 `json:"bitScore"`
-	RawScore         int     `json:"rawScore"`
-	Evalue           float64 `json:"evalue"`
-	Identities       int     `json:"identities"`
-	IdentityPercent  float64 `json:"identityPercent"`
-	Positives        int     `json:"positives"`
-	Gaps             int     `json:"gaps"`
-	AlignmentLength  int     `json:"alignmentLength"`
-	QueryFrom        int64   `json:"queryFrom"`
-	QueryTo          int64   `json:"queryTo"`
-	SubjectFrom      int64   `json:"subjectFrom"` // greater than SubjectTo on the minus strand
-	SubjectTo        int64   `json:"subjectTo"`
-	QueryStrand      *string `json:"queryStrand"` // nil for proteins
-	SubjectStrand    *string `json:"subjectStrand"`
-	QueryAlignment   string  `json:"queryAlignment"`
-	SubjectAlignment string  `json:"subjectAlignment"`
-	Midline          string  `json:"midline"`
-}
-
-// BlastHit is a database sequence that a query has found.
-type BlastHit struct {
-	QueryIndex           int        `json:"queryIndex"`
-	QueryID              string     `json:"queryId"`
-	Rank                 int        `json:"rank"` // among the query's hits, from 1
-	SubjectID            string     `json:"subjectId"`
-	SubjectTitle         string     `json:"subjectTitle"`
-	SubjectLength        int64      `json:"subjectLength"`
-	QueryCoveragePercent float64    `json:"queryCoveragePercent"`
-	AlignmentsOmitted    bool       `json:"alignmentsOmitted"` // the three lines of each alignment are empty
-	HSPs                 []BlastHSP `json:"hsps"`              // at least one, best first
-}
-
-// BlastHits is a page of hits, in the order of the queries and best first.
-type BlastHits struct {
-	Document
-	Hits       []BlastHit `json:"hits"`
-	NextCursor *string    `json:"nextCursor"`
 }
 
 // HitFilter narrows a list of hits; zero values do not.
@@ -146,25 +45,21 @@ func (f HitFilter) call(jobID string) call {
 const MediaTSV = "text/tab-separated-values"
 
 // SequenceDatabases lists the databases that can be searched; of a type, prot or nucl, unless it is "". It needs no credential.
-func (c *Client) SequenceDatabases(ctx context.Context, kind string) (SequenceDatabases, error) {
+func (c *Client) SequenceDatabases(ctx context.Context, kind string) (Answer[contract.DatabaseList], error) {
 	query := url.Values{}
 	if kind != "" {
 		query.Set("type", kind)
 	}
-	var databases SequenceDatabases
-	err := c.do(ctx, call{method: http.MethodGet, path: blastPath + "/databases", query: query, into: &databases})
-	return databases, err
+	return ask[contract.DatabaseList](ctx, c, call{method: http.MethodGet, path: blastPath + "/databases", query: query})
 }
 
 // BlastSearch reads a search, by the id of its job.
-func (c *Client) BlastSearch(ctx context.Context, jobID string) (BlastSearch, error) {
-	var search BlastSearch
-	err := c.do(ctx, call{method: http.MethodGet, path: searchPath(jobID, ""), into: &search})
-	return search, err
+func (c *Client) BlastSearch(ctx context.Context, jobID string) (Answer[contract.BlastSearch], error) {
+	return ask[contract.BlastSearch](ctx, c, call{method: http.MethodGet, path: searchPath(jobID, "")})
 }
 
 // BlastQueries reads a page of a search's queries.
-func (c *Client) BlastQueries(ctx context.Context, jobID string, filter QueryFilter) (BlastQueries, error) {
+func (c *Client) BlastQueries(ctx context.Context, jobID string, filter QueryFilter) (Answer[contract.BlastQueryList], error) {
 	query := filter.query()
 	for _, status := range filter.Status {
 		query.Add("status", status)
@@ -174,26 +69,20 @@ func (c *Client) BlastQueries(ctx context.Context, jobID string, filter QueryFil
 			query.Set(name, value)
 		}
 	}
-	var queries BlastQueries
-	err := c.do(ctx, call{method: http.MethodGet, path: searchPath(jobID, "/queries"), query: query, into: &queries})
-	return queries, err
+	return ask[contract.BlastQueryList](ctx, c, call{method: http.MethodGet, path: searchPath(jobID, "/queries"), query: query})
 }
 
 // BlastHits reads a page of a search's hits.
-func (c *Client) BlastHits(ctx context.Context, jobID string, filter HitFilter) (BlastHits, error) {
-	var hits BlastHits
-	asked := filter.call(jobID)
-	asked.into = &hits
-	err := c.do(ctx, asked)
-	return hits, err
+func (c *Client) BlastHits(ctx context.Context, jobID string, filter HitFilter) (Answer[contract.BlastHitList], error) {
+	return ask[contract.BlastHitList](ctx, c, filter.call(jobID))
 }
 
-// ExportHits writes hits in the twelve columns of BLAST's tabular format to the file at destination, as MediaTSV or MediaCSV. The file
-// appears under its name only when it is whole. The filter's Limit may be up to 1,000,000; 0 means that.
+// ExportHits writes hits in the twelve columns of BLAST's tabular format to the file at destination, as MediaTSV or MediaCSV. The
+// file appears under its name only when it is whole. The filter's Limit may be up to 1,000,000; 0 means that.
 func (c *Client) ExportHits(ctx context.Context, jobID string, filter HitFilter, mediaType, destination string) error {
 	asked := filter.call(jobID)
 	asked.header = map[string]string{"Accept": mediaType}
-	return c.save(ctx, asked, destination)
+	return c.saveAnswer(ctx, asked, destination)
 }
 
 func searchPath(jobID, rest string) string {

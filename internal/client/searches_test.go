@@ -17,19 +17,21 @@ func TestSearchesAreRead(t *testing.T) {
 		answer(200, "# qseqid\n"),
 	)
 	c, _ := newClient(t, b.URL, Options{})
-	if found, err := c.SequenceDatabases(t.Context(), "prot"); err != nil || found.Databases[0].Sequences != 572970 {
+	if found, err := c.SequenceDatabases(t.Context(), "prot"); err != nil || found.Body.Databases[0].Sequences != 572970 {
 		t.Errorf("databases: got %+v, %v", found, err)
 	}
-	if search, err := c.BlastSearch(t.Context(), "job/1"); err != nil || *search.Counts.Queries != 8 || search.Counts.Hits != 28 {
+	if search, err := c.BlastSearch(t.Context(), "job/1"); err != nil || *search.Body.Counts.Queries != 8 ||
+		search.Body.Counts.Hits != 28 {
 		t.Errorf("search: got %+v, %v", search, err)
 	}
-	queries, err := c.BlastQueries(t.Context(), "job_1", QueryFilter{Page: Page{Limit: 5}, Status: []string{"COMPLETED"}, Text: "q 3", Sort: "evalue"})
-	if err != nil || *queries.Queries[0].BestEvalue != 0 {
+	queries, err := c.BlastQueries(t.Context(), "job_1", QueryFilter{Page: Page{Limit: 5}, Status: []string{"COMPLETED"},
+		Text: "q 3", Sort: "evalue"})
+	if err != nil || *queries.Body.Queries[0].BestEvalue != 0 {
 		t.Errorf("queries: got %+v, %v", queries, err)
 	}
 	most, least, index := 1e-10, 40.0, 3
 	hits, err := c.BlastHits(t.Context(), "job_1", HitFilter{Query: &index, MaxEvalue: &most, MinIdentity: &least})
-	if err != nil || *hits.Hits[0].HSPs[0].SubjectStrand != "minus" || *hits.NextCursor != "c" {
+	if err != nil || *hits.Body.Hits[0].HSPs[0].SubjectStrand != "minus" || *hits.Body.NextCursor != "c" {
 		t.Errorf("hits: got %+v, %v", hits, err)
 	}
 	if _, err := c.BlastHits(t.Context(), "job_1", HitFilter{Page: Page{Cursor: "c"}}); err != nil {

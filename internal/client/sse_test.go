@@ -30,10 +30,12 @@ func TestMessages(t *testing.T) {
 	}{
 		{"one", "id: 7\nevent: status\ndata: {\"a\":1}\n\n", []message{{ID: "7", Kind: "status", Data: `{"a":1}`}}, 0},
 		{"no space after the colon", "id:7\ndata:x\n\n", []message{{ID: "7", Kind: "message", Data: "x"}}, 0},
-		{"retry goes with the next event", "retry: 1000\n\ndata: x\n\n", []message{{Kind: "message", Data: "x", Retry: time.Second}}, 0},
+		{"retry goes with the next event", "retry: 1000\n\ndata: x\n\n",
+			[]message{{Kind: "message", Data: "x", Retry: time.Second}}, 0},
 		{"a wait is bounded", "retry: 99999999\ndata: x\n\n", []message{{Kind: "message", Data: "x", Retry: longestWait}}, 0},
 		{"comments", ": heartbeat\n\n: again\n\n", nil, 2},
-		{"an id stays", "id: 1\ndata: a\n\ndata: b\n\n", []message{{ID: "1", Kind: "message", Data: "a"}, {ID: "1", Kind: "message", Data: "b"}}, 0},
+		{"an id stays", "id: 1\ndata: a\n\ndata: b\n\n", []message{{ID: "1", Kind: "message", Data: "a"},
+			{ID: "1", Kind: "message", Data: "b"}}, 0},
 		{"a kind does not stay", "event: task\n\ndata: b\n\n", []message{{Kind: "message", Data: "b"}}, 0},
 		{"lines of data", "data: a\ndata\ndata: b\n\n", []message{{Kind: "message", Data: "a\n\nb"}}, 0},
 		{"carriage returns", "data: a\r\n\r\ndata: b\r\rdata: c\n\r\n", []message{
@@ -49,10 +51,12 @@ func TestMessages(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			for _, stream := range []io.Reader{strings.NewReader(test.stream), iotest.OneByteReader(strings.NewReader(test.stream))} {
+			for _, stream := range []io.Reader{strings.NewReader(test.stream),
+				iotest.OneByteReader(strings.NewReader(test.stream))} {
 				got, alive, err := readAll(t, stream)
 				if !errors.Is(err, io.EOF) || alive != test.alive || len(got) != len(test.want) {
-					t.Fatalf("%q: got %+v, alive %d, %v; want %+v, alive %d, EOF", test.stream, got, alive, err, test.want, test.alive)
+					t.Fatalf("%q: got %+v, alive %d, %v; want %+v, alive %d, EOF", test.stream, got, alive, err, test.want,
+						test.alive)
 				}
 				for i := range got {
 					if got[i] != test.want[i] {
@@ -85,7 +89,8 @@ func FuzzMessages(f *testing.F) {
 		whole, aliveWhole, errWhole := readAll(t, strings.NewReader(stream))
 		bytewise, aliveBytewise, errBytewise := readAll(t, iotest.OneByteReader(strings.NewReader(stream)))
 		if len(whole) != len(bytewise) || aliveWhole != aliveBytewise || !errors.Is(errWhole, errBytewise) {
-			t.Fatalf("%q: %+v, %d, %v at once; %+v, %d, %v byte by byte", stream, whole, aliveWhole, errWhole, bytewise, aliveBytewise, errBytewise)
+			t.Fatalf("%q: %+v, %d, %v at once; %+v, %d, %v byte by byte", stream, whole, aliveWhole, errWhole, bytewise,
+				aliveBytewise, errBytewise)
 		}
 		for i := range whole {
 			if whole[i] != bytewise[i] {
