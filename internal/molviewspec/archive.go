@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	neturl "net/url"
 	"path"
 	"slices"
@@ -35,20 +36,65 @@ const (
 // References to files of the archive, which may be relative or of the scheme arcp, are left out of the scene's. An archive that
 // is damaged, out of bounds or holds names that lead outside gives an *InvalidError; an error of r itself is returned wrapped.
 func ParseArchive(r io.ReaderAt, size int64) (Scene, error) {
-	names, index, err := openArchive(r, size)
+	archive, err := ReadArchive(r, size)
 	if err != nil {
 		return Scene{}, err
 	}
-	document, err := readIndex(index)
-	if err != nil {
-		return Scene{}, err
-	}
-	scene, err := Parse(document)
+	scene, err := Parse(archive.Document)
 	if err != nil {
 		return Scene{}, inIndex(err)
 	}
-	scene.References = slices.DeleteFunc(scene.References, func(reference Reference) bool { return names[entryName(reference.URL)] })
+	scene.References = slices.DeleteFunc(scene.References, func(reference Reference) bool { return archive.Holds(reference.URL) })
 	return scene, nil
+}
+
+// Archive is an archive whose directory and document were read. Its files are unpacked when they are asked for. It may not be used
+// concurrently.
+type Archive struct {
+	Document []byte // index.mvsj as it stands there, which nobody has parsed
+	files    map[string]*zip.File
+	metered  *meteredReader
+}
+
+// ReadArchive reads an archive (".mvsx", zip) of size bytes: its directory and its index.mvsj, and nothing else. Errors are those
+// of ParseArchive, but for what is wrong with the document.
+func ReadArchive(r io.ReaderAt, size int64) (*Archive, error) {
+	a := &Archive{files: map[string]*zip.File{}, metered: &meteredReader{r: r, size: size}}
+	index, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	if a.Document, err = readIndex(index); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Names are the files of the archive beside its document, in order.
+func (a *Archive) Names() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(a.files)), func(name string) bool { return name == indexName })
+}
+
+// Holds tells whether a reference of the document means a file of the archive.
+func (a *Archive) Holds(reference string) bool { return a.files[entryName(reference)] != nil }
+
+// File unpacks the file that a reference means, of at most so many bytes. One that is not there, is larger or is damaged gives an
+// *InvalidError; an error of the reader is returned wrapped.
+func (a *Archive) File(reference string, most int64) ([]byte, error) {
+	file := a.files[entryName(reference)]
+	if file == nil {
+		return nil, invalid("the archive holds no %s", quote(reference))
+	}
+	if most = min(most, MaxUnpackedBytes); file.UncompressedSize64 > uint64(max(most, 0)) {
+		return nil, invalid("%s has %d bytes, and at most %d are read", quote(file.Name), file.UncompressedSize64, most)
+	}
+	const header = 1 << 10 // before the packed bytes: the name and extra fields
+	a.metered.left = int64(min(file.CompressedSize64, uint64(a.metered.size))) + header + maxEntryNameBytes
+	content, err := unpack(file, most)
+	if err == nil && uint64(len(content)) > file.UncompressedSize64 {
+		return nil, invalid("%s has more bytes than the archive says", quote(file.Name))
+	}
+	return content, err
 }
 
 // inIndex says of an issue with the document as a whole which document is meant.
@@ -59,48 +105,49 @@ func inIndex(err error) error {
 	return err
 }
 
-// openArchive checks the directory of an archive and returns the names in it, as entryName gives them, and the index.
-func openArchive(r io.ReaderAt, size int64) (map[string]bool, *zip.File, error) {
-	if err := checkEnd(r, size); err != nil {
-		return nil, nil, err
+// open checks the directory of an archive, lists its files by their names as entryName gives them, and returns the index.
+func (a *Archive) open() (*zip.File, error) {
+	size := a.metered.size
+	if err := checkEnd(a.metered.r, size); err != nil {
+		return nil, err
 	}
-	metered := &meteredReader{r: r, size: size, left: maxDirectoryBytes}
-	archive, err := zip.NewReader(metered, size)
-	metered.left = int64(MaxDocumentBytes) * 2 // the index, packed, and its header
+	a.metered.left = maxDirectoryBytes
+	archive, err := zip.NewReader(a.metered, size)
+	a.metered.left = int64(MaxDocumentBytes) * 2 // the index, packed, and its header
 	if err != nil {
-		return nil, nil, unreadable("the archive cannot be read", err)
+		return nil, unreadable("the archive cannot be read", err)
 	}
 	if len(archive.File) > MaxArchiveEntries {
-		return nil, nil, tooManyEntries()
+		return nil, tooManyEntries()
 	}
-	names, unpacked := map[string]bool{}, uint64(0)
+	unpacked := uint64(0)
 	var index *zip.File
 	for _, file := range archive.File {
 		if err := checkEntry(file); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if file.UncompressedSize64 > MaxUnpackedBytes || unpacked+file.UncompressedSize64 > MaxUnpackedBytes {
-			return nil, nil, invalid("the archive holds more than %d MiB when it is unpacked", MaxUnpackedBytes>>20)
+			return nil, invalid("the archive holds more than %d MiB when it is unpacked", MaxUnpackedBytes>>20)
 		}
 		unpacked += file.UncompressedSize64
 		name := entryName(file.Name)
-		if names[name] {
-			return nil, nil, invalid("the archive holds %s twice", quote(file.Name))
+		if a.files[name] != nil {
+			return nil, invalid("the archive holds %s twice", quote(file.Name))
 		}
 		if name != "" && !file.Mode().IsDir() {
-			names[name] = true
+			a.files[name] = file
 		}
 		if file.Name == indexName {
 			index = file
 		}
 	}
 	if unpacked > smallUnpacked && unpacked/maxRatio > uint64(size) {
-		return nil, nil, invalid("the archive grows more than %d times when it is unpacked", maxRatio)
+		return nil, invalid("the archive grows more than %d times when it is unpacked", maxRatio)
 	}
 	if index == nil {
-		return nil, nil, invalid("the archive holds no %s", indexName)
+		return nil, invalid("the archive holds no %s", indexName)
 	}
-	return names, index, nil
+	return index, nil
 }
 
 // checkEntry refuses files that a scene has no use for: links, encrypted ones, and names that lead outside.
@@ -116,9 +163,11 @@ func checkEntry(file *zip.File) error {
 	if file.Method != zip.Store && file.Method != zip.Deflate {
 		return invalid("the archive holds %s packed by method %d; allowed are store and deflate", quote(name), file.Method)
 	}
-	plain := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/") // writers begin names with "./" and end those of folders with "/"
+	// writers begin names with "./" and end those of folders with "/"
+	plain := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
 	if len(name) > maxEntryNameBytes || strings.ContainsAny(name, "\\:\x00") || plain == "." || !fs.ValidPath(plain) {
-		return invalid("the archive holds %s; names are relative, of at most %d bytes, and have neither \"..\" nor \":\" nor \"\\\"", quote(name), maxEntryNameBytes)
+		return invalid("the archive holds %s; names are relative, of at most %d bytes, and have neither \"..\" nor \":\" "+
+			"nor \"\\\"", quote(name), maxEntryNameBytes)
 	}
 	return nil
 }
@@ -127,15 +176,24 @@ func readIndex(index *zip.File) ([]byte, error) {
 	if index.UncompressedSize64 > MaxDocumentBytes {
 		return nil, invalid("%s has more than %d MiB", indexName, MaxDocumentBytes>>20)
 	}
-	file, err := index.Open()
+	return unpack(index, MaxDocumentBytes) // Parse refuses one that is longer than its header says
+}
+
+// unpack reads a file, and at most a byte more than it may have.
+func unpack(file *zip.File, most int64) ([]byte, error) {
+	what := quote(file.Name) + " cannot be unpacked"
+	if file.Name == indexName {
+		what = indexName + " cannot be unpacked"
+	}
+	packed, err := file.Open()
 	if err != nil {
-		return nil, unreadable(indexName+" cannot be unpacked", err)
+		return nil, unreadable(what, err)
 	}
-	document, err := io.ReadAll(io.LimitReader(file, MaxDocumentBytes+1))
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, unreadable(indexName+" cannot be unpacked", err)
+	content, err := io.ReadAll(io.LimitReader(packed, most+1))
+	if err = errors.Join(err, packed.Close()); err != nil {
+		return nil, unreadable(what, err)
 	}
-	return document, nil // Parse refuses one that is longer than its header says
+	return content, nil
 }
 
 // entryName is the name of the file of an archive that a reference means, and of an entry that of itself: relative to the top,
@@ -180,7 +238,8 @@ func checkEnd(r io.ReaderAt, size int64) error {
 		if binary.LittleEndian.Uint16(record[countAt:]) > MaxArchiveEntries {
 			return tooManyEntries()
 		}
-		if at >= locatorBytes && string(tail[at-locatorBytes:][:4]) == "PK\x06\x07" || binary.LittleEndian.Uint32(record[directoryAt:]) == 1<<32-1 {
+		if at >= locatorBytes && string(tail[at-locatorBytes:][:4]) == "PK\x06\x07" ||
+			binary.LittleEndian.Uint32(record[directoryAt:]) == 1<<32-1 {
 			return invalid("the archive is of the 64-bit form; expected less than 4 GiB and %d files", MaxArchiveEntries)
 		}
 		return nil

@@ -16,19 +16,23 @@ import (
 func TestParseArchive(t *testing.T) {
 	t.Parallel()
 	downloads := view(strings.Join([]string{
-		download("./assets/0-a.cif"), download("/assets/0-a.cif"), download("assets/x/../0-a.cif"), download("arcp://uuid,1/assets/0-a.cif"),
-		download("assets/b%20c.cif"), download("assets"), download("assets/gone.cif"), download("../assets/0-a.cif"), download("a.cif?x=1"),
-		download("https://host/assets/0-a.cif"), download("//host/a.cif"), download("file:///a.cif"), download("arcp://uuid,1/../a.cif"), download("a.cif"),
+		download("./assets/0-a.cif"), download("/assets/0-a.cif"), download("assets/x/../0-a.cif"),
+		download("arcp://uuid,1/assets/0-a.cif"), download("assets/b%20c.cif"), download("assets"), download("assets/gone.cif"),
+		download("../assets/0-a.cif"), download("a.cif?x=1"),
+		download("https://host/assets/0-a.cif"), download("//host/a.cif"), download("file:///a.cif"),
+		download("arcp://uuid,1/../a.cif"), download("a.cif"),
 	}, ","))
-	content := archive(t, file{name: "index.mvsj", content: downloads}, file{name: "./assets/"}, file{name: "./assets/0-a.cif", content: "data_a"},
-		file{name: "assets/b c.cif"}, file{name: "a.cif"}, file{name: "100%#.txt"})
+	content := archive(t, file{name: "index.mvsj", content: downloads}, file{name: "./assets/"},
+		file{name: "./assets/0-a.cif", content: "data_a"}, file{name: "assets/b c.cif"}, file{name: "a.cif"},
+		file{name: "100%#.txt"})
 	scene, err := ParseArchive(bytes.NewReader(content), int64(len(content)))
 	var got []string
 	for _, reference := range scene.References {
 		got = append(got, reference.URL)
 	}
 	want := []string{
-		"assets", "assets/gone.cif", "../assets/0-a.cif", "a.cif?x=1", "https://host/assets/0-a.cif", "//host/a.cif", "file:///a.cif", "arcp://uuid,1/../a.cif",
+		"assets", "assets/gone.cif", "../assets/0-a.cif", "a.cif?x=1", "https://host/assets/0-a.cif", "//host/a.cif",
+		"file:///a.cif", "arcp://uuid,1/../a.cif",
 	}
 	if err != nil || !reflect.DeepEqual(got, want) || len(scene.States) != 1 {
 		t.Errorf("got references %q, %v\nwant %q", got, err, want)
@@ -59,22 +63,30 @@ func TestInvalidArchive(t *testing.T) {
 		{"drive", archive(t, index, file{name: "C:a"}), "names are relative"},
 		{"no name", archive(t, index, file{name: ""}), "names are relative"},
 		{"long name", archive(t, index, file{name: strings.Repeat("a", maxEntryNameBytes+1)}), "names are relative"},
-		{"link", archive(t, index, file{name: "a", mode: fs.ModeSymlink | 0o777}), `holds "a", which is neither a file nor a folder`},
+		{"link", archive(t, index, file{name: "a", mode: fs.ModeSymlink | 0o777}),
+			`holds "a", which is neither a file nor a folder`},
 		{"method", archive(t, index, file{name: "a", raw: &zip.FileHeader{Method: 14}}), `holds "a" packed by method 14`},
 		{"encrypted", archive(t, index, file{name: "a", raw: &zip.FileHeader{Flags: 1}}), `holds "a", which is encrypted`},
 		{"bomb", archive(t, index, zeros), "grows more than 100 times"},
-		{"says to be large", archive(t, index, file{name: "a", raw: &zip.FileHeader{UncompressedSize64: MaxUnpackedBytes + 1}}), "more than 1024 MiB when it is unpacked"},
-		{"says to be endless", archive(t, index, file{name: "a", raw: &zip.FileHeader{UncompressedSize64: 1<<64 - 2}}), "more than 1024 MiB when it is unpacked"},
+		{"says to be large", archive(t, index, file{name: "a", raw: &zip.FileHeader{UncompressedSize64: MaxUnpackedBytes + 1}}),
+			"more than 1024 MiB when it is unpacked"},
+		{"says to be endless", archive(t, index, file{name: "a", raw: &zip.FileHeader{UncompressedSize64: 1<<64 - 2}}),
+			"more than 1024 MiB when it is unpacked"},
 		{"many", archive(t, many(MaxArchiveEntries+1)...), "holds more than 2000 files"},
-		{"index says to be long", archive(t, file{name: "index.mvsj", raw: &zip.FileHeader{UncompressedSize64: MaxDocumentBytes + 1}}), "index.mvsj has more than 8 MiB"},
-		{"index is longer than it says", archive(t, file{name: "index.mvsj", content: "{}  ", raw: &zip.FileHeader{UncompressedSize64: 2, CRC32: crc32.ChecksumIEEE([]byte("{}"))}}),
+		{"index says to be long", archive(t,
+			file{name: "index.mvsj", raw: &zip.FileHeader{UncompressedSize64: MaxDocumentBytes + 1}}),
+			"index.mvsj has more than 8 MiB"},
+		{"index is longer than it says", archive(t, file{name: "index.mvsj", content: "{}  ",
+			raw: &zip.FileHeader{UncompressedSize64: 2, CRC32: crc32.ChecksumIEEE([]byte("{}"))}}),
 			"index.mvsj"},
-		{"wrong sum", archive(t, file{name: "index.mvsj", content: "{}", raw: &zip.FileHeader{UncompressedSize64: 2, CRC32: 1}}), "index.mvsj cannot be unpacked: checksum error"},
+		{"wrong sum", archive(t, file{name: "index.mvsj", content: "{}", raw: &zip.FileHeader{UncompressedSize64: 2, CRC32: 1}}),
+			"index.mvsj cannot be unpacked: checksum error"},
 		{"no JSON", archive(t, file{name: "index.mvsj", content: "x"}), "index.mvsj: the document is not JSON: line 1, column 1"},
 		{"invalid", archive(t, file{name: "index.mvsj", content: view("1")}), "root.children[0]: expected a node"},
 		{"64-bit form", sixtyFour(good), "is of the 64-bit form"},
 		{"false count", falseCount(good), "holds more than 2000 files"},
-		{"index before the beginning", []byte(beforeBeginning), "index.mvsj cannot be unpacked: it points to what lies outside of it"},
+		{"index before the beginning", []byte(beforeBeginning), "index.mvsj cannot be unpacked: it points to what lies " +
+			"outside of it"},
 	} {
 		_, err := ParseArchive(bytes.NewReader(c.content), int64(len(c.content)))
 		if _, ok := errors.AsType[*InvalidError](err); !ok || !strings.Contains(err.Error(), c.want) {
@@ -86,7 +98,8 @@ func TestInvalidArchive(t *testing.T) {
 // TestBrokenReader checks that a store that fails is not blamed on the archive.
 func TestBrokenReader(t *testing.T) {
 	t.Parallel()
-	good := archive(t, file{name: "index.mvsj", content: view("")}, file{name: "a", content: strings.Repeat("x", 1<<17), raw: &zip.FileHeader{UncompressedSize64: 1 << 17}})
+	good := archive(t, file{name: "index.mvsj", content: view("")}, file{name: "a", content: strings.Repeat("x", 1<<17),
+		raw: &zip.FileHeader{UncompressedSize64: 1 << 17}})
 	broken := errors.New("the store is gone")
 	for after := range 6 {
 		_, err := ParseArchive(&failingReader{bytes.NewReader(good), after, broken}, int64(len(good)))
@@ -105,7 +118,8 @@ func TestMeteredReader(t *testing.T) {
 	}
 	content := archive(t, files...)
 	_, err := ParseArchive(bytes.NewReader(content), int64(len(content)))
-	if _, ok := errors.AsType[*InvalidError](err); !ok || !strings.Contains(err.Error(), "the list of its files is longer than allowed") {
+	if _, ok := errors.AsType[*InvalidError](err); !ok || !strings.Contains(err.Error(),
+		"the list of its files is longer than allowed") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func (s *shape) holds(value any) bool {
 		case wordForm:
 			return slices.Contains(s.words, value)
 		case colorForm:
-			return isColor(value)
+			return IsColor(value)
 		}
 	}
 	return false

@@ -2,8 +2,8 @@ package molviewspec
 
 import "strings"
 
-// isColor tells whether text is a colour of the format: #rgb, #rrggbb, or a name, which counts only in small letters.
-func isColor(text string) bool {
+// IsColor tells whether text is a colour of the format: #rgb, #rrggbb, or a name, which counts only in small letters.
+func IsColor(text string) bool {
 	digits, hex := strings.CutPrefix(text, "#")
 	if !hex {
 		return colorNames[text]

@@ -18,7 +18,8 @@ const (
 // decode reads one JSON document within the bounds. Of a member that stands twice the last counts, as in every browser.
 func decode(document []byte) (any, error) {
 	if len(document) > MaxDocumentBytes {
-		return nil, invalid("the document has more than %d MiB; structures and annotations belong into files of their own", MaxDocumentBytes>>20)
+		return nil, invalid("the document has more than %d MiB; structures and annotations belong into files of their own",
+			MaxDocumentBytes>>20)
 	}
 	if !utf8.Valid(document) {
 		return nil, invalid("the document is not JSON in UTF-8")

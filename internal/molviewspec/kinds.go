@@ -56,7 +56,8 @@ var sceneKinds = map[string]kind{
 	"color_from_source": {parents: under("representation"),
 		params: with(annotationSource, fields{"palette": may(orNull(palette)), "selector": may(selector)})},
 	"opacity": {parents: drawn, params: fields{"opacity": must(number)}},
-	"clip":    {parents: under("representation", "volume_representation", "primitives", "primitives_from_uri"), selector: "type", cases: clips},
+	"clip": {parents: under("representation", "volume_representation", "primitives", "primitives_from_uri"), selector: "type",
+		cases: clips},
 
 	// What is said about it.
 	"label": {parents: components, params: fields{"text": must(text)}},
@@ -69,8 +70,10 @@ var sceneKinds = map[string]kind{
 	"tooltip_from_source": {parents: under("structure"), params: with(annotationSource, fields{"text_format": may(text)})},
 
 	// From where it is seen.
-	"focus": {parents: under("root", "component", "component_from_uri", "component_from_source", "primitives", "primitives_from_uri", "volume", "volume_representation"),
-		params: fields{"direction": may(vector), "up": may(vector), "radius": may(orNull(number)), "radius_factor": may(number), "radius_extent": may(number)}},
+	"focus": {parents: under("root", "component", "component_from_uri", "component_from_source", "primitives",
+		"primitives_from_uri", "volume", "volume_representation"),
+		params: fields{"direction": may(vector), "up": may(vector), "radius": may(orNull(number)), "radius_factor": may(number),
+			"radius_extent": may(number)}},
 	"camera": {parents: under("root"),
 		params: fields{"target": must(vector), "position": must(vector), "up": may(vector), "near": may(orNull(number))}},
 	"canvas": {parents: under("root"), params: fields{"background_color": may(color)}},
@@ -79,8 +82,8 @@ var sceneKinds = map[string]kind{
 	"primitives": {parents: under("structure", "root"), params: fields{
 		"color": may(color), "label_color": may(color), "tooltip": may(orNull(text)), "opacity": may(number),
 		"label_opacity": may(number), "label_show_tether": may(boolean), "label_tether_length": may(number),
-		"label_attachment": may(oneOf("bottom-left", "bottom-center", "bottom-right", "middle-left", "middle-center", "middle-right",
-			"top-left", "top-center", "top-right")),
+		"label_attachment": may(oneOf("bottom-left", "bottom-center", "bottom-right", "middle-left", "middle-center",
+			"middle-right", "top-left", "top-center", "top-right")),
 		"label_background_color": may(orNull(color)), "snapshot_key": may(orNull(text)), "instances": may(orNull(list(matrix))),
 	}},
 	"primitives_from_uri": {parents: under("structure", "root"),

@@ -6,8 +6,8 @@
 // Beside the parameters of its nodes a scene may carry "custom" members. They are free; of those that the renderer reads, two
 // can make it fetch something: a picture behind the scene (canvas, molstar_postprocessing.background), which is among the
 // references, and streamed volumes (structure, molstar_volume_streaming), which need a server and are refused. Commands
-// that run when a state is loaded (root, molstar_on_load_markdown_commands) are refused too. Addresses anywhere else in "custom" are
-// ignored by the renderer.
+// that run when a state is loaded (root, molstar_on_load_markdown_commands) are refused too. Addresses anywhere else in "custom"
+// are ignored by the renderer.
 package molviewspec
 
 import "time"

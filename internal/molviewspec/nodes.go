@@ -154,7 +154,8 @@ func (c *checker) below(n, parent *node) {
 		return
 	}
 	if !slices.Contains(readable, format) {
-		c.refuse(member(n.at, "kind"), "%q cannot be made from a file in the format %q, only from %s", n.kind, format, choices(readable))
+		c.refuse(member(n.at, "kind"), "%q cannot be made from a file in the format %q, only from %s", n.kind, format,
+			choices(readable))
 		return
 	}
 	if ref, _ := n.params["coordinates_ref"].(string); n.kind == "structure" && ref == "" && slices.Contains(topologies, format) {

@@ -38,7 +38,8 @@ var primitives = map[string]fields{
 	"mesh": with(tinted, hovered, fields{
 		"vertices": must(list(number)), "indices": must(list(integer)), "triangle_groups": may(orNull(list(integer))),
 		"group_colors": may(dict(integerForm, color)), "group_tooltips": may(dict(integerForm, text)),
-		"show_triangles": may(boolean), "show_wireframe": may(boolean), "wireframe_width": may(number), "wireframe_color": may(orNull(color)),
+		"show_triangles": may(boolean), "show_wireframe": may(boolean), "wireframe_width": may(number),
+		"wireframe_color": may(orNull(color)),
 	}),
 	"lines": with(tinted, hovered, fields{
 		"vertices": must(list(number)), "indices": must(list(integer)), "line_groups": may(orNull(list(integer))),
@@ -56,10 +57,12 @@ var primitives = map[string]fields{
 	"angle_measurement": with(measured, fields{
 		"a": must(position), "b": must(position), "c": must(position),
 		"show_vector": may(boolean), "vector_color": may(orNull(color)), "vector_radius": may(number),
-		"show_section": may(boolean), "section_color": may(orNull(color)), "section_radius": may(orNull(number)), "section_radius_scale": may(number),
+		"show_section": may(boolean), "section_color": may(orNull(color)), "section_radius": may(orNull(number)),
+		"section_radius_scale": may(number),
 	}),
 	"label": {
-		"position": must(position), "text": must(text), "label_size": may(number), "label_color": may(orNull(color)), "label_offset": may(number),
+		"position": must(position), "text": must(text), "label_size": may(number), "label_color": may(orNull(color)),
+		"label_offset": may(number),
 	},
 	"ellipse": with(tinted, hovered, axes, fields{
 		"as_circle": may(boolean), "radius_major": may(orNull(number)), "radius_minor": may(orNull(number)),
@@ -96,7 +99,8 @@ var interpolations = map[string]fields{
 		"discrete": may(boolean), "noise_magnitude": may(number),
 	}),
 	"vec3": with(interpolated, eased(""), repeated(""), fields{
-		"start": may(orNull(list(number))), "end": may(orNull(list(number))), "spherical": may(boolean), "noise_magnitude": may(number),
+		"start": may(orNull(list(number))), "end": may(orNull(list(number))), "spherical": may(boolean),
+		"noise_magnitude": may(number),
 	}),
 	"rotation_matrix": with(interpolated, eased(""), repeated(""), fields{
 		"start": may(orNull(matrix)), "end": may(orNull(matrix)), "noise_magnitude": may(number),

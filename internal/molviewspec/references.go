@@ -42,7 +42,8 @@ func (c *checker) extras(n *node) {
 		switch n.custom[name] {
 		case nil, false, "", 0.0:
 		default:
-			c.refuse(member(at, name), `needs a server, which a renderer does not reach: give the map as a file, with "download", "parse" and "volume"`)
+			c.refuse(member(at, name),
+				`needs a server, which a renderer does not reach: give the map as a file, with "download", "parse" and "volume"`)
 		}
 	}
 }

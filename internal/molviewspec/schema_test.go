@@ -172,7 +172,8 @@ func (s shape) schema() any {
 }
 
 func colorSchemas() []any {
-	return []any{schema{"type": "string", "pattern": "^[A-Za-z]+$"}, schema{"type": "string", "pattern": "^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$"}}
+	return []any{schema{"type": "string", "pattern": "^[A-Za-z]+$"}, schema{"type": "string",
+		"pattern": "^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$"}}
 }
 
 func roundTrip(value any) any {

@@ -62,7 +62,8 @@ func (c *checker) animationFrames(params map[string]any, end time.Duration, at *
 		return
 	}
 	if frames := float64(end) / float64(time.Millisecond) / frameMs; frames > MaxAnimationFrames {
-		c.refuse(at, "an animation of %s has at most %d frames; at %s milliseconds each it would have %.0f", end, MaxAnimationFrames, got(frameMs), math.Ceil(frames))
+		c.refuse(at, "an animation of %s has at most %d frames; at %s milliseconds each it would have %.0f", end,
+			MaxAnimationFrames, got(frameMs), math.Ceil(frames))
 	}
 }
 

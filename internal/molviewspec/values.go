@@ -9,9 +9,10 @@ var selector = union(oneOf("all", "polymer", "protein", "nucleic", "branched", "
 var expression = object("a component expression", fields{
 	"label_entity_id": may(text), "label_asym_id": may(text), "auth_asym_id": may(text),
 	"label_seq_id": may(integer), "auth_seq_id": may(integer), "pdbx_PDB_ins_code": may(text),
-	"beg_label_seq_id": may(integer), "end_label_seq_id": may(integer), "beg_auth_seq_id": may(integer), "end_auth_seq_id": may(integer),
-	"label_comp_id": may(text), "auth_comp_id": may(text), "residue_index": may(integer),
-	"label_atom_id": may(text), "auth_atom_id": may(text), "type_symbol": may(text), "atom_id": may(integer), "atom_index": may(integer),
+	"beg_label_seq_id": may(integer), "end_label_seq_id": may(integer), "beg_auth_seq_id": may(integer),
+	"end_auth_seq_id": may(integer), "label_comp_id": may(text), "auth_comp_id": may(text), "residue_index": may(integer),
+	"label_atom_id": may(text), "auth_atom_id": may(text), "type_symbol": may(text), "atom_id": may(integer),
+	"atom_index":  may(integer),
 	"instance_id": may(text),
 })
 
@@ -30,7 +31,8 @@ var (
 		"kind":              must(oneOf("categorical")),
 		"colors":            may(union(oneOf(colorLists...), oneOf(colorTables...), list(color), dict(textForm, color))),
 		"repeat_color_list": may(boolean), "sort": may(oneOf("none", "lexical", "numeric")),
-		"sort_direction": may(oneOf("ascending", "descending")), "case_insensitive": may(boolean), "missing_color": may(orNull(color)),
+		"sort_direction": may(oneOf("ascending", "descending")), "case_insensitive": may(boolean),
+		"missing_color": may(orNull(color)),
 	})
 	discretePalette = object("a palette", with(scaledPalette, fields{
 		"kind": must(oneOf("discrete")),
@@ -43,7 +45,8 @@ var (
 		"underflow_color": may(orNull(union(oneOf("auto"), color))), "overflow_color": may(orNull(union(oneOf("auto"), color))),
 	}))
 	scaledPalette = fields{
-		"reverse": may(boolean), "mode": may(oneOf("normalized", "absolute")), "value_domain": may(tuple(orNull(number), orNull(number))),
+		"reverse": may(boolean), "mode": may(oneOf("normalized", "absolute")),
+		"value_domain": may(tuple(orNull(number), orNull(number))),
 	}
 )
 
@@ -65,6 +68,7 @@ var (
 		"Reds", "Oranges", "Greens", "Blues", "Purples", "Greys", "OrRd", "BuGn", "PuBuGn", "GnBu", "PuBu", "BuPu", "RdPu", "PuRd",
 		"YlOrRd", "YlOrBr", "YlGn", "YlGnBu", "Magma", "Inferno", "Plasma", "Viridis", "Cividis", "Turbo", "Warm", "Cool",
 		"CubehelixDefault", "Rainbow", "Sinebow", "RdBu", "RdGy", "PiYG", "BrBG", "PRGn", "PuOr", "RdYlGn", "RdYlBu", "Spectral",
-		"Category10", "Observable10", "Tableau10", "Set1", "Set2", "Set3", "Pastel1", "Pastel2", "Dark2", "Paired", "Accent", "Chainbow",
+		"Category10", "Observable10", "Tableau10", "Set1", "Set2", "Set3", "Pastel1", "Pastel2", "Dark2", "Paired", "Accent",
+		"Chainbow",
 	}
 )

@@ -1,0 +1,113 @@
+package director
+
+import (
+	"slices"
+	"strings"
+)
+
+// moleculeHead reads a molecule that people know by its name and the structure does not.
+func (p *parser) moleculeHead(x lexeme) phrase {
+	p.pos++
+	if f, ok := p.derivedFrom(x); ok {
+		return f
+	}
+	if p.ctx.Structure == "" && len(x.text) <= maxComponentID {
+		// What was just loaded may hold it.
+		return phrase{kind: "ligand", parts: []part{{resn: []string{strings.ToUpper(x.text)}}}}
+	}
+	p.halt(refusal("not_found", x.raw(), p.whatThereIs()))
+	return of("ligand", "ligand")
+}
+
+// atomOfLigand reads "N1 of the ligand".
+func (p *parser) atomOfLigand(x lexeme) (phrase, bool) {
+	if !isAtomName(x) || !p.at(1).has("prep", "of") && !p.at(1).has("prep", "in") {
+		return phrase{}, false
+	}
+	start := p.mark()
+	p.pos += 2
+	owner, ok := p.phrase()
+	if !ok || owner.kind != "ligand" || !p.hasAtom(owner, x) {
+		p.back(start)
+		return phrase{}, false
+	}
+	return both(phrase{kind: "atom", parts: []part{{name: []string{strings.ToUpper(x.raw())}}}}, owner), true
+}
+
+// isBareChain tells a chain by its letter and the colour behind it: "colour A red, B green". A sentence may begin with an article.
+func (p *parser) isBareChain(x lexeme) bool {
+	return p.isChainLetter(x) && p.pos > 0 && p.lex[0].is("verb") && p.at(1).is("color") &&
+		(p.pos+2 == len(p.lex) || p.at(2).is("conj") || p.at(2).is("filler"))
+}
+
+// isNucleicStrand tells "strand A" of a double helix from a strand of a sheet.
+func (p *parser) isNucleicStrand(x lexeme) bool {
+	chain, ok := p.ctx.chain(p.at(1).raw())
+	return (x.text == "strand" || x.text == "strands") && ok && p.isChainLetter(p.at(1)) && chain.Kind == "nucleic"
+}
+
+// derivedFrom asks whether a component is meant whose name ends with the one that was said: 4-hydroxytamoxifen is no tamoxifen, and
+// people call it so.
+func (p *parser) derivedFrom(x lexeme) (phrase, bool) {
+	var names []string
+	for synonym, component := range p.ctx.Synonyms {
+		if len(x.text) >= leastStem && strings.HasSuffix(strings.ToLower(synonym), x.text) {
+			names = union(names, []string{component})
+		}
+	}
+	if len(names) == 0 {
+		return phrase{}, false
+	}
+	slices.Sort(names)
+	f := phrase{kind: "ligand", parts: []part{{resn: names}}}
+	var instances []Component
+	for _, name := range names {
+		instances = append(instances, p.ctx.components(name)...)
+	}
+	p.ask("ligand", choicesOf(instances), f.text())
+	return f, true
+}
+
+// isOfChains tells an oligomer of all chains of the structure.
+func (p *parser) isOfChains(x lexeme) bool {
+	count, _ := x.value("oligomer")
+	return atoi(count) == len(p.ctx.Chains)
+}
+
+// numbersOfRegion reads "the RBD (319-541)" and "the hinge residues 81 to 83". A single number may be the region's own, as in
+// "motif 2".
+func (p *parser) numbersOfRegion(x lexeme) (phrase, bool) {
+	start := p.mark()
+	if !p.startsNumbers() {
+		return phrase{}, false
+	}
+	f, ok := p.numbered()
+	several := ok && (len(f.parts[0].resi) > 1 || strings.Contains(f.parts[0].resi[0], "-"))
+	if !several && !strings.HasSuffix(x.text, "residues") && !strings.HasSuffix(x.text, "residue") {
+		p.back(start)
+		return phrase{}, false
+	}
+	return f, ok
+}
+
+// maxComponentID is how long the ids of components that people know are.
+const maxComponentID = 3
+
+// leastStem is from where on the end of a name says something.
+const leastStem = 6
+
+// hasAtom tells whether a lexeme names an atom of the component that a phrase is about: "the ligand N1" is no asparagine.
+func (p *parser) hasAtom(f phrase, x lexeme) bool {
+	if !isAtomName(x) || p.isChainLetter(x) || len(f.parts) != 1 || len(f.parts[0].name) > 0 || p.ctx.Atoms == nil {
+		return false
+	}
+	name := strings.ToUpper(x.raw())
+	for _, component := range p.componentsOf(f.parts[0]) {
+		for length := 1; length <= min(2, len(name)); length++ {
+			if slices.Contains(p.ctx.Atoms(component, name[:length]), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
