@@ -1,6 +1,6 @@
-// Package audit compares what the system has written down: the ledger with itself, jobs with their tasks, holds and charges, and the
-// records of files with the object store. It reads, and says what should not be; Sweep alone deletes, and only files that nothing
-// names. It is what an operator runs after a restore, and what is left of a chaos test's verdict when the system goes on.
+// Package audit compares what the system has written down: the ledger with itself, jobs with their tasks, holds and charges, and
+// the records of files with the object store. It reads, and says what should not be; Sweep alone deletes, and only files that
+// nothing names. It is what an operator runs after a restore, and what is left of a chaos test's verdict when the system goes on.
 package audit
 
 import (
@@ -77,7 +77,9 @@ func Sweep(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Tim
 }
 
 // run removes old strays with remove, unless it is nil.
-func run(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time, remove func(context.Context, string) error) (Report, error) {
+func run(
+	ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time, remove func(context.Context, string) error,
+) (Report, error) {
 	report := Report{Findings: []Finding{}}
 	err := report.tables(ctx, db)
 	if err == nil {
@@ -137,7 +139,9 @@ const checkFiles = "every recorded file is in the store, with its size"
 
 // files goes through the records and the store side by side, both in the order of their keys. remove deletes an old stray; nil
 // leaves it.
-func (r *Report) files(ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time, remove func(context.Context, string) error) error {
+func (r *Report) files(
+	ctx context.Context, db *sqlx.DB, objects *object.Store, now time.Time, remove func(context.Context, string) error,
+) error {
 	r.add(checkFiles)
 	recorded, stop := iter.Pull2(records(ctx, db))
 	defer stop()
@@ -169,7 +173,8 @@ func (r *Report) files(ctx context.Context, db *sqlx.DB, objects *object.Store, 
 			continue
 		}
 		if stored.ByteSize != file.Size {
-			r.add(checkFiles, Finding{Subject: file.Key, Detail: fmt.Sprintf("has %d bytes, recorded are %d", stored.ByteSize, file.Size)})
+			r.add(checkFiles, Finding{Subject: file.Key, Detail: fmt.Sprintf("has %d bytes, recorded are %d", stored.ByteSize,
+				file.Size)})
 		}
 		if file, more, err = next(); err != nil {
 			return err
@@ -229,7 +234,8 @@ func (r *Report) Write(w io.Writer, asJSON bool) error {
 		}
 		fmt.Fprintf(&text, "%-*s  %s\n", width, name, verdict)
 	}
-	fmt.Fprintf(&text, "%d files are recorded. %d files of the store (%.1f MB) belong to nothing", r.Files, r.Strays, float64(r.StrayBytes)/1e6)
+	fmt.Fprintf(&text, "%d files are recorded. %d files of the store (%.1f MB) belong to nothing", r.Files, r.Strays,
+		float64(r.StrayBytes)/1e6)
 	switch {
 	case r.Swept > 0:
 		fmt.Fprintf(&text, "; %d of them were deleted", r.Swept)

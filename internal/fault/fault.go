@@ -1,4 +1,4 @@
-// Package fault holds the error codes of the public contract (decisions.md, "Errors") and the error type that carries them
+// Package fault holds the error codes of the public contract (doc/contract.md §7) and the error type that carries them
 // from the rooms to the front door. It knows no HTTP; api/errors.go turns a code into a status.
 package fault
 
@@ -34,9 +34,12 @@ const (
 	VersionConflict        Code = "VERSION_CONFLICT"
 	JobNotCancellable      Code = "JOB_NOT_CANCELLABLE"
 	JobNotRetryable        Code = "JOB_NOT_RETRYABLE"
+	JobNotEnded            Code = "JOB_NOT_ENDED"
+	CreditNotConfirmed     Code = "CREDIT_NOT_CONFIRMED"
 	UploadIncomplete       Code = "UPLOAD_INCOMPLETE"
 	ShareRevoked           Code = "SHARE_REVOKED"
 	UploadExpired          Code = "UPLOAD_EXPIRED"
+	FilesDeleted           Code = "FILES_DELETED"
 	PayloadTooLarge        Code = "PAYLOAD_TOO_LARGE"
 	PipelineDisabled       Code = "PIPELINE_DISABLED"
 	UnsupportedSimulator   Code = "UNSUPPORTED_SIMULATOR"

@@ -19,9 +19,9 @@ import (
 const (
 	// Lifetime is how long a key answers with its first response; the contract promises at least a day.
 	Lifetime = 48 * time.Hour
-	// MinKeyChars is the least length of a key (specification §8).
+	// MinKeyChars is the least length of a key (doc/contract.md §8).
 	MinKeyChars = 8
-	// MaxKeyChars is the greatest length of a key (specification §8).
+	// MaxKeyChars is the greatest length of a key (doc/contract.md §8).
 	MaxKeyChars = 255
 	// lockNotAvailable is the SQLSTATE of a lock_timeout.
 	lockNotAvailable = "55P03"
@@ -91,14 +91,16 @@ func DeleteExpired(ctx context.Context, db *sqlx.DB, now time.Time) error {
 }
 
 func reused() error {
-	return fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key, or the same request again")
+	return fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key, or the "+
+		"same request again")
 }
 
 // asInProgress turns a lock timeout into the answer for its caller.
 func asInProgress(err error) error {
 	var refused *pq.Error
 	if errors.As(err, &refused) && refused.Code == lockNotAvailable {
-		return fault.New(fault.IdempotencyInProgress, "idempotencyKey: the first request with this key is still running; try again in a second")
+		return fault.New(fault.IdempotencyInProgress, "idempotencyKey: the first request with this key is still running; try "+
+			"again in a second")
 	}
 	return err
 }

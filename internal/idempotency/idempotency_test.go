@@ -26,7 +26,8 @@ var noon = time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC)
 func claimOf(t *testing.T, db *sqlx.DB) idempotency.Claim {
 	t.Helper()
 	accountID := id.New("acct_")
-	db.MustExecContext(t.Context(), `INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
+	db.MustExecContext(t.Context(), `INSERT INTO accounts (id, email, name, password_hash, created_at)
+		VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
 	return idempotency.Claim{AccountID: accountID, Operation: "jobs.submit", Key: "key-0001", Request: []byte(`{"a":1}`)}
 }
 
@@ -162,7 +163,8 @@ func TestDeleteExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left []string
-	if err := db.SelectContext(t.Context(), &left, `SELECT account_id FROM idempotency_keys`); err != nil || len(left) != 1 || left[0] != young.AccountID {
+	if err := db.SelectContext(t.Context(), &left, `SELECT account_id FROM idempotency_keys`); err != nil || len(left) != 1 ||
+		left[0] != young.AccountID {
 		t.Errorf("left are %v (%v)", left, err)
 	}
 }

@@ -14,9 +14,12 @@ import (
 // replaced. The statement itself bounds its wait for a claim that has not ended, and lifts the bound for what follows in the
 // transaction; when the key is taken nothing follows that would wait.
 func insert(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte, now time.Time) (bool, error) {
-	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency_keys (account_id, operation, key, request_sha256, response, created_at, expires_at)
-		SELECT $1, $2, $3, $4, $5::jsonb, $6::timestamptz, $7::timestamptz FROM set_config('lock_timeout', '2s', true) AS patience WHERE patience IS NOT NULL
-		ON CONFLICT (account_id, operation, key) DO UPDATE SET request_sha256 = excluded.request_sha256, response = excluded.response,
+	result, err := tx.ExecContext(ctx, `INSERT INTO idempotency_keys (account_id, operation, key, request_sha256, response,
+		created_at, expires_at)
+		SELECT $1, $2, $3, $4, $5::jsonb, $6::timestamptz, $7::timestamptz FROM set_config('lock_timeout', '2s', true) AS patience
+		WHERE patience IS NOT NULL
+		ON CONFLICT (account_id, operation, key) DO UPDATE SET request_sha256 = excluded.request_sha256,
+		response = excluded.response,
 			created_at = excluded.created_at, expires_at = excluded.expires_at
 		WHERE idempotency_keys.expires_at <= excluded.created_at
 		RETURNING set_config('lock_timeout', '0', true)`,
@@ -29,7 +32,8 @@ func insert(ctx context.Context, tx *sqlx.Tx, c Claim, answer []byte, now time.T
 }
 
 func read(ctx context.Context, tx *sqlx.Tx, c Claim) (fingerprint string, answer []byte, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT request_sha256, response FROM idempotency_keys WHERE account_id = $1 AND operation = $2 AND key = $3`,
+	err = tx.QueryRowContext(ctx, `SELECT request_sha256, response FROM idempotency_keys WHERE account_id = $1 AND operation = $2
+		AND key = $3`,
 		c.AccountID, c.Operation, c.Key).Scan(&fingerprint, &answer)
 	if err != nil {
 		return "", nil, fmt.Errorf("read idempotency key: %w", err)

@@ -103,5 +103,6 @@ type Console struct{ Out io.Writer }
 
 // Post writes a message.
 func (c Console) Post(m Message) {
-	fmt.Fprintf(c.Out, "\nMail to %s (no mail server is configured): %s\n\n    %s\n\n", m.To, m.Subject, strings.ReplaceAll(m.Text, "\n", "\n    "))
+	fmt.Fprintf(c.Out, "\nMail to %s (no mail server is configured): %s\n\n    %s\n\n", m.To, m.Subject,
+		strings.ReplaceAll(m.Text, "\n", "\n    "))
 }

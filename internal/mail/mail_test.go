@@ -73,7 +73,8 @@ func certificate(t *testing.T) (server, trust *tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +207,8 @@ func TestMailArrives(t *testing.T) {
 			p := startPost(t, one.implicit, one.startTLS, one.refusals)
 			header, text := sendOne(t, p, one.scheme+"://mail%40er:s%3Acret@"+p.address)
 			subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
-			if err != nil || subject != "Grüße" || header.Get("To") != "<ada@example.org>" || !strings.Contains(header.Get("From"), "molfabric@example.org") {
+			if err != nil || subject != "Grüße" || header.Get("To") != "<ada@example.org>" ||
+				!strings.Contains(header.Get("From"), "molfabric@example.org") {
 				t.Errorf("header %v, %v", header, err)
 			}
 			if text != strings.Repeat("A line ü.\n.\n", 20) {
@@ -238,8 +240,10 @@ func TestNothingIsSentInTheOpen(t *testing.T) {
 
 func TestServersAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"", "mail.example.org:25", "http://mail.example.org", "smtp://", "smtp://u:secret@host/path", "smtp://u:secret@host:1?x=1", "smtp://u:secret%zz@host"} {
-		if _, err := NewSMTP(address, "a@example.org", time.Now); err == nil || strings.Contains(err.Error(), "secret%") || strings.Contains(err.Error(), "u:secret@") {
+	for _, address := range []string{"", "mail.example.org:25", "http://mail.example.org", "smtp://", "smtp://u:secret@host/path",
+		"smtp://u:secret@host:1?x=1", "smtp://u:secret%zz@host"} {
+		if _, err := NewSMTP(address, "a@example.org", time.Now); err == nil || strings.Contains(err.Error(), "secret%") ||
+			strings.Contains(err.Error(), "u:secret@") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -253,7 +257,8 @@ func TestServersAreChecked(t *testing.T) {
 	if _, err := s.write(Message{To: "a@example.org\r\nBcc: b@example.org"}); err == nil {
 		t.Error("an address becomes a header")
 	}
-	if text, err := s.write(Message{To: "a@example.org", Subject: "s\r\nBcc: b@example.org"}); err != nil || strings.Contains(string(text), "\r\nBcc:") {
+	if text, err := s.write(Message{To: "a@example.org", Subject: "s\r\nBcc: b@example.org"}); err != nil ||
+		strings.Contains(string(text), "\r\nBcc:") {
 		t.Errorf("a subject becomes a header: %s, %v", text, err)
 	}
 }

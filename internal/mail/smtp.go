@@ -42,14 +42,17 @@ func NewSMTP(address, from string, now func() time.Time) (*SMTP, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Hostname() == "" || parsed.Scheme != "smtp" && parsed.Scheme != "smtps" ||
 		strings.Trim(parsed.Path, "/") != "" || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return nil, errors.New("the mail server must have the form smtp://user:password@host:587 or smtps://user:password@host:465, " +
+		return nil, errors.New("the mail server must have the form smtp://user:password@host:587 or " +
+			"smtps://user:password@host:465, " +
 			"with percent signs before what is special in an address")
 	}
 	sender, err := netmail.ParseAddress(from)
 	if err != nil {
-		return nil, errors.New("the sender of mails must be an address like molfabric@example.org or Molfabric <molfabric@example.org>")
+		return nil, errors.New("the sender of mails must be an address like molfabric@example.org or Molfabric " +
+			"<molfabric@example.org>")
 	}
-	s := &SMTP{host: parsed.Hostname(), port: parsed.Port(), user: parsed.User.Username(), implicitTLS: parsed.Scheme == "smtps", from: sender, now: now}
+	s := &SMTP{host: parsed.Hostname(), port: parsed.Port(), user: parsed.User.Username(), implicitTLS: parsed.Scheme == "smtps",
+		from: sender, now: now}
 	s.password, _ = parsed.User.Password()
 	s.plain = !s.implicitTLS && onThisMachine(s.host)
 	if s.port == "" && s.implicitTLS {
@@ -156,9 +159,10 @@ func (s *SMTP) write(m Message) ([]byte, error) {
 	_, domain, _ := strings.Cut(s.from.Address, "@")
 	var text strings.Builder
 	for _, line := range [][2]string{
-		{"From", s.from.String()}, {"To", (&netmail.Address{Address: m.To}).String()}, {"Subject", mime.QEncoding.Encode("utf-8", m.Subject)},
-		{"Date", s.now().UTC().Format(time.RFC1123Z)}, {"Message-ID", "<" + hex.EncodeToString(id) + "@" + domain + ">"},
-		{"Auto-Submitted", "auto-generated"}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "base64"},
+		{"From", s.from.String()}, {"To", (&netmail.Address{Address: m.To}).String()},
+		{"Subject", mime.QEncoding.Encode("utf-8", m.Subject)}, {"Date", s.now().UTC().Format(time.RFC1123Z)},
+		{"Message-ID", "<" + hex.EncodeToString(id) + "@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
+		{"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "base64"},
 	} {
 		fmt.Fprintf(&text, "%s: %s\r\n", line[0], line[1])
 	}

@@ -53,14 +53,17 @@ func (s *Store) StartMultipart(ctx context.Context, key, contentType string, che
 // PresignPart returns a URL that anybody may put one part with until expiry has passed, as often as they like, and the headers
 // that must go with the request beside its length. The store refuses another length and, when sha256hex is not empty, other
 // bytes.
-func (s *Store) PresignPart(ctx context.Context, key, handle string, number int, byteSize int64, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
+func (s *Store) PresignPart(
+	ctx context.Context, key, handle string, number int, byteSize int64, sha256hex string, expiry time.Duration,
+) (url string, headers map[string]string, err error) {
 	if err := checkExpiry(expiry); err != nil {
 		return "", nil, fmt.Errorf("sign a URL for part %d of %s: %w", number, key, err)
 	}
 	if number < 1 || number > MaxParts || byteSize < 1 || byteSize > MaxPartBytes {
 		return "", nil, fmt.Errorf("sign a URL for part %d of %s: part or its %d bytes are out of bounds", number, key, byteSize)
 	}
-	input := &s3.UploadPartInput{Bucket: &s.bucket, Key: &key, UploadId: &handle, PartNumber: aws.Int32(int32(number)), ContentLength: &byteSize}
+	input := &s3.UploadPartInput{Bucket: &s.bucket, Key: &key, UploadId: &handle, PartNumber: aws.Int32(int32(number)),
+		ContentLength: &byteSize}
 	if sha256hex != "" {
 		checksum, err := base64Digest(sha256hex)
 		if err != nil {
@@ -151,13 +154,18 @@ func (s *Store) Measure(ctx context.Context, key string) (Info, error) {
 		return Info{}, err
 	}
 	defer func() { _ = body.Close() }() // read to its end, or given up
+	return Measure(body, info)
+}
+
+// Measure is Store.Measure for an object that is open already, as Get has described it.
+func Measure(body io.Reader, info Info) (Info, error) {
 	sum := sha256.New()
 	read, err := io.Copy(sum, body)
 	if err == nil && read != info.ByteSize {
 		err = fmt.Errorf("%w: %d bytes came instead of %d", ErrUnavailable, read, info.ByteSize)
 	}
 	if err != nil {
-		return Info{}, fmt.Errorf("measure %s: %w", key, err)
+		return Info{}, fmt.Errorf("measure %s: %w", info.Key, err)
 	}
 	info.SHA256 = hexSum(sum)
 	return info, nil

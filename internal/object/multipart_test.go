@@ -74,8 +74,10 @@ func testMultipart(t *testing.T, store *object.Store, _ object.Config) {
 			if !checksummed {
 				want = ""
 			}
-			if part.Number != i+1 || part.ByteSize != int64(len(bodies[i])) || part.SHA256 != want || part.ETag == "" || strings.Contains(part.ETag, `"`) {
-				t.Errorf("checksummed %v: part %+v, want number %d, %d bytes, SHA-256 %q", checksummed, part, i+1, len(bodies[i]), want)
+			if part.Number != i+1 || part.ByteSize != int64(len(bodies[i])) || part.SHA256 != want || part.ETag == "" ||
+				strings.Contains(part.ETag, `"`) {
+				t.Errorf("checksummed %v: part %+v, want number %d, %d bytes, SHA-256 %q", checksummed, part, i+1, len(bodies[i]),
+					want)
 			}
 		}
 		etag, err := store.CompleteMultipart(t.Context(), key, handle, parts)
@@ -83,7 +85,8 @@ func testMultipart(t *testing.T, store *object.Store, _ object.Config) {
 			t.Fatalf("CompleteMultipart = %q, %v", etag, err)
 		}
 		info, err := store.Measure(t.Context(), key)
-		if whole := fullPart + "END"; err != nil || info.SHA256 != digest(whole) || info.ByteSize != int64(len(whole)) || info.ContentType != pdbqt {
+		if whole := fullPart + "END"; err != nil || info.SHA256 != digest(whole) || info.ByteSize != int64(len(whole)) ||
+			info.ContentType != pdbqt {
 			t.Errorf("Measure = %+v, %v", info, err)
 		}
 		if _, err := store.Parts(t.Context(), key, handle); !errors.Is(err, object.ErrNotFound) {
@@ -219,7 +222,8 @@ func testPresignCreateWritesOnce(t *testing.T, store *object.Store, _ object.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status, text, _ := send(t, http.MethodPut, url, "ATOM", without(headers, "If-None-Match", "")); status < 400 || status > 499 {
+	if status, text, _ := send(t, http.MethodPut, url, "ATOM", without(headers, "If-None-Match", "")); status < 400 ||
+		status > 499 {
 		t.Errorf("PUT without its condition = %d %s, want a refusal", status, text)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusPreconditionFailed} {
@@ -237,7 +241,8 @@ func TestPresignPartBounds(t *testing.T) {
 		size   int64
 		sha    string
 		expiry time.Duration
-	}{{0, 1, "", time.Hour}, {object.MaxParts + 1, 1, "", time.Hour}, {1, 0, "", time.Hour}, {1, object.MaxPartBytes + 1, "", time.Hour}, {1, 1, "ab", time.Hour}, {1, 1, "", 0}} {
+	}{{0, 1, "", time.Hour}, {object.MaxParts + 1, 1, "", time.Hour}, {1, 0, "", time.Hour},
+		{1, object.MaxPartBytes + 1, "", time.Hour}, {1, 1, "ab", time.Hour}, {1, 1, "", 0}} {
 		if _, _, err := store.PresignPart(t.Context(), "key", "handle", c.number, c.size, c.sha, c.expiry); err == nil {
 			t.Errorf("PresignPart of %+v = nil, want an error", c)
 		}

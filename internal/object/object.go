@@ -15,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -36,14 +37,27 @@ const (
 	maxIdleConns = 32
 )
 
-// Config says where a store is and how to sign requests to it. All fields but PublicEndpoint are required.
+// Config says where a store is and how to sign requests to it. Endpoint, Region and Bucket are required, and a key unless Chain is
+// set.
 type Config struct {
-	Endpoint       string // base URL, e.g. "http://127.0.0.1:9000"
-	PublicEndpoint string // base URL of signed URLs, where clients reach the store under another name
-	Region         string
-	Bucket         string
-	AccessKey      string
-	SecretKey      string
+	// Endpoint is the base URL at which the deployment's own processes reach the store, e.g. "http://127.0.0.1:9000".
+	Endpoint string
+	// PublicEndpoint is the base URL at which users reach it, and for which the URLs of PresignGet, PresignPut and the like are
+	// signed: a signature covers the host. Default Endpoint.
+	PublicEndpoint string
+	// WorkerEndpoint is the base URL at which workers reach it, and for which their permits are signed. Default Endpoint.
+	WorkerEndpoint string
+
+	Region    string
+	Bucket    string
+	AccessKey string
+	SecretKey string
+	// SessionToken comes with a key that is good for a time only. Nothing renews it: a process that outlives it is started again.
+	SessionToken string
+	// Chain takes the credentials from where the AWS SDK finds them, and has them renewed: AWS_* variables, the web identity of a
+	// pod, the role of a container or a machine. The key and the token must then be empty. URLs end with the credentials that
+	// signed them.
+	Chain bool
 }
 
 // ErrNotFound says that no object has the key.
@@ -68,6 +82,16 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("object %s has SHA-256 %s, not the %s stated", e.Key, e.GotSHA256, e.WantSHA256)
 }
 
+// UndeletedError says that the store did not delete some objects although it deletes others.
+type UndeletedError struct {
+	Keys          []string
+	Code, Message string // the store's, of the first
+}
+
+func (e *UndeletedError) Error() string {
+	return fmt.Sprintf("delete %s: %s: %s (and %d more)", e.Keys[0], e.Code, e.Message, len(e.Keys)-1)
+}
+
 // Info describes a stored object.
 type Info struct {
 	Key         string
@@ -83,22 +107,27 @@ type Store struct {
 	bucket  string
 	client  *s3.Client
 	presign *s3.PresignClient
+	guests  *guests
 }
 
 // New returns a Store without contacting it.
 func New(cfg Config) (*Store, error) {
 	for _, field := range []struct{ name, value string }{
-		{"endpoint", cfg.Endpoint}, {"region", cfg.Region}, {"bucket", cfg.Bucket}, {"access key", cfg.AccessKey}, {"secret key", cfg.SecretKey},
+		{"endpoint", cfg.Endpoint}, {"region", cfg.Region}, {"bucket", cfg.Bucket},
 	} {
 		if field.value == "" {
 			return nil, fmt.Errorf("object store: no %s is configured", field.name)
 		}
 	}
+	identity, err := cfg.credentials()
+	if err != nil {
+		return nil, err
+	}
 	opts := s3.Options{
 		BaseEndpoint: &cfg.Endpoint,
 		Region:       cfg.Region,
 		UsePathStyle: true, // a bucket as host name needs a DNS entry each
-		Credentials:  credentials.NewStaticCredentialsProvider(cfg.AccessKey, cfg.SecretKey, ""),
+		Credentials:  identity,
 		HTTPClient:   httpClient(),
 		Retryer:      retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts, o.MaxBackoff = attempts, maxBackoff }),
 		// Every put carries its SHA-256; a second checksum of the library's choice would only cost time.
@@ -109,7 +138,33 @@ func New(cfg Config) (*Store, error) {
 	if cfg.PublicEndpoint != "" {
 		public.BaseEndpoint = &cfg.PublicEndpoint
 	}
-	return &Store{bucket: cfg.Bucket, client: s3.New(opts), presign: s3.NewPresignClient(s3.New(public))}, nil
+	guests, err := newGuests(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{bucket: cfg.Bucket, client: s3.New(opts), presign: s3.NewPresignClient(s3.New(public)), guests: guests}, nil
+}
+
+// credentials is what requests are signed with.
+func (c Config) credentials() (aws.CredentialsProvider, error) {
+	given := c.AccessKey != "" || c.SecretKey != "" || c.SessionToken != ""
+	switch {
+	case c.Chain && given:
+		return nil, errors.New("object store: a key is configured beside the credentials of the SDK's chain; only one of them " +
+			"can sign")
+	case c.Chain:
+		// It reads files and variables; whom it asks, it asks when something is to be signed.
+		found, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(c.Region))
+		if err != nil {
+			return nil, fmt.Errorf("object store: find credentials: %w", err)
+		}
+		return found.Credentials, nil
+	case c.AccessKey == "":
+		return nil, errors.New("object store: no access key is configured")
+	case c.SecretKey == "":
+		return nil, errors.New("object store: no secret key is configured")
+	}
+	return credentials.NewStaticCredentialsProvider(c.AccessKey, c.SecretKey, c.SessionToken), nil
 }
 
 func httpClient() *http.Client {
@@ -132,7 +187,8 @@ func (s *Store) EnsureBucket(ctx context.Context) error {
 	if err = s.explain(ctx, "look for bucket", s.bucket, err); !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	_, err = s.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &s.bucket, CreateBucketConfiguration: location(s.client.Options().Region)})
+	_, err = s.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &s.bucket,
+		CreateBucketConfiguration: location(s.client.Options().Region)})
 	if owned := (*types.BucketAlreadyOwnedByYou)(nil); errors.As(err, &owned) {
 		return nil
 	}

@@ -72,7 +72,8 @@ func testPutHeadGet(t *testing.T, store *object.Store, _ object.Config) {
 			t.Errorf("Put(%q) = %+v, %v; want %d bytes with SHA-256 %s", c.key, info, err, len(c.content), want)
 		}
 		head, err := store.Head(t.Context(), c.key)
-		if err != nil || head.SHA256 != info.SHA256 || head.ByteSize != info.ByteSize || head.ContentType != pdbqt || head.Key != c.key {
+		if err != nil || head.SHA256 != info.SHA256 || head.ByteSize != info.ByteSize || head.ContentType != pdbqt ||
+			head.Key != c.key {
 			t.Errorf("Head(%q) = %+v, %v; want what Put gave, %+v", c.key, head, err, info)
 		}
 		if age := time.Since(head.ModifiedAt); age < -time.Minute || age > time.Minute {
@@ -262,7 +263,8 @@ func testEnsureBucketTwice(t *testing.T, store *object.Store, cfg object.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := stranger.Get(t.Context(), "key"); err == nil || errors.Is(err, object.ErrNotFound) || !strings.Contains(err.Error(), cfg.Bucket) {
+	if _, _, err := stranger.Get(t.Context(), "key"); err == nil || errors.Is(err, object.ErrNotFound) ||
+		!strings.Contains(err.Error(), cfg.Bucket) {
 		t.Errorf("Get from a bucket that is not there = %v, want an error that names it", err)
 	}
 }

@@ -2,8 +2,8 @@ package object
 
 import "strings"
 
-// UploadsOf is the prefix of every file that an account has uploaded. What lies elsewhere in a store is the deployment's: results of
-// jobs, databases, public structures.
+// UploadsOf is the prefix of every file that an account has uploaded. What lies elsewhere in a store is the deployment's: results
+// of jobs, databases, public structures.
 func UploadsOf(accountID string) string { return "accounts/" + accountID + "/uploads/" }
 
 // IsUpload tells whether a key is that of a file which an account has uploaded.

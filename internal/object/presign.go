@@ -11,7 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
 )
 
 // maxExpiry is S3's limit for signed URLs.
@@ -38,19 +37,26 @@ func (s *Store) PresignGet(ctx context.Context, key, filename string, expiry tim
 // PresignPut returns a URL that anybody may put the object with until expiry has passed, and the headers that must go with the
 // request. They are part of the signature: the store refuses another size or content type and, when sha256hex is not empty,
 // other bytes. At most MaxObjectBytes.
-func (s *Store) PresignPut(ctx context.Context, key, contentType string, byteSize int64, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
-	return s.presignPut(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, ContentType: &contentType, ContentLength: &byteSize}, sha256hex, expiry)
+func (s *Store) PresignPut(
+	ctx context.Context, key, contentType string, byteSize int64, sha256hex string, expiry time.Duration,
+) (url string, headers map[string]string, err error) {
+	return s.presignPut(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, ContentType: &contentType, ContentLength: &byteSize},
+		sha256hex, expiry)
 }
 
 // PresignCreate is PresignPut for a key that must not be written twice: once an object is there, the store refuses every
 // further put (412).
-func (s *Store) PresignCreate(ctx context.Context, key, contentType string, byteSize int64, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
+func (s *Store) PresignCreate(
+	ctx context.Context, key, contentType string, byteSize int64, sha256hex string, expiry time.Duration,
+) (url string, headers map[string]string, err error) {
 	return s.presignPut(ctx, &s3.PutObjectInput{
 		Bucket: &s.bucket, Key: &key, ContentType: &contentType, ContentLength: &byteSize, IfNoneMatch: aws.String("*"),
 	}, sha256hex, expiry)
 }
 
-func (s *Store) presignPut(ctx context.Context, input *s3.PutObjectInput, sha256hex string, expiry time.Duration) (url string, headers map[string]string, err error) {
+func (s *Store) presignPut(
+	ctx context.Context, input *s3.PutObjectInput, sha256hex string, expiry time.Duration,
+) (url string, headers map[string]string, err error) {
 	key, byteSize := *input.Key, *input.ContentLength
 	if err := checkExpiry(expiry); err != nil {
 		return "", nil, fmt.Errorf("sign a URL for %s: %w", key, err)
@@ -92,7 +98,7 @@ func checkExpiry(expiry time.Duration) error {
 
 // isBadDigest tells whether the store found other bytes than the checksum header says.
 func isBadDigest(err error) bool {
-	var refusal smithy.APIError
+	var refusal interface{ ErrorCode() string }
 	if !errors.As(err, &refusal) {
 		return false
 	}

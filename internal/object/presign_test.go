@@ -68,7 +68,8 @@ func testPresignPut(t *testing.T, store *object.Store, _ object.Config) {
 		{"other bytes of the same size", address, "MOTA", headers},
 		{"other size", address, "ATOM ATOM", without(headers, "Content-Length", "")},
 		{"no checksum", address, body, without(headers, "X-Amz-Checksum-Sha256", "")},
-		{"checksum of other bytes", address, body, without(headers, "X-Amz-Checksum-Sha256", "TeUH/dlKS9BPCCvMwFIVBEnvVqlqbhq7Q5gDFR09KQA=")},
+		{"checksum of other bytes", address, body, without(headers, "X-Amz-Checksum-Sha256",
+			"TeUH/dlKS9BPCCvMwFIVBEnvVqlqbhq7Q5gDFR09KQA=")},
 		{"other content type", address, body, without(headers, "Content-Type", "text/html")},
 		{"no content type", address, body, without(headers, "Content-Type", "")},
 		{"anonymous", strings.Split(address, "?")[0], body, headers},
@@ -105,7 +106,8 @@ func testPresignPutWithoutDigest(t *testing.T, store *object.Store, _ object.Con
 		t.Errorf("PUT = %d %s, want 200", status, text)
 	}
 	// The store keeps no SHA-256 that nobody sent; reading the object finds it.
-	if info, err := store.GetFile(t.Context(), "upload", t.TempDir()+"/out", digest("ATOM"), 4); err != nil || info.SHA256 != digest("ATOM") {
+	if info, err := store.GetFile(t.Context(), "upload", t.TempDir()+"/out", digest("ATOM"), 4); err != nil ||
+		info.SHA256 != digest("ATOM") {
 		t.Errorf("GetFile = %+v, %v", info, err)
 	}
 }
@@ -158,7 +160,8 @@ func testPresignedURLsExpire(t *testing.T, store *object.Store, _ object.Config)
 		status, text, _ := send(t, http.MethodGet, read, "", nil)
 		return status == http.StatusForbidden && strings.Contains(text, "expired")
 	})
-	if status, text, _ := send(t, http.MethodPut, write, "x", headers); status != http.StatusForbidden || !strings.Contains(text, "expired") {
+	if status, text, _ := send(t, http.MethodPut, write, "x", headers); status != http.StatusForbidden ||
+		!strings.Contains(text, "expired") {
 		t.Errorf("PUT with an expired URL = %d %s, want 403", status, text)
 	}
 }

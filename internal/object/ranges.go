@@ -25,14 +25,15 @@ func (s *Store) GetRange(ctx context.Context, key string, offset, byteSize int64
 		if err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("get %s: %w", key, &MismatchError{Key: key, WantByteSize: offset + byteSize, GotByteSize: info.ByteSize})
+		return nil, fmt.Errorf("get %s: %w", key, &MismatchError{Key: key, WantByteSize: offset + byteSize,
+			GotByteSize: info.ByteSize})
 	}
 	if err != nil {
 		return nil, s.explain(ctx, "get", key, err)
 	}
 	stated := aws.ToInt64(object.ContentLength)
 	if stated == byteSize {
-		return &reader{store: s, ctx: ctx, key: key, body: object.Body}, nil
+		return s.reader(ctx, key, object.Body), nil
 	}
 	err = fmt.Errorf("get %s: the store sends %d bytes where %d were asked for", key, stated, byteSize)
 	if stated < byteSize {

@@ -39,7 +39,8 @@ func TestGetRange(t *testing.T) {
 	} {
 		_, err := store.GetRange(t.Context(), c.key, c.offset, c.byteSize)
 		var mismatch *object.MismatchError
-		if !errors.As(err, &mismatch) || c.key == "hits" && mismatch.GotByteSize != 19 || mismatch.WantByteSize != c.offset+c.byteSize {
+		if !errors.As(err, &mismatch) || c.key == "hits" && mismatch.GotByteSize != 19 ||
+			mismatch.WantByteSize != c.offset+c.byteSize {
 			t.Errorf("%d bytes from %d of %s: got %v, want a mismatch", c.byteSize, c.offset, c.key, err)
 		}
 	}

@@ -27,7 +27,7 @@ func (s *Store) Tail(ctx context.Context, key string, maxBytes int64) (end []byt
 	if err != nil {
 		return nil, 0, s.explain(ctx, "read the end of", key, err)
 	}
-	body := &reader{store: s, ctx: ctx, key: key, body: object.Body}
+	body := s.reader(ctx, key, object.Body)
 	defer func() { _ = body.Close() }() // read to its end, or given up
 	stated := aws.ToInt64(object.ContentLength)
 	if stated > maxBytes {

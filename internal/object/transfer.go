@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -42,7 +43,8 @@ func (s *Store) Put(ctx context.Context, key string, body io.ReadSeeker, content
 		// The signed checksum header guards the bytes; hashing them again for the signature would read the body twice.
 	}, s3.WithAPIOptions(v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware))
 	if isBadDigest(err) {
-		return Info{}, fmt.Errorf("put %s: %w", key, &MismatchError{Key: key, WantSHA256: digest, WantByteSize: size, GotByteSize: size})
+		return Info{}, fmt.Errorf("put %s: %w", key, &MismatchError{Key: key, WantSHA256: digest, WantByteSize: size,
+			GotByteSize: size})
 	}
 	if err != nil {
 		return Info{}, s.explain(ctx, "put", key, err)
@@ -86,7 +88,8 @@ func measure(body io.ReadSeeker, sha256hex string) (size int64, digest string, e
 
 // Head describes an object. Errors: ErrNotFound.
 func (s *Store) Head(ctx context.Context, key string) (Info, error) {
-	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: &key,
+		ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return Info{}, s.explain(ctx, "look for", key, err)
 	}
@@ -102,11 +105,12 @@ func (s *Store) Head(ctx context.Context, key string) (Info, error) {
 // Get opens an object for reading; the caller closes it. What is read is not checked: see GetFile. Reading fails with
 // ErrUnavailable when the store breaks off. Errors: ErrNotFound.
 func (s *Store) Get(ctx context.Context, key string) (io.ReadCloser, Info, error) {
-	object, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	object, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: &key,
+		ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {
 		return nil, Info{}, s.explain(ctx, "get", key, err)
 	}
-	return &reader{store: s, ctx: ctx, key: key, body: object.Body}, Info{
+	return s.reader(ctx, key, object.Body), Info{
 		Key:         key,
 		ByteSize:    aws.ToInt64(object.ContentLength),
 		SHA256:      hexDigest(object.ChecksumSHA256),
@@ -117,16 +121,18 @@ func (s *Store) Get(ctx context.Context, key string) (io.ReadCloser, Info, error
 
 // reader gives the errors of a body this package's meaning.
 type reader struct {
-	store *Store
-	ctx   context.Context
-	key   string
-	body  io.ReadCloser
+	explain func(error) error
+	body    io.ReadCloser
+}
+
+func (s *Store) reader(ctx context.Context, key string, body io.ReadCloser) *reader {
+	return &reader{explain: func(err error) error { return s.explain(ctx, "read", key, err) }, body: body}
 }
 
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = r.store.explain(r.ctx, "read", r.key, err)
+		err = r.explain(err)
 	}
 	return n, err
 }
@@ -139,7 +145,18 @@ func (r *reader) Close() error { return r.body.Close() }
 //
 // Errors: ErrNotFound, *MismatchError (before the transfer when the size tells already), ErrUnavailable.
 func (s *Store) GetFile(ctx context.Context, key, path, wantSHA256 string, wantByteSize int64) (Info, error) {
-	body, info, err := s.Get(ctx, key)
+	return GetFile(ctx, s, key, path, wantSHA256, wantByteSize)
+}
+
+// Getter opens objects: a Store, or a Permit.
+type Getter interface {
+	// Get is as that of Store.
+	Get(ctx context.Context, key string) (io.ReadCloser, Info, error)
+}
+
+// GetFile is Store.GetFile for whatever opens objects, whose errors it returns as well.
+func GetFile(ctx context.Context, from Getter, key, path, wantSHA256 string, wantByteSize int64) (Info, error) {
+	body, info, err := from.Get(ctx, key)
 	if err != nil {
 		return Info{}, err
 	}
@@ -192,13 +209,38 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Info, error] 
 				return
 			}
 			for _, found := range page.Contents {
-				info := Info{Key: aws.ToString(found.Key), ByteSize: aws.ToInt64(found.Size), ModifiedAt: aws.ToTime(found.LastModified).UTC()}
+				info := Info{Key: aws.ToString(found.Key), ByteSize: aws.ToInt64(found.Size),
+					ModifiedAt: aws.ToTime(found.LastModified).UTC()}
 				if !yield(info, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// DeleteAll removes objects by their keys, many with each request. Those that are not there are no error. After an error it may be
+// called again with the same keys. Errors: *UndeletedError when the others are gone.
+func (s *Store) DeleteAll(ctx context.Context, keys []string) error {
+	var left *UndeletedError
+	for batch := range slices.Chunk(keys, deleteBatch) {
+		objects := make([]types.ObjectIdentifier, len(batch))
+		for i := range batch {
+			objects[i].Key = &batch[i]
+		}
+		if err := s.deleteBatch(ctx, batch[0], objects, &left); err != nil {
+			return err
+		}
+	}
+	return left.orNil()
+}
+
+// orNil is the error, if there is one.
+func (e *UndeletedError) orNil() error {
+	if e == nil {
+		return nil
+	}
+	return e
 }
 
 // Delete removes an object. An object that is not there is no error.
@@ -211,44 +253,62 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 }
 
 // DeletePrefix removes every object whose key begins with prefix, which must not be empty, and returns how many it removed.
-// After an error it may be called again for the rest.
+// After an error it may be called again for the rest. Errors: *UndeletedError when the others are gone.
 func (s *Store) DeletePrefix(ctx context.Context, prefix string) (deleted int, err error) {
 	if prefix == "" {
 		return 0, errors.New("delete by prefix: an empty prefix would delete everything")
 	}
 	var batch []types.ObjectIdentifier
+	var left *UndeletedError
+	flush := func() error {
+		before := left.count()
+		if err := s.deleteBatch(ctx, prefix, batch, &left); err != nil {
+			return err
+		}
+		deleted += len(batch) - (left.count() - before)
+		batch = batch[:0]
+		return nil
+	}
 	for info, err := range s.List(ctx, prefix) {
 		if err != nil {
 			return deleted, err
 		}
-		batch = append(batch, types.ObjectIdentifier{Key: &info.Key})
-		if len(batch) == deleteBatch {
-			if err := s.deleteBatch(ctx, prefix, batch); err != nil {
-				return deleted, err
-			}
-			deleted, batch = deleted+len(batch), batch[:0]
+		if batch = append(batch, types.ObjectIdentifier{Key: &info.Key}); len(batch) < deleteBatch {
+			continue
+		}
+		if err := flush(); err != nil {
+			return deleted, err
 		}
 	}
-	if len(batch) == 0 {
-		return deleted, nil
+	if len(batch) > 0 {
+		if err := flush(); err != nil {
+			return deleted, err
+		}
 	}
-	if err := s.deleteBatch(ctx, prefix, batch); err != nil {
-		return deleted, err
-	}
-	return deleted + len(batch), nil
+	return deleted, left.orNil()
 }
 
-func (s *Store) deleteBatch(ctx context.Context, prefix string, batch []types.ObjectIdentifier) error {
+func (e *UndeletedError) count() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.Keys)
+}
+
+// deleteBatch adds to left what the store did not delete.
+func (s *Store) deleteBatch(ctx context.Context, what string, batch []types.ObjectIdentifier, left **UndeletedError) error {
 	answer, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: &s.bucket,
 		Delete: &types.Delete{Objects: batch, Quiet: aws.Bool(true)},
 	})
 	if err != nil {
-		return s.explain(ctx, "delete below", prefix, err)
+		return s.explain(ctx, "delete below", what, err)
 	}
-	if len(answer.Errors) > 0 {
-		first := answer.Errors[0]
-		return fmt.Errorf("delete %s: %s (and %d more)", aws.ToString(first.Key), aws.ToString(first.Message), len(answer.Errors)-1)
+	for _, refused := range answer.Errors {
+		if *left == nil {
+			*left = &UndeletedError{Code: aws.ToString(refused.Code), Message: aws.ToString(refused.Message)}
+		}
+		(*left).Keys = append((*left).Keys, aws.ToString(refused.Key))
 	}
 	return nil
 }

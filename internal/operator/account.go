@@ -1,8 +1,9 @@
-// Package operator holds the commands of whoever runs a deployment: accounts and the audit log. What they do lies in api/auth and
-// internal/auditlog; here are their flags and tables.
+// Package operator holds the commands of whoever runs a deployment: accounts, the audit log and sequence databases. What they do
+// lies in api/auth, internal/auditlog and internal/sequences; here are their flags and tables.
 package operator
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/roles"
 )
 
@@ -26,7 +28,7 @@ const listedAccounts = 50
 // AccountCommand is `molfabric account`.
 func AccountCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "account", Short: "Look at accounts, give credit, lock and unlock them",
+		Use: "account", Short: "Look at accounts, give credit, lock, unlock and delete them",
 		Long: `For whoever runs a deployment. An account is named by its address or its id. Everything that changes one is written
 into the audit log (molfabric auditlog), with the name of the user who ran the command.
 
@@ -36,10 +38,12 @@ from the home directory, or would.
   molfabric account list ada
   molfabric account credit ada@example.org 25.00 --reason "workshop in Leeds"
   molfabric account lock mallory@example.org --reason "mines coins"
-  molfabric account reset-password ada@example.org`,
+  molfabric account reset-password ada@example.org
+  molfabric account delete ada@example.org --reason "asked for by mail on 3 May"`,
 	}
 	for _, c := range []*cobra.Command{
 		listCommand(), showCommand(), creditCommand(), lockCommand(), unlockCommand(), resetCommand(), sessionsCommand(),
+		deleteCommand(),
 	} {
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
@@ -51,7 +55,8 @@ func listCommand() *cobra.Command {
 	var limit int
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "list [TEXT]", Short: "List the newest accounts, or those whose address, name or id holds a text", Args: cobra.MaximumNArgs(1),
+		Use: "list [TEXT]", Short: "List the newest accounts, or those whose address, name or id holds a text",
+		Args: cobra.MaximumNArgs(1),
 	}
 	cmd.RunE = with(func(ctx context.Context, cmd *cobra.Command, args []string, o auth.Operator) error {
 		found, err := o.Accounts(ctx, strings.Join(args, ""), limit)
@@ -94,8 +99,8 @@ func showCommand() *cobra.Command {
 func creditCommand() *cobra.Command {
 	var reason, reference string
 	cmd := &cobra.Command{
-		Use: "credit ACCOUNT AMOUNT", Short: "Give an account credit, or take some with a negative amount", Args: cobra.ExactArgs(2),
-		Long: `Enters a bonus into the account's wallet, or an adjustment that takes credit away, never more than is available. The
+		Use: "credit ACCOUNT AMOUNT", Short: "Give an account credit, or take some with a negative amount",
+		Args: cobra.ExactArgs(2), Long: `Enters a bonus into the account's wallet, or an adjustment that takes credit away, never more than is available. The
 amount is in pounds. The owner sees the reason in their statement. With --reference a repeat changes nothing.`,
 		Example: `  molfabric account credit ada@example.org 25.00 --reason "workshop in Leeds" --reference leeds-2026-ada
   molfabric account credit ada@example.org --reason "entered twice" -- -25.00`,
@@ -168,7 +173,8 @@ for it is the owner.`,
 			return err
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", password)
-		fmt.Fprintf(cmd.ErrOrStderr(), "This is the new password of %s. It is kept nowhere else; its owner changes it after signing in.\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "This is the new password of %s. It is kept nowhere else; its owner changes it after "+
+			"signing in.\n",
 			state.Email)
 		return nil
 	})
@@ -192,20 +198,81 @@ func sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-// with reads the configuration and opens the accounts before a command runs. The log goes to a file of the home where that has the
-// stores: their starting and stopping is nothing to read.
-func with(run func(context.Context, *cobra.Command, []string, auth.Operator) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		cfg, err := config.Load(cmd.Flags())
+func deleteCommand() *cobra.Command {
+	var reason string
+	var forfeit, yes bool
+	cmd := &cobra.Command{
+		Use: "delete ACCOUNT", Short: "Delete an account, its files and its results, for good", Args: cobra.ExactArgs(1),
+		Long: `Closes the account at once: nobody gets in, its keys, identities and shares end, and its address is free for another account,
+which gets no free credit if this one had it. The schedulers then delete its files, results, projects and settings, within
+minutes. The ledger, payments, how much its jobs used and the lines of the audit log are kept under the account's id, without
+name, address and network addresses, as bookkeeping asks. It cannot be undone.
+
+It refuses while jobs of the account run: cancel them first, so that the last bill is known. It refuses while credit is left,
+unless --forfeit-credit gives it up; refund first what the owner has paid, at the payment provider.`,
+		Example: `  molfabric account delete ada@example.org --reason "asked for by mail on 3 May"
+  molfabric account delete acct_0190… --reason "asked for by mail" --forfeit-credit --yes`,
+	}
+	cmd.RunE = with(func(ctx context.Context, cmd *cobra.Command, args []string, o auth.Operator) error {
+		state, err := o.Find(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		var log *slog.Logger
-		if cfg.DatabaseURL == "" {
-			log, err = roles.QuietLog(&cfg)
-		} else {
-			log, err = roles.NewLog(cfg)
+		if !yes {
+			fmt.Fprintf(cmd.ErrOrStderr(), "This deletes %s (%s), its %d jobs' files and results, and its projects, for good. It "+
+				"has %s of credit.\nType its id to go on: ",
+				state.Email, state.AccountID, state.Jobs, billing.Display(state.AvailablePence))
+			if !confirmed(cmd.InOrStdin(), state.AccountID) {
+				return errors.New("nothing was deleted: the id was not typed (--yes asks nothing)")
+			}
 		}
+		given, accountID, err := o.Delete(ctx, state.AccountID, reason, forfeit)
+		if fault.Is(err, fault.CreditNotConfirmed) {
+			return fmt.Errorf("the account has %s of credit: refund it, or give it up with --forfeit-credit",
+				billing.Display(state.AvailablePence))
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is closed; %s of credit was given up. Its files are deleted by the running schedulers "+
+			"within minutes.\n",
+			accountID, billing.Display(given.GivenUpPence))
+		return nil
+	})
+	cmd.Flags().StringVar(&reason, "reason", "", "why; kept in the audit log, so name nobody")
+	cmd.Flags().BoolVar(&forfeit, "forfeit-credit", false, "give up the credit that is left")
+	cmd.Flags().BoolVar(&yes, "yes", false, "ask nothing")
+	_ = cmd.MarkFlagRequired("reason") // defined above
+	return cmd
+}
+
+// maxAnswerBytes bounds what is read as an answer.
+const maxAnswerBytes = 256
+
+// confirmed reads a line and tells whether it is what was to be typed.
+func confirmed(in io.Reader, want string) bool {
+	line, err := bufio.NewReader(io.LimitReader(in, maxAnswerBytes)).ReadString('\n')
+	return (err == nil || errors.Is(err, io.EOF)) && strings.TrimSpace(line) == want
+}
+
+// load reads the configuration. The log goes to a file of the home where that has the stores: their starting and stopping is
+// nothing to read.
+func load(cmd *cobra.Command) (cfg config.Config, log *slog.Logger, err error) {
+	if cfg, err = config.Load(cmd.Flags()); err != nil {
+		return cfg, nil, err
+	}
+	if cfg.DatabaseURL == "" {
+		log, err = roles.QuietLog(&cfg)
+	} else {
+		log, err = roles.NewLog(cfg)
+	}
+	return cfg, log, err
+}
+
+// with reads the configuration and opens the accounts before a command runs.
+func with(run func(context.Context, *cobra.Command, []string, auth.Operator) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, log, err := load(cmd)
 		if err != nil {
 			return err
 		}

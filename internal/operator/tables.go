@@ -37,7 +37,7 @@ func newTable(out io.Writer, header ...any) table.Writer {
 func writeAccounts(out io.Writer, accounts []auth.AccountState) {
 	t := newTable(out, "Account", "Address", "Plan", "Opened", "Address proved", "Available", "Held", "Jobs", "State")
 	for _, a := range accounts {
-		t.AppendRow(table.Row{a.AccountID, printable(a.Email), a.Plan, a.CreatedAt.Format(moment), yes(a.VerifiedAt != nil),
+		t.AppendRow(table.Row{a.AccountID, printable(a.Email), a.Plan, a.CreatedAt.Format(moment), yes(a.ProvedAt != nil),
 			billing.Display(a.AvailablePence), billing.Display(a.HeldPence), a.Jobs, stateOf(a)})
 	}
 	t.Render()
@@ -47,7 +47,7 @@ func writeAccount(out io.Writer, a auth.AccountState) {
 	t := newTable(out)
 	for _, row := range []table.Row{
 		{"Account", a.AccountID}, {"Address", printable(a.Email)}, {"Name", printable(a.Name)}, {"Plan", a.Plan},
-		{"Opened", a.CreatedAt.Format(moment) + " UTC"}, {"Address proved", day(a.VerifiedAt)}, {"State", stateOf(a)},
+		{"Opened", a.CreatedAt.Format(moment) + " UTC"}, {"Address proved", day(a.ProvedAt)}, {"State", stateOf(a)},
 		{"Available", billing.Display(a.AvailablePence)}, {"Held", billing.Display(a.HeldPence)},
 		{"Jobs", fmt.Sprintf("%d, of which %d have not ended", a.Jobs, a.JobsNotEnded)},
 		{"Ways in", fmt.Sprintf("password: %s, identities: %d, keys: %d, browsers signed in: %d",
@@ -59,6 +59,9 @@ func writeAccount(out io.Writer, a auth.AccountState) {
 }
 
 func stateOf(a auth.AccountState) string {
+	if a.ClosedAt != nil {
+		return "closed on " + a.ClosedAt.UTC().Format(moment)
+	}
 	if a.LockedAt == nil {
 		return "open"
 	}

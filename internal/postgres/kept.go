@@ -16,8 +16,8 @@ const (
 	mostSeen = 4 * mostKept
 )
 
-// keptStatements are those that a connection has run before, as the server has read them: much of what a small statement takes is to be
-// read and rewritten. A statement is kept when it comes for the second time, so that those that are made up for one request
+// keptStatements are those that a connection has run before, as the server has read them: much of what a small statement takes is
+// to be read and rewritten. A statement is kept when it comes for the second time, so that those that are made up for one request
 // leave no trace. None is let go before its connection, which lives for maxConnAge.
 type keptStatements struct {
 	seen map[string]bool
@@ -57,8 +57,8 @@ func (c *conn) keep(ctx context.Context, query string, args []driver.NamedValue)
 	return prepared, nil
 }
 
-// outdated has the pool throw a connection away whose kept statement no longer fits the schema, because a migration has changed it in
-// the meantime. Outside a transaction the pool then runs the statement on another one by itself; InTx begins anew.
+// outdated has the pool throw a connection away whose kept statement no longer fits the schema, because a migration has changed it
+// in the meantime. Outside a transaction the pool then runs the statement on another one by itself; InTx begins anew.
 func (c *conn) outdated(err error) error {
 	if !isOutdated(err) {
 		return err
@@ -73,5 +73,6 @@ func (c *conn) outdated(err error) error {
 // isOutdated tells whether the server refused a statement that it had planned for another schema.
 func isOutdated(err error) bool {
 	refusal := (*pq.Error)(nil)
-	return errors.As(err, &refusal) && refusal.Code == featureNotSupported && refusal.Message == "cached plan must not change result type"
+	return errors.As(err, &refusal) && refusal.Code == featureNotSupported &&
+		refusal.Message == "cached plan must not change result type"
 }

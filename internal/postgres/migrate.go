@@ -4,13 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 
@@ -18,13 +16,11 @@ import (
 )
 
 const (
-	// lockTimeout is how long a migration waits for a table that somebody uses. While it waits, everybody who comes after it waits too:
-	// so it gives way, and lockPause later it tries again, for as long as lockPatience.
+	// lockTimeout is how long a migration waits for a table that somebody uses. While it waits, everybody who comes after it waits
+	// too: so it gives way, and lockPause later it tries again, for as long as lockPatience.
 	lockTimeout  = "2s"
 	lockPause    = time.Second
 	lockPatience = 5 * time.Minute
-
-	lockNotAvailable = "55P03"
 )
 
 //go:embed migrations/*.sql
@@ -32,8 +28,8 @@ var embedded embed.FS
 
 // Migrate brings the schema to this program's version, each migration in a transaction of its own, and none of them
 // holds up others for more than lockTimeout at a time. It may be called by several
-// processes at once: one works, the others wait for it. A schema that a newer program has migrated further is refused. The pool is the
-// schema's owner's (Open), and to Postgres itself, not to a pooler that changes sessions between transactions.
+// processes at once: one works, the others wait for it. A schema that a newer program has migrated further is refused. The pool is
+// the schema's owner's (Open), and to Postgres itself, not to a pooler that changes sessions between transactions.
 func Migrate(ctx context.Context, db *sqlx.DB) error {
 	provider, err := newProvider(db)
 	if err != nil {
@@ -52,13 +48,13 @@ func Migrate(ctx context.Context, db *sqlx.DB) error {
 	return nil
 }
 
-// patiently does what may run into lockTimeout until it does not, or for as long as lockPatience.
+// patiently does what may run into lockTimeout, or be given up by the server for another transaction's sake, until it does
+// not, or for as long as lockPatience.
 func patiently(ctx context.Context, do func() error) error {
 	end := time.Now().Add(lockPatience)
 	for {
 		err := do()
-		var refusal *pq.Error
-		if !errors.As(err, &refusal) || refusal.Code != lockNotAvailable || time.Now().After(end) {
+		if !IsLockTimeout(err) && !isRetryable(err) || time.Now().After(end) {
 			return err
 		}
 		select {

@@ -41,7 +41,8 @@ func TestMigrateFromEmptyByManyAtOnce(t *testing.T) {
 		t.Errorf("after: SchemaVersion = %d of %d, %v; want them equal", current, head, err)
 	}
 	var schema, want string
-	if err := db.QueryRow("SELECT schemaname, current_schema() FROM pg_tables WHERE tablename = 'goose_db_version' AND schemaname = current_schema()").Scan(&schema, &want); err != nil {
+	if err := db.QueryRow("SELECT schemaname, current_schema() FROM pg_tables WHERE tablename = 'goose_db_version' AND "+
+		"schemaname = current_schema()").Scan(&schema, &want); err != nil {
 		t.Errorf("version table: %v; want it in the schema itself", err)
 	}
 }
@@ -99,7 +100,8 @@ func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	if err := postgres.Migrate(t.Context(), db); err == nil || !strings.Contains(err.Error(), "GRANT molfabric_app, molfabric_everyone TO "+owner) {
+	if err := postgres.Migrate(t.Context(), db); err == nil || !strings.Contains(err.Error(),
+		"GRANT molfabric_app, molfabric_everyone TO "+owner) {
 		t.Errorf("without the roles: %v; want an error that says what to grant", err)
 	}
 	run(`GRANT molfabric_app, molfabric_everyone TO ` + owner)
@@ -112,7 +114,8 @@ func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
 	}
 	defer func() { _ = served.Close() }()
 	for _, accountID := range []string{"a", "b"} {
-		if _, err := db.ExecContext(t.Context(), `INSERT INTO accounts (id, email, name, created_at) VALUES ($1, $1, '', now())`, accountID); err != nil {
+		if _, err := db.ExecContext(t.Context(), `INSERT INTO accounts (id, email, name, created_at) VALUES ($1, $1, '', now())`,
+			accountID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -124,8 +127,8 @@ func TestMigrateAsAnOrdinaryOwner(t *testing.T) {
 	}
 }
 
-// TestMigrationsGiveWay holds a table that a migration wants: the migration lets go of its place in the queue for it, and of all that it
-// has locked, and comes back.
+// TestMigrationsGiveWay holds a table that a migration wants: the migration lets go of its place in the queue for it, and of all
+// that it has locked, and comes back.
 func TestMigrationsGiveWay(t *testing.T) {
 	t.Parallel()
 	const undo20, undo19 = "ALTER TABLE jobs DROP COLUMN request_text;", "DROP TABLE plan_blocks;"
@@ -167,8 +170,10 @@ func givesWay(t *testing.T, hold, undo string) {
 	go func() { migrated <- postgres.Migrate(t.Context(), db) }()
 	for waited, gone := false, false; !waited || !gone; {
 		var others struct{ Waiting, Asleep, Locks int }
-		err := db.Get(&others, `SELECT count(*) FILTER (WHERE NOT granted) AS waiting, count(*) FILTER (WHERE granted AND wait_event = 'PgSleep') AS asleep, count(*) AS locks
-			FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE relation IN ('jobs'::regclass, 'task_details'::regclass) AND pid <> $1`, holder)
+		err := db.Get(&others, `SELECT count(*) FILTER (WHERE NOT granted) AS waiting, count(*) FILTER (WHERE granted
+			AND wait_event = 'PgSleep') AS asleep, count(*) AS locks
+			FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE relation IN ('jobs'::regclass, 'task_details'::regclass)
+			AND pid <> $1`, holder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,6 +187,46 @@ func givesWay(t *testing.T, hold, undo string) {
 			t.Fatalf("Migrate has ended with %v while the table was held", err)
 		case <-time.After(10 * time.Millisecond):
 		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMigrationsSurviveADeadlock has a migration lock two tables in the order in which a running process does not: Postgres
+// gives the migration up for the other's sake, and it comes back.
+func TestMigrationsSurviveADeadlock(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Owner(t)
+	db.MustExecContext(t.Context(), `DROP TABLE email_proofs; ALTER TABLE credit_accounts DROP COLUMN allowance_withheld;
+		ALTER TABLE accounts DROP COLUMN email_verified_at; DELETE FROM goose_db_version WHERE version_id >= 26`)
+	tx, err := db.Beginx()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.Exec("LOCK TABLE credit_accounts IN ACCESS SHARE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- postgres.Migrate(t.Context(), db) }()
+	for waiting := 0; waiting == 0; time.Sleep(10 * time.Millisecond) {
+		if err := db.Get(&waiting,
+			`SELECT count(*) FROM pg_locks WHERE relation = 'credit_accounts'::regclass AND NOT granted`); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-migrated:
+			t.Fatalf("Migrate has ended with %v while the table was held", err)
+		default:
+		}
+	}
+	// the migration waits the longer, and is given up
+	if _, err := tx.Exec("LOCK TABLE accounts IN ACCESS SHARE MODE"); err != nil {
+		t.Fatal(err)
 	}
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)

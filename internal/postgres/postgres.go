@@ -46,11 +46,12 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	featureNotSupported  = "0A000"
+	lockNotAvailable     = "55P03"
 )
 
-// Open connects to the database at url ("postgres://…" or "key=value …") as the user that it names, and returns a pool of bounded size.
-// Times come back in UTC. The caller closes the pool. It is for the schema's owner: to migrate, and to look from outside. What serves
-// accounts uses OpenServed.
+// Open connects to the database at url ("postgres://…" or "key=value …") as the user that it names, and returns a pool of bounded
+// size. Times come back in UTC. The caller closes the pool. It is for the schema's owner: to migrate, and to look from outside.
+// What serves accounts uses OpenServed.
 func Open(ctx context.Context, url string) (*sqlx.DB, error) {
 	plain, err := connector(url, func(*pq.Config) {})
 	if err != nil {
@@ -103,8 +104,8 @@ func Version(ctx context.Context, db *sqlx.DB) (string, error) {
 
 // InTx runs do in a transaction at the server's isolation level (read committed, unless do sets another) and commits it when
 // do returns nil. An error or a panic of do rolls back and is passed on. A transaction that the server gave up because of a
-// deadlock, a serialization failure or a schema that has just changed is run again, a bounded number of times: so do may run more than once, and must change
-// nothing outside the transaction that a second run would not set right.
+// deadlock, a serialization failure or a schema that has just changed is run again, a bounded number of times: so do may run more
+// than once, and must change nothing outside the transaction that a second run would not set right.
 func InTx(ctx context.Context, db *sqlx.DB, do func(tx *sqlx.Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := inTxOnce(ctx, db, do)
@@ -142,6 +143,12 @@ func inTxOnce(ctx context.Context, db *sqlx.DB, do func(tx *sqlx.Tx) error) erro
 func IsUniqueViolation(err error, constraint string) bool {
 	refusal := (*pq.Error)(nil)
 	return errors.As(err, &refusal) && refusal.Code == uniqueViolation && refusal.Constraint == constraint
+}
+
+// IsLockTimeout tells whether err says that a lock was not had within the session's or the transaction's lock_timeout.
+func IsLockTimeout(err error) bool {
+	refusal := (*pq.Error)(nil)
+	return errors.As(err, &refusal) && refusal.Code == lockNotAvailable
 }
 
 func isRetryable(err error) bool {

@@ -21,7 +21,8 @@ var errRefused = errors.New("refused")
 // insertAccount writes an account with the given address.
 func insertAccount(tx sqlx.ExecerContext, email string) error {
 	_, err := tx.ExecContext(context.Background(),
-		"INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, 'Ada', 'x', now())", id.New("acct_"), email)
+		"INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, 'Ada', 'x', now())", id.New("acct_"),
+		email)
 	return err
 }
 
@@ -36,7 +37,8 @@ func countAccounts(t *testing.T, db *sqlx.DB) int {
 
 func TestOpenRefusesWithoutLeaking(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"postgres://ada:hunter2@127.0.0.1:notaport/db", "postgres://ada:hunter2@127.0.0.1:1/db?sslmode=disable"} {
+	for _, url := range []string{"postgres://ada:hunter2@127.0.0.1:notaport/db",
+		"postgres://ada:hunter2@127.0.0.1:1/db?sslmode=disable"} {
 		db, err := postgres.Open(t.Context(), url)
 		if err == nil {
 			t.Errorf("Open(%q) = %v, want an error", url, db)

@@ -13,8 +13,8 @@ import (
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
-// The roles that statements are served by. Neither owns a table, and both are bound by row-level security (migration 17): the policies
-// show accountRole the rows of the account that accountSetting names, and everyoneRole all rows.
+// The roles that statements are served by. Neither owns a table, and both are bound by row-level security (migration 17): the
+// policies show accountRole the rows of the account that accountSetting names, and everyoneRole all rows.
 const (
 	accountRole    = "molfabric_app"
 	everyoneRole   = "molfabric_everyone"
@@ -28,13 +28,14 @@ const (
 )
 
 // ErrNoTenant means that a statement's context does not say whose rows it is about (package tenant). It was not sent.
-var ErrNoTenant = errors.New("the context does not say whose rows the statement is about: tenant.With, tenant.Everyone or tenant.Nobody")
+var ErrNoTenant = errors.New("the context does not say whose rows the statement is about: tenant.With, tenant.Everyone or " +
+	"tenant.Nobody")
 
-// OpenServed is Open for whatever serves accounts: every statement sees the rows of the tenant in its context and no others. It becomes
-// a role that owns nothing, whoever the URL's user is, so the server itself holds the statements to that. A statement without a
-// tenant is ErrNoTenant. A transaction has the tenant of the context that began it; inside, a context with another one is an error and
-// one with none is taken for it. The connections must be sessions of the server: a pooler may hand them on when they close and not
-// before.
+// OpenServed is Open for whatever serves accounts: every statement sees the rows of the tenant in its context and no others. It
+// becomes a role that owns nothing, whoever the URL's user is, so the server itself holds the statements to that. A statement
+// without a tenant is ErrNoTenant. A transaction has the tenant of the context that began it; inside, a context with another one is
+// an error and one with none is taken for it. The connections must be sessions of the server: a pooler may hand them on when they
+// close and not before.
 //
 // Errors: when the database has no such roles yet, when the URL's user may not become them, and when they are not bound by it.
 func OpenServed(ctx context.Context, url string) (*sqlx.DB, error) {
@@ -73,10 +74,11 @@ func openServed(ctx context.Context, url string, otherwise assumed) (*sqlx.DB, e
 	return db, nil
 }
 
-// forService sets a connection up for many small statements. A statement is sent together with its parameters, where it otherwise takes one
-// trip to be read and one to run. A page that an index points to is expected in memory or on a solid disk: the server's own price for it is
-// that of a disk that has to turn, by which it reads a table of 20,000 tasks from end to end to find 200. How long plans are kept is left
-// to the server: to have each statement planned anew (plan_cache_mode) also plans the check of each foreign key of each row anew.
+// forService sets a connection up for many small statements. A statement is sent together with its parameters, where it otherwise
+// takes one trip to be read and one to run. A page that an index points to is expected in memory or on a solid disk: the server's
+// own price for it is that of a disk that has to turn, by which it reads a table of 20,000 tasks from end to end to find 200. How
+// long plans are kept is left to the server: to have each statement planned anew (plan_cache_mode) also plans the check of each
+// foreign key of each row anew.
 func forService(cfg *pq.Config) {
 	cfg.BinaryParameters = true
 	cfg.Runtime["random_page_cost"] = "1.1"
@@ -101,12 +103,14 @@ func explained(err error) error {
 // tables, or a role that may bypass it.
 func checkWalls(ctx context.Context, db *sqlx.DB) error {
 	var bound bool
-	err := db.GetContext(ctx, &bound, `SELECT coalesce(row_security_active(to_regclass('accounts')::oid), true)`) // true before the first migration
+	// true before the first migration
+	err := db.GetContext(ctx, &bound, `SELECT coalesce(row_security_active(to_regclass('accounts')::oid), true)`)
 	if err != nil {
 		return fmt.Errorf("ask whether row-level security holds: %w", err)
 	}
 	if !bound {
-		return fmt.Errorf("row-level security does not bind the role %s: it must own no table of the schema, and have neither SUPERUSER nor BYPASSRLS", accountRole)
+		return fmt.Errorf("row-level security does not bind the role %s: it must own no table of the schema, and have neither "+
+			"SUPERUSER nor BYPASSRLS", accountRole)
 	}
 	return nil
 }
@@ -155,8 +159,8 @@ type conn struct {
 	statements keptStatements
 }
 
-// enter makes the session see the rows of the context's tenant, before a statement or a transaction. It asks the server only when that
-// changes: outside a transaction, so that no rollback takes it back.
+// enter makes the session see the rows of the context's tenant, before a statement or a transaction. It asks the server only when
+// that changes: outside a transaction, so that no rollback takes it back.
 func (c *conn) enter(ctx context.Context) error {
 	want, said := tenant.From(ctx)
 	switch {
@@ -193,12 +197,12 @@ func (c *conn) change(want tenant.Scope) string {
 	return "SET ROLE " + accountRole + "; " + account
 }
 
-// Bytes are a parameter that is sent byte by byte as it is: for a column of bytes, or for a text that is too large to be copied. Any other
-// slice of bytes is taken for a text, mostly JSON.
+// Bytes are a parameter that is sent byte by byte as it is: for a column of bytes, or for a text that is too large to be copied.
+// Any other slice of bytes is taken for a text, mostly JSON.
 type Bytes []byte
 
-// CheckNamedValue implements driver.NamedValueChecker. The driver sends slices of bytes as the server's own form of the parameter's type,
-// which JSON is not.
+// CheckNamedValue implements driver.NamedValueChecker. The driver sends slices of bytes as the server's own form of the parameter's
+// type, which JSON is not.
 func (c *conn) CheckNamedValue(value *driver.NamedValue) error {
 	switch v := value.Value.(type) {
 	case Bytes:

@@ -30,7 +30,8 @@ func openAccounts(t testing.TB, ids ...string) {
 	t.Helper()
 	owner := pgtest.Owner(t)
 	for _, accountID := range ids {
-		if _, err := owner.ExecContext(t.Context(), `INSERT INTO accounts (id, email, name, created_at) VALUES ($1, $1, '', now())`, accountID); err != nil {
+		if _, err := owner.ExecContext(t.Context(), `INSERT INTO accounts (id, email, name, created_at)
+			VALUES ($1, $1, '', now())`, accountID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +50,8 @@ func TestAStatementWithoutATenantIsRefused(t *testing.T) {
 	}
 	defer conn.Close()
 	_, errConn := conn.ExecContext(t.Context(), `SELECT 1`)
-	for what, err := range map[string]error{"exec": errExec, "query": errQuery, "begin": errBegin, "prepare": errPrepare, "connection": errConn} {
+	for what, err := range map[string]error{"exec": errExec, "query": errQuery, "begin": errBegin, "prepare": errPrepare,
+		"connection": errConn} {
 		if !errors.Is(err, postgres.ErrNoTenant) {
 			t.Errorf("%s: %v, want %v", what, err, postgres.ErrNoTenant)
 		}
@@ -104,7 +106,8 @@ func TestATransactionKeepsItsTenant(t *testing.T) {
 			}
 		}
 		for _, other := range []context.Context{b, tenant.Everyone(t.Context(), "a test"), tenant.Nobody(t.Context())} {
-			if got, err := myself(other, tx); err == nil || !strings.Contains(err.Error(), "in a transaction about those of account a") {
+			if got, err := myself(other, tx); err == nil || !strings.Contains(err.Error(),
+				"in a transaction about those of account a") {
 				t.Errorf("in the transaction of a: saw %q, %v; want a refusal", got, err)
 			}
 		}
@@ -123,13 +126,15 @@ func TestAPreparedStatementSeesTheRowsOfWhoRunsIt(t *testing.T) {
 	openAccounts(t, "a", "b")
 	db := pgtest.Served(t)
 	db.SetMaxOpenConns(1)
-	statement, err := db.PreparexContext(tenant.With(t.Context(), "a"), `SELECT string_agg(id, ' ' ORDER BY id) FROM accounts WHERE id <> $1`)
+	statement, err := db.PreparexContext(tenant.With(t.Context(), "a"), `SELECT string_agg(id, ' ' ORDER BY id) FROM accounts
+		WHERE id <> $1`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer statement.Close()
 	for range 10 { // more often than the server plans a statement anew by itself
-		for who, ctx := range map[string]context.Context{"a": tenant.With(t.Context(), "a"), "b": tenant.With(t.Context(), "b"), "a b": tenant.Everyone(t.Context(), "a test")} {
+		for who, ctx := range map[string]context.Context{"a": tenant.With(t.Context(), "a"), "b": tenant.With(t.Context(), "b"),
+			"a b": tenant.Everyone(t.Context(), "a test")} {
 			var got string
 			if err := statement.GetContext(ctx, &got, ""); got != who || err != nil {
 				t.Fatalf("saw %q, %v; want %q", got, err, who)
@@ -207,6 +212,7 @@ func TestParameters(t *testing.T) {
 // TestStatementsAreKept looks at a session's own list of them.
 func TestStatementsAreKept(t *testing.T) {
 	t.Parallel()
+	const ofAny, ofOthers = `SELECT count(*) FROM accounts WHERE id = ANY($1)`, `SELECT id FROM accounts WHERE id <> $1`
 	db, err := postgres.OpenHeard(t.Context(), pgtest.URL(t), func(string) {})
 	if err != nil {
 		t.Fatal(err)
@@ -217,11 +223,13 @@ func TestStatementsAreKept(t *testing.T) {
 	for range 3 {
 		for _, c := range []struct{ account, want string }{{"a", "a"}, {"b", "b"}} {
 			var got []string
-			if err := db.SelectContext(tenant.With(t.Context(), c.account), &got, `SELECT id FROM accounts WHERE id <> $1`, "x"); err != nil || fmt.Sprint(got) != "["+c.want+"]" {
+			err := db.SelectContext(tenant.With(t.Context(), c.account), &got, ofOthers, "x")
+			if err != nil || fmt.Sprint(got) != "["+c.want+"]" {
 				t.Fatalf("account %s sees %v, %v", c.account, got, err)
 			}
 			var all int
-			if err := db.GetContext(tenant.Everyone(t.Context(), "a test"), &all, `SELECT count(*) FROM accounts WHERE id = ANY($1)`, []string{"a", "b"}); err != nil || all != 2 {
+			if err := db.GetContext(tenant.Everyone(t.Context(), "a test"), &all, ofAny, []string{"a", "b"}); err != nil ||
+				all != 2 {
 				t.Fatalf("everyone sees %d, %v", all, err)
 			}
 		}
@@ -234,7 +242,7 @@ func TestStatementsAreKept(t *testing.T) {
 	if err := db.SelectContext(ctx, &kept, `SELECT statement FROM pg_prepared_statements ORDER BY statement`); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{`SELECT count(*) FROM accounts WHERE id = ANY($1)`, `SELECT id FROM accounts WHERE id <> $1`}; !slices.Equal(kept, want) {
+	if want := []string{ofAny, ofOthers}; !slices.Equal(kept, want) {
 		t.Errorf("kept %q, want %q", kept, want)
 	}
 }
@@ -284,7 +292,9 @@ func TestCopy(t *testing.T) {
 	ctx := tenant.With(t.Context(), "a")
 	rows := slices.Values([][]any{{"ATP", "{}", "test", "2026-11-22", "2026-11-22"}})
 	columns := []string{"component_id", "definition", "source", "fetched_at", "check_after"}
-	if err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error { return postgres.Copy(ctx, tx, "components", columns, rows) }); err != nil {
+	if err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		return postgres.Copy(ctx, tx, "components", columns, rows)
+	}); err != nil {
 		t.Errorf("into a shared table: %v", err)
 	}
 	err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
@@ -304,7 +314,8 @@ func BenchmarkServed(b *testing.B) {
 		accounts = append(accounts, tenant.With(b.Context(), fmt.Sprintf("acct_%d", n)))
 	}
 	owner, served := pgtest.Owner(b), pgtest.Served(b)
-	if _, err := owner.ExecContext(b.Context(), `INSERT INTO accounts (id, email, name, created_at) SELECT 'acct_' || n, n::text, '', now() FROM generate_series(0, 999) n`); err != nil {
+	if _, err := owner.ExecContext(b.Context(), `INSERT INTO accounts (id, email, name, created_at) SELECT 'acct_' || n, n::text,
+		'', now() FROM generate_series(0, 999) n`); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := owner.ExecContext(b.Context(), `ANALYZE accounts`); err != nil {

@@ -25,6 +25,7 @@ var shared = map[string]string{
 	"structures":         "public entries of the Protein Data Bank",
 	"components":         "public chemical components",
 	"sequence_databases": "databases of the deployment, offered to all accounts",
+	"closed_addresses":   "keyed hashes of addresses whose accounts are closed, which are nobody's",
 	"goose_db_version":   "which migrations the schema has had",
 	"ledger_violations":  "a view over all accounts for the operator, who alone may read it",
 }
@@ -64,7 +65,8 @@ func newWalls(t *testing.T) *walls {
 func relations(t *testing.T, db *sqlx.DB) []string {
 	t.Helper()
 	var names []string
-	err := db.SelectContext(t.Context(), &names, `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY relname`)
+	err := db.SelectContext(t.Context(), &names, `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+		AND relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY relname`)
 	if err != nil || len(names) == 0 {
 		t.Fatal(names, err)
 	}
@@ -97,8 +99,10 @@ func TestEveryTableIsWalledOrShared(t *testing.T) {
 	t.Parallel()
 	owner := pgtest.Owner(t)
 	var walled []string
-	err := owner.SelectContext(t.Context(), &walled, `SELECT relname FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relrowsecurity
-		AND (SELECT array_agg(r.rolname ORDER BY r.rolname) FROM pg_policy p, pg_roles r WHERE p.polrelid = c.oid AND p.polpermissive AND p.polcmd = '*'
+	err := owner.SelectContext(t.Context(), &walled, `SELECT relname FROM pg_class c
+		WHERE relnamespace = current_schema()::regnamespace AND relrowsecurity
+		AND (SELECT array_agg(r.rolname ORDER BY r.rolname) FROM pg_policy p, pg_roles r WHERE p.polrelid = c.oid
+		AND p.polpermissive AND p.polcmd = '*'
 			AND p.polroles = ARRAY[r.oid]) = $1::name[] ORDER BY relname`, pq.Array(servedRoles))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +110,8 @@ func TestEveryTableIsWalledOrShared(t *testing.T) {
 	names := relations(t, owner)
 	for _, name := range names {
 		if has := slices.Contains(walled, name); has == (shared[name] != "") {
-			t.Errorf("%s: has row-level security with a policy for each of %v: %v; it is listed as shared because of %q", name, servedRoles, has, shared[name])
+			t.Errorf("%s: has row-level security with a policy for each of %v: %v; it is listed as shared because of %q", name,
+				servedRoles, has, shared[name])
 		}
 	}
 	for name := range maps.Keys(shared) {
@@ -123,9 +128,11 @@ func TestAnAccountSeesItsOwnRows(t *testing.T) {
 		all := w.rows(t.Context(), w.owner, table)
 		a, b := w.rows(w.as("a"), w.served, table), w.rows(w.as("b"), w.served, table)
 		if len(a) == 0 || len(a) != len(b) {
-			t.Errorf("%s: %d rows of one account and %d of the other; testdata/account.sql writes each account's", table, len(a), len(b))
+			t.Errorf("%s: %d rows of one account and %d of the other; testdata/account.sql writes each account's", table, len(a),
+				len(b))
 		}
-		if both := slices.Sorted(slices.Values(append(a, b...))); !slices.Equal(both, all) || len(slices.Compact(both)) != len(all) {
+		if both := slices.Sorted(slices.Values(append(a, b...))); !slices.Equal(both, all) ||
+			len(slices.Compact(both)) != len(all) {
 			t.Errorf("%s: the rows %v of two accounts are not all of %v, each once", table, both, all)
 		}
 		if everyone := w.rows(tenant.Everyone(t.Context(), "a test"), w.served, table); !slices.Equal(everyone, all) {
@@ -162,7 +169,8 @@ func TestAnAccountChangesNoForeignRow(t *testing.T) {
 	w := newWalls(t)
 	for _, table := range w.tables {
 		foreign := w.rows(w.as("b"), w.served, table)[0]
-		for _, statement := range []string{`DELETE FROM ` + table + ` WHERE ctid = $1::tid`, `UPDATE ` + table + ` SET ` + w.key(table) + ` = ` + w.key(table) + ` WHERE ctid = $1::tid`} {
+		for _, statement := range []string{`DELETE FROM ` + table + ` WHERE ctid = $1::tid`,
+			`UPDATE ` + table + ` SET ` + w.key(table) + ` = ` + w.key(table) + ` WHERE ctid = $1::tid`} {
 			done, err := w.served.ExecContext(w.as("a"), statement, foreign)
 			if isAppendOnly(err) {
 				continue
@@ -207,22 +215,27 @@ func TestServedRolesAreBound(t *testing.T) {
 	t.Parallel()
 	w := newWalls(t)
 	var free []string
-	err := w.owner.SelectContext(t.Context(), &free, `SELECT rolname FROM pg_roles r WHERE rolname = ANY($1) AND (rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolcanlogin
-		OR EXISTS (SELECT FROM pg_auth_members m WHERE m.member = r.oid) OR EXISTS (SELECT FROM pg_shdepend d WHERE d.refobjid = r.oid AND d.deptype = 'o'))`, pq.Array(servedRoles))
+	err := w.owner.SelectContext(t.Context(), &free, `SELECT rolname FROM pg_roles r WHERE rolname = ANY($1) AND (rolsuper
+		OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolcanlogin
+		OR EXISTS (SELECT FROM pg_auth_members m WHERE m.member = r.oid) OR EXISTS (SELECT FROM pg_shdepend d
+		WHERE d.refobjid = r.oid AND d.deptype = 'o'))`, pq.Array(servedRoles))
 	if err != nil || len(free) != 0 {
 		t.Errorf("roles %v may do more than they are granted, or own something; %v", free, err)
 	}
 	for name, ctx := range map[string]context.Context{"account": w.as("a"), "everyone": tenant.Everyone(t.Context(), "a test")} {
 		for _, statement := range []string{
-			`ALTER TABLE jobs DISABLE ROW LEVEL SECURITY`, `DROP POLICY own ON jobs`, `CREATE POLICY more ON jobs USING (true)`, `ALTER TABLE jobs ADD COLUMN more int`,
-			`TRUNCATE jobs`, `DROP TABLE jobs`, `CREATE TABLE more (id int)`, `CREATE VIEW more AS SELECT 1`, `CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
-			`CREATE ROLE more_` + name, `ALTER ROLE molfabric_app BYPASSRLS`, `UPDATE goose_db_version SET is_applied = true`, `COPY jobs TO PROGRAM 'cat'`,
+			`ALTER TABLE jobs DISABLE ROW LEVEL SECURITY`, `DROP POLICY own ON jobs`, `CREATE POLICY more ON jobs USING (true)`,
+			`ALTER TABLE jobs ADD COLUMN more int`, `TRUNCATE jobs`, `DROP TABLE jobs`, `CREATE TABLE more (id int)`, `CREATE VIEW
+				more AS SELECT 1`, `CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+			`CREATE ROLE more_` + name, `ALTER ROLE molfabric_app BYPASSRLS`, `UPDATE goose_db_version SET is_applied = true`,
+			`COPY jobs TO PROGRAM 'cat'`,
 		} {
 			_, err := w.served.ExecContext(ctx, statement)
 			w.wantRefusal(name+": "+statement, err)
 		}
 	}
-	for _, statement := range []string{`SELECT rule FROM ledger_violations`, `INSERT INTO sequence_databases DEFAULT VALUES`, `DELETE FROM structures`, `SET LOCAL row_security = off; SELECT id FROM jobs`} {
+	for _, statement := range []string{`SELECT rule FROM ledger_violations`, `INSERT INTO sequence_databases DEFAULT VALUES`,
+		`DELETE FROM structures`, `SET LOCAL row_security = off; SELECT id FROM jobs`} {
 		_, err := w.served.ExecContext(w.as("a"), statement)
 		w.wantRefusal("account: "+statement, err)
 	}
@@ -247,7 +260,8 @@ func TestAUserOfItsOwnIsServed(t *testing.T) {
 		}
 	})
 	address.User = url.UserPassword(user, password)
-	if db, err := postgres.OpenServed(t.Context(), address.String()); err == nil || !strings.Contains(err.Error(), "GRANT molfabric_app") {
+	if db, err := postgres.OpenServed(t.Context(), address.String()); err == nil ||
+		!strings.Contains(err.Error(), "GRANT molfabric_app") {
 		t.Errorf("a user without the roles: %v, %v; want a word about what to grant", db, err)
 	}
 	if _, err := w.owner.ExecContext(t.Context(), `GRANT molfabric_app, molfabric_everyone TO `+user); err != nil {
@@ -272,24 +286,28 @@ func TestOpenServedRefusesWhoIsNotBound(t *testing.T) {
 	if _, err := owner.ExecContext(t.Context(), `ALTER TABLE accounts DISABLE ROW LEVEL SECURITY`); err != nil {
 		t.Fatal(err)
 	}
-	if db, err := postgres.OpenServed(t.Context(), pgtest.URL(t)); err == nil || !strings.Contains(err.Error(), "does not bind the role molfabric_app") {
+	if db, err := postgres.OpenServed(t.Context(), pgtest.URL(t)); err == nil ||
+		!strings.Contains(err.Error(), "does not bind the role molfabric_app") {
 		t.Errorf("OpenServed = %v, %v; want a refusal", db, err)
 	}
 }
 
-// isAppendOnly tells what everybody gets who changes a table that rows are only added to: a trigger's refusal, or that of a permission
-// which nobody was given.
+// isAppendOnly tells what everybody gets who changes a table that rows are only added to: a trigger's refusal, or that of a
+// permission which nobody was given.
 func isAppendOnly(err error) bool {
 	refusal := (*pq.Error)(nil)
-	return errors.As(err, &refusal) && (refusal.Code == "23001" || refusal.Code == "42501" && strings.HasPrefix(refusal.Message, "permission denied for table"))
+	return errors.As(err, &refusal) && (refusal.Code == "23001" || refusal.Code == "42501" &&
+		strings.HasPrefix(refusal.Message, "permission denied for table"))
 }
 
 // key is the column of a table by which a row's account is known.
 func (w *walls) key(table string) string {
 	w.t.Helper()
 	var name string
-	err := w.owner.GetContext(w.t.Context(), &name, `SELECT a.attname FROM pg_policy p JOIN pg_depend d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
-		JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid WHERE p.polname = 'own' AND p.polrelid = $1::regclass AND d.refobjid = p.polrelid`, table)
+	err := w.owner.GetContext(w.t.Context(), &name, `SELECT a.attname FROM pg_policy p
+		JOIN pg_depend d ON d.classid = 'pg_policy'::regclass AND d.objid = p.oid
+		JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid WHERE p.polname = 'own'
+		AND p.polrelid = $1::regclass AND d.refobjid = p.polrelid`, table)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -12,7 +12,8 @@ const (
 	MaxCheckpoints = 1000
 	// maxCheckpointNameBytes bounds a name: it is part of a storage key, of which S3 allows 1,024 bytes.
 	maxCheckpointNameBytes = 200
-	// checkpointDir and resumeDir are where a program leaves a checkpoint below out/, and where the next attempt finds it below in/.
+	// checkpointDir and resumeDir are where a program leaves a checkpoint below out/, and where the next attempt finds it below
+	// in/.
 	checkpointDir = "checkpoint/"
 	resumeDir     = "resume/"
 )

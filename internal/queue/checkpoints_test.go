@@ -38,7 +38,8 @@ func TestCheckpointNames(t *testing.T) {
 			t.Errorf("ValidCheckpointName(%q) = %v, want %v", name, got, want)
 		}
 	}
-	if got := queue.ResumeName("checkpoint/frames/0001.exr"); got != "resume/frames/0001.exr" || queue.ResumedCheckpoint(got) != "checkpoint/frames/0001.exr" {
+	if got := queue.ResumeName("checkpoint/frames/0001.exr"); got != "resume/frames/0001.exr" ||
+		queue.ResumedCheckpoint(got) != "checkpoint/frames/0001.exr" {
 		t.Errorf("ResumeName gives %q, which stands for %q", got, queue.ResumedCheckpoint(got))
 	}
 }

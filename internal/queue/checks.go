@@ -23,8 +23,11 @@ var (
 const (
 	// maxAttempt is more than a task is ever tried.
 	maxAttempt = 1_000_000
-	// maxKeyBytes is what S3 allows a key.
-	maxKeyBytes = 1024
+	// MaxKeyBytes is what S3 allows a key.
+	MaxKeyBytes = 1024
+	// MaxHeld is more than a worker ever holds: it takes as many attempts as it has slots, and of those that it has ended and
+	// that are not acknowledged yet there are at most as many as the scheduler hands out, twice the slots of all workers.
+	MaxHeld = 20_000
 	// maxWordBytes bounds what is only shown, such as the id of a request.
 	maxWordBytes = 256
 )
@@ -48,13 +51,18 @@ func (o WorkOrder) Check() error {
 		return fmt.Errorf("engine %.100q is no engine's id", o.Engine)
 	case !shardForm.MatchString(o.Shard.Name):
 		return fmt.Errorf("shard.name %.100q is no file-name-safe word", o.Shard.Name)
-	case !strings.HasSuffix(o.OutputPrefix, fmt.Sprintf("/%s/%s/%d/", o.JobID, o.TaskID, o.Attempt)) || !localKey(strings.TrimSuffix(o.OutputPrefix, "/")):
+	case !strings.HasSuffix(o.OutputPrefix, fmt.Sprintf("/%s/%s/%d/", o.JobID, o.TaskID, o.Attempt)) ||
+		!localKey(strings.TrimSuffix(o.OutputPrefix, "/")):
 		return fmt.Errorf("outputPrefix %.200q is not the attempt's own", o.OutputPrefix)
 	}
 	needs := o.Shard.Needs
-	if min(needs.CPUs, needs.MoreCPUs, needs.GPUs, needs.Processes) < 0 || min(needs.MemoryBytes, needs.FileBytes, needs.ScratchBytes, needs.MaxLogBytes) < 0 ||
+	if min(needs.CPUs, needs.MoreCPUs, needs.GPUs, needs.Processes) < 0 ||
+		min(needs.MemoryBytes, needs.FileBytes, needs.ScratchBytes, needs.MaxLogBytes) < 0 ||
 		needs.TimeLimit <= 0 {
 		return errors.New("shard.needs has a negative cap or no time limit")
+	}
+	if min(o.Paid.CPUMicroseconds, o.Paid.GPUMicroseconds) < 0 {
+		return errors.New("paid is less than nothing")
 	}
 	for _, input := range o.Inputs {
 		if err := input.check(); err != nil {
@@ -66,7 +74,7 @@ func (o WorkOrder) Check() error {
 
 func (i ResolvedInput) check() error {
 	switch {
-	case !filepath.IsLocal(i.Name) || filepath.Clean(i.Name) != i.Name || i.Name == "." || !plain(i.Name, maxKeyBytes):
+	case !filepath.IsLocal(i.Name) || filepath.Clean(i.Name) != i.Name || i.Name == "." || !plain(i.Name, MaxKeyBytes):
 		return fmt.Errorf("an input's name %.100q leads out of its directory or is not plain", i.Name)
 	case !localKey(i.Object.StorageKey):
 		return fmt.Errorf("the input %.100q has a storage key that is none: %.100q", i.Name, i.Object.StorageKey)
@@ -100,8 +108,12 @@ func (e Event) check() error {
 		return fmt.Errorf("jobId %.100q is no id", e.JobID)
 	case !idForm.MatchString(e.WorkerID):
 		return fmt.Errorf("workerId %.100q is no id", e.WorkerID)
+	case e.Seq < 0:
+		return errors.New("seq is negative")
 	case len(e.Checkpoints) > MaxCheckpoints:
 		return fmt.Errorf("%d checkpoints, at most %d are taken", len(e.Checkpoints), MaxCheckpoints)
+	case e.Stray != "" && !localKey(e.Stray):
+		return fmt.Errorf("stray %.100q is no storage key", e.Stray)
 	}
 	used := e.Usage
 	if min(used.CPUMicroseconds, used.GPUMicroseconds, used.WallMs, used.PeakMemoryBytes, used.BytesIn, used.BytesOut) < 0 {
@@ -114,6 +126,9 @@ func (e Event) check() error {
 func (hb Heartbeat) check(workerID string) error {
 	if hb.WorkerID != workerID || !idForm.MatchString(workerID) {
 		return fmt.Errorf("workerId %.100q is not %.100q, or is no id", hb.WorkerID, workerID)
+	}
+	if len(hb.Held) > MaxHeld {
+		return fmt.Errorf("%d attempts are held, at most %d are looked at", len(hb.Held), MaxHeld)
 	}
 	for _, held := range hb.Held {
 		if err := held.Ref.Check(); err != nil {
@@ -128,7 +143,7 @@ func (hb Heartbeat) check(workerID string) error {
 
 // localKey reports whether a storage key is a path that leads nowhere but down.
 func localKey(key string) bool {
-	return key != "" && path.Clean(key) == key && filepath.IsLocal(key) && plain(key, maxKeyBytes)
+	return key != "" && path.Clean(key) == key && filepath.IsLocal(key) && plain(key, MaxKeyBytes)
 }
 
 // cleanText is a text as it is after its way through JSON, which replaces what is no UTF-8.

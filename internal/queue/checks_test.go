@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,8 @@ var hostileOrders = map[string]func(*queue.WorkOrder){
 
 func orderWithInput() queue.WorkOrder {
 	order := newOrder()
-	order.Inputs = []queue.ResolvedInput{{Name: "poses/a.sdf", Object: engines.Object{StorageKey: "accounts/acct_1/uploads/a.sdf", ByteSize: 7}}}
+	order.Inputs = []queue.ResolvedInput{{Name: "poses/a.sdf", Object: engines.Object{StorageKey: "accounts/acct_1/uploads/a.sdf",
+		ByteSize: 7}}}
 	return order
 }
 
@@ -65,7 +67,8 @@ func TestOnlySoundOrdersAreHandled(t *testing.T) {
 	}
 	last := orderWithInput()
 	enqueue(t, q, last)
-	consumer, err := q.Consume([]string{vinaQueue}, 1, 10*time.Millisecond, slog.New(slog.DiscardHandler), func(order queue.WorkOrder) { handled <- order })
+	consumer, err := q.Consume([]string{vinaQueue}, 1, 10*time.Millisecond, slog.New(slog.DiscardHandler),
+		func(order queue.WorkOrder) { handled <- order })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +78,8 @@ func TestOnlySoundOrdersAreHandled(t *testing.T) {
 	}
 }
 
-// TestOnlySoundReportsAreReceived sends reports and heartbeats that no worker sends: they are delivered without an id, to be dropped,
-// and the fleet does not count them.
+// TestOnlySoundReportsAreReceived sends reports and heartbeats that no worker sends: they are delivered without an id, to be
+// dropped, and the fleet does not count them.
 func TestOnlySoundReportsAreReceived(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -100,8 +103,17 @@ func TestOnlySoundReportsAreReceived(t *testing.T) {
 	}
 	beat(t, q, queue.Heartbeat{WorkerID: "wrk_" + strings.Repeat("x", 100)})
 	beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Held: []queue.Held{{Ref: queue.Ref{TaskID: "../x", Attempt: 1}}}})
-	beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Held: []queue.Held{{Ref: queue.Ref{TaskID: "task_1", Attempt: 1}, Used: queue.Use{CPUMicroseconds: -1}}}})
+	many := queue.Heartbeat{WorkerID: "wrk_2", Held: slices.Repeat([]queue.Held{{Ref: queue.Ref{TaskID: "task_1", Attempt: 1}}},
+		queue.MaxHeld+1)}
+	beat(t, q, many)
+	beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Held: []queue.Held{{Ref: queue.Ref{TaskID: "task_1", Attempt: 1},
+		Used: queue.Use{CPUMicroseconds: -1}}}})
 	if workers, err := q.Workers(t.Context()); err != nil || len(workers) != 0 {
-		t.Errorf("the fleet is %+v, %v; want nobody", workers, err)
+		t.Errorf("the fleet is %d workers, %v; want nobody", len(workers), err)
+	}
+	many.Held = many.Held[1:]
+	beat(t, q, many)
+	if workers, err := q.Workers(t.Context()); err != nil || len(workers) != 1 {
+		t.Errorf("the fleet is %d workers, %v; want the one that holds all that may be held", len(workers), err)
 	}
 }

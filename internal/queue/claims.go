@@ -107,8 +107,8 @@ func proven(witness []byte, mark string, text, proof []byte) bool {
 	return len(witness) == WitnessBytes && ed25519.Verify(witness, append([]byte(mark), text...), proof)
 }
 
-// Proven returns the attempt signed by who has claimed it: the worker that signs its heartbeats with self answers for it. It need be
-// signed, and looked at, once.
+// Proven returns the attempt signed by who has claimed it: the worker that signs its heartbeats with self answers for it. It need
+// be signed, and looked at, once.
 func (h Held) Proven(claim, self Claim) Held {
 	h.Proof = claim.proveHeld(heldText(h.Ref, self.Witness()))
 	return h
@@ -157,29 +157,51 @@ func (d *Delivery) Disown() { d.WorkerID = "" }
 
 func (q *Queue) claimKey(queue string, ref Ref) string { return q.key("claim", queue, ref.String()) }
 
-// TakeClaim takes the secret of an attempt out of Redis: whoever does so first has claimed it. The zero value means that somebody has, or
-// that Redis has lost it.
-func (q *Queue) TakeClaim(ctx context.Context, queue string, ref Ref) (Claim, error) {
-	seed, err := q.rdb.GetDel(ctx, q.claimKey(queue, ref)).Bytes()
+// TakeClaim takes the secret of an attempt out of Redis, with the permit that lies beside it: whoever does so first has claimed it.
+// The zero value means that somebody has, or that Redis has lost it. permit is nil when there is none.
+func (q *Queue) TakeClaim(ctx context.Context, queue string, ref Ref) (claim Claim, permit []byte, err error) {
+	pipe := q.rdb.Pipeline()
+	taken, beside := pipe.GetDel(ctx, q.claimKey(queue, ref)), pipe.GetDel(ctx, q.permitKey(queue, ref))
+	_, _ = pipe.Exec(ctx) // each tells for itself: they may lie on different servers of a cluster
+	seed, err := taken.Bytes()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return Claim{}, fmt.Errorf("claim %s: %w", ref, err)
+		return Claim{}, nil, fmt.Errorf("claim %s: %w", ref, err)
 	}
 	if len(seed) != ed25519.SeedSize {
-		return Claim{}, nil
+		return Claim{}, nil, nil
 	}
-	return claimOf(seed), nil
+	claim = claimOf(seed)
+	return claim, claim.open([]byte(beside.Val())), nil
 }
 
-// leaveClaims puts the secrets of attempts where their workers will take them, in one round trip.
+// LookForClaims looks at a claim that is none: who may do that reads the claims of others without taking them.
+func (q *Queue) LookForClaims(ctx context.Context) error {
+	return q.rdb.Exists(ctx, q.key("claim", "molfabric-doctor-looks")).Err()
+}
+
+// leaveClaims puts the secrets of attempts, and their permits, where their workers will take them, in one round trip.
 func (q *Queue) leaveClaims(ctx context.Context, orders []WorkOrder) error {
 	pipe := q.rdb.Pipeline()
 	for _, order := range orders {
-		if !order.Claim.IsZero() {
-			pipe.Set(ctx, q.claimKey(order.Queue, order.Ref()), order.Claim.key.Seed(), claimTTL)
+		if order.Claim.IsZero() {
+			continue
 		}
+		if len(order.Permit) > 0 { // before the claim: who takes that wants both
+			pipe.Set(ctx, q.permitKey(order.Queue, order.Ref()), order.Claim.seal(order.Permit), permitTTL)
+		}
+		pipe.Set(ctx, q.claimKey(order.Queue, order.Ref()), order.Claim.key.Seed(), claimTTL)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("leave the claims of %d attempts: %w", len(orders), err)
 	}
 	return nil
+}
+
+// dropClaim removes what nobody is to take any more.
+func (q *Queue) dropClaim(ctx context.Context, queue string, ref Ref) error {
+	pipe := q.rdb.Pipeline() // of two commands, because a cluster may keep the keys apart
+	pipe.Del(ctx, q.claimKey(queue, ref))
+	pipe.Del(ctx, q.permitKey(queue, ref))
+	_, err := pipe.Exec(ctx)
+	return err
 }

@@ -61,7 +61,8 @@ func read(ctx context.Context, rdb redis.UniversalClient, key string) (string, e
 	return "", nil
 }
 
-// TestClaimLeavesRedisWithItsWorker: the order carries no secret, the first who asks gets it, and what he then sends does not tell it.
+// TestClaimLeavesRedisWithItsWorker: the order carries no secret, the first who asks gets it, and what he then sends does not tell
+// it.
 func TestClaimLeavesRedisWithItsWorker(t *testing.T) {
 	t.Parallel()
 	rdb, _, prefix := redistest.New(t)
@@ -90,7 +91,7 @@ func TestClaimLeavesRedisWithItsWorker(t *testing.T) {
 	if all := everything(t, rdb, prefix); strings.Contains(all, string(seed)) || !strings.Contains(all, order.TaskID) {
 		t.Errorf("the secret is still in Redis:\n%s", all)
 	}
-	if again, err := q.TakeClaim(t.Context(), order.Queue, order.Ref()); err != nil || !again.IsZero() {
+	if again, _, err := q.TakeClaim(t.Context(), order.Queue, order.Ref()); err != nil || !again.IsZero() {
 		t.Errorf("claimed twice: %v, %v", again.Witness(), err)
 	}
 }
@@ -102,7 +103,7 @@ func TestOrderWithoutItsClaimIsDropped(t *testing.T) {
 	stolen, next := newOrder(), newOrder()
 	stolen.Claim, next.Claim = newClaim(t), newClaim(t)
 	enqueue(t, q, stolen)
-	if _, err := q.TakeClaim(t.Context(), stolen.Queue, stolen.Ref()); err != nil {
+	if _, _, err := q.TakeClaim(t.Context(), stolen.Queue, stolen.Ref()); err != nil {
 		t.Fatal(err)
 	}
 	enqueue(t, q, next)
@@ -120,7 +121,7 @@ func TestRemovedOrderLeavesNoClaim(t *testing.T) {
 	if removed, err := q.Remove(order.Queue, order.Ref()); err != nil || !removed {
 		t.Fatalf("removed: %v, %v", removed, err)
 	}
-	if claim, err := q.TakeClaim(t.Context(), order.Queue, order.Ref()); err != nil || !claim.IsZero() {
+	if claim, _, err := q.TakeClaim(t.Context(), order.Queue, order.Ref()); err != nil || !claim.IsZero() {
 		t.Errorf("left %x, %v", claim.Witness(), err)
 	}
 }
@@ -144,7 +145,8 @@ func TestReportsAreProven(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another body with a proof that was read.
-	if err := rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: prefix + "molfabric:events", Values: []any{"event", body, "proof", copied[0].Values["proof"]}}).Err(); err != nil {
+	if err := rdb.XAdd(t.Context(), &redis.XAddArgs{Stream: prefix + "molfabric:events",
+		Values: []any{"event", body, "proof", copied[0].Values["proof"]}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for i, delivery := range deliveries(t, q, 10) {
@@ -162,7 +164,8 @@ func TestHeartbeatsAreSigned(t *testing.T) {
 	t.Parallel()
 	claim, self := newClaim(t), newClaim(t)
 	order := newOrder()
-	held := queue.Held{Ref: order.Ref(), JobID: order.JobID, Phase: queue.Running, Progress: 1.0 / 3, Message: "half \xff way\x00"}.Proven(claim, self)
+	held := queue.Held{Ref: order.Ref(), JobID: order.JobID, Phase: queue.Running, Progress: 1.0 / 3,
+		Message: "half \xff way\x00"}.Proven(claim, self)
 	body, err := json.Marshal(queue.Heartbeat{WorkerID: "wrk_1", Seq: 7, Held: []queue.Held{held}}.Signed(self))
 	if err != nil {
 		t.Fatal(err)
@@ -227,7 +230,8 @@ func TestClaimIsNeverPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := struct{ claim queue.Claim }{claim}
-	all := log.String() + string(body) + fmt.Sprintf("%v %+v %#v %s %x %d %v %+v %#v", claim, claim, claim, claim, claim, claim, order, order, kept)
+	all := log.String() + string(body) + fmt.Sprintf("%v %+v %#v %s %x %d %v %+v %#v", claim, claim, claim, claim, claim, claim,
+		order, order, kept)
 	for _, trace := range []string{"sssss", "7373", "115 115", "[115"} {
 		if strings.Contains(all, trace) {
 			t.Errorf("the secret is printed:\n%s", all)

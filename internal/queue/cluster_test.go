@@ -2,15 +2,19 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/redistest"
 )
@@ -27,6 +31,7 @@ func TestEverythingWorksOnACluster(t *testing.T) {
 	t.Run("workers", func(t *testing.T) { tryWorkers(t, q) })
 	t.Run("marks and wakes", func(t *testing.T) { tryMarks(t, q) })
 	t.Run("limits", func(t *testing.T) { tryLimits(t, rdb) })
+	t.Run("previews", func(t *testing.T) { tryPreviews(t, rdb, rdb) })
 	err := rdb.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
 		n, err := node.DBSize(ctx).Result()
 		if n == 0 {
@@ -57,7 +62,7 @@ func connect(t *testing.T, address string) redis.UniversalClient {
 // tryOrders hands orders of two queues over, takes one back, and claims the rest.
 func tryOrders(t *testing.T, q *queue.Queue) {
 	first, second, other := newOrder(), newOrder(), newOrder()
-	other.Queue = queue.Name("cpu", "openmm")
+	other.Queue = queue.Name(engines.WorkerClass{Hardware: "cpu", Engine: "openmm"})
 	enqueue(t, q, first, first, second, other)
 	for _, order := range []queue.WorkOrder{first, second, other} {
 		if waiting, err := q.Waiting(order.Queue, order.Ref()); err != nil || !waiting {
@@ -71,7 +76,8 @@ func tryOrders(t *testing.T, q *queue.Queue) {
 		t.Errorf("depth %+v, %v; want 1 pending", depth, err)
 	}
 	orders := make(chan queue.WorkOrder, 2)
-	consumer, err := q.Consume([]string{vinaQueue, other.Queue}, 2, 10*time.Millisecond, slog.New(slog.DiscardHandler), func(order queue.WorkOrder) { orders <- order })
+	consumer, err := q.Consume([]string{vinaQueue, other.Queue}, 2, 10*time.Millisecond, slog.New(slog.DiscardHandler),
+		func(order queue.WorkOrder) { orders <- order })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +146,7 @@ func tryMarks(t *testing.T, q *queue.Queue) {
 	if err := q.Mark(t.Context(), "mark"); err != nil {
 		t.Fatal(err)
 	}
-	if same, err := q.Same(t.Context(), "mark"); err != nil || !same {
+	if same, err := q.IsMarked(t.Context(), "mark"); err != nil || !same {
 		t.Errorf("same = %v, %v", same, err)
 	}
 	woken := make(chan struct{}, 1)
@@ -171,6 +177,52 @@ func tryLimits(t *testing.T, rdb redis.UniversalClient) {
 		if left, err := rdb.Exists(t.Context(), "rate:deployment:limit:"+key).Result(); err != nil || left != 1 {
 			t.Errorf("%s is not counted in Redis but by the instance alone: %d keys, %v", key, left, err)
 		}
+	}
+}
+
+// tryPreviews has a picture drawn by a worker, and a request taken back.
+func tryPreviews(t *testing.T, control, worker redis.UniversalClient) {
+	log := slog.New(slog.DiscardHandler)
+	caller, desk := preview.NewClient(control, "deployment:", nil, log), preview.NewDesk(worker, "deployment:")
+	request := preview.Request{AccountID: "acc_one", Scene: []byte("scene"), Format: preview.FormatMVSJ, WidthPixels: 16,
+		HeightPixels: 16}
+	if err := desk.Beat(t.Context(), "wrk_1", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	var drawing sync.WaitGroup
+	defer drawing.Wait()
+	drawing.Go(func() {
+		if png, err := caller.Draw(t.Context(), request); err != nil || string(png) != "picture" {
+			t.Errorf("got %q, %v", png, err)
+		}
+	})
+	if err := desk.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask, _, err := desk.Take(t.Context(), nil, true)
+	if err != nil || ask == nil {
+		t.Fatalf("took %v, %v", ask, err)
+	}
+	for _, err := range []error{desk.Beat(t.Context(), "wrk_1", 1, []preview.Ask{*ask}),
+		desk.Answer(t.Context(), *ask, []byte("picture"), nil), desk.Release(t.Context(), *ask)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	drawing.Wait()
+	gone, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := caller.Draw(gone, request); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who goes gets %v", err)
+	}
+	if ask, waiting, err := desk.Take(t.Context(), nil, true); ask != nil || waiting || err != nil {
+		t.Errorf("there is left %v, %v, %v", ask, waiting, err)
+	}
+	if err := desk.Beat(t.Context(), "wrk_1", 0, nil); err != nil {
+		t.Error(err)
+	}
+	if n, err := caller.Warm(t.Context()); n != 0 || err != nil {
+		t.Errorf("%d are warm, %v", n, err)
 	}
 }
 

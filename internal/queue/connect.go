@@ -12,8 +12,8 @@ import (
 // clusterMark behind the scheme says that the address is that of a node of a Redis Cluster.
 const clusterMark = "+cluster"
 
-// Connect opens the Redis at an address and waits for its answer. The address is redis://:password@host:6379/0, or rediss:// with TLS;
-// redis+cluster://:password@host:6379 is a Redis Cluster, and rediss+cluster:// one with TLS. One node is enough to find the
+// Connect opens the Redis at an address and waits for its answer. The address is redis://:password@host:6379/0, or rediss:// with
+// TLS; redis+cluster://:password@host:6379 is a Redis Cluster, and rediss+cluster:// one with TLS. One node is enough to find the
 // others; ?addr=host2:6379&addr=host3:6379 names more, for the day on which the first is away. Errors do not repeat the address,
 // which may hold a password. The caller closes the client.
 func Connect(ctx context.Context, address string) (redis.UniversalClient, error) {
@@ -39,7 +39,8 @@ func open(address string) (redis.UniversalClient, error) {
 	}
 	options, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, errors.New("the address of Redis is not one like redis://:password@host:6379/0, or redis+cluster://:password@host:6379 for a cluster")
+		return nil, errors.New("the address of Redis is not one like redis://:password@host:6379/0, or " +
+			"redis+cluster://:password@host:6379 for a cluster")
 	}
 	options.ContextTimeoutEnabled = true // what bounds a call by its context is not to wait for the client's own seconds
 	return redis.NewClient(options), nil

@@ -17,8 +17,10 @@ func TestConnect(t *testing.T) {
 	if _, one := rdb.(*redis.Client); !one {
 		t.Errorf("%T, want a client of one server", rdb)
 	}
-	for _, wrong := range []string{"", "redis", "http://:secret@127.0.0.1", "redis://:secret@127.0.0.1:1:2", "redis+cluster://:secret@127.0.0.1?addr=x&secret=secret",
-		"http+cluster://:secret@127.0.0.1", "redis+sentinel://:secret@127.0.0.1", "redis://:secret@127.0.0.1:1?dial_timeout=100ms&max_retries=-1"} {
+	for _, wrong := range []string{"", "redis", "http://:secret@127.0.0.1", "redis://:secret@127.0.0.1:1:2",
+		"redis+cluster://:secret@127.0.0.1?addr=x&secret=secret",
+		"http+cluster://:secret@127.0.0.1", "redis+sentinel://:secret@127.0.0.1",
+		"redis://:secret@127.0.0.1:1?dial_timeout=100ms&max_retries=-1"} {
 		rdb, err := queue.Connect(t.Context(), wrong)
 		if err == nil {
 			t.Errorf("%s is taken", wrong)

@@ -13,8 +13,8 @@ import (
 const (
 	// minPoll is how often an idle worker asks for work when it is alone: 11 ms median pickup at 48 script calls a second.
 	minPoll = 20 * time.Millisecond
-	// calmPoll is as long as workers of a middling fleet wait: tasks that come at once then start within a part of a second on all of
-	// them, where a second is one worker in twenty that stands idle through a job of twenty seconds.
+	// calmPoll is as long as workers of a middling fleet wait: tasks that come at once then start within a part of a second on all
+	// of them, where a second is one worker in twenty that stands idle through a job of twenty seconds.
 	calmPoll = 250 * time.Millisecond
 	// fleetPoll a worker keeps what a large fleet asks of Redis at a thousand calls a second.
 	fleetPoll = time.Millisecond
@@ -23,7 +23,8 @@ const (
 )
 
 // PollInterval is how often the nth worker of a fleet asks for work. What the fleet asks of Redis then grows as the logarithm of
-// its size up to a dozen workers, by 1/calmPoll a worker up to a thousand calls a second, and by 1/maxPoll a worker from the thousandth on.
+// its size up to a dozen workers, by 1/calmPoll a worker up to a thousand calls a second, and by 1/maxPoll a worker from the
+// thousandth on.
 func PollInterval(workers int) time.Duration {
 	of := func(each time.Duration) time.Duration { return time.Duration(max(workers, 1)) * each }
 	return min(max(min(of(minPoll), calmPoll), of(fleetPoll)), maxPoll)
@@ -33,8 +34,11 @@ func PollInterval(workers int) time.Duration {
 type Consumer struct{ server *asynq.Server }
 
 // Consume claims work orders from the queues and calls handle for each on a goroutine of its own, at most slots at a time. handle
-// answers for the order, which has passed its Check, from then on. It may be called again for an attempt whose hand-over was repeated.
-func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slog.Logger, handle func(WorkOrder)) (*Consumer, error) {
+// answers for the order, which has passed its Check, from then on. It may be called again for an attempt whose hand-over was
+// repeated.
+func (q *Queue) Consume(
+	queues []string, slots int, poll time.Duration, log *slog.Logger, handle func(WorkOrder),
+) (*Consumer, error) {
 	weights := map[string]int{}
 	for _, name := range queues {
 		weights[q.asynqName(name)] = 1
@@ -59,12 +63,12 @@ func (q *Queue) Consume(queues []string, slots int, poll time.Duration, log *slo
 			return nil
 		}
 		if order.Guarded {
-			claim, err := q.TakeClaim(ctx, order.Queue, order.Ref())
+			claim, permit, err := q.TakeClaim(ctx, order.Queue, order.Ref())
 			if err != nil || claim.IsZero() { // the scheduler misses the attempt and starts the next
 				log.Warn("drop a work order whose claim is not to be had", "job", order.JobID, "attempt", order.Ref(), "error", err)
 				return nil
 			}
-			order.Claim = claim
+			order.Claim, order.Permit = claim, permit
 		}
 		handle(order)
 		return nil

@@ -25,13 +25,15 @@ type WorkOrder struct {
 	CommittedAt  time.Time       `json:"committedAt"`  // when the task could first be run; for pickup latency
 	// Avoid are the workers that must give the attempt back, because they have failed its job too often.
 	Avoid []string `json:"avoid,omitempty"`
-	// PaidTime says that the shard's time limit is what the money that is set aside for its job can pay for, and less than its
-	// plan's.
-	PaidTime bool `json:"paidTime,omitempty"`
-	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that; Guarded
-	// says that there is one.
+	// Paid is what the attempt may use of what is set aside for its job; zero where the shard's caps allow less.
+	Paid Use `json:"paid,omitzero"`
+	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that;
+	// Guarded says that there is one.
 	Claim   Claim `json:"-"`
 	Guarded bool  `json:"guarded,omitempty"`
+	// Permit is what the attempt may do in the object store, as a text of the store's. It is a secret, and is handed over as the
+	// Claim is.
+	Permit []byte `json:"-"`
 }
 
 // Ref names the attempt.
@@ -81,8 +83,8 @@ type Event struct {
 	Pickup   time.Duration    `json:"pickup,omitempty"`  // of Started: from the dispatch's commit to the engine's start
 	Result   *Result          `json:"result,omitempty"`  // of Succeeded
 	Failure  *engines.Failure `json:"failure,omitempty"` // of Failed
-	// Usage, of every kind of end, is that of the whole attempt; of Checkpointed, what it had used when it last saved finished work,
-	// as far as all of that work has been stored. It is zero when no work is kept yet.
+	// Usage, of every kind of end, is that of the whole attempt; of Checkpointed, what it had used when it last saved finished
+	// work, as far as all of that work has been stored. It is zero when no work is kept yet.
 	Usage Usage            `json:"usage"`
 	Logs  []StoredArtifact `json:"logs,omitempty"` // of every kind of end
 	// GivenBack, of Failed, says that the engine was never started here: the attempt counts for nothing, and another worker is to
@@ -94,6 +96,11 @@ type Event struct {
 	// Checkpoints, of Checkpointed, are files of finished work, each of which replaces the one of its name. At most
 	// MaxCheckpoints.
 	Checkpoints []StoredArtifact `json:"checkpoints,omitempty"`
+	// Seq, of Checkpointed, rises with each such report of its attempt: what a later one has replaced stays replaced,
+	// whenever the earlier one arrives, and whoever sends it again. 0 is of workers that do not count.
+	Seq int64 `json:"seq,omitempty"`
+	// Stray, of Succeeded, is the key of a checkpoint that the attempt may have stored and not reported.
+	Stray string `json:"stray,omitempty"`
 	// Claim proves the event on its way to the scheduler, which gets a Delivery in its place.
 	Claim Claim `json:"-"`
 }
@@ -169,7 +176,7 @@ type Devices struct {
 
 // SlotsOf is how many tasks of a queue the worker can run at once, if each takes one core or one place on a device.
 func (hb Heartbeat) SlotsOf(queueName string) int {
-	if Hardware(queueName) == engines.HardwareGPU {
+	if Class(queueName).Hardware == engines.HardwareGPU {
 		return hb.Devices.Slots
 	}
 	return hb.Slots
@@ -184,12 +191,31 @@ type Held struct {
 	Message  string  `json:"message"`
 	Used     Use     `json:"used,omitzero"`
 	Proof    []byte  `json:"proof,omitempty"` // see Proven
+	Ask      *Ask    `json:"ask,omitempty"`   // of workers that need permits
 }
 
 // Use is what an attempt has used until now, as it was last read.
 type Use struct {
 	CPUMicroseconds int64 `json:"cpuMicroseconds"`
 	GPUMicroseconds int64 `json:"gpuMicroseconds,omitempty"`
+}
+
+// Use is what of a usage has a price while it grows.
+func (u Usage) Use() Use {
+	return Use{CPUMicroseconds: u.CPUMicroseconds, GPUMicroseconds: u.GPUMicroseconds}
+}
+
+// Beyond reports whether this is more than a sum of money pays for. paid is what the money buys of either alone: the processor
+// time of somebody who uses no device, and the devices' time of somebody who uses no processor; zero for what costs nothing.
+func (u Use) Beyond(paid Use) bool {
+	spent := 0.0
+	if paid.CPUMicroseconds > 0 {
+		spent += float64(u.CPUMicroseconds) / float64(paid.CPUMicroseconds)
+	}
+	if paid.GPUMicroseconds > 0 {
+		spent += float64(u.GPUMicroseconds) / float64(paid.GPUMicroseconds)
+	}
+	return spent > 1
 }
 
 const (

@@ -11,6 +11,8 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/molfabric/molfabric/engines"
 )
 
 const (
@@ -39,23 +41,17 @@ func New(rdb redis.UniversalClient, prefix string) *Queue {
 	}
 }
 
-// Name is the queue of a worker class and an engine, e.g. "cpu.autodock-vina", as the database and people know it.
-func Name(hardware, engine string) string { return hardware + "." + engine }
+// Name is the queue of a worker class, e.g. "cpu.autodock-vina", as the database and people know it.
+func Name(class engines.WorkerClass) string { return class.Hardware + "." + class.Engine }
 
-// Hardware is the worker class in a name that Name has made.
-func Hardware(name string) string {
-	hardware, _, _ := strings.Cut(name, ".")
-	return hardware
+// Class is the worker class in a name that Name has made.
+func Class(name string) engines.WorkerClass {
+	hardware, engine, _ := strings.Cut(name, ".")
+	return engines.WorkerClass{Hardware: hardware, Engine: engine}
 }
 
-// Engine is the id of the engine in a name that Name has made.
-func Engine(name string) string {
-	_, engine, _ := strings.Cut(name, ".")
-	return engine
-}
-
-// claimedMark begins the names of queues with orders whose reports must be proven. Workers of a release that knows no proofs look for
-// queues without it, and so never get an order that they could not answer for.
+// claimedMark begins the names of queues with orders whose reports must be proven. Workers of a release that knows no proofs look
+// for queues without it, and so never get an order that they could not answer for.
 const claimedMark = "claimed."
 
 func (q *Queue) asynqName(queue string) string {
@@ -68,8 +64,8 @@ func (q *Queue) key(parts ...string) string {
 // enqueueAtOnce is how many orders are on their way at the same moment: asynq has no call for several.
 const enqueueAtOnce = 8
 
-// Enqueue hands work orders to the workers of their queues, several at a time and else in their order. Handing the same attempt twice is
-// harmless. After an error some may have arrived.
+// Enqueue hands work orders to the workers of their queues, several at a time and else in their order. Handing the same attempt
+// twice is harmless. After an error some may have arrived.
 func (q *Queue) Enqueue(ctx context.Context, orders ...WorkOrder) error {
 	if err := q.leaveClaims(ctx, orders); err != nil { // before the orders: who gets one wants its claim
 		return err
@@ -111,7 +107,7 @@ func (q *Queue) Remove(queue string, ref Ref) (bool, error) {
 	switch {
 	case err == nil:
 		// asynq's inspector takes no context either. What is left behind expires.
-		return true, q.rdb.Del(context.Background(), q.claimKey(queue, ref)).Err()
+		return true, q.dropClaim(context.Background(), queue, ref)
 	case errors.Is(err, asynq.ErrTaskNotFound), isActive(err):
 		return false, nil
 	}
@@ -189,8 +185,8 @@ func isUnlisted(err error) bool {
 	return errors.Is(err, asynq.ErrQueueNotFound) || strings.Contains(err.Error(), "does not exist")
 }
 
-// Same reports whether this is the Redis that Mark marked: false after a flush or a restart without its data.
-func (q *Queue) Same(ctx context.Context, mark string) (bool, error) {
+// IsMarked reports whether this is the Redis that Mark marked: false after a flush or a restart without its data.
+func (q *Queue) IsMarked(ctx context.Context, mark string) (bool, error) {
 	got, err := q.rdb.Get(ctx, q.key("epoch")).Result()
 	if errors.Is(err, redis.Nil) {
 		return false, nil

@@ -89,10 +89,11 @@ func enqueue(t *testing.T, q *queue.Queue, orders ...queue.WorkOrder) {
 func claimed(t *testing.T, q *queue.Queue, slots int) <-chan queue.WorkOrder {
 	t.Helper()
 	orders, release := make(chan queue.WorkOrder, 100), make(chan struct{})
-	consumer, err := q.Consume([]string{vinaQueue}, slots, 10*time.Millisecond, slog.New(slog.DiscardHandler), func(order queue.WorkOrder) {
-		orders <- order
-		<-release
-	})
+	consumer, err := q.Consume([]string{vinaQueue}, slots, 10*time.Millisecond, slog.New(slog.DiscardHandler),
+		func(order queue.WorkOrder) {
+			orders <- order
+			<-release
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,8 @@ func TestStopClaimsNothingMore(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	handled := 0
-	consumer, err := q.Consume([]string{vinaQueue}, 1, 10*time.Millisecond, slog.New(slog.DiscardHandler), func(queue.WorkOrder) { handled++ })
+	consumer, err := q.Consume([]string{vinaQueue}, 1, 10*time.Millisecond, slog.New(slog.DiscardHandler),
+		func(queue.WorkOrder) { handled++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +318,7 @@ func TestPrefixesKeepDeploymentsApart(t *testing.T) {
 	if err := ours.Mark(ctx, "epoch"); err != nil {
 		t.Fatal(err)
 	}
-	if same, err := theirs.Same(ctx, "epoch"); err != nil || same {
+	if same, err := theirs.IsMarked(ctx, "epoch"); err != nil || same {
 		t.Errorf("marked by another deployment: %v, %v", same, err)
 	}
 }
@@ -325,24 +327,24 @@ func TestMarkDisappearsWithTheData(t *testing.T) {
 	t.Parallel()
 	q, rdb := private(t)
 	ctx := t.Context()
-	same := func(mark string, want bool) {
+	marked := func(mark string, want bool) {
 		t.Helper()
-		if got, err := q.Same(ctx, mark); err != nil || got != want {
-			t.Errorf("same(%s) = %v, %v; want %v", mark, got, err, want)
+		if got, err := q.IsMarked(ctx, mark); err != nil || got != want {
+			t.Errorf("marked(%s) = %v, %v; want %v", mark, got, err, want)
 		}
 	}
-	same("one", false)
+	marked("one", false)
 	for _, mark := range []string{"one", "two"} {
 		if err := q.Mark(ctx, mark); err != nil {
 			t.Fatal(err)
 		}
-		same(mark, true)
+		marked(mark, true)
 	}
-	same("one", false)
+	marked("one", false)
 	if err := rdb.FlushAll(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
-	same("two", false)
+	marked("two", false)
 }
 
 func TestWakes(t *testing.T) {
@@ -369,7 +371,8 @@ func TestPollInterval(t *testing.T) {
 	for _, c := range []struct {
 		workers int
 		want    time.Duration
-	}{{-1, 20 * time.Millisecond}, {0, 20 * time.Millisecond}, {1, 20 * time.Millisecond}, {7, 140 * time.Millisecond}, {13, 250 * time.Millisecond},
+	}{{-1, 20 * time.Millisecond}, {0, 20 * time.Millisecond}, {1, 20 * time.Millisecond}, {7, 140 * time.Millisecond},
+		{13, 250 * time.Millisecond},
 		{250, 250 * time.Millisecond}, {400, 400 * time.Millisecond}, {1000, time.Second}, {1_000_000, time.Second}} {
 		if got := queue.PollInterval(c.workers); got != c.want {
 			t.Errorf("PollInterval(%d) = %s, want %s", c.workers, got, c.want)
@@ -389,7 +392,7 @@ func TestRedisAwayIsAnError(t *testing.T) {
 		"Waiting":      func() error { _, err := q.Waiting(vinaQueue, queue.Ref{}); return err },
 		"Depth":        func() error { _, err := q.Depth(vinaQueue); return err },
 		"Sweep":        func() error { return q.Sweep(vinaQueue) },
-		"Same":         func() error { _, err := q.Same(ctx, "x"); return err },
+		"IsMarked":     func() error { _, err := q.IsMarked(ctx, "x"); return err },
 		"Mark":         func() error { return q.Mark(ctx, "x") },
 		"Wake":         func() error { return q.Wake(ctx) },
 		"Report":       func() error { _, err := q.Report(ctx, []queue.Event{{ID: "evt_1"}}); return err },

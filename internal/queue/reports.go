@@ -56,8 +56,8 @@ func (q *Queue) Report(ctx context.Context, events []Event) ([]string, error) {
 	return places, nil
 }
 
-// StillThere reports, for each place, whether the event that was sent there lies unread in the stream: then sending it again would only
-// repeat it.
+// StillThere reports, for each place, whether the event that was sent there lies unread in the stream: then sending it again would
+// only repeat it.
 func (q *Queue) StillThere(ctx context.Context, places ...string) ([]bool, error) {
 	if len(places) == 0 {
 		return nil, nil
@@ -78,7 +78,8 @@ func (q *Queue) StillThere(ctx context.Context, places ...string) ([]bool, error
 }
 
 // Receive waits up to block for events and returns at most limit of them, oldest first. They stay in the stream until
-// Acknowledge. A body that does not parse, or is no report of an attempt, is acknowledged to nobody and returned with an empty ID, to be dropped.
+// Acknowledge. A body that does not parse, or is no report of an attempt, is acknowledged to nobody and returned with an empty ID,
+// to be dropped.
 func (q *Queue) Receive(ctx context.Context, limit int64, block time.Duration) ([]Delivery, error) {
 	streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{q.key("events"), "0"}, Count: limit, Block: block}).Result()
 	if errors.Is(err, redis.Nil) {
@@ -127,10 +128,12 @@ type Orders struct {
 	Acked   []string     // events that the scheduler has committed
 	Stop    map[Ref]bool // held attempts that must end: their job is being stopped or a later attempt runs
 	Workers int          // live workers, this one included
+	// Permits are new ones that the worker has asked for, sealed.
+	Permits map[Ref][]byte
 }
 
-// allAcks is more acknowledgements than a worker ever has reports on their way. What one heartbeat left for the next would make a worker
-// that ends tasks faster than that send its reports again, and each repetition adds an acknowledgement.
+// allAcks is more acknowledgements than a worker ever has reports on their way. What one heartbeat left for the next would make a
+// worker that ends tasks faster than that send its reports again, and each repetition adds an acknowledgement.
 const allAcks = 1 << 24
 
 // Beat sends a heartbeat and fetches the worker's acknowledgements and the stop orders for what it holds, in one round trip.
@@ -151,7 +154,8 @@ func (q *Queue) Beat(ctx context.Context, hb Heartbeat) (Orders, error) {
 	if err := execute(ctx, pipe); err != nil {
 		return Orders{}, fmt.Errorf("heartbeat: %w", err)
 	}
-	orders := Orders{Acked: acks.Val(), Stop: map[Ref]bool{}, Workers: int(workers.Val())}
+	orders := Orders{Stop: map[Ref]bool{}, Workers: int(workers.Val())}
+	orders.Acked, orders.Permits = apart(acks.Val())
 	for i, h := range hb.Held {
 		if stops[i].Val() > 0 {
 			orders.Stop[h.Ref] = true
@@ -198,8 +202,8 @@ func (q *Queue) Workers(ctx context.Context) ([]Heartbeat, error) {
 	return out, nil
 }
 
-// execute runs a pipeline in which a missing key is an answer. In a cluster each node answers for its own keys: what one of them has
-// not answered must not be taken for missing, behind a key that is.
+// execute runs a pipeline in which a missing key is an answer. In a cluster each node answers for its own keys: what one of them
+// has not answered must not be taken for missing, behind a key that is.
 func execute(ctx context.Context, pipe redis.Pipeliner) error {
 	commands, err := pipe.Exec(ctx)
 	if errors.Is(err, redis.Nil) {

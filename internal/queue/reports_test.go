@@ -17,7 +17,8 @@ func newEvent(workerID string) queue.Event {
 	order := newOrder()
 	return queue.Event{ID: id.New("evt_"), Kind: queue.Succeeded, Ref: order.Ref(), JobID: order.JobID, WorkerID: workerID,
 		Result: &queue.Result{Summary: []byte(`{"score":-9.1}`), Artifacts: []queue.StoredArtifact{{
-			Artifact: engines.Artifact{Name: "poses.sdf", Role: engines.RoleResult}, Object: engines.Object{StorageKey: "k", SHA256: "00", ByteSize: 7}}}},
+			Artifact: engines.Artifact{Name: "poses.sdf", Role: engines.RoleResult},
+			Object:   engines.Object{StorageKey: "k", SHA256: "00", ByteSize: 7}}}},
 		Usage: queue.Usage{CPUMicroseconds: 123}}
 }
 
@@ -80,7 +81,8 @@ func TestEventsStayUntilAcknowledged(t *testing.T) {
 	if want := []string{first.ID, second.ID}; !slices.Equal(eventIDs(got), want) {
 		t.Fatalf("received %v, want %v", eventIDs(got), want)
 	}
-	if e := got[0].Event; string(e.Result.Summary) != string(first.Result.Summary) || e.Result.Artifacts[0] != first.Result.Artifacts[0] ||
+	if e := got[0].Event; string(e.Result.Summary) != string(first.Result.Summary) ||
+		e.Result.Artifacts[0] != first.Result.Artifacts[0] ||
 		e.Usage != first.Usage || e.Ref != first.Ref || e.Kind != first.Kind {
 		t.Errorf("received %+v, want %+v", e, first)
 	}
@@ -215,7 +217,8 @@ func TestWorkers(t *testing.T) {
 		t.Fatalf("%d workers, %v; want none", len(got), err)
 	}
 	for seq := range int64(3) {
-		beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Seq: seq, Slots: 4, Queues: []string{vinaQueue}, Held: []queue.Held{{Ref: newOrder().Ref(), Progress: 0.5}}})
+		beat(t, q, queue.Heartbeat{WorkerID: "wrk_1", Seq: seq, Slots: 4, Queues: []string{vinaQueue},
+			Held: []queue.Held{{Ref: newOrder().Ref(), Progress: 0.5}}})
 	}
 	if n := beat(t, q, queue.Heartbeat{WorkerID: "wrk_2"}).Workers; n != 2 {
 		t.Errorf("told of %d workers, want 2", n)
@@ -251,7 +254,8 @@ func TestWorkers(t *testing.T) {
 func TestSlotsOfAQueueAreThoseOfItsClass(t *testing.T) {
 	t.Parallel()
 	hb := queue.Heartbeat{Slots: 8, Devices: queue.Devices{Total: 2, Free: 1, Slots: 4}}
-	for name, want := range map[string]int{queue.Name("cpu", "openmm"): 8, queue.Name("gpu", "openmm"): 4} {
+	for hardware, want := range map[string]int{"cpu": 8, "gpu": 4} {
+		name := queue.Name(engines.WorkerClass{Hardware: hardware, Engine: "openmm"})
 		if got := hb.SlotsOf(name); got != want {
 			t.Errorf("SlotsOf(%s) = %d, want %d", name, got, want)
 		}

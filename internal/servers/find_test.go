@@ -105,3 +105,77 @@ func TestTakenPortIsTold(t *testing.T) {
 		t.Errorf("start on a taken port = %v, want %v", err, errPortTaken)
 	}
 }
+
+// TestOldRedisIsRefused: the message says which version is needed.
+func TestOldRedisIsRefused(t *testing.T) {
+	t.Parallel()
+	for version, refused := range map[string]bool{"6.2.14": true, "5.0.3": true, "7.0.15": false, "8.0.0": false, "10.1": false,
+		"": false, "unstable": false} {
+		err := checkRedisVersion(version)
+		if (err != nil) != refused {
+			t.Errorf("%q: %v, want it refused: %v", version, err, refused)
+		}
+		if refused && (!strings.Contains(err.Error(), version) || !strings.Contains(err.Error(), "Redis 7.0 or newer")) {
+			t.Errorf("%q: %v, want both versions", version, err)
+		}
+	}
+}
+
+// TestAnOldRedisProgramIsNotStarted puts a program in the path that says it is old.
+func TestAnOldRedisProgramIsNotStarted(t *testing.T) {
+	dir := t.TempDir()
+	program := "#!/bin/sh\necho 'Redis server v=6.2.14 sha=00000000:0 malloc=libc bits=64 build=0'\n"
+	if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	_, err := StartRedis(t.Context(), RedisOptions{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Users: []RedisUser{{Name: "a", ACL: "~a"}}})
+	if err == nil || !strings.Contains(err.Error(), "6.2.14 is too old") {
+		t.Errorf("got %v", err)
+	}
+	if found := installedRedis(t.Context()); found.Version != "6.2.14" || found.Err == nil {
+		t.Errorf("the doctor finds %+v", found)
+	}
+}
+
+// storeScript writes a program that looks like the S3 server's into a new folder.
+func storeScript(t *testing.T, mode os.FileMode) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	program := "#!/bin/sh\necho 'molfabric-store v1 (versitygw v2)'\n"
+	if err := os.WriteFile(filepath.Join(dir, StoreName), []byte(program), mode); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestStoreProgramIsFound: beside molfabric first, then on the PATH.
+func TestStoreProgramIsFound(t *testing.T) {
+	here, onPath, unusable, none := storeScript(t, 0o755), storeScript(t, 0o755), storeScript(t, 0o644), t.TempDir()
+	t.Setenv("PATH", onPath)
+	for dir, want := range map[string]string{here: here, none: onPath} {
+		if got, err := storeBeside(dir); got != filepath.Join(want, StoreName) || err != nil {
+			t.Errorf("beside %s, with %s on the PATH: got %s, %v", dir, onPath, got, err)
+		}
+	}
+	missing := (*MissingError)(nil)
+	if got, err := storeBeside(unusable); err == nil || errors.As(err, &missing) || !strings.Contains(err.Error(), unusable) {
+		t.Errorf("a file that cannot be run: got %s, %v; want an error that names it", got, err)
+	}
+	if found := installedStore(t.Context()); found.Version != "v1 (versitygw v2)" || found.Err != nil {
+		t.Errorf("the doctor finds %+v", found)
+	}
+	t.Setenv("PATH", none)
+	if got, err := storeBeside(none); !errors.As(err, &missing) || !strings.Contains(err.Error(), "make build") ||
+		!strings.Contains(err.Error(), none) {
+		t.Errorf("nowhere: got %s, %v; want a MissingError with the command and the folder", got, err)
+	}
+	_, err := StartS3(t.Context(), S3Options{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if !errors.As(err, &missing) || missing.Program != StoreName {
+		t.Errorf("StartS3 = %v, want a MissingError", err)
+	}
+	if found := installedStore(t.Context()); !errors.As(found.Err, &missing) {
+		t.Errorf("the doctor finds %+v", found)
+	}
+}

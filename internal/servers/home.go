@@ -213,7 +213,8 @@ func choosePath(dir string, as *syscall.Credential, log *slog.Logger) (string, e
 	case reachable(dir, as):
 		return near, nil
 	case exists(near):
-		return "", fmt.Errorf("the server's data in %s cannot be reached by user id %d any more; make the directories above it traversable (chmod o+x)", near, as.Uid)
+		return "", fmt.Errorf("the server's data in %s cannot be reached by user id %d any more; make the directories above it "+
+			"traversable (chmod o+x)", near, as.Uid)
 	default:
 		log.Info("data directory is out of the server's reach, so the data lies elsewhere", "dir", dir, "data", far)
 	}

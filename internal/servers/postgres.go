@@ -90,7 +90,9 @@ func StartPostgres(ctx context.Context, opts PostgresOptions) (*Postgres, error)
 }
 
 // startPostgres takes h over.
-func startPostgres(ctx context.Context, opts PostgresOptions, h *home, installed []postgresInstallation, port int) (*Postgres, error) {
+func startPostgres(
+	ctx context.Context, opts PostgresOptions, h *home, installed []postgresInstallation, port int,
+) (*Postgres, error) {
 	password, bin, err := preparePostgres(ctx, h, installed, opts.Log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start postgres in %s: %w", h.dir, err), h.close())
@@ -147,7 +149,9 @@ func postgresURL(port int, user, password, database string) string {
 func (h *home) cluster() string { return filepath.Join(h.path, "data") }
 
 // preparePostgres makes the cluster ready for a start and returns its password and the directory of the programs to use.
-func preparePostgres(ctx context.Context, h *home, installed []postgresInstallation, log *slog.Logger) (password, bin string, err error) {
+func preparePostgres(
+	ctx context.Context, h *home, installed []postgresInstallation, log *slog.Logger,
+) (password, bin string, err error) {
 	if password, err = h.password(); err != nil {
 		return "", "", err
 	}
@@ -229,7 +233,8 @@ func createServed(ctx context.Context, address, password string) error {
 				return err
 			}
 		}
-		return createRole(ctx, db, servedName, "LOGIN NOINHERIT PASSWORD "+pq.QuoteLiteral(password)+" IN ROLE "+strings.Join(servedRoles, ", "))
+		return createRole(ctx, db, servedName, "LOGIN NOINHERIT PASSWORD "+pq.QuoteLiteral(password)+" IN ROLE "+
+			strings.Join(servedRoles, ", "))
 	})
 }
 

@@ -28,7 +28,7 @@ type RedisOptions struct {
 	Log *slog.Logger // gets the server's log at debug level
 	// Cluster makes the server a node of a Redis Cluster, which knows no other node and owns no slot yet.
 	Cluster bool
-	// Users are those beside the default one, which may do everything.
+	// Users are those beside the default one, which may do everything. They need Redis 7.
 	Users []RedisUser
 }
 
@@ -54,6 +54,15 @@ func StartRedis(ctx context.Context, opts RedisOptions) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, &MissingError{Program: "redis-server", Install: installCommand}
+	}
+	if len(opts.Users) > 0 {
+		version, err := redisVersion(ctx, program)
+		if err == nil {
+			err = checkRedisVersion(version)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("start redis: %w", err)
+		}
 	}
 	return onFreePort(func(port int) (*Redis, error) {
 		h, err := openHome(ctx, opts.Dir, opts.Log, "redis", "nobody")

@@ -7,11 +7,14 @@ package servers
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -36,20 +39,37 @@ const (
 	pipeGrace = 3 * time.Second
 	// portAttempts bounds how often another port is tried: one is taken between its choice and its use only by chance.
 	portAttempts = 5
+	// firstLastingPort and lastingPorts are what lies between the ports of known services and Linux' first port for outgoing
+	// connections.
+	firstLastingPort, lastingPorts = 20_000, 12_768
+	// lastingTries draws find a free one of them unless nearly all are taken.
+	lastingTries = 100
 )
 
 // MissingError says that a program is not installed, and how to install it.
 type MissingError struct {
 	Program string // e.g. "redis-server"
 	Install string // the command for a person to run
+	Places  string // where it was looked for, when that is not the PATH alone
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is not installed; install it with: %s", e.Program, e.Install)
+	text := fmt.Sprintf("%s is not installed; install it with: %s", e.Program, e.Install)
+	if e.Places != "" {
+		text += " (it was looked for " + e.Places + ")"
+	}
+	return text
 }
 
 // errPortTaken is a start that failed only because another process took the port first.
 var errPortTaken = errors.New("port was taken")
+
+// PortTakenError says that another program has the one port that a server must listen on.
+type PortTakenError struct{ Port int }
+
+func (e *PortTakenError) Error() string {
+	return fmt.Sprintf("port %d of 127.0.0.1 is taken by another program", e.Port)
+}
 
 // errPermanent marks a probe's answer that no further try will change.
 var errPermanent = errors.New("will not change")
@@ -95,7 +115,9 @@ type command struct {
 
 // launch starts c below h and waits until probe succeeds. It takes h: when the server has ended, or never began, h is
 // closed.
-func launch(ctx context.Context, c command, h *home, port int, log *slog.Logger, probe func(context.Context) error) (*server, error) {
+func launch(
+	ctx context.Context, c command, h *home, port int, log *slog.Logger, probe func(context.Context) error,
+) (*server, error) {
 	s := &server{name: c.name, port: port, tail: newTail(log.With("server", c.name)), stopBy: c.stopBy, done: make(chan struct{})}
 	s.cmd = exec.Command(c.argv[0], c.argv[1:]...)
 	s.cmd.Dir = "/" // the working directory of this process may be closed to the server's user
@@ -160,10 +182,13 @@ func tryOnce(ctx context.Context, probe func(context.Context) error) error {
 }
 
 // onFreePort calls start with a free port, and again with another while it fails only because somebody took it first.
-func onFreePort[S any](start func(port int) (S, error)) (S, error) {
+func onFreePort[S any](start func(port int) (S, error)) (S, error) { return onPort(freePort, start) }
+
+// onPort is onFreePort with ports of choose.
+func onPort[S any](choose func() (int, error), start func(port int) (S, error)) (S, error) {
 	for attempt := 1; ; attempt++ {
 		var none S
-		port, err := freePort()
+		port, err := choose()
 		if err != nil {
 			return none, err
 		}
@@ -175,8 +200,23 @@ func onFreePort[S any](start func(port int) (S, error)) (S, error) {
 }
 
 // freePort asks the kernel for a TCP port of 127.0.0.1 that nobody listens on.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+func freePort() (int, error) { return listenOnce(0) }
+
+// lastingPort finds a free port outside the range from which kernels take those of outgoing connections, so that no such connection
+// has it when the server starts again.
+func lastingPort() (port int, err error) {
+	for range lastingTries {
+		drawn, _ := rand.Int(rand.Reader, big.NewInt(lastingPorts)) // never fails
+		if port, err = listenOnce(firstLastingPort + int(drawn.Int64())); err == nil {
+			return port, nil
+		}
+	}
+	return freePort()
+}
+
+// listenOnce listens on a port of 127.0.0.1, 0 for any, and returns the one it had.
+func listenOnce(port int) (int, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}

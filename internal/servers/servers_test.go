@@ -375,7 +375,8 @@ func ownerOf(t *testing.T, path string) *syscall.Credential {
 
 func TestBrokenStartSaysWhy(t *testing.T) {
 	t.Parallel()
-	opts := servers.PostgresOptions{Dir: serverstest.Dir(t), Log: slog.New(slog.DiscardHandler), Settings: []string{"no_such_setting=1"}}
+	opts := servers.PostgresOptions{Dir: serverstest.Dir(t), Log: slog.New(slog.DiscardHandler),
+		Settings: []string{"no_such_setting=1"}}
 	if err := mustStart(t, kinds[0], opts.Dir).Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -438,8 +439,10 @@ func TestPostgresServesAUserWhoOwnsNothing(t *testing.T) {
 		serverstest.Check(t, err)
 		var who string
 		var rights, owns bool
-		err = openPostgres(t, p.ServedURL()).QueryRow(`SELECT rolname, rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls OR rolinherit,
-			EXISTS (SELECT FROM pg_shdepend WHERE refobjid = r.oid AND deptype = 'o') FROM pg_roles r WHERE rolname = current_user`).Scan(&who, &rights, &owns)
+		err = openPostgres(t, p.ServedURL()).QueryRow(`SELECT rolname, rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls
+			OR rolinherit,
+			EXISTS (SELECT FROM pg_shdepend WHERE refobjid = r.oid AND deptype = 'o') FROM pg_roles r
+			WHERE rolname = current_user`).Scan(&who, &rights, &owns)
 		if err != nil || who != "molfabric_server" || rights || owns {
 			t.Errorf("signed in as %q with rights of its own %v, owning something %v, %v", who, rights, owns, err)
 		}

@@ -18,7 +18,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	lines := strings.Split(last.String(), "\n")
 	first, end := fmt.Sprintf("line %d", tailLines), "unfinished"
 	if len(lines) != tailLines+1 || lines[0] != first || lines[tailLines] != end {
-		t.Errorf("tail = %d lines from %q to %q; want %d from %q to %q", len(lines), lines[0], lines[len(lines)-1], tailLines+1, first, end)
+		t.Errorf("tail = %d lines from %q to %q; want %d from %q to %q", len(lines), lines[0], lines[len(lines)-1], tailLines+1,
+			first, end)
 	}
 }
 

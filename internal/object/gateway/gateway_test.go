@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T, dir string, log *slog.Logger) *gateway.Gateway {
 	t.Helper()
-	started, err := gateway.Start(t.Context(), gateway.Options{Dir: dir, Log: log})
+	started, err := gateway.Start(t.Context(), gateway.Options{Dir: dir, Log: log, Program: objecttest.Program})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,8 @@ func TestObjectsSurviveStopAndKill(t *testing.T) {
 func TestSecondStartNamesTheHolder(t *testing.T) {
 	t.Parallel()
 	_, dir := objecttest.Private(t)
-	_, err := gateway.Start(t.Context(), gateway.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	_, err := gateway.Start(t.Context(), gateway.Options{Dir: dir, Log: slog.New(slog.DiscardHandler),
+		Program: objecttest.Program})
 	if locked := (*servers.LockedError)(nil); !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("second start = %v, want a LockedError with process %d", err, os.Getpid())
 	}
@@ -141,7 +142,8 @@ func TestRequestsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
 	_, dir := objecttest.Private(t)
-	started := start(t, filepath.Join(dir, "another"), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	started := start(t, filepath.Join(dir, "another"),
+		slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	store := open(t, started)
 	if _, err := store.Put(t.Context(), "acct_1/secret", strings.NewReader("x"), "text/plain", ""); err != nil {
 		t.Fatal(err)

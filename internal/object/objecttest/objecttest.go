@@ -1,11 +1,14 @@
 // Package objecttest gives every test a bucket of its own in a real S3 server: in the one that TEST_S3_ENDPOINT names (with
 // TEST_S3_ACCESS_KEY and TEST_S3_SECRET_KEY), or in a private one that the first test of a process starts and that ends with the
 // process. It is for tests alone.
+//
+// That server is the test's own program, started again, so that tests need no molfabric-store.
 package objecttest
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -19,11 +22,28 @@ import (
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/object/gateway"
+	"github.com/molfabric/molfabric/internal/object/versity"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // bucketPrefix marks the buckets of tests, so that those of a killed process can be told.
 const bucketPrefix = "test-"
+
+// Program is this test's own file, for gateway.Options: what init makes a server of.
+const Program = "/proc/self/exe"
+
+// init makes a process that was started with a server's order the server, and ends it with the server: before main, so that every
+// test program can be it. For every other process it does nothing.
+func init() {
+	ordered, err := versity.Serve()
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "s3 server:", err)
+		os.Exit(1)
+	case ordered:
+		os.Exit(0)
+	}
+}
 
 // patience bounds everything that happens outside a test's own context.
 const patience = time.Minute
@@ -38,11 +58,11 @@ func New(t testing.TB) (*object.Store, object.Config) {
 }
 
 // Private starts an empty server for this test alone, to stop or to kill. The test's end stops it and removes its objects; until
-// then the test may start it again in dir with gateway.Start.
+// then the test may start it again in dir, with gateway.Start and Program.
 func Private(t testing.TB) (started *gateway.Gateway, dir string) {
 	t.Helper()
 	dir = serverstest.Dir(t)
-	started, err := gateway.Start(t.Context(), gateway.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+	started, err := gateway.Start(t.Context(), gateway.Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Program: Program})
 	serverstest.Check(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -86,7 +106,7 @@ var server = sync.OnceValues(func() (object.Config, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	started, err := serverstest.StartShared("s3", func(dir string) (*gateway.Gateway, error) {
-		return gateway.Start(ctx, gateway.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)})
+		return gateway.Start(ctx, gateway.Options{Dir: dir, Log: slog.New(slog.DiscardHandler), Program: Program})
 	})
 	if err != nil {
 		return object.Config{}, err

@@ -143,7 +143,8 @@ func launch(ctx context.Context, program, dir, address string, cfg object.Config
 		return err
 	}
 	cmd := exec.Command(program, "server", "--quiet", "--anonymous", "--address", address, "--console-address", "127.0.0.1:0", data) //nolint:noctx // lives as long as this process
-	cmd.Env = append(os.Environ(), "HOME="+dir, "MINIO_ROOT_USER="+cfg.AccessKey, "MINIO_ROOT_PASSWORD="+cfg.SecretKey, "MINIO_BROWSER=off", "MINIO_UPDATE=off", "MINIO_CI_CD=on")
+	cmd.Env = append(os.Environ(), "HOME="+dir, "MINIO_ROOT_USER="+cfg.AccessKey, "MINIO_ROOT_PASSWORD="+cfg.SecretKey,
+		"MINIO_BROWSER=off", "MINIO_UPDATE=off", "MINIO_CI_CD=on")
 	if err := proc.Start(cmd); err != nil {
 		return err
 	}

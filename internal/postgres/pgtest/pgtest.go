@@ -38,15 +38,15 @@ var schemas = struct {
 
 // New returns a pool on a schema of the test's own, migrated to the newest version. The test's end closes it and drops the
 // schema. Pools and URLs of one test lead to the same schema; a subtest has its own. The pool is served by the roles that serve the
-// product, which may not change the schema; a statement whose context names no tenant sees everyone's rows, because a test looks from
-// outside.
+// product, which may not change the schema; a statement whose context names no tenant sees everyone's rows, because a test looks
+// from outside.
 func New(t testing.TB) *sqlx.DB {
 	t.Helper()
 	return opened(t)(postgres.OpenEveryone(t.Context(), URL(t), "a test looks from outside"))
 }
 
-// Served is New as the product opens it: a statement whose context names no tenant is refused. What a test drives through its own front
-// door is to have this one.
+// Served is New as the product opens it: a statement whose context names no tenant is refused. What a test drives through its own
+// front door is to have this one.
 func Served(t testing.TB) *sqlx.DB {
 	t.Helper()
 	return opened(t)(postgres.OpenServed(t.Context(), URL(t)))
@@ -131,7 +131,8 @@ var server = sync.OnceValues(func() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	started, err := serverstest.StartShared("postgres", func(dir string) (*servers.Postgres, error) {
-		return servers.StartPostgres(ctx, servers.PostgresOptions{Dir: dir, Log: slog.New(slog.DiscardHandler), Settings: throwaway})
+		return servers.StartPostgres(ctx, servers.PostgresOptions{Dir: dir, Log: slog.New(slog.DiscardHandler),
+			Settings: throwaway})
 	})
 	if err != nil {
 		return "", err

@@ -58,3 +58,8 @@ INSERT INTO search_queries (job_id, account_id, query_index, status, updated_at)
 INSERT INTO renders (job_id, account_id, engine, scene, created_at) VALUES ('job_@', 'acct_@', 'cycles', 'key:scene:1', now());
 INSERT INTO render_costs (account_id, scene, engine, load_cpu_seconds, frame_cpu_seconds, at) VALUES ('acct_@', 'key:scene:1', 'cycles', 1, 1, now());
 INSERT INTO audit_log (at, account_id, actor, event) VALUES (now(), 'acct_@', 'owner', 'session.started');
+INSERT INTO job_inputs (job_id, account_id, storage_key) VALUES ('job_@', 'acct_@', 'accounts/acct_@/uploads/upl_@/scene.cif');
+INSERT INTO deleted_results (id, account_id, job_id, deleted_at) VALUES ('run_deleted_@', 'acct_@', 'job_@', now());
+INSERT INTO removals (prefix, account_id, asked_at, due_at) VALUES ('accounts/acct_@/jobs/job_@/', 'acct_@', now(), now());
+INSERT INTO studio_sessions (id, account_id, title, state, created_at, updated_at) VALUES ('ses_@', 'acct_@', 'imatinib', '{}', now(), now());
+INSERT INTO studio_messages (session_id, account_id, body, created_at) VALUES ('ses_@', 'acct_@', '{}', now());

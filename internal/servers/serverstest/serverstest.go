@@ -3,9 +3,11 @@
 package serverstest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -13,6 +15,9 @@ import (
 
 	"github.com/molfabric/molfabric/internal/servers"
 )
+
+// module is the Go module of the product, whose main package is in its root.
+const module = "github.com/molfabric/molfabric"
 
 // maxPlaces bounds the search for a free place: so many test processes never run at once.
 const maxPlaces = 64
@@ -50,6 +55,16 @@ func Dir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// Build makes molfabric and molfabric-store, as `make build` does, but for the version, and returns where molfabric lies in dir.
+func Build(dir string) (program string, err error) {
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", dir+string(filepath.Separator), module,
+		module+"/internal/object/"+servers.StoreName)
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build molfabric: %w\n%s", err, said)
+	}
+	return filepath.Join(dir, "molfabric"), nil
 }
 
 // StartShared starts a server for the rest of this process in a place that later processes use again: a server that dies with its

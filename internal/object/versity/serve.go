@@ -1,14 +1,19 @@
-package gateway
+// Package versity is the S3 server that molfabric brings along for a single machine: versitygw over a directory of files. The
+// program molfabric-store is made of it, and tests start themselves as it. The program molfabric holds nothing of it, and starts
+// molfabric-store through package gateway.
+//
+// The server does not flush to the disk what it has acknowledged: a power cut may lose the last objects. That is fit for one
+// machine and not for a fleet, which brings its own S3.
+package versity
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/versity/versitygw/backend/meta"
@@ -16,8 +21,11 @@ import (
 	"github.com/versity/versitygw/embedgw"
 	"golang.org/x/sys/unix"
 
-	"github.com/molfabric/molfabric/internal/servers"
+	"github.com/molfabric/molfabric/internal/object/order"
 )
+
+// module is the Go module of the server.
+const module = "github.com/versity/versitygw"
 
 const (
 	// maxConnections is several for each worker slot and browser of one machine; each costs a few kilobytes.
@@ -34,47 +42,51 @@ const (
 	fileMode fs.FileMode = 0o600
 )
 
-// init makes a process that was started by servers.StartS3 the server and ends it with the server: before main, so that every
-// program that can start the server can also be it, test programs included. For every other process it does nothing.
-func init() {
-	text, asked := os.LookupEnv(servers.S3OrderEnv)
-	if !asked {
-		return
+// Serve runs the server that this process' environment orders, until SIGTERM or SIGINT. ordered is false when it orders none, and
+// then nothing happens. The server works below its own directory and may run once a process, so a process that serves does nothing
+// else.
+func Serve() (ordered bool, err error) {
+	asked, ordered, err := order.Given()
+	if err != nil || !ordered {
+		return ordered, err
 	}
-	var order servers.S3Order
-	err := json.Unmarshal([]byte(text), &order)
-	if err == nil {
-		err = serve(order)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "s3 server:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return true, serve(asked)
 }
 
-// serve runs the server until SIGTERM or SIGINT.
-func serve(order servers.S3Order) error {
+func serve(asked order.Order) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	syscall.Umask(umask)
-	backend, err := openFiles(order.Dir)
+	backend, err := openFiles(asked.Dir)
 	if err != nil {
 		return err
 	}
-	return embedgw.RunVersityGW(ctx, backend, &embedgw.Config{
-		RootUserAccess:    order.AccessKey,
-		RootUserSecret:    order.SecretKey,
-		Region:            order.Region,
-		Ports:             []string{order.Address},
+	return embedgw.RunVersityGW(ctx, literal{backend}, &embedgw.Config{
+		RootUserAccess:    asked.AccessKey,
+		RootUserSecret:    asked.SecretKey,
+		Region:            asked.Region,
+		Ports:             []string{asked.Address},
 		MaxConnections:    maxConnections,
 		MaxRequests:       maxRequests,
 		MultipartMaxParts: maxParts,
-		HealthPath:        servers.S3HealthPath,
+		HealthPath:        asked.HealthPath,
 		KeepAlive:         true,
 		Quiet:             true,
 		DisableACLs:       true, // one owner; strangers come with signed URLs
 	})
+}
+
+// Version is the server's name and version, e.g. "versitygw v1.8.0".
+func Version() string {
+	info, _ := debug.ReadBuildInfo() // nil only for a program built without modules
+	if info != nil {
+		for _, dependency := range info.Deps {
+			if dependency.Path == module {
+				return "versitygw " + dependency.Version
+			}
+		}
+	}
+	return "versitygw"
 }
 
 // openFiles opens the objects below dir, with their metadata in extended attributes, or in files beside them where the file
