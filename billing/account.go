@@ -10,7 +10,7 @@ import (
 // EntryType says what moved an account's money.
 type EntryType string
 
-// The entry types of decisions.md, "Credits". Hold and hold_release are memos: they change what is available, not the balance.
+// The entry types of doc/contract.md §2.8. Hold and hold_release are memos: they change what is available, not the balance.
 const (
 	EntryTopUp         EntryType = "top_up"
 	EntryBonus         EntryType = "bonus"
@@ -58,6 +58,7 @@ type AccountRow struct {
 	TotalCreditedPence int64     `db:"total_credited_pence"`
 	MonthlyResetAt     time.Time `db:"monthly_reset_at"`
 	AllowanceWithheld  bool      `db:"allowance_withheld"` // the plan's allowance waits for ReleaseAllowance
+	Closed             bool      `db:"closed"`             // for good: nothing is set aside any more
 }
 
 // HoldRow is what one run of a job has set aside.
@@ -167,7 +168,8 @@ func (d *draft) grant(plan Plan, key string) {
 	if d.AllowanceWithheld {
 		return
 	}
-	d.move(EntryRow{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit", ExternalKey: key})
+	d.move(EntryRow{Type: EntryMonthlyGrant, Bucket: Monthly, AmountPence: plan.MonthlyPence, Text: "Monthly credit",
+		ExternalKey: key})
 }
 
 // release ends the withholding of the allowance with the first one. It reports false when nothing was withheld.
@@ -186,17 +188,23 @@ func (d *draft) bringUpToDate(plan Plan) {
 	if d.at.Before(d.MonthlyResetAt) {
 		return
 	}
-	d.move(EntryRow{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly), Text: "Unspent monthly credit expired"})
+	d.move(EntryRow{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly),
+		Text: "Unspent monthly credit expired"})
 	d.grant(plan, "")
 }
 
-// hold sets pence aside for a run of a job, monthly credit first. Errors: fault.InsufficientCredits, and nothing has changed.
+// hold sets pence aside for a run of a job, monthly credit first. Errors: fault.InsufficientCredits, fault.Unauthorized for a
+// closed account, and nothing has changed.
 func (d *draft) hold(jobID string, run int, pence int64) (HoldRow, error) {
+	if d.Closed {
+		return HoldRow{}, fault.New(fault.Unauthorized, "the account is closed")
+	}
 	available := d.available(Monthly) + d.available(Wallet)
 	if pence > available {
 		next := "top up, or make the job smaller"
 		if d.AllowanceWithheld {
-			next = "confirm the account's address by the link in its mail, which brings the free credit, or top up"
+			next = "confirm the account's address by the link in its mail, which brings the free credit to an address that has " +
+				"not had it, or top up"
 		}
 		return HoldRow{}, fault.New(fault.InsufficientCredits,
 			"%s of credit is available and the job needs %s set aside: %s", Display(available), Display(pence), next)
@@ -256,6 +264,15 @@ func (h HoldRow) parts() [2]holdPart {
 	return [2]holdPart{{Monthly, h.MonthlyPence}, {Wallet, h.WalletPence}}
 }
 
+// close gives up what is available, for good. What is held stays held until it is settled.
+func (d *draft) close() {
+	d.move(EntryRow{Type: EntryMonthlyExpiry, Bucket: Monthly, AmountPence: -d.available(Monthly),
+		Text: "Monthly credit given up: the account was closed"})
+	d.move(EntryRow{Type: EntryAdjustment, Bucket: Wallet, AmountPence: -d.available(Wallet),
+		Text: "Credit given up: the account was closed"})
+	d.AllowanceWithheld, d.Closed = true, true
+}
+
 // credit enters an amount that came from outside. Errors: fault.InsufficientCredits when an adjustment takes more than is
 // available; a plain error when the balance would pass MaxPence.
 func (d *draft) credit(c CreditRequest) error {
@@ -267,6 +284,7 @@ func (d *draft) credit(c CreditRequest) error {
 	case c.Pence > MaxPence-*balance:
 		return fmt.Errorf("credit %d pence to the %s of %s: %w", c.Pence, c.Bucket, d.ID, errOverflow)
 	}
-	d.move(EntryRow{Type: c.Type, Bucket: c.Bucket, AmountPence: c.Pence, JobID: c.JobID, Text: c.Description, ExternalKey: c.UniqueKey})
+	d.move(EntryRow{Type: c.Type, Bucket: c.Bucket, AmountPence: c.Pence, JobID: c.JobID, Text: c.Description,
+		ExternalKey: c.UniqueKey})
 	return nil
 }

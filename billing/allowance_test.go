@@ -56,8 +56,10 @@ func TestMonthsBoundaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := b.balance(t, account, at(t, tt.read))
-		if got.MonthlyPence != tt.wantMonthly || got.MonthlyAvailablePence != tt.wantMonthly || !got.MonthlyResetAt.Equal(at(t, tt.wantReset)) {
-			t.Errorf("%s: got %d, reset %s, want %d, %s", tt.name, got.MonthlyPence, got.MonthlyResetAt, tt.wantMonthly, tt.wantReset)
+		if got.MonthlyPence != tt.wantMonthly || got.MonthlyAvailablePence != tt.wantMonthly ||
+			!got.MonthlyResetAt.Equal(at(t, tt.wantReset)) {
+			t.Errorf("%s: got %d, reset %s, want %d, %s", tt.name, got.MonthlyPence, got.MonthlyResetAt, tt.wantMonthly,
+				tt.wantReset)
 		}
 		if again := b.balance(t, account, at(t, tt.read)); again != got {
 			t.Errorf("%s: reading changes the balance: %+v, then %+v", tt.name, got, again)
@@ -66,7 +68,8 @@ func TestMonthsBoundaries(t *testing.T) {
 		if _, err := b.credit(topUp(account, "after_"+account, 1), at(t, tt.read)); err != nil {
 			t.Fatal(err)
 		}
-		if entered := b.balance(t, account, at(t, tt.read)); entered.MonthlyPence != got.MonthlyPence || entered.MonthlyResetAt != got.MonthlyResetAt ||
+		if entered := b.balance(t, account, at(t, tt.read)); entered.MonthlyPence != got.MonthlyPence ||
+			entered.MonthlyResetAt != got.MonthlyResetAt ||
 			entered.TotalCreditedPence != got.TotalCreditedPence+1 {
 			t.Errorf("%s: shown %+v, entered %+v", tt.name, got, entered)
 		}
@@ -103,7 +106,8 @@ func TestPlanChangesMidMonth(t *testing.T) {
 	entries := slices.DeleteFunc(page.Entries, func(e billing.Entry) bool { return e.Type == billing.EntryTopUp })
 	want := []string{
 		"monthly_grant settled 500 0→500", "monthly_expiry settled -10000 10000→0", "monthly_grant settled 10000 0→10000",
-		"monthly_expiry settled -2500 2500→0", "monthly_grant settled 2500 0→2500", "monthly_expiry settled -500 500→0", "monthly_grant settled 500 0→500",
+		"monthly_expiry settled -2500 2500→0", "monthly_grant settled 2500 0→2500", "monthly_expiry settled -500 500→0",
+		"monthly_grant settled 500 0→500",
 	}
 	if got := lines(entries); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, %v\nwant %q", got, err, want)
@@ -120,7 +124,8 @@ func TestHeldCreditOutlivesItsMonth(t *testing.T) {
 	if err := b.hold(account, "job_over_new_year", 500, newYearsEve); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.balance(t, account, newYear); got.MonthlyPence != 1000 || got.MonthlyHeldPence != 500 || got.MonthlyAvailablePence != 500 {
+	if got := b.balance(t, account, newYear); got.MonthlyPence != 1000 || got.MonthlyHeldPence != 500 ||
+		got.MonthlyAvailablePence != 500 {
 		t.Errorf("while it runs: got %+v", got)
 	}
 	if captured, err := b.settle("job_over_new_year", 120, newYear); err != nil || captured != 120 {

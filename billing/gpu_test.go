@@ -29,7 +29,8 @@ func without(t testing.TB) *Book {
 func TestADeviceHourIsPricedBesideItsCores(t *testing.T) {
 	t.Parallel()
 	book := testBook(t)
-	got, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: 1800, OnGPU: &GPUWork{ExpectedCPUSeconds: 3600, ExpectedGPUSeconds: 7200}})
+	got, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: 1800,
+		OnGPU: &GPUWork{ExpectedCPUSeconds: 3600, ExpectedGPUSeconds: 7200}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,8 @@ func TestUseOfDevicesAsExpectedCostsTheEstimate(t *testing.T) {
 func TestDevicesThatAreNotSold(t *testing.T) {
 	t.Parallel()
 	book := without(t)
-	if _, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", OnGPU: &GPUWork{ExpectedGPUSeconds: 1}}); fault.CodeOf(err) != fault.UnsupportedSimulator {
+	if _, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", OnGPU: &GPUWork{ExpectedGPUSeconds: 1}}); fault.CodeOf(
+		err) != fault.UnsupportedSimulator {
 		t.Errorf("quote: got %v, want UNSUPPORTED_SIMULATOR", err)
 	}
 	if _, err := book.Meter(Usage{Engine: vina, Hardware: "gpu", GPUMicros: 1}); fault.CodeOf(err) != fault.UnsupportedSimulator {
@@ -96,7 +98,8 @@ func TestDevicesThatAreNotSold(t *testing.T) {
 		}
 	}
 	for _, seconds := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := testBook(t).Quote(QuoteRequest{Engine: vina, Hardware: "cpu", OnGPU: &GPUWork{ExpectedGPUSeconds: seconds}}); err == nil {
+		if _, err := testBook(t).Quote(QuoteRequest{Engine: vina, Hardware: "cpu",
+			OnGPU: &GPUWork{ExpectedGPUSeconds: seconds}}); err == nil {
 			t.Errorf("%g device seconds are quoted", seconds)
 		}
 	}
@@ -144,7 +147,8 @@ func TestRangeOfBothClasses(t *testing.T) {
 		got, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: 3600, Spread: tt.own,
 			OnGPU: &GPUWork{ExpectedGPUSeconds: 3600, Spread: tt.onGPU}})
 		if err != nil || got.LowPence != tt.low || got.LikelyPence != tt.likely || got.HighPence != tt.high {
-			t.Errorf("%s: got %d, %d, %d, %v; want %d, %d, %d", name, got.LowPence, got.LikelyPence, got.HighPence, err, tt.low, tt.likely, tt.high)
+			t.Errorf("%s: got %d, %d, %d, %v; want %d, %d, %d", name, got.LowPence, got.LikelyPence, got.HighPence, err, tt.low,
+				tt.likely, tt.high)
 		}
 	}
 }

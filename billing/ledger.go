@@ -15,7 +15,8 @@ import (
 const (
 	// entryIDPrefix begins the id of a ledger entry.
 	entryIDPrefix = "txn_"
-	// releaseKeyPrefix begins the unique key of the allowance that had been withheld: the schema too lets an account have one of them.
+	// releaseKeyPrefix begins the unique key of the allowance that had been withheld: the schema too lets an account have one of
+	// them.
 	releaseKeyPrefix = "first allowance of "
 )
 
@@ -104,7 +105,8 @@ func (l *Ledger) OpenWithheld(ctx context.Context, tx *sqlx.Tx, accountID, plan 
 	if _, err := l.book.Plan(plan); err != nil {
 		return fmt.Errorf("open credit account of %s: %w", accountID, err)
 	}
-	_, err := InPostgres(tx).InsertAccount(ctx, AccountRow{ID: accountID, Plan: plan, MonthlyResetAt: nextReset(now), AllowanceWithheld: true})
+	_, err := InPostgres(tx).InsertAccount(ctx, AccountRow{ID: accountID, Plan: plan, MonthlyResetAt: nextReset(now),
+		AllowanceWithheld: true})
 	return err
 }
 
@@ -143,6 +145,39 @@ func (l *Ledger) WithholdAllowance(ctx context.Context, tx *sqlx.Tx, accountID s
 	return l.save(ctx, books, d)
 }
 
+// Closing is what an account had when it was closed.
+type Closing struct {
+	GivenUpPence int64 // of both buckets
+	HadAllowance bool  // the free credit was not withheld
+}
+
+// Close ends an account for good: its credit is given up, it gets no allowance and sets nothing aside any more. confirmedPence is
+// what its owner agrees to give up. What reaches it later, such as a payment that was on its way, is booked as ever.
+//
+// Errors: fault.CreditNotConfirmed when another amount is available; fault.Unauthorized for one that is closed; ErrNoAccount.
+func (l *Ledger) Close(ctx context.Context, tx *sqlx.Tx, accountID string, confirmedPence int64, now time.Time) (Closing, error) {
+	books := InPostgres(tx)
+	d, err := l.open(ctx, books, accountID, now)
+	if err != nil {
+		return Closing{}, err
+	}
+	closing := Closing{GivenUpPence: d.available(Monthly) + d.available(Wallet), HadAllowance: !d.AllowanceWithheld}
+	switch {
+	case d.Closed:
+		return Closing{}, fault.New(fault.Unauthorized, "the account is closed")
+	case closing.GivenUpPence != confirmedPence:
+		return Closing{}, fault.New(fault.CreditNotConfirmed, "forfeitCreditPence: the account has %s of credit, %s of it in the "+
+			"wallet, which is lost when it is closed: "+
+			"use it, ask whoever runs this deployment for a refund of what you have paid, or send %d to give it up",
+			Display(closing.GivenUpPence), Display(d.available(Wallet)), closing.GivenUpPence)
+	}
+	d.close()
+	if len(d.entries) == 0 {
+		return closing, books.SaveAccount(ctx, d.AccountRow)
+	}
+	return closing, l.save(ctx, books, d)
+}
+
 // Hold sets pence of an account's credit aside for a run of a job, monthly credit before the wallet, after beginning a new month
 // if one is due. Runs count from 1. It is called once a run, and not before the run before has been settled: else it is
 // ErrAlreadyHeld. Errors: fault.InsufficientCredits, ErrNoAccount.
@@ -176,12 +211,16 @@ func (l *Ledger) HoldIn(ctx context.Context, books Books, accountID, jobID strin
 // Settle ends the hold of a run of a job: it charges chargePence, at most the hold and monthly credit first, and gives the rest
 // back. It returns what was charged. Only the first call for a run does anything; every later one, concurrent ones too, returns
 // the first one's answer whatever it asks for. A charge of 0 gives the whole hold back. Errors: ErrNoHold.
-func (l *Ledger) Settle(ctx context.Context, tx *sqlx.Tx, jobID string, run int, chargePence int64, now time.Time) (capturedPence int64, err error) {
+func (l *Ledger) Settle(
+	ctx context.Context, tx *sqlx.Tx, jobID string, run int, chargePence int64, now time.Time,
+) (capturedPence int64, err error) {
 	return l.SettleIn(ctx, InPostgres(tx), jobID, run, chargePence, now)
 }
 
 // SettleIn is Settle in books of any kind.
-func (l *Ledger) SettleIn(ctx context.Context, books Books, jobID string, run int, chargePence int64, now time.Time) (capturedPence int64, err error) {
+func (l *Ledger) SettleIn(
+	ctx context.Context, books Books, jobID string, run int, chargePence int64, now time.Time,
+) (capturedPence int64, err error) {
 	if chargePence < 0 {
 		return 0, fmt.Errorf("settle %s with %d pence: a charge is not negative", jobID, chargePence)
 	}
@@ -221,7 +260,8 @@ func (l *Ledger) Credit(ctx context.Context, tx *sqlx.Tx, c CreditRequest, now t
 	}
 	earlier, err := selectCredit(ctx, tx, c.UniqueKey)
 	switch {
-	case err == nil && earlier.AccountID == c.AccountID && earlier.Type == c.Type && earlier.Bucket == c.Bucket && earlier.Pence == c.Pence:
+	case err == nil && earlier.AccountID == c.AccountID && earlier.Type == c.Type && earlier.Bucket == c.Bucket &&
+		earlier.Pence == c.Pence:
 		return false, nil
 	case err == nil:
 		return false, fmt.Errorf("credit %s with key %q: %w", c.AccountID, c.UniqueKey, ErrKeyReused)
@@ -277,8 +317,8 @@ func (l *Ledger) Balance(ctx context.Context, db sqlx.QueryerContext, accountID 
 	return balanceOf(d.AccountRow), nil
 }
 
-// Transactions lists the entries of an account by their time, the newest first. An unknown account has none. Errors: fault.InvalidCursor,
-// fault.Validation when the filter is out of range.
+// Transactions lists the entries of an account by their time, the newest first. An unknown account has none. Errors:
+// fault.InvalidCursor, fault.Validation when the filter is out of range.
 func (l *Ledger) Transactions(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter) (Page, error) {
 	behind, limit, err := f.window()
 	if err != nil {

@@ -120,7 +120,8 @@ func (b *bench) wantClean(t testing.TB) {
 }
 
 func topUp(accountID, key string, pence int64) billing.CreditRequest {
-	return billing.CreditRequest{AccountID: accountID, Type: billing.EntryTopUp, Bucket: billing.Wallet, Pence: pence, UniqueKey: key, Description: "Top-up"}
+	return billing.CreditRequest{AccountID: accountID, Type: billing.EntryTopUp, Bucket: billing.Wallet, Pence: pence,
+		UniqueKey: key, Description: "Top-up"}
 }
 
 func TestLifeOfAJobsMoney(t *testing.T) {
@@ -201,7 +202,8 @@ func TestEachRunOfAJobIsHeldAndChargedOnce(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s %d %s %s", e.Type, e.AmountPence, e.Status, e.Description))
 	}
 	want := []string{"charge -100 settled Charge for run 2 of the job", "hold -100 settled Set aside for run 2 of the job",
-		"hold_release 50 settled Not used by the job", "charge -250 settled Charge for the job", "hold -300 settled Set aside for the job"}
+		"hold_release 50 settled Not used by the job", "charge -250 settled Charge for the job",
+		"hold -300 settled Set aside for the job"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got entries\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
@@ -260,7 +262,8 @@ func TestMonthsEnd(t *testing.T) {
 		t.Fatalf("release the new hold: got %d, %v", captured, err)
 	}
 	if got := b.balance(t, account, mayDay); got.AvailablePence != freePence || got.TotalCreditedPence != 2*freePence {
-		t.Errorf("got %d available of %d credited, want %d of %d", got.AvailablePence, got.TotalCreditedPence, freePence, 2*freePence)
+		t.Errorf("got %d available of %d credited, want %d of %d", got.AvailablePence, got.TotalCreditedPence, freePence,
+			2*freePence)
 	}
 	b.wantClean(t)
 }
@@ -344,11 +347,13 @@ func TestDatabaseRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := func(values string) string {
-		return `INSERT INTO ledger_entries (id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id,
+		return `INSERT INTO ledger_entries (id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence,
+			job_id,
 			description, created_at) VALUES ('txn_x', '` + account + `', ` + values + `, '', now());`
 	}
 	posting := func(account string, pence int) string {
-		return fmt.Sprintf(`INSERT INTO ledger_postings (entry_id, account, amount_pence) VALUES ('txn_x', '%s', %d);`, account, pence)
+		return fmt.Sprintf(`INSERT INTO ledger_postings (entry_id, account, amount_pence) VALUES ('txn_x', '%s', %d);`, account,
+			pence)
 	}
 	bonus := entry(`'bonus', 'wallet', 5, 0, 5, NULL`)
 	for _, tt := range []struct {
@@ -357,10 +362,13 @@ func TestDatabaseRefuses(t *testing.T) {
 	}{
 		{"an entry without postings", bonus, "23514"},
 		{"an entry with one posting", bonus + posting("cash", -5), "23514"},
-		{"postings that do not balance", bonus + `INSERT INTO ledger_postings VALUES ('txn_x', 'cash', -5), ('txn_x', 'wallet:x', 4)`, "23514"},
-		{"a posting added to an old entry", `INSERT INTO ledger_postings SELECT id, 'cash', 1 FROM ledger_entries LIMIT 1`, "23514"},
+		{"postings that do not balance", bonus + `INSERT INTO ledger_postings VALUES ('txn_x', 'cash', -5), ('txn_x', 'wallet:x',
+			4)`, "23514"},
+		{"a posting added to an old entry", `INSERT INTO ledger_postings SELECT id, 'cash', 1 FROM ledger_entries LIMIT 1`,
+			"23514"},
 		{"a second charge of a run", entry(`'charge', 'monthly', -1, 440, 439, 'job_a'`), "23505"},
-		{"a second open hold of a job", `INSERT INTO holds (job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, created_at)
+		{"a second open hold of a job", `INSERT INTO holds (job_id, run, account_id, wallet_pence, monthly_pence,
+			monthly_expires_at, status, created_at)
 			SELECT 'job_a', n, account_id, 0, 1, now(), 'open', now() FROM credit_accounts, generate_series(2, 3) n`, "23505"},
 		{"a charge that adds", entry(`'charge', 'wallet', 1, 0, 1, 'job_a'`), "23514"},
 		{"a memo that changes the balance", entry(`'hold', 'wallet', -1, 1, 0, 'job_b'`), "23514"},
@@ -397,8 +405,10 @@ func TestAuditFinds(t *testing.T) {
 		{"hold_not_settled_by_entries", `UPDATE holds SET run = 2 WHERE status = 'settled'`},
 		{"entry_without_hold", `DELETE FROM holds WHERE status = 'open'`},
 		{"balance_jumps", `ALTER TABLE ledger_entries DISABLE TRIGGER USER; UPDATE ledger_entries
-			SET balance_before_pence = balance_before_pence + 1, balance_after_pence = balance_after_pence + 1 WHERE type = 'hold'`},
-		{"unbalanced_entry", `ALTER TABLE ledger_postings DISABLE TRIGGER USER; DELETE FROM ledger_postings WHERE account = 'revenue'`},
+			SET balance_before_pence = balance_before_pence + 1, balance_after_pence = balance_after_pence + 1
+			WHERE type = 'hold'`},
+		{"unbalanced_entry", `ALTER TABLE ledger_postings DISABLE TRIGGER USER; DELETE FROM ledger_postings
+			WHERE account = 'revenue'`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			t.Parallel()

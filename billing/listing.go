@@ -11,7 +11,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// Bounds of a page of entries (decisions.md, "Ground rules").
+// Bounds of a page of entries (doc/contract.md §4, rule 2).
 const (
 	DefaultPageEntries = 20
 	MaxPageEntries     = 100
@@ -23,7 +23,7 @@ const MaxViolations = 100
 // cursorPrefix marks the format of a cursor, so that cursors of another list or an older format are recognised.
 const cursorPrefix = "txn2:"
 
-// Balance is what an account owns, in pence (specification §2.8). Available is what is neither spent nor held.
+// Balance is what an account owns, in pence (doc/contract.md §2.8). Available is what is neither spent nor held.
 type Balance struct {
 	WalletPence, WalletHeldPence, WalletAvailablePence    int64
 	MonthlyPence, MonthlyHeldPence, MonthlyAvailablePence int64
@@ -86,10 +86,11 @@ func (v Violation) String() string { return v.Rule + " " + v.Subject + ": " + v.
 func balanceOf(a AccountRow) Balance {
 	b := Balance{
 		WalletPence: a.WalletPence, WalletHeldPence: a.WalletHeldPence, WalletAvailablePence: a.WalletPence - a.WalletHeldPence,
-		MonthlyPence: a.MonthlyPence, MonthlyHeldPence: a.MonthlyHeldPence, MonthlyAvailablePence: a.MonthlyPence - a.MonthlyHeldPence,
-		MonthlyResetAt:     a.MonthlyResetAt.UTC(),
-		TotalCreditedPence: a.TotalCreditedPence,
-		HeldPence:          a.WalletHeldPence + a.MonthlyHeldPence,
+		MonthlyPence: a.MonthlyPence, MonthlyHeldPence: a.MonthlyHeldPence,
+		MonthlyAvailablePence: a.MonthlyPence - a.MonthlyHeldPence,
+		MonthlyResetAt:        a.MonthlyResetAt.UTC(),
+		TotalCreditedPence:    a.TotalCreditedPence,
+		HeldPence:             a.WalletHeldPence + a.MonthlyHeldPence,
 	}
 	b.AvailablePence = b.WalletAvailablePence + b.MonthlyAvailablePence
 	b.AvailableDisplay = Display(b.AvailablePence)

@@ -38,11 +38,13 @@ func TestTransactions(t *testing.T) {
 	}{
 		{"all", billing.Filter{}, []string{
 			"hold pending -10 460→460", "hold_release settled 50 460→460", "hold_release settled 60 460→460",
-			"charge settled -40 500→460", "hold voided -50 460→460", "hold settled -100 500→500", "monthly_grant settled 500 0→500"}},
+			"charge settled -40 500→460", "hold voided -50 460→460", "hold settled -100 500→500",
+			"monthly_grant settled 500 0→500"}},
 		{"charges", billing.Filter{Type: billing.EntryCharge}, []string{"charge settled -40 500→460"}},
 		{"of a job", billing.Filter{JobID: "job_1"}, []string{"hold_release settled 50 460→460", "hold voided -50 460→460"}},
 		{"of another account's job", billing.Filter{JobID: "job_other"}, nil},
-		{"before an hour went by", billing.Filter{To: later, Type: billing.EntryHold}, []string{"hold voided -50 460→460", "hold settled -100 500→500"}},
+		{"before an hour went by", billing.Filter{To: later, Type: billing.EntryHold},
+			[]string{"hold voided -50 460→460", "hold settled -100 500→500"}},
 		{"from then on", billing.Filter{From: later, Type: billing.EntryHold}, []string{"hold pending -10 460→460"}},
 	} {
 		page, err := b.ledger.Transactions(t.Context(), b.db, account, tt.filter)
@@ -97,7 +99,8 @@ func TestEntriesAreListedByTheirTime(t *testing.T) {
 	b := newBench(t)
 	account := b.mustOpen(t, midMarch)
 	for i, minutes := range []int{5, 3, 9, 3, 1, 9, 7} {
-		if _, err := b.credit(topUp(account, fmt.Sprintf("late_%d", i), int64(i+1)), midMarch.Add(time.Duration(minutes)*time.Minute)); err != nil {
+		if _, err := b.credit(topUp(account, fmt.Sprintf("late_%d", i), int64(i+1)),
+			midMarch.Add(time.Duration(minutes)*time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}

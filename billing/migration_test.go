@@ -16,19 +16,24 @@ import (
 
 // ledgerOfOneRun is a ledger as it was when a job could run once: one job has been charged 60 of 100 pence, another runs.
 const ledgerOfOneRun = `
-INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ('acct_1', 'a@example.org', 'Test', 'none', 'free', now());
-INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence,
+INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ('acct_1', 'a@example.org', 'Test', 'none', 'free',
+now());
+INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count, estimated_pence,
+held_pence,
 	charged_pence, created_at, updated_at, finished_at) VALUES
 	('job_done', 'acct_1', 'simulation', 'autodock-vina', 's', '{}', 'FAILED', 1, 1, 50, 100, 60, now(), now(), now()),
 	('job_open', 'acct_1', 'simulation', 'autodock-vina', 's', '{}', 'RUNNING', 1, 1, 50, 100, NULL, now(), now(), NULL);
-INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status, attempt) VALUES
+INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status,
+attempt) VALUES
 	('task_1', 'job_done', 'acct_1', 0, 'only', 0, 'only', true, 1, 'cpu.autodock-vina', true, 'FAILED', 1);
 INSERT INTO task_attempts (task_id, attempt, outcome, finished_at) VALUES ('task_1', 1, 'FAILED', now());
 INSERT INTO credit_accounts VALUES ('acct_1', 0, 0, 440, 100, 500, now() + interval '1 day');
-INSERT INTO holds (job_id, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence, created_at, settled_at) VALUES
+INSERT INTO holds (job_id, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence, created_at,
+settled_at) VALUES
 	('job_done', 'acct_1', 0, 100, now() + interval '1 day', 'settled', 60, now(), now()),
 	('job_open', 'acct_1', 0, 100, now() + interval '1 day', 'open', 0, now(), NULL);
-INSERT INTO ledger_entries (id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id, description, created_at) VALUES
+INSERT INTO ledger_entries (id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id,
+description, created_at) VALUES
 	('txn_1', 'acct_1', 'monthly_grant', 'monthly', 500, 0, 500, NULL, '', now()),
 	('txn_2', 'acct_1', 'hold', 'monthly', -100, 500, 500, 'job_done', '', now()),
 	('txn_3', 'acct_1', 'charge', 'monthly', -60, 500, 440, 'job_done', '', now()),
@@ -57,7 +62,8 @@ func TestRunsComeToALivingLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	migrations, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("../internal/postgres/migrations"), goose.WithDisableGlobalRegistry(true))
+	migrations, err := goose.NewProvider(goose.DialectPostgres, db.DB, os.DirFS("../internal/postgres/migrations"),
+		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +108,8 @@ func wantRuns(t *testing.T, db *sqlx.DB) {
 	t.Helper()
 	var others int
 	err := db.Get(&others, `SELECT (SELECT count(*) FROM tasks WHERE run <> 1) + (SELECT count(*) FROM task_attempts WHERE run <> 1)
-		+ (SELECT count(*) FROM ledger_entries WHERE run <> 1 AND id LIKE 'txn__') + (SELECT count(*) FROM jobs WHERE settled_pence <> 0)`)
+		+ (SELECT count(*) FROM ledger_entries WHERE run <> 1 AND id LIKE 'txn__') + (SELECT count(*) FROM jobs
+		WHERE settled_pence <> 0)`)
 	if err != nil || others != 0 {
 		t.Errorf("%d old rows are not of a first run, %v", others, err)
 	}

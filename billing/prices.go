@@ -29,7 +29,7 @@ var embeddedPrices []byte
 type Book struct {
 	Currency               string                   `yaml:"currency"` // ISO 4217
 	Plans                  map[string]Plan          `yaml:"plans"`
-	Tiers                  map[string]Tier          `yaml:"tiers"`    // what can be bought, by TierIDs
+	Tiers                  map[string]Tier          `yaml:"tiers"`    // what can be bought, by contract.TierIDs
 	Hardware               map[string]HardwarePrice `yaml:"hardware"` // by worker class: cpu, and gpu where there are devices
 	Engines                map[string]EnginePrice   `yaml:"engines"`  // by canonical simulator id
 	Software               map[string]SoftwarePrice `yaml:"software"` // by a name that jobs use; see SoftwareNamed
@@ -153,7 +153,8 @@ func (b *Book) validate() error {
 	}
 	for class, price := range b.Hardware {
 		if (class == gpuClass) != (price.PencePerDeviceHour != nil) {
-			return fmt.Errorf("hardware.%s: the class %s, and no other, has a pencePerDeviceHour; write 0 to charge nothing", class, gpuClass)
+			return fmt.Errorf("hardware.%s: the class %s, and no other, has a pencePerDeviceHour; write 0 to charge nothing", class,
+				gpuClass)
 		}
 	}
 	if err := b.validateSoftware(); err != nil {
@@ -180,7 +181,8 @@ func (b *Book) Plan(name string) (Plan, error) {
 func (b *Book) prices(engineID, hardware string) (EnginePrice, HardwarePrice, error) {
 	engine, ok := b.Engines[engineID]
 	if !ok {
-		return EnginePrice{}, HardwarePrice{}, fault.New(fault.UnsupportedSimulator, "simulator: %q has no price in this deployment", engineID)
+		return EnginePrice{}, HardwarePrice{}, fault.New(fault.UnsupportedSimulator,
+			"simulator: %q has no price in this deployment", engineID)
 	}
 	class, ok := b.Hardware[hardware]
 	if !ok {

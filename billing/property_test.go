@@ -157,7 +157,8 @@ func (w *world) Credit(t *rapid.T) {
 	a.newMonth(w.now)
 	c := billing.CreditRequest{
 		AccountID: a.id,
-		Type:      rapid.SampledFrom([]billing.EntryType{billing.EntryTopUp, billing.EntryBonus, billing.EntryRefund}).Draw(t, "type"),
+		Type: rapid.SampledFrom([]billing.EntryType{billing.EntryTopUp, billing.EntryBonus, billing.EntryRefund}).Draw(t,
+			"type"),
 		Bucket:    rapid.SampledFrom([]billing.Bucket{billing.Wallet, billing.Monthly}).Draw(t, "bucket"),
 		Pence:     rapid.Int64Range(1, 1000).Draw(t, "pence"),
 		UniqueKey: id.New("evt_"),
@@ -222,7 +223,8 @@ func (w *world) Check(t *rapid.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gotLine := fmt.Sprint(got.WalletPence, got.WalletHeldPence, got.MonthlyPence, got.MonthlyHeldPence, got.AvailablePence, got.MonthlyResetAt)
+		gotLine := fmt.Sprint(got.WalletPence, got.WalletHeldPence, got.MonthlyPence, got.MonthlyHeldPence, got.AvailablePence,
+			got.MonthlyResetAt)
 		wantLine := fmt.Sprint(shown.wallet, shown.walletHeld, shown.monthly, shown.monthlyHeld, shown.available(), shown.resetAt)
 		if gotLine != wantLine {
 			t.Fatalf("wallet, held, monthly, held, available, reset:\ngot  %s\nwant %s", gotLine, wantLine)

@@ -66,8 +66,8 @@ type GPUWork struct {
 	Spread             *Spread
 }
 
-// Spread is how much processor or device time tasks have used, as a multiple of what their engine had expected: what one in ten stays
-// below, the median, and what nine in ten stay below. 0 < Low ≤ Likely ≤ High.
+// Spread is how much processor or device time tasks have used, as a multiple of what their engine had expected: what one in ten
+// stays below, the median, and what nine in ten stay below. 0 < Low ≤ Likely ≤ High.
 type Spread struct{ Low, Likely, High float64 }
 
 // Quote is the price of a job before it has run.
@@ -173,11 +173,12 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	quote := Quote{
 		Currency:       b.Currency,
 		EstimatedPence: max(sum.RoundPence(), b.MinimumChargePence),
-		HoldPence:      max((sum * Micropence(b.HoldFactor)).CeilPence(), most.CeilPence(), least.Sum().CeilPence(), b.MinimumChargePence),
-		Breakdown:      parts.plus(onGPU),
-		Rates:          rates,
-		HasLicenseFee:  len(licenses) > 0,
-		LicenseNames:   licenses,
+		HoldPence: max((sum * Micropence(b.HoldFactor)).CeilPence(), most.CeilPence(), least.Sum().CeilPence(),
+			b.MinimumChargePence),
+		Breakdown:     parts.plus(onGPU),
+		Rates:         rates,
+		HasLicenseFee: len(licenses) > 0,
+		LicenseNames:  licenses,
 	}
 	quote.setRange(b, r, parts, onGPU)
 	if r.BeyondCPUSeconds > 0 {
@@ -200,10 +201,13 @@ func (b *Book) expectedOf(work Work, fee Micropence) (parts Breakdown, license s
 }
 
 // expected prices what is expected of the tasks of one worker class, without the start fee.
-func (b *Book) expected(engine EnginePrice, class HardwarePrice, fee Micropence, cpuSeconds, gpuSeconds float64, outputBytes int64) (Breakdown, error) {
+func (b *Book) expected(
+	engine EnginePrice, class HardwarePrice, fee Micropence, cpuSeconds, gpuSeconds float64, outputBytes int64,
+) (Breakdown, error) {
 	for _, seconds := range []float64{cpuSeconds, gpuSeconds} {
 		if seconds > maxQuoteSeconds && !math.IsInf(seconds, 1) {
-			return Breakdown{}, fault.New(fault.Validation, "the job is expected to take %.2g core-hours, more than can be quoted; ask for less of it, as several jobs", seconds/3600)
+			return Breakdown{}, fault.New(fault.Validation, "the job is expected to take %.2g core-hours, more than can be "+
+				"quoted; ask for less of it, as several jobs", seconds/3600)
 		}
 		if !(seconds >= 0 && seconds <= maxQuoteSeconds) { // also refuses NaN
 			return Breakdown{}, fmt.Errorf("quote: expected time of %g s: between 0 and %g", seconds, float64(maxQuoteSeconds))
@@ -218,7 +222,8 @@ func (b *Book) expected(engine EnginePrice, class HardwarePrice, fee Micropence,
 }
 
 // setRange fills in what the job may turn out to cost. parts are those of the engine's own class and onGPU those on devices: each
-// has a spread of its own, and the job is as cheap or dear as both at once. Of one that is not known nothing but the hold factor is.
+// has a spread of its own, and the job is as cheap or dear as both at once. Of one that is not known nothing but the hold factor
+// is.
 func (q *Quote) setRange(b *Book, r QuoteRequest, parts, onGPU Breakdown) {
 	spread, spreadOnGPU := r.Spread, (*Spread)(nil)
 	if r.OnGPU != nil {
@@ -263,12 +268,14 @@ func (b *Book) Meter(u Usage) (Micropence, error) {
 	if err != nil {
 		return 0, err
 	}
-	parts, err := b.breakdown(engine, class, u.SoftwarePencePerCoreHour, consumption{cpuMicros: u.CPUMicros, gpuMicros: u.GPUMicros, outputBytes: u.OutputBytes})
+	parts, err := b.breakdown(engine, class, u.SoftwarePencePerCoreHour,
+		consumption{cpuMicros: u.CPUMicros, gpuMicros: u.GPUMicros, outputBytes: u.OutputBytes})
 	if err != nil {
 		return 0, fmt.Errorf("meter: %w", err)
 	}
 	if parts.Sum() > FromPence(MaxTaskPence) {
-		return 0, fmt.Errorf("meter: %d µs of processor time, %d µs of devices, %d bytes stored: %w", u.CPUMicros, u.GPUMicros, u.OutputBytes, errOverflow)
+		return 0, fmt.Errorf("meter: %d µs of processor time, %d µs of devices, %d bytes stored: %w", u.CPUMicros, u.GPUMicros,
+			u.OutputBytes, errOverflow)
 	}
 	return parts.Sum(), nil
 }
@@ -301,8 +308,8 @@ func (b *Book) Capture(a Accrual) (int64, error) {
 // consumption is what is priced, in the parts in which it is metered.
 type consumption struct{ cpuMicros, gpuMicros, outputBytes int64 }
 
-// breakdown prices processor time, device time and stored bytes, each rounded to a micropenny; the start fee is left at zero. fee is
-// that of further software, beside the engine's own.
+// breakdown prices processor time, device time and stored bytes, each rounded to a micropenny; the start fee is left at zero. fee
+// is that of further software, beside the engine's own.
 func (b *Book) breakdown(engine EnginePrice, class HardwarePrice, fee Micropence, used consumption) (Breakdown, error) {
 	var parts Breakdown
 	var devices Micropence

@@ -41,7 +41,8 @@ func TestQuote(t *testing.T) {
 		{"a library of 10,000 ligands", 600_000, 2e9, 2011, 4022, 8044},
 	}
 	for _, tt := range tests {
-		got, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: tt.cpuSeconds, OutputBytes: tt.outputBytes})
+		got, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: tt.cpuSeconds,
+			OutputBytes: tt.outputBytes})
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -67,8 +68,10 @@ func TestAHoldHasAFloor(t *testing.T) {
 		want    int64
 	}{
 		{name: "a small start fee", request: QuoteRequest{Engine: "fpocket", ExpectedCPUSeconds: 0.1}, want: 4},
-		{name: "a retry, whose start fee is paid", request: QuoteRequest{Engine: vina, ExpectedCPUSeconds: 0.1, StartFeePaid: true}, want: 4},
-		{name: "software that costs twelve an hour", request: QuoteRequest{Engine: vina, ExpectedCPUSeconds: 0.1, Software: &SoftwarePrice{PencePerCoreHour: FromPence(12)}}, want: 6},
+		{name: "a retry, whose start fee is paid", request: QuoteRequest{Engine: vina, ExpectedCPUSeconds: 0.1, StartFeePaid: true},
+			want: 4},
+		{name: "software that costs twelve an hour", request: QuoteRequest{Engine: vina, ExpectedCPUSeconds: 0.1,
+			Software: &SoftwarePrice{PencePerCoreHour: FromPence(12)}}, want: 6},
 		{name: "more than the floor", request: QuoteRequest{Engine: "fpocket", ExpectedCPUSeconds: 600}, want: 10},
 		{name: "hardware that costs nothing", request: QuoteRequest{Engine: "fpocket", StartFeePaid: true},
 			change: func(b *Book) { b.Hardware["cpu"], b.MinimumChargePence = HardwarePrice{}, 0 }, want: 0},
@@ -106,8 +109,8 @@ func TestTheHoldCoversWorkWithoutAFixedLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.EstimatedPence != tt.estimate || got.HighPence != tt.high || got.HoldPence != tt.hold {
-			t.Errorf("%s: got %d, at most %d, held %d pence; want %d, %d, %d", tt.name, got.EstimatedPence, got.HighPence, got.HoldPence,
-				tt.estimate, tt.high, tt.hold)
+			t.Errorf("%s: got %d, at most %d, held %d pence; want %d, %d, %d", tt.name, got.EstimatedPence, got.HighPence,
+				got.HoldPence, tt.estimate, tt.high, tt.hold)
 		}
 		used, err := book.Meter(Usage{Engine: vina, Hardware: "cpu", CPUMicros: int64((tt.expected + tt.beyond) * 1e6)})
 		if err != nil {
@@ -148,7 +151,8 @@ func TestQuoteRefuses(t *testing.T) {
 
 func TestLicenseFeeIsNamed(t *testing.T) {
 	t.Parallel()
-	text := strings.Replace(string(embeddedPrices), "softwarePencePerCoreHour: 0 }", "softwarePencePerCoreHour: 36, licenseName: Dock Pro }", 1)
+	text := strings.Replace(string(embeddedPrices), "softwarePencePerCoreHour: 0 }",
+		"softwarePencePerCoreHour: 36, licenseName: Dock Pro }", 1)
 	book, err := ParseBook([]byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +161,8 @@ func TestLicenseFeeIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.HasLicenseFee || len(got.LicenseNames) != 1 || got.LicenseNames[0] != "Dock Pro" || got.Breakdown.Software != FromPence(36) {
+	if !got.HasLicenseFee || len(got.LicenseNames) != 1 || got.LicenseNames[0] != "Dock Pro" ||
+		got.Breakdown.Software != FromPence(36) {
 		t.Errorf("a fee of 36p an hour: got %+v", got)
 	}
 }
@@ -184,10 +189,12 @@ func TestCapture(t *testing.T) {
 	for _, tt := range tests {
 		got, err := book.Capture(Accrual{Engine: vina, Used: tt.used, HoldPence: tt.hold, SystemFailure: tt.system})
 		if err != nil || got != tt.want {
-			t.Errorf("%s: used %d micropence of a hold of %d pence: got %d, %v, want %d", tt.name, tt.used, tt.hold, got, err, tt.want)
+			t.Errorf("%s: used %d micropence of a hold of %d pence: got %d, %v, want %d", tt.name, tt.used, tt.hold, got, err,
+				tt.want)
 		}
 	}
-	if got, err := book.Capture(Accrual{Engine: vina, Used: 50_000_000, HoldPence: 100, InputFailure: true}); err != nil || got != 0 {
+	if got, err := book.Capture(Accrual{Engine: vina, Used: 50_000_000, HoldPence: 100, InputFailure: true}); err != nil ||
+		got != 0 {
 		t.Errorf("failed for its input before the main work: got %d, %v, want nothing", got, err)
 	}
 	free := *book
@@ -204,7 +211,8 @@ func TestUseAsExpectedCostsTheEstimate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		micros := rapid.Int64Range(1, 1e12).Draw(t, "cpuMicros")
 		bytes := rapid.Int64Range(0, 1e13).Draw(t, "outputBytes")
-		quote, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: float64(micros) / 1e6, OutputBytes: bytes})
+		quote, err := book.Quote(QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: float64(micros) / 1e6,
+			OutputBytes: bytes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +352,8 @@ func TestLoadBookFromPath(t *testing.T) {
 func TestPoundsAndDisplay(t *testing.T) {
 	t.Parallel()
 	for m, want := range map[Micropence]string{
-		0: "0.00", 1: "0.00000001", FromPence(500): "5.00", FromPence(-5): "-0.05", 66_680: "0.0006668", FromPence(MaxPence): "10000000000.00",
+		0: "0.00", 1: "0.00000001", FromPence(500): "5.00", FromPence(-5): "-0.05", 66_680: "0.0006668",
+		FromPence(MaxPence): "10000000000.00",
 	} {
 		if got := Pounds(m).String(); got != want {
 			t.Errorf("%d micropence: got %s pounds, want %s", m, got, want)

@@ -18,7 +18,8 @@ func TestStartFeeIsDueOnceAJob(t *testing.T) {
 	const engine = "autodock-vina"
 	fee := book.Engines[engine].StartFeePence
 	rapid.Check(t, func(rt *rapid.T) {
-		request := billing.QuoteRequest{Engine: engine, Hardware: "cpu", ExpectedCPUSeconds: rapid.Float64Range(0, 1e6).Draw(rt, "CPU seconds")}
+		request := billing.QuoteRequest{Engine: engine, Hardware: "cpu",
+			ExpectedCPUSeconds: rapid.Float64Range(0, 1e6).Draw(rt, "CPU seconds")}
 		first, err := book.Quote(request)
 		if err != nil {
 			rt.Fatal(err)
@@ -44,7 +45,8 @@ func TestStartFeeIsDueOnceAJob(t *testing.T) {
 			want = 0
 		}
 		if charges[true] != want || charges[false] < want {
-			rt.Fatalf("use of %d micropence is charged %d pence with the fee and %d without, want %d without", used, charges[false], charges[true], want)
+			rt.Fatalf("use of %d micropence is charged %d pence with the fee and %d without, want %d without", used, charges[false],
+				charges[true], want)
 		}
 	})
 }

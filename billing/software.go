@@ -59,7 +59,7 @@ func (b *Book) validateSoftware() error {
 	return nil
 }
 
-// fold makes names that people take for the same the same, as simulators' names are (decisions.md, "Jobs and tasks").
+// fold makes names that people take for the same the same, as simulators' names are (doc/contract.md §1).
 func fold(name string) string {
 	return strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
 }

@@ -21,7 +21,8 @@ func TestSoftwareIsFoundByAnySpelling(t *testing.T) {
 		}
 	}
 	for pair, want := range map[[2]string]string{
-		{"SideFX", "Houdini Engine"}: "sidefx/houdiniengine", {"side_fx", "HOUDINI-engine"}: "sidefx/houdiniengine", {" - ", "x"}: "", {"x", "_"}: "",
+		{"SideFX", "Houdini Engine"}: "sidefx/houdiniengine", {"side_fx", "HOUDINI-engine"}: "sidefx/houdiniengine",
+		{" - ", "x"}: "", {"x", "_"}: "",
 	} {
 		if got := LicenseKey(pair[0], pair[1]); got != want {
 			t.Errorf("%q: got key %q, want %q", pair, got, want)
@@ -33,11 +34,13 @@ func TestSoftwareThatTheBookRefuses(t *testing.T) {
 	t.Parallel()
 	const maya = "maya: { licenseName: Autodesk Maya, vendor: Autodesk, product: Maya, pencePerCoreHour: 9 }"
 	for _, c := range []struct{ name, line, want string }{
-		{"no price", "maya: { licenseName: Autodesk Maya, vendor: Autodesk, product: Maya }", "software.maya.pencePerCoreHour is missing"},
+		{"no price", "maya: { licenseName: Autodesk Maya, vendor: Autodesk, product: Maya }",
+			"software.maya.pencePerCoreHour is missing"},
 		{"no licence", "maya: { licenseName: \"\", vendor: Autodesk, product: Maya, pencePerCoreHour: 9 }", "software.maya"},
 		{"no vendor", "maya: { licenseName: Maya, vendor: \"\", product: Maya, pencePerCoreHour: 9 }", "software.maya"},
 		{"a slash", "maya: { licenseName: Maya, vendor: Auto/desk, product: Maya, pencePerCoreHour: 9 }", "slash"},
-		{"the same name", maya + "\n  MA-YA: { licenseName: Autodesk Maya, vendor: Autodesk, product: Maya, pencePerCoreHour: 9 }", "MA-YA and maya"},
+		{"the same name", maya + "\n  MA-YA: { licenseName: Autodesk Maya, vendor: Autodesk, product: Maya, pencePerCoreHour: 9 }",
+			"MA-YA and maya"},
 		{"no name", "_: { licenseName: Maya, vendor: Autodesk, product: Maya, pencePerCoreHour: 9 }", "empty"},
 		{"unknown member", "maya: { licenseName: Maya, vendor: Autodesk, product: Maya, pencePerCoreHour: 9, seats: 1 }", "seats"},
 	} {
@@ -80,7 +83,8 @@ func TestSoftwareFee(t *testing.T) {
 		t.Errorf("metered %d, %v", used, err)
 	}
 	request.Software = &SoftwarePrice{LicenseName: "Free Program"}
-	if got, err := book.Quote(request); err != nil || got.HasLicenseFee || len(got.LicenseNames) != 0 || got.EstimatedPence != plain.EstimatedPence {
+	if got, err := book.Quote(request); err != nil || got.HasLicenseFee || len(got.LicenseNames) != 0 ||
+		got.EstimatedPence != plain.EstimatedPence {
 		t.Errorf("with a free licence: %+v, %v", got, err)
 	}
 }
@@ -103,11 +107,13 @@ func TestRangeFollowsTheSpread(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 2400p of compute scale; 2p to start, 100p of storage and 400p of transfer do not.
-	if got.LowPence != 1200+502 || got.LikelyPence != 2400+502 || got.HighPence != 3000+502 || got.EstimatedPence != plain.EstimatedPence || got.HoldPence != plain.HoldPence {
+	if got.LowPence != 1200+502 || got.LikelyPence != 2400+502 || got.HighPence != 3000+502 ||
+		got.EstimatedPence != plain.EstimatedPence || got.HoldPence != plain.HoldPence {
 		t.Errorf("with %+v: %+v", *request.Spread, got)
 	}
 	request.Spread = &Spread{Low: 3, Likely: 50, High: 1e300}
-	if got, err = book.Quote(request); err != nil || got.HighPence > got.HoldPence || got.LowPence > got.LikelyPence || got.HighPence < got.LikelyPence {
+	if got, err = book.Quote(request); err != nil || got.HighPence > got.HoldPence || got.LowPence > got.LikelyPence ||
+		got.HighPence < got.LikelyPence {
 		t.Errorf("with %+v: %+v, %v", *request.Spread, got, err)
 	}
 }
@@ -119,7 +125,8 @@ func TestNoJobCostsMoreThanItsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fee := Micropence(rapid.Int64Range(0, int64(FromPence(MaxPricePence))).Draw(t, "fee"))
 		request := QuoteRequest{Engine: vina, Hardware: "cpu", ExpectedCPUSeconds: rapid.Float64Range(0, 1e5).Draw(t, "expected"),
-			OutputBytes: rapid.SampledFrom([]int64{0, 0, 5e9}).Draw(t, "bytes"), Software: &SoftwarePrice{LicenseName: "x", PencePerCoreHour: fee}}
+			OutputBytes: rapid.SampledFrom([]int64{0, 0, 5e9}).Draw(t, "bytes"),
+			Software:    &SoftwarePrice{LicenseName: "x", PencePerCoreHour: fee}}
 		if rapid.Bool().Draw(t, "measured") {
 			low := rapid.Float64Range(1e-6, 100).Draw(t, "low")
 			likely := low * rapid.Float64Range(1, 10).Draw(t, "likely")
@@ -129,12 +136,15 @@ func TestNoJobCostsMoreThanItsHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !(0 < quote.LowPence && quote.LowPence <= quote.LikelyPence && quote.LikelyPence <= quote.HighPence && quote.HighPence <= quote.HoldPence) {
-			t.Fatalf("low %d, likely %d, high %d, hold %d are out of order", quote.LowPence, quote.LikelyPence, quote.HighPence, quote.HoldPence)
+		if !(0 < quote.LowPence && quote.LowPence <= quote.LikelyPence && quote.LikelyPence <= quote.HighPence &&
+			quote.HighPence <= quote.HoldPence) {
+			t.Fatalf("low %d, likely %d, high %d, hold %d are out of order", quote.LowPence, quote.LikelyPence, quote.HighPence,
+				quote.HoldPence)
 		}
 		used := Micropence(0)
 		for range rapid.IntRange(0, 5).Draw(t, "attempts") {
-			price, err := book.Meter(Usage{Engine: vina, Hardware: "cpu", CPUMicros: rapid.Int64Range(0, 3e11).Draw(t, "cpu"), SoftwarePencePerCoreHour: fee})
+			price, err := book.Meter(Usage{Engine: vina, Hardware: "cpu", CPUMicros: rapid.Int64Range(0, 3e11).Draw(t, "cpu"),
+				SoftwarePencePerCoreHour: fee})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +156,8 @@ func TestNoJobCostsMoreThanItsHold(t *testing.T) {
 		}
 		// Who uses as much as the measured median is charged what was called likely, to a penny of rounding.
 		if s := request.Spread; s != nil && s.Likely <= float64(book.HoldFactor) && request.OutputBytes == 0 {
-			used, err := book.Meter(Usage{Engine: vina, Hardware: "cpu", CPUMicros: int64(math.Round(request.ExpectedCPUSeconds * s.Likely * 1e6)), SoftwarePencePerCoreHour: fee})
+			used, err := book.Meter(Usage{Engine: vina, Hardware: "cpu",
+				CPUMicros: int64(math.Round(request.ExpectedCPUSeconds * s.Likely * 1e6)), SoftwarePencePerCoreHour: fee})
 			if err != nil {
 				t.Fatal(err)
 			}

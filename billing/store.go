@@ -54,7 +54,7 @@ func (b postgresBooks) Append(ctx context.Context, accountID string, entries []E
 
 // accountColumns reads an account with its plan, which belongs to the accounts table.
 const accountColumns = `SELECT c.account_id, a.plan, c.wallet_pence, c.wallet_held_pence, c.monthly_pence, c.monthly_held_pence,
-	c.total_credited_pence, c.monthly_reset_at, c.allowance_withheld
+	c.total_credited_pence, c.monthly_reset_at, c.allowance_withheld, c.closed
 	FROM credit_accounts c JOIN accounts a ON a.id = c.account_id WHERE c.account_id = $1`
 
 // lockAccount reads an account and keeps every other movement of its money away until the transaction ends. NO KEY leaves
@@ -80,7 +80,8 @@ func selectAccount(ctx context.Context, db sqlx.QueryerContext, accountID string
 
 // insertAccount reports false when the account is already there.
 func insertAccount(ctx context.Context, tx *sqlx.Tx, a AccountRow) (bool, error) {
-	result, err := tx.ExecContext(ctx, `INSERT INTO credit_accounts (account_id, monthly_reset_at, allowance_withheld) VALUES ($1, $2, $3)
+	result, err := tx.ExecContext(ctx, `INSERT INTO credit_accounts (account_id, monthly_reset_at, allowance_withheld)
+		VALUES ($1, $2, $3)
 		ON CONFLICT (account_id) DO NOTHING`, a.ID, a.MonthlyResetAt, a.AllowanceWithheld)
 	return changed(result, wrap(err, "create credit account of %s", a.ID))
 }
@@ -89,7 +90,8 @@ func updateAccount(ctx context.Context, tx *sqlx.Tx, a AccountRow) error {
 	_, err := tx.NamedExecContext(ctx, `UPDATE credit_accounts SET
 		wallet_pence = :wallet_pence, wallet_held_pence = :wallet_held_pence,
 		monthly_pence = :monthly_pence, monthly_held_pence = :monthly_held_pence,
-		total_credited_pence = :total_credited_pence, monthly_reset_at = :monthly_reset_at, allowance_withheld = :allowance_withheld
+		total_credited_pence = :total_credited_pence, monthly_reset_at = :monthly_reset_at,
+		allowance_withheld = :allowance_withheld, closed = :closed
 		WHERE account_id = :account_id`, a)
 	return wrap(err, "update account %s", a.ID)
 }
@@ -106,14 +108,16 @@ func insertHold(ctx context.Context, tx *sqlx.Tx, h HoldRow, now time.Time) (boo
 // selectHold reads the hold of a run of a job. Errors: sql.ErrNoRows.
 func selectHold(ctx context.Context, tx *sqlx.Tx, jobID string, run int) (HoldRow, error) {
 	var h HoldRow
-	err := tx.GetContext(ctx, &h, `SELECT job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status, captured_pence
+	err := tx.GetContext(ctx, &h, `SELECT job_id, run, account_id, wallet_pence, monthly_pence, monthly_expires_at, status,
+		captured_pence
 		FROM holds WHERE job_id = $1 AND run = $2`, jobID, run)
 	return h, wrap(err, "read hold of run %d of %s", run, jobID)
 }
 
 // updateHold ends an open hold.
 func updateHold(ctx context.Context, tx *sqlx.Tx, h HoldRow, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE holds SET status = $3, captured_pence = $4, settled_at = $5 WHERE job_id = $1 AND run = $2`,
+	_, err := tx.ExecContext(ctx, `UPDATE holds SET status = $3, captured_pence = $4, settled_at = $5
+		WHERE job_id = $1 AND run = $2`,
 		h.JobID, h.Run, h.Status, h.CapturedPence, now)
 	return wrap(err, "end hold of %s", h.JobID)
 }
@@ -121,7 +125,8 @@ func updateHold(ctx context.Context, tx *sqlx.Tx, h HoldRow, now time.Time) erro
 // selectCredit finds the credit that has a unique key. Errors: sql.ErrNoRows.
 func selectCredit(ctx context.Context, tx *sqlx.Tx, uniqueKey string) (CreditRequest, error) {
 	c := CreditRequest{UniqueKey: uniqueKey}
-	err := tx.QueryRowxContext(ctx, `SELECT account_id, type, bucket, amount_pence FROM ledger_entries WHERE unique_key = $1`, uniqueKey).
+	err := tx.QueryRowxContext(ctx, `SELECT account_id, type, bucket, amount_pence FROM ledger_entries WHERE unique_key = $1`,
+		uniqueKey).
 		Scan(&c.AccountID, &c.Type, &c.Bucket, &c.Pence)
 	return c, wrap(err, "read credit %q", uniqueKey)
 }
@@ -136,13 +141,16 @@ func insertEntries(ctx context.Context, tx *sqlx.Tx, accountID string, entries [
 		jobs, keys, texts = append(jobs, e.JobID), append(keys, e.ExternalKey), append(texts, e.Text)
 		runs = append(runs, int64(max(e.Run, 1)))
 		for _, p := range e.Postings(accountID) {
-			postingIDs, accounts, postingAmounts = append(postingIDs, e.ID), append(accounts, p.Account), append(postingAmounts, p.AmountPence)
+			postingIDs, accounts, postingAmounts = append(postingIDs, e.ID), append(accounts, p.Account),
+				append(postingAmounts, p.AmountPence)
 		}
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO ledger_entries
-		(id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id, run, unique_key, description, created_at)
+		(id, account_id, type, bucket, amount_pence, balance_before_pence, balance_after_pence, job_id, run, unique_key,
+		description, created_at)
 		SELECT e.id, $1, e.type, e.bucket, e.amount, e.before, e.after, nullif(e.job, ''), e.run, nullif(e.key, ''), e.text, $2
-		FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::int[], $11::text[], $12::text[])
+		FROM unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[], $9::text[], $10::int[],
+		$11::text[], $12::text[])
 			WITH ORDINALITY AS e(id, type, bucket, amount, before, after, job, run, key, text, place)
 		ORDER BY e.place`,
 		accountID, at, pq.Array(ids), pq.Array(types), pq.Array(buckets), pq.Array(amounts), pq.Array(befores), pq.Array(afters),
@@ -157,11 +165,14 @@ func insertEntries(ctx context.Context, tx *sqlx.Tx, accountID string, entries [
 
 // selectEntries reads entries of an account behind a place of the list, the newest first and those of one time in the turned order
 // of writing. A hold's status is that of its row in holds: entries themselves never change.
-func selectEntries(ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter, behind place, limit int) ([]Entry, error) {
+func selectEntries(
+	ctx context.Context, db sqlx.QueryerContext, accountID string, f Filter, behind place, limit int,
+) ([]Entry, error) {
 	entries := []Entry{}
 	err := sqlx.SelectContext(ctx, db, &entries, `SELECT e.seq, e.id, e.type, e.bucket, e.amount_pence, e.balance_before_pence,
 			e.balance_after_pence, e.job_id, e.description, e.created_at,
-			CASE WHEN e.type <> 'hold' OR h.status = 'settled' THEN 'settled' WHEN h.status = 'open' THEN 'pending' ELSE 'voided' END AS status
+			CASE WHEN e.type <> 'hold' OR h.status = 'settled' THEN 'settled' WHEN h.status = 'open' THEN 'pending' ELSE 'voided'
+			END AS status
 		FROM ledger_entries e LEFT JOIN holds h ON h.job_id = e.job_id AND h.run = e.run AND e.type = 'hold'
 		WHERE e.account_id = $1 AND (e.created_at, e.seq) < ($2, $3)
 			AND ($4 = '' OR e.type = $4) AND ($5 = '' OR e.job_id = $5)
@@ -176,7 +187,8 @@ func selectEntries(ctx context.Context, db sqlx.QueryerContext, accountID string
 
 func selectViolations(ctx context.Context, db sqlx.QueryerContext, limit int) ([]Violation, error) {
 	var violations []Violation
-	err := sqlx.SelectContext(ctx, db, &violations, `SELECT rule, subject, detail FROM ledger_violations ORDER BY rule, subject LIMIT $1`, limit)
+	err := sqlx.SelectContext(ctx, db, &violations, `SELECT rule, subject, detail FROM ledger_violations ORDER BY rule, subject
+		LIMIT $1`, limit)
 	return violations, wrap(err, "audit the ledger")
 }
 

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
-
-// TierIDs lists the amounts that can be bought (specification §2.8). Every price book has exactly these.
-var TierIDs = []string{"topup-10", "topup-50", "topup-200", "topup-500"}
 
 // Bounds of a tier's price, which are those of one payment in pounds at the payment provider.
 const (
@@ -24,8 +22,8 @@ type Tier struct {
 
 // CheckTier makes sure that there is a tier with this id. Errors: fault.UnknownTier.
 func CheckTier(id string) error {
-	if !slices.Contains(TierIDs, id) {
-		return fault.New(fault.UnknownTier, "tierId: must be one of %s", joined(TierIDs))
+	if !slices.Contains(contract.TierIDs, id) {
+		return fault.New(fault.UnknownTier, "tierId: must be one of %s", joined(contract.TierIDs))
 	}
 	return nil
 }
@@ -35,11 +33,11 @@ func (b *Book) Tier(id string) (Tier, error) { return b.Tiers[id], CheckTier(id)
 
 func (b *Book) validateTiers() error {
 	for id := range b.Tiers {
-		if !slices.Contains(TierIDs, id) {
-			return fmt.Errorf("tiers.%s is none of %s", id, joined(TierIDs))
+		if !slices.Contains(contract.TierIDs, id) {
+			return fmt.Errorf("tiers.%s is none of %s", id, joined(contract.TierIDs))
 		}
 	}
-	for _, id := range TierIDs {
+	for _, id := range contract.TierIDs {
 		tier, ok := b.Tiers[id]
 		switch {
 		case !ok:

@@ -28,7 +28,8 @@ func TestPriceBookRefusesTiers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"a tier left out", "  topup-50: { pricePence: 5000, bonusPence: 250 }\n", "", "tiers.topup-50 is missing"},
-		{"a tier of its own", "  topup-50:", "  topup-60: { pricePence: 6000, bonusPence: 0 }\n  topup-50:", "tiers.topup-60 is none of"},
+		{"a tier of its own", "  topup-50:", "  topup-60: { pricePence: 6000, bonusPence: 0 }\n  topup-50:",
+			"tiers.topup-60 is none of"},
 		{"no bonus stated", "pricePence: 5000, bonusPence: 250", "pricePence: 5000", "tiers.topup-50.bonusPence is missing"},
 		{"below the least payment", "pricePence: 1000,", "pricePence: 29,", "tiers.topup-10.pricePence"},
 		{"beyond the largest payment", "pricePence: 50000,", "pricePence: 100000000,", "tiers.topup-500.pricePence"},

@@ -132,7 +132,9 @@ func (l *Ledger) ApplyPayment(ctx context.Context, tx *sqlx.Tx, e PaymentEvent, 
 }
 
 // movePayment enters what lies between two states of a payment. It notes in the new one what a refund took.
-func (l *Ledger) movePayment(ctx context.Context, tx *sqlx.Tx, before Payment, after *Payment, now time.Time) (missingPence int64, err error) {
+func (l *Ledger) movePayment(
+	ctx context.Context, tx *sqlx.Tx, before Payment, after *Payment, now time.Time,
+) (missingPence int64, err error) {
 	if after.Status != PaymentPaid {
 		return 0, nil // a refund that is told before its payment waits for it
 	}

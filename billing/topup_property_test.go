@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
@@ -55,14 +56,15 @@ func (w *till) Begin(t *rapid.T) {
 	if len(w.payments) == 4 {
 		t.Skip("enough payments")
 	}
-	tier := rapid.SampledFrom(billing.TierIDs).Draw(t, "tier")
+	tier := rapid.SampledFrom(contract.TierIDs).Draw(t, "tier")
 	w.payments = append(w.payments, &modelPayment{Payment: w.begin(t, tier)})
 }
 
 // Tell sends a true event of any kind, whatever was told before.
 func (w *till) Tell(t *rapid.T) {
 	p := rapid.SampledFrom(w.payments).Draw(t, "payment")
-	kind := rapid.SampledFrom([]billing.PaymentKind{billing.KindPaid, billing.KindPaid, billing.KindExpired, billing.KindFailed, billing.KindRefunded}).Draw(t, "kind")
+	kind := rapid.SampledFrom([]billing.PaymentKind{billing.KindPaid, billing.KindPaid, billing.KindExpired, billing.KindFailed,
+		billing.KindRefunded}).Draw(t, "kind")
 	e := news(p.Payment, kind, p.PricePence)
 	if kind == billing.KindRefunded {
 		e.Pence = rapid.Int64Range(1, p.PricePence).Draw(t, "refunded")

@@ -51,7 +51,8 @@ func (b *bench) mustApply(t testing.TB, e billing.PaymentEvent, want billing.Pay
 
 // news is an event as the provider should tell it.
 func news(p billing.Payment, kind billing.PaymentKind, pence int64) billing.PaymentEvent {
-	e := billing.PaymentEvent{ID: id.New("evt_"), Kind: kind, PaymentID: p.ID, AccountID: p.AccountID, Pence: pence, Currency: "GBP"}
+	e := billing.PaymentEvent{ID: id.New("evt_"), Kind: kind, PaymentID: p.ID, AccountID: p.AccountID, Pence: pence,
+		Currency: "GBP"}
 	if kind != billing.KindRefunded {
 		e.CheckoutID = "cs_" + p.ID
 	}
@@ -72,10 +73,12 @@ func TestPaymentIsCreditedOnce(t *testing.T) {
 	b.mustApply(t, news(p, billing.KindPaid, 5000), billing.OutcomeNoted) // the same payment, told by another event
 	b.mustApply(t, news(p, billing.KindExpired, 0), billing.OutcomeNoted)
 	page, err := b.ledger.Transactions(t.Context(), b.db, account, billing.Filter{})
-	if want := []string{"bonus settled 250 5000→5250", "top_up settled 5000 0→5000", "monthly_grant settled 500 0→500"}; err != nil || fmt.Sprint(lines(page.Entries)) != fmt.Sprint(want) {
+	if want := []string{"bonus settled 250 5000→5250", "top_up settled 5000 0→5000",
+		"monthly_grant settled 500 0→500"}; err != nil || fmt.Sprint(lines(page.Entries)) != fmt.Sprint(want) {
 		t.Errorf("got %q, %v, want %q", lines(page.Entries), err, want)
 	}
-	if got := b.balance(t, account, midMarch); got.WalletPence != 5250 || got.TotalCreditedPence != 5750 || got.AvailableDisplay != "£57.50" {
+	if got := b.balance(t, account, midMarch); got.WalletPence != 5250 || got.TotalCreditedPence != 5750 ||
+		got.AvailableDisplay != "£57.50" {
 		t.Errorf("got %+v", got)
 	}
 	b.wantClean(t)

@@ -100,7 +100,8 @@ func TestOneRelease(t *testing.T) {
 		t.Errorf("%d calls released, %d pence; want 1 and %d", wins, got.MonthlyPence, freePence)
 	}
 	var keys int
-	if err := b.db.GetContext(t.Context(), &keys, `SELECT count(*) FROM ledger_entries WHERE account_id = $1 AND unique_key IS NOT NULL`, account); err != nil || keys != 1 {
+	if err := b.db.GetContext(t.Context(), &keys, `SELECT count(*) FROM ledger_entries WHERE account_id = $1
+		AND unique_key IS NOT NULL`, account); err != nil || keys != 1 {
 		t.Errorf("%d entries with a unique key, %v; want 1", keys, err)
 	}
 	old := b.mustOpen(t, midMarch)

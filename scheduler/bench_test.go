@@ -22,7 +22,8 @@ func TestDispatchReadsThePartialIndexAlone(t *testing.T) {
 	rdb, _, prefix := redistest.New(t)
 	f := newFabric(t, rdb, prefix)
 	f.backlog(t, 20_000)
-	query := strings.NewReplacer("$1", "'"+cpuQueue+"'", "$2", "now()", "$3", "12", "$4", "'{}'", "$5", fmt.Sprint(scheduler.SmallBacklog), "$6", fmt.Sprint(scheduler.SmallTurns)).Replace(scheduler.NextReadyQuery)
+	query := strings.NewReplacer("$1", "'"+cpuQueue+"'", "$2", "now()", "$3", "12", "$4", "'{}'", "$5",
+		fmt.Sprint(scheduler.SmallBacklog), "$6", fmt.Sprint(scheduler.SmallTurns)).Replace(scheduler.NextReadyQuery)
 	var plan []string
 	if err := f.db.Select(&plan, `EXPLAIN (ANALYZE, COSTS OFF) `+query); err != nil {
 		t.Fatal(err)
@@ -53,8 +54,8 @@ func (f *fabric) backlog(t testing.TB, n int) (jobID string) {
 func (f *fabric) enrich(t testing.TB, accountID string) {
 	t.Helper()
 	err := postgres.InTx(t.Context(), f.db, func(tx *sqlx.Tx) error {
-		_, err := f.ledger.Credit(t.Context(), tx, billing.CreditRequest{AccountID: accountID, Type: billing.EntryBonus, Bucket: billing.Wallet,
-			Pence: 1_000_000, UniqueKey: id.New("key_"), Description: "rich"}, f.Now())
+		_, err := f.ledger.Credit(t.Context(), tx, billing.CreditRequest{AccountID: accountID, Type: billing.EntryBonus,
+			Bucket: billing.Wallet, Pence: 1_000_000, UniqueKey: id.New("key_"), Description: "rich"}, f.Now())
 		return err
 	})
 	if err != nil {
@@ -109,7 +110,8 @@ func BenchmarkRollUp(b *testing.B) {
 			accountID := f.account()
 			f.enrich(b, accountID)
 			jobID := f.submit(accountID, n-2)
-			f.db.MustExec(`UPDATE tasks SET ready = true, status = (ARRAY['SUCCEEDED', 'RUNNING', 'PENDING', 'PENDING'])[1 + ordinal % 4]`)
+			f.db.MustExec(`UPDATE tasks SET ready = true, status = (ARRAY['SUCCEEDED', 'RUNNING', 'PENDING',
+				'PENDING'])[1 + ordinal % 4]`)
 			f.db.MustExec(`ANALYZE tasks`)
 			leader := scheduler.NewLeader(f.Scheduler, "")
 			for b.Loop() {

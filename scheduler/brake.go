@@ -18,7 +18,8 @@ const (
 	// maxOverrun is how many times its hold a run may use before it is stopped. A job is never charged more than its hold, and
 	// expectations are guesses: what they were wrong by is the fabric's to bear, up to here.
 	maxOverrun = 10
-	// leastPaidTime is what a task may run for however little of that is left: less would end it while it starts.
+	// leastPaidTime is for how long a task may keep its cores and devices busy however little of that is left: less would end it
+	// while it starts.
 	leastPaidTime = time.Minute
 )
 
@@ -37,25 +38,32 @@ func (r *JobRow) unspent() billing.Micropence {
 	return maxOverrun*billing.FromPence(holdPence) - used
 }
 
-// limitToPaid shortens a shard's time limit to what its job's hold pays for, maxOverrun times over, on the cores and devices that
-// the shard asks for. It reports whether it did: workers that nobody hears from would let a program run on to its own limit.
-func (s *Scheduler) limitToPaid(owner *JobRow, task TaskRow, shard *engines.Shard) bool {
-	hour := queue.Use{CPUMicroseconds: int64(max(shard.Needs.CPUs, 1)+shard.Needs.MoreCPUs) * time.Hour.Microseconds(),
-		GPUMicroseconds: int64(shard.Needs.GPUs) * time.Hour.Microseconds()}
-	price, err := s.priceOf(owner, task, hour)
+// paidUse is what an attempt of a shard may use of what its job's hold pays for, maxOverrun times over; zero where the shard cannot
+// use as much within its time limit. Workers that nobody hears from would let a program run on to that limit.
+func (s *Scheduler) paidUse(owner *JobRow, task TaskRow, shard engines.Shard) queue.Use {
+	cores, devices := int64(max(shard.Needs.CPUs, 1)+shard.Needs.MoreCPUs), int64(shard.Needs.GPUs)
+	paid := queue.Use{
+		CPUMicroseconds: s.bought(owner, task, queue.Use{CPUMicroseconds: cores * leastPaidTime.Microseconds()}),
+		GPUMicroseconds: s.bought(owner, task, queue.Use{GPUMicroseconds: devices * leastPaidTime.Microseconds()}),
+	}
+	most := queue.Use{CPUMicroseconds: cores * shard.Needs.TimeLimit.Microseconds(),
+		GPUMicroseconds: devices * shard.Needs.TimeLimit.Microseconds()}
+	if !most.Beyond(paid) {
+		return queue.Use{}
+	}
+	return paid
+}
+
+// bought is how much of one thing what the run may use yet pays for, in microseconds, and no less than least asks for; 0 where it
+// costs nothing.
+func (s *Scheduler) bought(owner *JobRow, task TaskRow, least queue.Use) int64 {
+	amount := max(least.CPUMicroseconds, least.GPUMicroseconds)
+	price, err := s.priceOf(owner, task, least)
 	if err != nil || price == 0 { // what is not for sale any more is settled when it ends
-		return false
+		return 0
 	}
-	seconds := math.Ceil(float64(max(owner.unspent(), 0)) / float64(price) * time.Hour.Seconds())
-	if seconds >= shard.Needs.TimeLimit.Seconds() {
-		return false
-	}
-	paid := max(time.Duration(seconds)*time.Second, leastPaidTime)
-	if paid >= shard.Needs.TimeLimit {
-		return false
-	}
-	shard.Needs.TimeLimit = paid
-	return true
+	times := float64(max(owner.unspent(), 0)) / float64(price)
+	return int64(math.Min(math.Max(times, 1)*float64(amount), math.MaxInt64/2))
 }
 
 // priceOf prices what a running attempt of a task has used.
@@ -86,7 +94,12 @@ func (s *Scheduler) brake(ctx context.Context, w *watch, inFlight []TaskRow) err
 		if !owner.overspentWith(s.liveUse(owner, running)) {
 			continue
 		}
-		if err := s.stopSpender(ctx, owner.ID, running); err != nil {
+		believed, err := s.plausible(ctx, w, running)
+		if err == nil {
+			jobs[owner.ID] = believed // what was cut is news in the next round again: it may have become true
+			err = s.stopSpender(ctx, owner.ID, believed)
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("weigh what %s uses: %w", owner.ID, err))
 		}
 	}
@@ -155,7 +168,8 @@ func (w *watch) spending(inFlight []TaskRow) map[string][]spending {
 		ref := queue.Ref{TaskID: task.ID, Attempt: task.Attempt}
 		held := w.held[ref]
 		if held == nil || task.Status != job.TaskRunning || held.Used == (queue.Use{}) || task.Witness == nil {
-			continue // also where nobody can prove what he says: the release before handed such attempts out, and its workers say nothing
+			// also where nobody can prove what he says: the release before handed such attempts out, and its workers say nothing
+			continue
 		}
 		if _, heard := w.seen[task.WorkerID.String]; heard && held.workerID != task.WorkerID.String {
 			continue

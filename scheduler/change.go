@@ -10,6 +10,8 @@ type change struct {
 	tx   Tx
 	now  time.Time
 	jobs map[string]*JobRow
+	// doubts are set where reports are applied.
+	doubts doubts
 	// after is done once everything is committed: what is counted, logged and told to Redis must not speak of a transaction
 	// that was rolled back.
 	after []func(context.Context)

@@ -21,7 +21,7 @@ var (
 // What became of a checkpoint, for the metric.
 const (
 	checkpointStored  = "stored"
-	checkpointRefused = "refused" // named wrongly, or beyond the number that a task may have
+	checkpointRefused = "refused" // named wrongly, older than what is kept, or beyond the number that a task may have
 	checkpointResumed = "resumed" // handed to a later attempt
 )
 
@@ -38,7 +38,7 @@ func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *JobR
 		}
 		files[file.Name] = file
 	}
-	kept, err := c.tx.SaveCheckpoints(ctx, task, files, c.now)
+	kept, err := c.tx.SaveCheckpoints(ctx, task, files, event.Seq, c.now)
 	if err != nil {
 		return err
 	}
@@ -48,6 +48,10 @@ func (s *Scheduler) applyCheckpoints(ctx context.Context, c *change, owner *JobR
 		}
 	}
 	c.then(func(context.Context) {
+		if left := len(files) - kept; left > 0 {
+			s.Log.Info("left out checkpoints that a later report has replaced, or that are too many", "job", task.JobID, "task",
+				task.ID, "attempt", task.Attempt, "report", event.Seq, "files", left)
+		}
 		s.Metrics.checkpoints.WithLabelValues(event.Engine, checkpointStored).Add(float64(kept))
 		s.Metrics.checkpoints.WithLabelValues(event.Engine, checkpointRefused).Add(float64(len(event.Checkpoints) - kept))
 	})
@@ -61,7 +65,7 @@ func checkCheckpoint(task TaskRow, file queue.StoredArtifact) error {
 	switch {
 	case !queue.ValidCheckpointName(file.Name):
 		return fmt.Errorf("%q is no name of a checkpoint", file.Name)
-	case !isBelow || !checkpointKey.MatchString(below):
+	case !isBelow || !checkpointKey.MatchString(below) || len(file.StorageKey) > queue.MaxKeyBytes:
 		return fmt.Errorf("the file %q is not below %s", file.StorageKey, outputPrefix(task))
 	case !sha256Hex.MatchString(file.SHA256):
 		return errors.New("its digest is no SHA-256")
@@ -83,20 +87,32 @@ func (s *Scheduler) resumeInputs(ctx context.Context, c *change, tasks []TaskRow
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string][]queue.ResolvedInput{}
-	for _, row := range saved {
-		inputs[row.TaskID] = append(inputs[row.TaskID], queue.ResolvedInput{Name: queue.ResumeName(row.Name), Resume: true,
-			Object: engines.Object{StorageKey: row.StorageKey, SHA256: row.SHA256, ByteSize: row.ByteSize}})
-	}
+	inputs := resumable(saved)
 	for _, task := range tasks {
 		if n := len(inputs[task.ID]); n > 0 {
-			engine := queue.Engine(task.Queue)
+			engine := queue.Class(task.Queue).Engine
 			c.then(func(context.Context) {
 				s.Metrics.checkpoints.WithLabelValues(engine, checkpointResumed).Add(float64(n))
 			})
 		}
 	}
 	return inputs, nil
+}
+
+// resumable are checkpoints as inputs, by task.
+func resumable(saved []CheckpointRow) map[string][]queue.ResolvedInput {
+	inputs := map[string][]queue.ResolvedInput{}
+	for _, row := range saved {
+		inputs[row.TaskID] = append(inputs[row.TaskID], queue.ResolvedInput{Name: queue.ResumeName(row.Name), Resume: true,
+			Object: engines.Object{StorageKey: row.StorageKey, SHA256: row.SHA256, ByteSize: row.ByteSize}})
+	}
+	return inputs
+}
+
+// isStray tells whether a key can be that of a checkpoint of a task's current attempt, of which no report told.
+func isStray(task TaskRow, key string) bool {
+	below, isBelow := strings.CutPrefix(key, outputPrefix(task)+"checkpoint/")
+	return isBelow && checkpointKey.MatchString(below)
 }
 
 // startOver returns the ids of those tasks of a retry that must not go on from their checkpoints: all of them when everything

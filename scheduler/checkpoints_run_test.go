@@ -22,8 +22,10 @@ func digit(version int) string { return fmt.Sprintf("%064x", version) }
 func saving(order queue.WorkOrder, version int, names ...string) queue.Event {
 	event := queue.Event{Kind: queue.Checkpointed}
 	for _, name := range names {
-		event.Checkpoints = append(event.Checkpoints, queue.StoredArtifact{Artifact: engines.Artifact{Name: "checkpoint/" + name, Role: engines.RoleCheckpoint},
-			Object: engines.Object{StorageKey: fmt.Sprintf("%scheckpoint/%06d/%s", order.OutputPrefix, version, name), SHA256: digit(version), ByteSize: int64(version)}})
+		event.Checkpoints = append(event.Checkpoints, queue.StoredArtifact{
+			Artifact: engines.Artifact{Name: "checkpoint/" + name, Role: engines.RoleCheckpoint},
+			Object: engines.Object{StorageKey: fmt.Sprintf("%scheckpoint/%06d/%s", order.OutputPrefix, version, name),
+				SHA256: digit(version), ByteSize: int64(version)}})
 	}
 	return event
 }
@@ -36,10 +38,10 @@ type bureau struct {
 	claimed chan queue.WorkOrder
 }
 
-func newBureau(t *testing.T) *bureau {
+func newBureau(t *testing.T, change ...func(*scheduler.Deps)) *bureau {
 	t.Helper()
 	rdb, _, prefix := redistest.New(t)
-	b := &bureau{fabric: newFabric(t, rdb, prefix), claimed: make(chan queue.WorkOrder, 100)}
+	b := &bureau{fabric: newFabric(t, rdb, prefix, change...), claimed: make(chan queue.WorkOrder, 100)}
 	b.leader = scheduler.NewLeader(b.Scheduler, "alone")
 	b.worker = b.hire(4, func(order queue.WorkOrder) *queue.Event { b.claimed <- order; return nil })
 	t.Cleanup(b.worker.kill)
@@ -87,7 +89,8 @@ func (b *bureau) interrupted(order queue.WorkOrder) queue.WorkOrder {
 
 // rows are a task's checkpoints: name, version and attempt.
 func (b *bureau) rows(order queue.WorkOrder) string {
-	return b.column(`SELECT substr(name, 12) || ':' || byte_size || ':' || attempt FROM task_checkpoints WHERE task_id = $1 ORDER BY name COLLATE "C"`, order.TaskID)
+	return b.column(`SELECT substr(name, 12) || ':' || byte_size || ':' || attempt FROM task_checkpoints WHERE task_id = $1
+		ORDER BY name COLLATE "C"`, order.TaskID)
 }
 
 // resumed are what an order resumes from: name and version.
@@ -128,7 +131,8 @@ func TestNextAttemptGetsTheCheckpointsOfThoseBefore(t *testing.T) {
 		t.Errorf("inputs %+v, want its receptor and two checkpoints", inputs)
 	}
 	for _, input := range second.Inputs {
-		if input.Resume && (!strings.HasPrefix(input.Object.StorageKey, dock.OutputPrefix) || input.Object.SHA256 != digit(int(input.Object.ByteSize))) {
+		if input.Resume && (!strings.HasPrefix(input.Object.StorageKey, dock.OutputPrefix) ||
+			input.Object.SHA256 != digit(int(input.Object.ByteSize))) {
 			t.Errorf("resumes from %+v, which the first attempt did not store", input.Object)
 		}
 	}
@@ -141,7 +145,8 @@ func TestNextAttemptGetsTheCheckpointsOfThoseBefore(t *testing.T) {
 	foreign.Checkpoints[1].StorageKey = strings.Replace(foreign.Checkpoints[1].StorageKey, "/2/", "/1/", 1)
 	b.say(second, foreign)
 	b.expect("rows after a file of another attempt", b.rows(dock), "a:3:2 c:3:2 deep/b:1:1 good:4:2")
-	if n := b.count(`SELECT count(*) FROM tasks WHERE id = $1 AND status IN ('QUEUED', 'RUNNING') AND attempt = 2`, dock.TaskID); n != 1 {
+	if n := b.count(`SELECT count(*) FROM tasks WHERE id = $1 AND status IN ('QUEUED', 'RUNNING') AND attempt = 2`,
+		dock.TaskID); n != 1 {
 		t.Error("a bad checkpoint ended its attempt")
 	}
 	third := b.interrupted(second)
@@ -172,7 +177,8 @@ func TestCheckpointsOfATaskAreBounded(t *testing.T) {
 	}
 	b.say(prepare, saving(prepare, 1, names...))
 	b.say(prepare, saving(prepare, 2, "x", "y", "n0000", "z"))
-	got := b.column(`SELECT count(*) || ' ' || string_agg(substr(name, 12), ' ' ORDER BY name) FILTER (WHERE byte_size = 2) FROM task_checkpoints`)
+	got := b.column(`SELECT count(*) || ' ' || string_agg(substr(name, 12), ' ' ORDER BY name) FILTER (WHERE byte_size = 2)
+		FROM task_checkpoints`)
 	b.expect("kept", got, fmt.Sprintf("%d n0000 x", queue.MaxCheckpoints))
 	next := b.interrupted(prepare)
 	if n := len(next.Inputs); n != 1+queue.MaxCheckpoints {

@@ -49,8 +49,10 @@ func TestStartOver(t *testing.T) {
 	}{
 		{"a search goes on, its ranking does not", docking("ok", "ok", "ok", "ok", program, "ok", program), RetryFailed, "rank"},
 		{"the last stage alone goes on", docking("ok", "ok", "ok", "ok", "ok", "ok", program), RetryFailed, ""},
-		{"a preparation goes on, what reads it does not", docking("ok", lost, "ok", program, program, "ok", "ok"), RetryFailed, "dock-a rank"},
-		{"nothing goes on when all run again", docking("ok", "ok", "ok", "ok", "ok", "ok", "ok"), RetryAll, "receptor ligand-a ligand-b dock-a dock-b dock-alone rank"},
+		{"a preparation goes on, what reads it does not", docking("ok", lost, "ok", program, program, "ok", "ok"), RetryFailed,
+			"dock-a rank"},
+		{"nothing goes on when all run again", docking("ok", "ok", "ok", "ok", "ok", "ok", "ok"), RetryAll,
+			"receptor ligand-a ligand-b dock-a dock-b dock-alone rank"},
 	}
 	for _, test := range tests {
 		for i := range test.all {

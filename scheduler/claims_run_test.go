@@ -43,7 +43,8 @@ func (b *bureau) unproven(registry *prometheus.Registry, kind string) float64 {
 	return 0
 }
 
-// TestForgedReportsChangeNothing: who writes to Redis and has claimed nothing can neither start, save, end nor bill another's attempt.
+// TestForgedReportsChangeNothing: who writes to Redis and has claimed nothing can neither start, save, end nor bill another's
+// attempt.
 func TestForgedReportsChangeNothing(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -70,7 +71,8 @@ func TestForgedReportsChangeNothing(t *testing.T) {
 	none.Claim = queue.Claim{}
 	forgeries := 0
 	for _, forged := range []queue.WorkOrder{stolen, none} {
-		for _, event := range []queue.Event{dear, *failure(engines.UserInput), {Kind: queue.Started}, {Kind: queue.Cancelled}, saving(order, 1, "a"),
+		for _, event := range []queue.Event{dear, *failure(engines.UserInput), {Kind: queue.Started}, {Kind: queue.Cancelled},
+			saving(order, 1, "a"),
 			{Kind: queue.Failed, GivenBack: true}} {
 			b.say(forged, event)
 			forgeries++
@@ -102,7 +104,8 @@ func TestForgedHeartbeatHoldsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	registry := prometheus.NewRegistry()
-	b.Metrics = scheduler.NewMetrics(registry)
+	var log bytes.Buffer
+	b.Metrics, b.Log = scheduler.NewMetrics(registry), slog.New(slog.NewTextHandler(&log, nil))
 	b.submit(b.account(), 1)
 	order := b.dispatch(1)["receptor"]
 	b.worker.kill()
@@ -112,7 +115,8 @@ func TestForgedHeartbeatHoldsNothing(t *testing.T) {
 	seq := int64(0)
 	b.eventually("the attempt is taken back", func() bool {
 		seq++
-		_, err := b.queue.Beat(context.Background(), queue.Heartbeat{WorkerID: "wrk_forger", Seq: seq, Held: []queue.Held{held}}.Signed(forger))
+		_, err := b.queue.Beat(context.Background(), queue.Heartbeat{WorkerID: "wrk_forger", Seq: seq,
+			Held: []queue.Held{held}}.Signed(forger))
 		if err == nil {
 			err = b.leader.Watch(context.Background())
 		}
@@ -121,16 +125,18 @@ func TestForgedHeartbeatHoldsNothing(t *testing.T) {
 		}
 		return b.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND outcome = 'LOST'`, order.TaskID) == 1
 	})
-	if b.unproven(registry, "heartbeat") == 0 {
-		t.Error("forged heartbeats were not counted")
+	if counted, logged := b.unproven(registry, "heartbeat"), strings.Count(log.String(), "prove no claim"); counted < 2 ||
+		logged != 1 {
+		t.Errorf("forged heartbeats were counted %v times and logged %d times, want each counted and one logged:\n%s", counted,
+			logged, &log)
 	}
 	if got := b.count(`SELECT count(*) FROM task_details WHERE message = 'forged'`); got != 0 {
 		t.Error("the progress of a forged heartbeat was told")
 	}
 }
 
-// TestAttemptsOfTheReleaseBefore: what was handed out without a claim, before this release or by one that runs beside it, is reported without
-// a proof.
+// TestAttemptsOfTheReleaseBefore: what was handed out without a claim, before this release or by one that runs beside it, is
+// reported without a proof.
 func TestAttemptsOfTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	for name, handOut := range map[string]string{
@@ -169,4 +175,33 @@ func TestClaimsAreMadeAnew(t *testing.T) {
 	if got := b.column(`SELECT status FROM tasks WHERE id = $1`, second.TaskID); got == string(job.TaskSucceeded) {
 		t.Error("the claim of an earlier attempt ended a later one")
 	}
+}
+
+// TestAnOldCheckpointSetsNothingBack: a true report that somebody sends again later, as whoever can read the stream may,
+// does not replace what was saved since. What it alone has told still counts, and its worker hears that it has arrived.
+func TestAnOldCheckpointSetsNothingBack(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	b.submit(b.account(), 1)
+	order := b.dispatch(1)["receptor"]
+	first, second := saving(order, 1, "a", "b"), saving(order, 2, "a")
+	first.Seq, second.Seq = 1, 2
+	first.Usage.CPUMicroseconds, second.Usage.CPUMicroseconds = 1_000_000, 2_000_000
+	b.say(order, first)
+	b.say(order, second)
+	b.expect("saved", b.rows(order), "a:2:1 b:1:1")
+	b.say(order, first)
+	b.expect("after the first report again", b.rows(order), "a:2:1 b:1:1")
+	b.say(order, second)
+	b.expect("after the second report again", b.rows(order), "a:2:1 b:1:1")
+	overtaken := saving(order, 1, "c")
+	overtaken.Seq = 1
+	b.say(order, overtaken)
+	b.expect("after one that was overtaken", b.rows(order), "a:2:1 b:1:1 c:1:1")
+	b.expect("kept work", b.column(`SELECT cpu_us FROM kept_work WHERE task_id = $1`, order.TaskID), "2000000")
+	next := b.interrupted(order)
+	third := saving(next, 3, "a")
+	third.Seq = 1 // of its attempt
+	b.say(next, third)
+	b.expect("of the next attempt", b.rows(order), "a:3:2 b:1:1 c:1:1")
 }

@@ -76,14 +76,16 @@ func (s *Scheduler) collectUnusable(ctx context.Context, delivery []queue.Delive
 		return cause
 	}
 	event := &delivery[0].Event
-	s.Log.Error("report cannot be stored; the attempt counts as failed", "job", event.JobID, "attempt", event.Ref, "worker", event.WorkerID, "kind", event.Kind, "error", cause)
+	s.Log.Error("report cannot be stored; the attempt counts as failed", "job", event.JobID, "attempt", event.Ref, "worker",
+		event.WorkerID, "kind", event.Kind, "error", cause)
 	class := engines.Executor
 	if event.Failure != nil {
 		class = event.Failure.Class
 	}
 	failed := delivery[0] // with its proof
 	failed.Event = queue.Event{ID: event.ID, Kind: queue.Failed, Ref: event.Ref, JobID: event.JobID, Engine: event.Engine,
-		Failure: &engines.Failure{Class: class, Code: "REPORT_UNUSABLE", Message: "the task ended, but what it reported cannot be stored"}}
+		Failure: &engines.Failure{Class: class, Code: "REPORT_UNUSABLE",
+			Message: "the task ended, but what it reported cannot be stored"}}
 	if err := s.apply(ctx, []queue.Delivery{failed}); err != nil {
 		return err
 	}
@@ -112,12 +114,19 @@ func (s *Scheduler) apply(ctx context.Context, deliveries []queue.Delivery) erro
 		if err := c.tx.ReadAhead(ctx, sortedKeys(c.jobs), taskIDs); err != nil {
 			return err
 		}
+		if err := s.doubt(ctx, c, deliveries); err != nil {
+			return err
+		}
 		for i := range deliveries {
 			if err := s.applyEvent(ctx, c, &deliveries[i]); err != nil {
 				return err
 			}
 		}
-		return unusableIfRefused(c.tx.Send(ctx))
+		if err := c.tx.Send(ctx); err != nil {
+			return unusableIfRefused(err)
+		}
+		c.then(func(context.Context) { s.discard(c.tx.Dropped()...) })
+		return nil
 	})
 }
 
@@ -136,7 +145,8 @@ func (s *Scheduler) applyEvent(ctx context.Context, c *change, delivery *queue.D
 	if task == nil || task.Attempt != event.Ref.Attempt || task.Status.Terminal() || task.Status == job.TaskPending {
 		c.then(func(context.Context) {
 			s.Metrics.fenced.Inc()
-			s.Log.Info("dropped a late report", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt, "kind", event.Kind)
+			s.Log.Info("dropped a late report", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt, "kind",
+				event.Kind)
 		})
 		return nil
 	}
@@ -144,11 +154,12 @@ func (s *Scheduler) applyEvent(ctx context.Context, c *change, delivery *queue.D
 		c.then(func(context.Context) {
 			delivery.Disown() // or whose worker it pretends to be of would take it for its own
 			s.Metrics.forged.WithLabelValues(forgedReport).Inc()
-			s.Log.Warn("dropped a report that proves no claim", "job", event.JobID, "task", event.Ref.TaskID, "attempt", event.Ref.Attempt,
-				"kind", event.Kind, "worker", event.WorkerID)
+			s.Log.Warn("dropped a report that proves no claim", "job", event.JobID, "task", event.Ref.TaskID, "attempt",
+				event.Ref.Attempt, "kind", event.Kind, "worker", event.WorkerID)
 		})
 		return nil
 	}
+	event.Usage = s.believe(c, *task, event)
 	if err := s.applyCurrent(ctx, c, owner, *task, event); err != nil {
 		return unusableIfRefused(err)
 	}
@@ -215,6 +226,9 @@ func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *JobRow, 
 	if err := c.tx.ForgetCheckpoints(ctx, task.ID); err != nil {
 		return err
 	}
+	if isStray(task, event.Stray) {
+		c.then(func(context.Context) { s.discard(event.Stray) })
+	}
 	if err := c.endTask(ctx, task, job.TaskSucceeded, nil); err != nil {
 		return err
 	}
@@ -242,7 +256,8 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 			return err
 		}
 	}
-	log := s.Log.With("job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code, "message", failure.Message)
+	log := s.Log.With("job", owner.ID, "task", task.ID, "attempt", task.Attempt, "class", failure.Class, "code", failure.Code,
+		"message", failure.Message)
 	switch next := afterFailure(failure.Class, failure.Code, task.Retries, task.Interruptions, owner.Stopping); next {
 	case again, againFree:
 		c.then(func(context.Context) {
@@ -265,10 +280,12 @@ func (s *Scheduler) applyFailure(ctx context.Context, c *change, owner *JobRow, 
 // stopped for its use, and free when the fabric stopped it because the job could no longer succeed.
 func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	if !owner.Stopping { // by a stop order that outlived its cause
-		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED", Message: "the task was stopped although its job goes on"}
+		event.Failure = &engines.Failure{Class: engines.System, Code: "STOPPED",
+			Message: "the task was stopped although its job goes on"}
 		return s.applyFailure(ctx, c, owner, task, event)
 	}
-	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED", owner.Status == job.Cancelling || owner.Overspent); err != nil {
+	if err := s.settleAttempt(ctx, c, owner, task, event, "CANCELLED",
+		owner.Status == job.Cancelling || owner.Overspent); err != nil {
 		return err
 	}
 	return c.endTask(ctx, task, job.TaskCancelled, nil)
@@ -276,7 +293,9 @@ func (s *Scheduler) applyCancelled(ctx context.Context, c *change, owner *JobRow
 
 // settleAttempt records what an attempt used and adds its price to the job's bill when the attempt is billable, with that of the
 // work of earlier ones that it went on from.
-func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event, outcome string, bill bool) error {
+func (s *Scheduler) settleAttempt(
+	ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event, outcome string, bill bool,
+) error {
 	price := billing.Micropence(0)
 	if bill {
 		var err error
@@ -299,8 +318,9 @@ func (s *Scheduler) settleAttempt(ctx context.Context, c *change, owner *JobRow,
 
 // meter prices what an attempt of a task has used.
 func (s *Scheduler) meter(owner *JobRow, task TaskRow, used queue.Usage) (billing.Micropence, error) {
-	return s.Prices.Meter(billing.Usage{Engine: queue.Engine(task.Queue), Hardware: queue.Hardware(task.Queue), CPUMicros: used.CPUMicroseconds,
-		GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut, SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
+	return s.Prices.Meter(billing.Usage{Engine: queue.Class(task.Queue).Engine, Hardware: queue.Class(task.Queue).Hardware,
+		CPUMicros: used.CPUMicroseconds, GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut,
+		SoftwarePencePerCoreHour: billing.Micropence(owner.SoftwareFee)})
 }
 
 // keepFiles records the files that an attempt has stored. Their keys become readable by the job's owner, so a worker cannot
@@ -366,7 +386,8 @@ func billable(failure *engines.Failure) bool {
 
 // taskEvent is the body of a "task" event for watchers.
 func taskEvent(task TaskRow, status job.TaskStatus, failure *engines.Failure) (json.RawMessage, error) {
-	body := map[string]any{"taskIndex": task.Ordinal, "stage": task.Stage, "name": task.Name, "status": status, "attempt": task.Attempt}
+	body := map[string]any{"taskIndex": task.Ordinal, "stage": task.Stage, "name": task.Name, "status": status,
+		"attempt": task.Attempt}
 	if failure != nil {
 		body["error"] = failure
 	}

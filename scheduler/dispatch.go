@@ -19,9 +19,9 @@ const (
 	windowFactor = 2
 	// minWindow keeps a queue moving whose workers have not been heard of yet.
 	minWindow = 4
-	// SmallBacklog is how many tasks of a queue an account may have waiting to be served as a small one. By equal turns a few tasks would
-	// wait for two or three rounds of a crowd's; so they are soon out of its way, and who has more to do, in one job or in many, has
-	// the turns of all others.
+	// SmallBacklog is how many tasks of a queue an account may have waiting to be served as a small one. By equal turns a few tasks
+	// would wait for two or three rounds of a crowd's; so they are soon out of its way, and who has more to do, in one job or in
+	// many, has the turns of all others.
 	SmallBacklog = 32
 	// SmallTurns is how many turns a small account has for each of another one.
 	SmallTurns = 4
@@ -46,8 +46,8 @@ func (s *Scheduler) dispatchLoop(ctx context.Context) {
 	}
 }
 
-// fillAll tops the window up of every queue that something waits for: most of the time none, which is asked in one statement. What goes
-// wrong for one does not keep the others from being filled.
+// fillAll tops the window up of every queue that something waits for: most of the time none, which is asked in one statement. What
+// goes wrong for one does not keep the others from being filled.
 func (s *Scheduler) fillAll(ctx context.Context) error {
 	waiting, err := s.store.QueuesWaiting(ctx, s.queueNames())
 	if err != nil {
@@ -117,6 +117,7 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 	if err != nil {
 		return 0, false, fmt.Errorf("dispatch to %s: %w", queueName, err)
 	}
+	s.permit(context.WithoutCancel(ctx), orders)
 	handOver, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverGrace)
 	defer cancel()
 	if err := s.Queue.Enqueue(handOver, orders...); err != nil {
@@ -126,8 +127,8 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 	return moved, moved == limit || passedOver, nil
 }
 
-// newClaims makes the secrets of the attempts that are about to be queued, by task, and what is kept of them, in the order of picked. A
-// secret is in the order alone: of an attempt whose order is lost, nobody can report, and it is missed.
+// newClaims makes the secrets of the attempts that are about to be queued, by task, and what is kept of them, in the order of
+// picked. A secret is in the order alone: of an attempt whose order is lost, nobody can report, and it is missed.
 func (s *Scheduler) newClaims(picked Candidates) (claims map[string]queue.Claim, witnesses [][]byte, err error) {
 	claims, witnesses = make(map[string]queue.Claim, len(picked)), make([][]byte, len(picked))
 	for i, task := range picked {
@@ -140,8 +141,8 @@ func (s *Scheduler) newClaims(picked Candidates) (claims map[string]queue.Claim,
 	return claims, witnesses, nil
 }
 
-// workOrders describes the attempts that have just been queued, with the workers that must not have them. A task that can never be run fails instead: it must not hold
-// up the others.
+// workOrders describes the attempts that have just been queued, with the workers that must not have them. A task that can never be
+// run fails instead: it must not hold up the others.
 func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, avoid avoidance) ([]queue.WorkOrder, error) {
 	outputs := outputCache{}
 	resumed, err := s.resumeInputs(ctx, c, tasks)
@@ -156,7 +157,8 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, 
 		err := json.Unmarshal(task.Shard, &shard)
 		if err != nil {
 			s.Log.Error("task has an unreadable shard", "job", task.JobID, "task", task.ID, "error", err)
-			failure = &engines.Failure{Class: engines.System, Code: "SHARD_UNREADABLE", Message: "the plan of this task cannot be read any more"}
+			failure = &engines.Failure{Class: engines.System, Code: "SHARD_UNREADABLE",
+				Message: "the plan of this task cannot be read any more"}
 		} else if inputs, failure, err = outputs.resolve(ctx, c.tx, task.JobID, shard); err != nil {
 			return nil, err
 		}
@@ -167,11 +169,11 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, 
 			continue
 		}
 		owner := c.jobs[task.JobID]
-		paid := s.limitToPaid(owner, task, &shard)
 		orders = append(orders, queue.WorkOrder{
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
-			Engine: queue.Engine(task.Queue), Queue: task.Queue, Shard: shard, Inputs: slices.Concat(inputs, resumed[task.ID]),
-			OutputPrefix: outputPrefix(task), CommittedAt: c.now, Avoid: avoid.of(task), PaidTime: paid,
+			Engine: queue.Class(task.Queue).Engine, Queue: task.Queue, Shard: shard,
+			Inputs: slices.Concat(inputs, resumed[task.ID]), OutputPrefix: outputPrefix(task), CommittedAt: c.now,
+			Avoid: avoid.of(task), Paid: s.paidUse(owner, task, shard),
 		})
 	}
 	return orders, nil
@@ -186,7 +188,9 @@ func outputPrefix(task TaskRow) string {
 type outputCache map[string]map[string]StageOutput
 
 // resolve turns a shard's inputs into stored objects. failure is set when a named producer did not succeed.
-func (c outputCache) resolve(ctx context.Context, tx Tx, jobID string, shard engines.Shard) ([]queue.ResolvedInput, *engines.Failure, error) {
+func (c outputCache) resolve(
+	ctx context.Context, tx Tx, jobID string, shard engines.Shard,
+) ([]queue.ResolvedInput, *engines.Failure, error) {
 	var inputs []queue.ResolvedInput
 	for _, input := range shard.Inputs {
 		if input.Object != nil {
@@ -239,7 +243,9 @@ func everyOutput(input engines.Input, stage map[string]StageOutput) []queue.Reso
 // asCause is the failure of a task whose producer did not succeed.
 func (o StageOutput) asCause(shard string) *engines.Failure {
 	if o.Failure != nil {
-		return &engines.Failure{Class: o.Failure.Class, Code: o.Failure.Code, Message: fmt.Sprintf("its input %s failed: %s", shard, o.Failure.Message)}
+		return &engines.Failure{Class: o.Failure.Class, Code: o.Failure.Code,
+			Message: fmt.Sprintf("its input %s failed: %s", shard, o.Failure.Message)}
 	}
-	return &engines.Failure{Class: engines.Executor, Code: "INPUT_MISSING", Message: fmt.Sprintf("its input %s does not exist", shard)}
+	return &engines.Failure{Class: engines.Executor, Code: "INPUT_MISSING",
+		Message: fmt.Sprintf("its input %s does not exist", shard)}
 }

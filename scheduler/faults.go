@@ -31,7 +31,8 @@ func (s *Scheduler) blame(ctx context.Context, c *change, task TaskRow, workerID
 	}
 	c.then(func(context.Context) {
 		s.Metrics.keptOff.WithLabelValues(task.Queue).Inc()
-		s.Log.Warn("worker kept off a job while another serves it", "job", task.JobID, "worker", workerID, "failed", faults, "last_task", task.ID, "last_code", code)
+		s.Log.Warn("worker kept off a job while another serves it", "job", task.JobID, "worker", workerID, "failed", faults,
+			"last_task", task.ID, "last_code", code)
 	})
 	return nil
 }
@@ -41,7 +42,9 @@ type avoidance map[string][]string
 
 // withinReach leaves out the tasks whose jobs keep workers off and which those that may have them have no room for just now: in the
 // queue they would only go round among the others. Everybody else goes first.
-func (s *Scheduler) withinReach(ctx context.Context, c *change, queueName string, picked Candidates) (Candidates, avoidance, error) {
+func (s *Scheduler) withinReach(
+	ctx context.Context, c *change, queueName string, picked Candidates,
+) (Candidates, avoidance, error) {
 	faulty, err := c.tx.Faulty(ctx, picked.jobIDs(), maxFaults)
 	if err != nil || len(faulty) == 0 {
 		return picked, nil, err
@@ -138,8 +141,8 @@ func (f *fleet) avoidable(queueName string, workers []string) []string {
 }
 
 // takePlace takes a free place of a worker that serves a queue and is not avoided, for a task. It reports whether there was one;
-// otherwise the task's job waits for the next look at the workers. What a worker holds may need more than one place, and be told up to
-// a heartbeat late: then the task waits in the queue, or comes back.
+// otherwise the task's job waits for the next look at the workers. What a worker holds may need more than one place, and be told up
+// to a heartbeat late: then the task waits in the queue, or comes back.
 func (f *fleet) takePlace(queueName string, task Candidate, avoided []string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

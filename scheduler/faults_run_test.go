@@ -11,8 +11,8 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// TestAWorkerThatKeepsFailingAJobIsKeptOffIt: of two workers one fails whatever it gets of a job. It is kept off that job, which the
-// other completes; it serves other jobs, and this one again when nobody else does.
+// TestAWorkerThatKeepsFailingAJobIsKeptOffIt: of two workers one fails whatever it gets of a job. It is kept off that job, which
+// the other completes; it serves other jobs, and this one again when nobody else does.
 func TestAWorkerThatKeepsFailingAJobIsKeptOffIt(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -39,12 +39,15 @@ func TestAWorkerThatKeepsFailingAJobIsKeptOffIt(t *testing.T) {
 	jobID := receipt.JobID
 	cursed.Store(jobID)
 	f.awaitStatus(jobID, job.Completed)
-	failed := f.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = $1 AND a.worker_id = $2 AND a.outcome = 'FAILED'`, jobID, broken.id)
-	// What was in the queue when the third attempt failed names nobody to avoid. Unless it was kept off it would have failed each three times.
+	failed := f.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+		WHERE t.job_id = $1 AND a.worker_id = $2 AND a.outcome = 'FAILED'`, jobID, broken.id)
+	// What was in the queue when the third attempt failed names nobody to avoid. Unless it was kept off it would have failed each
+	// three times.
 	if failed < 3 || failed > 15 {
 		t.Errorf("the broken worker failed %d tasks of the job before it was kept off, want 3 and what was queued then", failed)
 	}
-	if got, want := f.column(`SELECT worker_id || ':' || (attempts = $2) || ':' || code FROM worker_faults WHERE job_id = $1`, jobID, failed), broken.id+":true:BROKEN"; got != want {
+	if got, want := f.column(`SELECT worker_id || ':' || (attempts = $2) || ':' || code FROM worker_faults WHERE job_id = $1`,
+		jobID, failed), broken.id+":true:BROKEN"; got != want {
 		t.Errorf("faults %s, want %s", got, want)
 	}
 	if got := f.count(`SELECT sum(retries + interruptions) FROM tasks WHERE job_id = $1`, jobID); got != failed {
@@ -85,7 +88,8 @@ func (o *other) beat(busy bool) {
 
 // keptOff makes the bureau's worker one that has failed a job too often.
 func (b *bureau) keptOff(jobID string) {
-	b.db.MustExec(`INSERT INTO worker_faults (job_id, worker_id, attempts, code, at) VALUES ($1, $2, 3, 'BROKEN', now())`, jobID, b.worker.id)
+	b.db.MustExec(`INSERT INTO worker_faults (job_id, worker_id, attempts, code, at) VALUES ($1, $2, 3, 'BROKEN', now())`, jobID,
+		b.worker.id)
 }
 
 // TestAKeptOffWorkerIsNotAskedForEver: the only other worker lives and has room but never takes the task. It is offered again and
@@ -103,7 +107,8 @@ func TestAKeptOffWorkerIsNotAskedForEver(t *testing.T) {
 			if err := b.leader.Collect(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			return b.count(`SELECT count(*) FROM tasks WHERE job_id = $1 AND name = 'receptor' AND status = 'PENDING' AND given_back = $2 AND not_before > now() - interval '1 minute'`, jobID, round+1) == 1
+			return b.count(`SELECT count(*) FROM tasks WHERE job_id = $1 AND name = 'receptor' AND status = 'PENDING'
+				AND given_back = $2 AND not_before > now() - interval '1 minute'`, jobID, round+1) == 1
 		})
 		b.db.MustExec(`UPDATE tasks SET not_before = NULL`)
 	}
@@ -113,7 +118,8 @@ func TestAKeptOffWorkerIsNotAskedForEver(t *testing.T) {
 		t.Fatalf("after 20 offers: %+v", order)
 	}
 	b.say(order, *success(order))
-	if got := b.column(`SELECT retries || ' ' || interruptions || ' ' || status FROM tasks WHERE job_id = $1 AND name = 'receptor'`, jobID); got != "0 0 SUCCEEDED" {
+	if got := b.column(`SELECT retries || ' ' || interruptions || ' ' || status FROM tasks
+		WHERE job_id = $1 AND name = 'receptor'`, jobID); got != "0 0 SUCCEEDED" {
 		t.Errorf("retries, interruptions and state: %s", got)
 	}
 	if n := b.count(`SELECT count(*) FROM task_attempts WHERE outcome = 'FAILED'`); n != 0 {
@@ -177,7 +183,8 @@ func TestALostInputIsNotAskedForAgainAndAgain(t *testing.T) {
 	if attempts := f.count(`SELECT attempt FROM tasks WHERE job_id = $1 AND status = 'FAILED'`, jobID); attempts != 3 {
 		t.Errorf("the task was tried %d times, want 3", attempts)
 	}
-	if free := f.count(`SELECT count(*) FROM jobs WHERE id = $1 AND error_code = 'INPUT_LOST' AND charged_pence = 0`, jobID); free != 1 {
+	if free := f.count(`SELECT count(*) FROM jobs WHERE id = $1 AND error_code = 'INPUT_LOST' AND charged_pence = 0`,
+		jobID); free != 1 {
 		t.Error("the job does not say that an input is lost, or was charged")
 	}
 }

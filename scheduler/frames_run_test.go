@@ -21,7 +21,9 @@ func TestFramesOfATask(t *testing.T) {
 		event.Result.Artifacts = append(event.Result.Artifacts, file)
 	}
 	b.say(prepare, *event)
-	b.expect("frames", b.column(`SELECT name || ':' || coalesce(frame::text, 'none') FROM artifacts WHERE job_id = $1 ORDER BY frame NULLS FIRST`, jobID),
+	b.expect("frames", b.column(`SELECT name || ':' || coalesce(frame::text, 'none') FROM artifacts WHERE job_id = $1
+		ORDER BY frame NULLS FIRST`, jobID),
 		"out:none frame_-005.png:-5 frame_0000.png:0 frame_0007.png:7")
-	b.expect("items", b.column(`SELECT sum(items) FILTER (WHERE status = 'SUCCEEDED') || ' of ' || sum(items) FROM tasks WHERE job_id = $1`, jobID), "1 of 4")
+	b.expect("items", b.column(`SELECT sum(items) FILTER (WHERE status = 'SUCCEEDED') || ' of ' || sum(items) FROM tasks
+		WHERE job_id = $1`, jobID), "1 of 4")
 }

@@ -54,7 +54,8 @@ func TestATaskOnADeviceWaitsForAGPUWorker(t *testing.T) {
 		t.Errorf("quoted %d and held %d pence, want 10 and 20", got.EstimatedPence, got.HeldPence)
 	}
 	f.eventually("the tasks on devices are queued", func() bool {
-		return f.count(`SELECT count(*) FROM tasks WHERE job_id = $1 AND queue = $2 AND status = 'QUEUED'`, receipt.JobID, gpuQueue) == 3
+		return f.count(`SELECT count(*) FROM tasks WHERE job_id = $1 AND queue = $2 AND status = 'QUEUED'`, receipt.JobID,
+			gpuQueue) == 3
 	})
 	f.hireFor([]string{gpuQueue}, 1, func(order queue.WorkOrder) *queue.Event {
 		if order.Queue != gpuQueue || order.Shard.Stage != "dock" {
@@ -66,11 +67,13 @@ func TestATaskOnADeviceWaitsForAGPUWorker(t *testing.T) {
 		t.Errorf("charged %d pence, want 6", *got.Charged)
 	}
 	// 10 s of one core are 66,666.67 micropence and 41.000001 s of a device 1,366,666.7: each is rounded, 100 bytes cost 1.
-	if n := f.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.queue = $1 AND a.gpu_us = 41000001
+	if n := f.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+		WHERE t.queue = $1 AND a.gpu_us = 41000001
 		AND a.charged_micropence = 66667 + 1366667 + 1`, gpuQueue); n != 3 {
 		t.Errorf("%d attempts on devices are billed to the micropenny, want 3", n)
 	}
-	if n := f.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.queue = $1 AND a.gpu_us = 0 AND a.charged_micropence = 66667 + 1`, cpuQueue); n != 2 {
+	if n := f.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.queue = $1 AND a.gpu_us = 0
+		AND a.charged_micropence = 66667 + 1`, cpuQueue); n != 2 {
 		t.Errorf("%d attempts without are, want 2", n)
 	}
 }
@@ -89,7 +92,8 @@ func TestWithoutAPriceThereAreNoDevices(t *testing.T) {
 	_, submitErr := f.Submit(t.Context(), sub)
 	_, estimateErr := f.Estimate(t.Context(), account, sub.Engine, engines.Request{Params: sub.Params})
 	for _, err := range []error{submitErr, estimateErr} {
-		if !fault.Is(err, fault.UnsupportedSimulator) || !strings.Contains(err.Error(), "this deployment has no GPU workers in its price book; choose the CPU") {
+		if !fault.Is(err, fault.UnsupportedSimulator) || !strings.Contains(err.Error(),
+			"this deployment has no GPU workers in its price book; choose the CPU") {
 			t.Errorf("got %v, want UNSUPPORTED_SIMULATOR with the way out", err)
 		}
 	}
@@ -117,7 +121,8 @@ func TestARetryPaysForDevicesAgain(t *testing.T) {
 	}
 	f.awaitStatus(receipt.JobID, job.Failed)
 	mended.Store(true)
-	retried, err := f.Retry(t.Context(), scheduler.RetryOrder{AccountID: account, JobID: receipt.JobID, Scope: scheduler.RetryFailed})
+	retried, err := f.Retry(t.Context(), scheduler.RetryOrder{AccountID: account, JobID: receipt.JobID,
+		Scope: scheduler.RetryFailed})
 	if err != nil || retried.Tasks != 2 || retried.EstimatedPence != 3 || retried.HeldPence != 6 { // 2 × 0.4 + 2 pence, twice
 		t.Fatalf("retried %+v, %v; want two tasks for 3 pence, 6 held", retried, err)
 	}
@@ -167,6 +172,7 @@ func TestRangeOnDevicesComesFromTheirTime(t *testing.T) {
 	now = now.Add(time.Minute)
 	// Half of what was expected on devices, of 1,440 pence; the two tasks on processors alone are as unknown as before.
 	if got := estimate(); got.LowPence != 722 || got.LikelyPence != 723 || got.HighPence != 724 || got.EstimatedPence != 1443 {
-		t.Errorf("with history: low %d, likely %d, high %d, estimated %d; want 722, 723, 724 and 1443", got.LowPence, got.LikelyPence, got.HighPence, got.EstimatedPence)
+		t.Errorf("with history: low %d, likely %d, high %d, estimated %d; want 722, 723, 724 and 1443", got.LowPence,
+			got.LikelyPence, got.HighPence, got.EstimatedPence)
 	}
 }

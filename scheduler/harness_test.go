@@ -3,6 +3,7 @@ package scheduler_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -48,7 +49,8 @@ func (threeStages) Plan(r engines.Request) ([]engines.Shard, error) {
 	}
 	shard := func(stage string, index int, name string, essential bool, inputs ...engines.Input) engines.Shard {
 		return engines.Shard{Stage: stage, StageIndex: index, Name: name, Params: json.RawMessage(`{}`), Inputs: inputs,
-			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60, Needs: engines.Resources{CPUs: 1, TimeLimit: planLimit}}
+			Essential: essential, Preparation: index == 0, Items: 1, ExpectedCPUSeconds: 60,
+			Needs: engines.Resources{CPUs: 1, TimeLimit: planLimit}}
 	}
 	plan := []engines.Shard{shard("prepare", 0, "receptor", true, engines.Input{Name: "scene", Object: &r.SceneFile})}
 	for i := range params.Companions {
@@ -82,17 +84,40 @@ type fabric struct {
 	ledger *billing.Ledger
 }
 
-func newFabric(t testing.TB, rdb redis.UniversalClient, prefix string) *fabric {
+func newFabric(t testing.TB, rdb redis.UniversalClient, prefix string, change ...func(*scheduler.Deps)) *fabric {
 	t.Helper()
 	book, err := billing.LoadBook("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := pgtest.New(t)
+	asOwner(t, longAgo)
 	f := &fabric{t: t, db: db, rdb: rdb, queue: queue.New(rdb, prefix), ledger: billing.NewLedger(book, id.New)}
-	f.Scheduler = scheduler.New(scheduler.Deps{DB: db, Queue: f.queue, Engines: engines.NewRegistry(threeStages{}), Prices: book,
-		Ledger: f.ledger, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	deps := scheduler.Deps{DB: db, Queue: f.queue, Engines: engines.NewRegistry(threeStages{}), Prices: book,
+		Ledger: f.ledger, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	for _, do := range change {
+		do(&deps)
+	}
+	f.Scheduler = scheduler.New(deps)
 	return f
+}
+
+// longAgo has attempts handed out long before they are: the workers of these tests say that they have worked for minutes and years.
+const longAgo = `CREATE OR REPLACE FUNCTION long_ago() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN NEW.queued_at := NEW.queued_at - interval '100 years'; RETURN NEW; END $$;
+	CREATE OR REPLACE TRIGGER long_ago BEFORE UPDATE OF queued_at ON tasks FOR EACH ROW EXECUTE FUNCTION long_ago()`
+
+// asOwner changes the test's tables.
+func asOwner(t testing.TB, statements string) {
+	t.Helper()
+	owner, err := postgres.Open(t.Context(), pgtest.URL(t))
+	if err == nil {
+		_, err = owner.ExecContext(t.Context(), statements)
+		err = errors.Join(err, owner.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // start makes a fabric whose scheduler runs until the test ends.
@@ -117,7 +142,8 @@ func (f *fabric) account() string {
 	f.t.Helper()
 	accountID := id.New("acct_")
 	err := postgres.InTx(context.Background(), f.db, func(tx *sqlx.Tx) error {
-		_, err := tx.Exec(`INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ($1, $2, '', '', 'free', $3)`, accountID, accountID+"@example.test", f.Now())
+		_, err := tx.Exec(`INSERT INTO accounts (id, email, name, password_hash, plan, created_at)
+			VALUES ($1, $2, '', '', 'free', $3)`, accountID, accountID+"@example.test", f.Now())
 		if err != nil {
 			return err
 		}
@@ -131,8 +157,9 @@ func (f *fabric) account() string {
 
 func submission(accountID string, shards int, key string) scheduler.Submission {
 	params := json.RawMessage(fmt.Sprintf(`{"shards":%d}`, shards))
-	return scheduler.Submission{AccountID: accountID, Plan: "free", JobType: "simulation", Engine: threeStages{}, RecoveryMode: "standard",
-		SceneFile: engines.Object{StorageKey: "scene", ByteSize: 1}, Params: params, Request: params, IdempotencyKey: key}
+	return scheduler.Submission{AccountID: accountID, Plan: "free", Engine: threeStages{}, Canonical: params, IdempotencyKey: key,
+		Request: engines.Request{JobType: "simulation", Recovery: "standard",
+			SceneFile: engines.Object{StorageKey: "scene", ByteSize: 1}, Params: params}}
 }
 
 func (f *fabric) submit(accountID string, shards int) string {
@@ -156,7 +183,8 @@ type bill struct {
 func (f *fabric) bill(jobID string) bill {
 	f.t.Helper()
 	var b bill
-	if err := f.db.Get(&b, `SELECT status, held_pence, charged_pence, failure_class, error_message FROM jobs WHERE id = $1`, jobID); err != nil {
+	if err := f.db.Get(&b, `SELECT status, held_pence, charged_pence, failure_class, error_message FROM jobs WHERE id = $1`,
+		jobID); err != nil {
 		f.t.Fatal(err)
 	}
 	return b
@@ -209,18 +237,33 @@ func (f *fabric) violations() []string {
 		found = append(found, fmt.Sprintf("ledger: %s", v))
 	}
 	for what, query := range map[string]string{
-		"hold open for an ended job":   `SELECT count(*) FROM holds h JOIN jobs j ON j.id = h.job_id WHERE j.finished_at IS NOT NULL AND h.status = 'open'`,
-		"task open in an ended job":    `SELECT count(*) FROM tasks t JOIN jobs j ON j.id = t.job_id WHERE j.finished_at IS NOT NULL AND t.finished_at IS NULL`,
-		"charge other than the ledger": `SELECT count(*) FROM jobs j WHERE j.charged_pence IS NOT NULL AND j.charged_pence <> -coalesce((SELECT sum(amount_pence) FROM ledger_entries e WHERE e.job_id = j.id AND e.type = 'charge'), 0)`,
-		"charge above the hold":        `SELECT count(*) FROM jobs WHERE charged_pence > held_pence`,
-		"hold other than the ledger":   `SELECT count(*) FROM jobs j WHERE held_pence - settled_pence <> (SELECT wallet_pence + monthly_pence FROM holds h WHERE h.job_id = j.id AND h.run = j.attempts)`,
-		"earlier charges forgotten":    `SELECT count(*) FROM jobs j WHERE settled_pence <> coalesce((SELECT sum(captured_pence) FROM holds h WHERE h.job_id = j.id AND h.run < j.attempts), 0)`,
-		"use other than the attempts":  `SELECT count(*) FROM jobs j WHERE accrued_micropence - 1000000 * settled_pence <> coalesce((SELECT sum(charged_micropence) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id AND a.run = j.attempts), 0)`,
-		"task with two successes":      `SELECT count(*) FROM (SELECT task_id FROM task_attempts WHERE outcome = 'SUCCEEDED' GROUP BY task_id, run HAVING count(*) > 1) s`,
-		"files of two attempts":        `SELECT count(*) FROM (SELECT task_id FROM artifacts GROUP BY task_id HAVING count(DISTINCT split_part(storage_key, '/', 6)) > 1) s`,
-		"checkpoints of a success":     `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id WHERE t.status = 'SUCCEEDED'`,
-		"another attempt's checkpoint": `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id WHERE k.attempt > t.attempt OR split_part(k.storage_key, '/', 5) <> t.id OR split_part(k.storage_key, '/', 6) <> k.attempt::text`,
-		"results of a task without":    `SELECT count(*) FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.status <> 'SUCCEEDED' AND (d.summary IS NOT NULL OR d.programs IS NOT NULL)`,
+		"hold open for an ended job": `SELECT count(*) FROM holds h JOIN jobs j ON j.id = h.job_id WHERE j.finished_at IS NOT NULL
+			AND h.status = 'open'`,
+		"task open in an ended job": `SELECT count(*) FROM tasks t JOIN jobs j ON j.id = t.job_id WHERE j.finished_at IS NOT NULL
+			AND t.finished_at IS NULL`,
+		"charge other than the ledger": `SELECT count(*) FROM jobs j WHERE j.charged_pence IS NOT NULL
+			AND j.charged_pence <> -coalesce((SELECT sum(amount_pence) FROM ledger_entries e WHERE e.job_id = j.id
+			AND e.type = 'charge'), 0)`,
+		"charge above the hold": `SELECT count(*) FROM jobs WHERE charged_pence > held_pence`,
+		"hold other than the ledger": `SELECT count(*) FROM jobs j
+			WHERE held_pence - settled_pence <> (SELECT wallet_pence + monthly_pence FROM holds h WHERE h.job_id = j.id
+			AND h.run = j.attempts)`,
+		"earlier charges forgotten": `SELECT count(*) FROM jobs j WHERE settled_pence <> coalesce((SELECT sum(captured_pence)
+			FROM holds h WHERE h.job_id = j.id AND h.run < j.attempts), 0)`,
+		"use other than the attempts": `SELECT count(*) FROM jobs j
+			WHERE accrued_micropence - 1000000 * settled_pence <> coalesce((SELECT sum(charged_micropence) FROM task_attempts a
+			JOIN tasks t ON t.id = a.task_id WHERE t.job_id = j.id AND a.run = j.attempts), 0)`,
+		"task with two successes": `SELECT count(*) FROM (SELECT task_id FROM task_attempts WHERE outcome = 'SUCCEEDED'
+			GROUP BY task_id, run HAVING count(*) > 1) s`,
+		"files of two attempts": `SELECT count(*) FROM (SELECT task_id FROM artifacts
+			GROUP BY task_id HAVING count(DISTINCT split_part(storage_key, '/', 6)) > 1) s`,
+		"checkpoints of a success": `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id
+			WHERE t.status = 'SUCCEEDED'`,
+		"another attempt's checkpoint": `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id
+			WHERE k.attempt > t.attempt OR split_part(k.storage_key, '/', 5) <> t.id OR split_part(k.storage_key, '/',
+			6) <> k.attempt::text`,
+		"results of a task without": `SELECT count(*) FROM tasks t JOIN task_details d ON d.task_id = t.id
+			WHERE t.status <> 'SUCCEEDED' AND (d.summary IS NOT NULL OR d.programs IS NOT NULL)`,
 	} {
 		if n := f.count(query); n > 0 {
 			found = append(found, fmt.Sprintf("%s: %d", what, n))
@@ -263,8 +306,8 @@ func (f *fabric) hire(slots int, behave func(queue.WorkOrder) *queue.Event) *han
 // hireFor starts a worker that serves the queues. Of the class gpu it takes as many tasks as of the other.
 func (f *fabric) hireFor(queues []string, slots int, behave func(queue.WorkOrder) *queue.Event) *hand {
 	f.t.Helper()
-	h := &hand{f: f, id: id.New("wrk_"), self: newClaim(f.t), queues: queues, orders: make(chan queue.WorkOrder, 1000), held: map[queue.Ref]queue.WorkOrder{},
-		stop: make(chan struct{}), done: make(chan struct{}), behave: behave}
+	h := &hand{f: f, id: id.New("wrk_"), self: newClaim(f.t), queues: queues, orders: make(chan queue.WorkOrder, 1000),
+		held: map[queue.Ref]queue.WorkOrder{}, stop: make(chan struct{}), done: make(chan struct{}), behave: behave}
 	consumer, err := f.queue.Consume(queues, slots, 10*time.Millisecond, slog.New(slog.DiscardHandler), h.claim)
 	if err != nil {
 		f.t.Fatal(err)
@@ -327,7 +370,8 @@ func (h *hand) beat(slots int) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for seq := int64(0); ; seq++ {
-		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: h.queues, Slots: slots, Devices: queue.Devices{Total: slots, Slots: slots}}
+		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: h.queues, Slots: slots,
+			Devices: queue.Devices{Total: slots, Slots: slots}}
 		h.mu.Lock()
 		for ref, order := range h.held {
 			held := queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way", Used: h.used}

@@ -63,23 +63,23 @@ type knownSpread struct {
 	until  time.Time
 }
 
-// spreads are how well the expectations of an engine were met by the newest tasks of this deployment, of all accounts, by worker
-// class; a class of which too few have ended is nil.
+// spreads are how well the expectations of an engine were met by the newest tasks of this deployment, of all accounts, by
+// hardware; a worker class of which too few have ended is nil.
 func (s *Scheduler) spreads(ctx context.Context, spec engines.Spec) (map[string]*billing.Spread, error) {
 	all := map[string]*billing.Spread{}
 	for _, class := range spec.Classes() {
-		spread, err := s.spread(ctx, spec.ID, class)
+		spread, err := s.spread(ctx, class)
 		if err != nil {
 			return nil, err
 		}
-		all[class] = spread
+		all[class.Hardware] = spread
 	}
 	return all, nil
 }
 
 // spread is that of one worker class. Two that find it out of date at the same moment both read it.
-func (s *Scheduler) spread(ctx context.Context, engineID, class string) (*billing.Spread, error) {
-	name, now := queue.Name(class, engineID), s.Now()
+func (s *Scheduler) spread(ctx context.Context, class engines.WorkerClass) (*billing.Spread, error) {
+	name, now := queue.Name(class), s.Now()
 	s.history.mu.Lock()
 	known, found := s.history.spreads[name]
 	s.history.mu.Unlock()
@@ -94,6 +94,6 @@ func (s *Scheduler) spread(ctx context.Context, engineID, class string) (*billin
 	s.history.mu.Lock()
 	s.history.spreads[name] = knownSpread{spread: spread, until: now.Add(historyFor)}
 	s.history.mu.Unlock()
-	s.Metrics.measured(engineID, class, spread)
+	s.Metrics.measured(class, spread)
 	return spread, nil
 }

@@ -48,7 +48,8 @@ func TestAnyHistoryEndsWithRightResultsAndBills(t *testing.T) {
 			f.db.MustExec(`TRUNCATE jobs, accounts, holds, ledger_entries CASCADE`)
 		}
 		clean = false
-		w := &world{f: f, t: rt, ctx: t.Context(), clock: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC), runs: map[queue.Ref]*run{}, kept: map[queue.Ref]int64{}}
+		w := &world{f: f, t: rt, ctx: t.Context(), clock: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC), runs: map[queue.Ref]*run{},
+			kept: map[queue.Ref]int64{}}
 		f.Now, second.Now = w.now, w.now
 		w.leaders = []*scheduler.Leader{scheduler.NewLeader(f.Scheduler, "first"), scheduler.NewLeader(second, "second")}
 		w.flush()

@@ -13,20 +13,22 @@ import (
 )
 
 // An attempt that is lost, or that the program or the fabric fails, is free as a whole. What it has saved is not lost, though: the
-// attempt that goes on from there does not do that work again. So an attempt that is charged is charged with the work of those before
-// it in the job's run that it went on from, each up to its last save; work that nobody went on from in the end stays free.
+// attempt that goes on from there does not do that work again. So an attempt that is charged is charged with the work of those
+// before it in the job's run that it went on from, each up to its last save; work that nobody went on from in the end stays free.
 
-// keepUsage notes what an attempt had used when it last saved finished work, if an event says so. A usage that can never be priced is
-// left out, as a bad checkpoint is.
+// keepUsage notes what an attempt had used when it last saved finished work, if an event says so. A usage that can never be priced
+// is left out, as a bad checkpoint is.
 func (s *Scheduler) keepUsage(ctx context.Context, c *change, owner *JobRow, task TaskRow, event queue.Event) error {
 	finished := slices.ContainsFunc(event.Checkpoints, func(file queue.StoredArtifact) bool { return queue.KeepsWork(file.Name) })
-	used := queue.Usage{CPUMicroseconds: event.Usage.CPUMicroseconds, GPUMicroseconds: event.Usage.GPUMicroseconds, WallMs: event.Usage.WallMs}
+	used := queue.Usage{CPUMicroseconds: event.Usage.CPUMicroseconds, GPUMicroseconds: event.Usage.GPUMicroseconds,
+		WallMs: event.Usage.WallMs}
 	if !finished || used == (queue.Usage{}) {
 		return nil
 	}
 	if !s.hasPrice(owner, task, used) {
 		c.then(func(context.Context) {
-			s.Log.Warn("what a checkpoint has used cannot be kept", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "usage", used)
+			s.Log.Warn("what a checkpoint has used cannot be kept", "job", task.JobID, "task", task.ID, "attempt", task.Attempt,
+				"usage", used)
 		})
 		return nil
 	}
@@ -39,8 +41,8 @@ func (s *Scheduler) hasPrice(owner *JobRow, task TaskRow, used queue.Usage) bool
 	return err == nil && used.WallMs >= 0
 }
 
-// billKeptWork charges the kept work of a task's earlier attempts, which its current one went on from and which is charged now. What
-// is charged is no longer kept, so it is charged once.
+// billKeptWork charges the kept work of a task's earlier attempts, which its current one went on from and which is charged now.
+// What is charged is no longer kept, so it is charged once.
 func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *JobRow, task TaskRow) error {
 	kept, err := c.tx.TakeKeptWork(ctx, task)
 	if err != nil {
@@ -50,7 +52,8 @@ func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *JobRow, 
 		if work.Attempt == task.Attempt { // it is charged as a whole
 			continue
 		}
-		price, err := s.meter(owner, task, queue.Usage{CPUMicroseconds: work.CPUMicroseconds, GPUMicroseconds: work.GPUMicroseconds})
+		price, err := s.meter(owner, task, queue.Usage{CPUMicroseconds: work.CPUMicroseconds,
+			GPUMicroseconds: work.GPUMicroseconds})
 		if err != nil {
 			return fmt.Errorf("meter the kept work of attempt %d of %s: %w", work.Attempt, task.ID, err)
 		}
@@ -59,8 +62,9 @@ func (s *Scheduler) billKeptWork(ctx context.Context, c *change, owner *JobRow, 
 		}
 		owner.AccruedMicropence += int64(price)
 		c.then(func(context.Context) {
-			s.Metrics.keptWork.WithLabelValues(queue.Engine(task.Queue)).Add(float64(price) / float64(billing.FromPence(1)))
-			s.Log.Info("kept work charged", "job", task.JobID, "task", task.ID, "attempt", work.Attempt, "resumed_by", task.Attempt, "micropence", price)
+			s.Metrics.keptWork.WithLabelValues(queue.Class(task.Queue).Engine).Add(float64(price) / float64(billing.FromPence(1)))
+			s.Log.Info("kept work charged", "job", task.JobID, "task", task.ID, "attempt", work.Attempt, "resumed_by", task.Attempt,
+				"micropence", price)
 		})
 	}
 	return nil
@@ -101,16 +105,19 @@ func (c *change) isGivenBack(ctx context.Context, owner *JobRow, task TaskRow, e
 }
 
 // applyGivenBack lets another worker have an attempt that was never started: it counts for nothing.
-func (s *Scheduler) applyGivenBack(ctx context.Context, c *change, task TaskRow, event queue.Event, failure *engines.Failure) error {
+func (s *Scheduler) applyGivenBack(
+	ctx context.Context, c *change, task TaskRow, event queue.Event, failure *engines.Failure,
+) error {
 	c.then(func(context.Context) {
 		s.Metrics.givenBack.WithLabelValues(task.Queue, failure.Code).Inc()
-		s.Log.Info("task given back unstarted", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker", event.WorkerID, "code", failure.Code)
+		s.Log.Info("task given back unstarted", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker",
+			event.WorkerID, "code", failure.Code)
 	})
 	return c.giveBackTask(ctx, task, c.now.Add(givenBackPause(task.GivenBack)))
 }
 
-// givenBackPause is how long a task that was given back n times before is left alone: somebody else is to find it soon, and those who
-// do not want it are not to be asked without end.
+// givenBackPause is how long a task that was given back n times before is left alone: somebody else is to find it soon, and those
+// who do not want it are not to be asked without end.
 func givenBackPause(n int) time.Duration {
 	return min(firstGivenBackPause<<min(n, 10), maxGivenBackPause)
 }

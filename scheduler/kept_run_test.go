@@ -21,11 +21,12 @@ func keeping(order queue.WorkOrder, cpuSeconds int64, names ...string) queue.Eve
 // prices are a task's attempts with what each is charged, in hundredths of a penny.
 func (f *fabric) prices(taskID string) string {
 	f.t.Helper()
-	return f.column(`SELECT attempt || ':' || outcome || ':' || round(charged_micropence / 1e4, 2) FROM task_attempts WHERE task_id = $1 ORDER BY attempt`, taskID)
+	return f.column(`SELECT attempt || ':' || outcome || ':' || round(charged_micropence / 1e4, 2) FROM task_attempts
+		WHERE task_id = $1 ORDER BY attempt`, taskID)
 }
 
-// TestFramesOfKilledWorkersAreBilledOnce: two workers die with a task, each after it had saved finished work and begun more. The third
-// goes on from there; what was saved is charged with it, and what was lost is free.
+// TestFramesOfKilledWorkersAreBilledOnce: two workers die with a task, each after it had saved finished work and begun more. The
+// third goes on from there; what was saved is charged with it, and what was lost is free.
 func TestFramesOfKilledWorkersAreBilledOnce(t *testing.T) {
 	t.Parallel()
 	f := start(t)
@@ -43,7 +44,8 @@ func TestFramesOfKilledWorkersAreBilledOnce(t *testing.T) {
 			return f.count(`SELECT count(*) FROM tasks WHERE id = $1 AND status = 'RUNNING' AND progress > 0`, order.TaskID) == 1
 		})
 		f.eventually("its work is kept", func() bool {
-			return f.count(`SELECT count(*) FROM kept_work WHERE task_id = $1 AND attempt = $2 AND cpu_us = $3`, order.TaskID, order.Attempt, seconds*1_000_000) == 1
+			return f.count(`SELECT count(*) FROM kept_work WHERE task_id = $1 AND attempt = $2 AND cpu_us = $3`, order.TaskID,
+				order.Attempt, seconds*1_000_000) == 1
 		})
 		doomed.kill()
 	}
@@ -56,7 +58,8 @@ func TestFramesOfKilledWorkersAreBilledOnce(t *testing.T) {
 	if want := min(8, bill.Held); *bill.Charged != want {
 		t.Errorf("charged %d of %d pence, want %d", *bill.Charged, bill.Held, want)
 	}
-	if got := f.column(`SELECT cpu_us / 1000000 || ':' || wall_ms FROM task_attempts WHERE task_id = $1 AND outcome = 'LOST' ORDER BY attempt`, order.TaskID); got != "300:300000 600:600000" {
+	if got := f.column(`SELECT cpu_us / 1000000 || ':' || wall_ms FROM task_attempts WHERE task_id = $1 AND outcome = 'LOST'
+		ORDER BY attempt`, order.TaskID); got != "300:300000 600:600000" {
 		t.Errorf("lost attempts used %s", got)
 	}
 	if n := f.count(`SELECT count(*) FROM kept_work`); n != 0 {
@@ -89,12 +92,12 @@ func TestWhenKeptWorkIsBilled(t *testing.T) {
 			second := b.interrupted(first)
 			b.say(second, *success(second))
 		}, "1:FAILED:0.00 2:SUCCEEDED:6.67"},
-		{"not what can never be priced", func(b *bureau, first queue.WorkOrder) {
+		{"up to what its time limit allows", func(b *bureau, first queue.WorkOrder) {
 			b.say(first, keeping(first, 1<<42, "frame"))
 			b.say(first, keeping(first, -300, "frame"))
 			second := b.interrupted(first)
 			b.say(second, *success(second))
-		}, "1:FAILED:0.00 2:SUCCEEDED:6.67"},
+		}, "1:FAILED:4800040.00 2:SUCCEEDED:6.67"}, // twice 1000 hours and a half minute, at 24 pence
 		{"not what lies elsewhere", func(b *bureau, first queue.WorkOrder) {
 			event := keeping(first, 300, "frame", "other")
 			event.Checkpoints[1].StorageKey = "accounts/another/file"
@@ -123,7 +126,8 @@ func TestWhenKeptWorkIsBilled(t *testing.T) {
 		}, "1:FAILED:0.00 2:FAILED:0.00 3:FAILED:0.00"},
 		{"although a second worker, which got the attempt too, gives it back", func(b *bureau, first queue.WorkOrder) {
 			b.say(first, keeping(first, 300, "frame"))
-			b.db.MustExec(`UPDATE tasks SET status = 'QUEUED' WHERE id = $1`, first.TaskID) // as if its start had been told to a Redis that was lost
+			// as if its start had been told to a Redis that was lost
+			b.db.MustExec(`UPDATE tasks SET status = 'QUEUED' WHERE id = $1`, first.TaskID)
 			back := failure(engines.System)
 			back.GivenBack, back.Usage = true, queue.Usage{}
 			b.say(first, *back)

@@ -33,6 +33,7 @@ type run struct {
 	redone bool // it could not have all the work of those before
 	used   int64
 	kept   []queue.Usage // what it said that finished work had used
+	saves  int64         // reports of what was saved
 }
 
 func (w *world) hire() {
@@ -101,6 +102,8 @@ func (w *world) save() {
 		event := saving(r.WorkOrder, rapid.IntRange(1, 9).Draw(w.t, "version"), name)
 		r.used += int64(rapid.IntRange(0, 90).Draw(w.t, "cpu seconds")) * 1_000_000
 		event.Usage.CPUMicroseconds = r.used
+		r.saves++
+		event.Seq = r.saves
 		if name != "preview.jpg" {
 			r.kept = append(r.kept, event.Usage)
 		}
@@ -117,7 +120,7 @@ func (w *world) end() {
 // endSomehow lets an attempt end in one of all the ways there are.
 func (w *world) endSomehow(r *run) {
 	used := queue.Usage{CPUMicroseconds: int64(rapid.IntRange(0, 300).Draw(w.t, "cpu seconds")) * 1_000_000, BytesOut: 100}
-	if queue.Hardware(r.Queue) == engines.HardwareGPU {
+	if queue.Class(r.Queue).Hardware == engines.HardwareGPU {
 		used.GPUMicroseconds = int64(rapid.IntRange(0, 300_000_000).Draw(w.t, "device microseconds"))
 	}
 	event := success(r.WorkOrder)
@@ -125,7 +128,8 @@ func (w *world) endSomehow(r *run) {
 	case "items":
 		event.Result.Failures = []engines.ItemFailure{{Item: "ligand", Step: "parse", Message: "unreadable"}}
 	case "failure":
-		event = failure(rapid.SampledFrom([]engines.FailureClass{engines.UserInput, engines.Executor, engines.System, engines.Timeout}).Draw(w.t, "class"))
+		event = failure(rapid.SampledFrom([]engines.FailureClass{engines.UserInput, engines.Executor, engines.System,
+			engines.Timeout}).Draw(w.t, "class"))
 	case "unusable":
 		r.broken = true
 		if rapid.Bool().Draw(w.t, "foreign file") {
@@ -186,7 +190,8 @@ func (w *world) beatAll() {
 // beat shows that a worker lives, and lets it learn what has been committed and what must stop.
 func (w *world) beat(l *laborer) {
 	l.seq++
-	hb := queue.Heartbeat{WorkerID: l.id, Seq: l.seq, Queues: []string{cpuQueue, gpuQueue}, Slots: 2, Devices: queue.Devices{Total: 2, Slots: 2}}
+	hb := queue.Heartbeat{WorkerID: l.id, Seq: l.seq, Queues: []string{cpuQueue, gpuQueue}, Slots: 2,
+		Devices: queue.Devices{Total: 2, Slots: 2}}
 	for _, r := range l.held {
 		phase := queue.Running
 		if r.end != nil {
@@ -204,7 +209,8 @@ func (w *world) beat(l *laborer) {
 	}
 	for _, e := range l.outbox {
 		acked := slices.Contains(orders.Acked, e.ID)
-		if acked && e.Kind != queue.Started && e.Kind != queue.Checkpointed && !e.GivenBack && w.f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND attempt = $2`, e.Ref.TaskID, e.Ref.Attempt) != 1 {
+		if acked && e.Kind != queue.Started && e.Kind != queue.Checkpointed && !e.GivenBack && w.f.count(`SELECT count(*)
+			FROM task_attempts WHERE task_id = $1 AND attempt = $2`, e.Ref.TaskID, e.Ref.Attempt) != 1 {
 			w.t.Errorf("the end of %s was acknowledged and is not stored", e.Ref)
 		}
 	}

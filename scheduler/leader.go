@@ -18,5 +18,8 @@ func (l *Leader) Dispatch(ctx context.Context) error { return l.s.fillAll(ctx) }
 // Collect applies one batch of what lies in the stream; it does not wait for more.
 func (l *Leader) Collect(ctx context.Context) error { return l.s.collectOnce(ctx, -1) }
 
+// Tidy removes the objects that were discarded.
+func (l *Leader) Tidy(ctx context.Context) error { return l.s.tidy(ctx) }
+
 // Watch does one round of the watch.
 func (l *Leader) Watch(ctx context.Context) error { return l.s.watchOnce(ctx, l.watch) }

@@ -48,7 +48,7 @@ func (s *Scheduler) softwareOf(ctx context.Context, accountID string, metadata j
 	return software{Name: name, Paid: &price}, nil
 }
 
-// namedSoftware is the program that a job's metadata names: software, or renderer where that is unset (specification §2.3). A
+// namedSoftware is the program that a job's metadata names: software, or renderer where that is unset (doc/contract.md §2.3). A
 // member that is no text names nothing.
 func namedSoftware(metadata json.RawMessage) (string, error) {
 	if len(metadata) == 0 {

@@ -44,7 +44,8 @@ func TestEstimateWithAndWithoutTheAccountsOwnLicence(t *testing.T) {
 	ada, eve := f.account(), f.account()
 	estimate := func(accountID, metadata string) scheduler.Estimation {
 		t.Helper()
-		got, err := f.Estimate(t.Context(), accountID, threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600}`), Metadata: json.RawMessage(metadata)})
+		got, err := f.Estimate(t.Context(), accountID, threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600}`),
+			Metadata: json.RawMessage(metadata)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,8 +55,10 @@ func TestEstimateWithAndWithoutTheAccountsOwnLicence(t *testing.T) {
 		t.Helper()
 		got := estimate(accountID, metadata).Quote
 		names := strings.Join(got.LicenseNames, ",")
-		if got.HasLicenseFee != fee || (got.Breakdown.Software > 0) != fee || (names == "SideFX Houdini Engine") != fee || got.LicenseNames == nil {
-			t.Errorf("%s: fee %v, %d micropence for %q; want a fee: %v", what, got.HasLicenseFee, got.Breakdown.Software, names, fee)
+		if got.HasLicenseFee != fee || (got.Breakdown.Software > 0) != fee || (names == "SideFX Houdini Engine") != fee ||
+			got.LicenseNames == nil {
+			t.Errorf("%s: fee %v, %d micropence for %q; want a fee: %v", what, got.HasLicenseFee, got.Breakdown.Software, names,
+				fee)
 		}
 	}
 	wantFee("no metadata", ada, ``, false)
@@ -68,7 +71,8 @@ func TestEstimateWithAndWithoutTheAccountsOwnLicence(t *testing.T) {
 	wantFee("another case of the member's name", ada, `{"Software":"houdini"}`, false)
 	wantFee("a visitor", "", houdini, true)
 	with, without := estimate(ada, houdini).Quote, estimate(ada, ``).Quote
-	if with.EstimatedPence <= without.EstimatedPence || with.HoldPence <= without.HoldPence || with.Breakdown.Compute != without.Breakdown.Compute {
+	if with.EstimatedPence <= without.EstimatedPence || with.HoldPence <= without.HoldPence ||
+		with.Breakdown.Compute != without.Breakdown.Compute {
 		t.Errorf("with software %+v, without %+v", with, without)
 	}
 
@@ -118,7 +122,8 @@ func TestTheBillKeepsWhatTheSubmitDecided(t *testing.T) {
 		t.Errorf("own licence %d, paid %d, no software %d micropence", micropence[0], micropence[1], micropence[2])
 	}
 	for jobID, want := range map[string]bool{own: false, paid: true, plain: false} {
-		if got := f.count(`SELECT count(*) FROM jobs WHERE id = $1 AND software_micropence_per_core_hour = $2`, jobID, int64(houdiniFee)); (got == 1) != want {
+		if got := f.count(`SELECT count(*) FROM jobs WHERE id = $1 AND software_micropence_per_core_hour = $2`, jobID,
+			int64(houdiniFee)); (got == 1) != want {
 			t.Errorf("job with a stored fee: %d, want %v", got, want)
 		}
 	}
@@ -148,7 +153,8 @@ func TestSeatsHoldBackNobodyElse(t *testing.T) {
 	own, others := f.submit(ada, 1), f.submit(eve, 1)
 	dispatch()
 	if inFlight(own) != 1 || inFlight(others) != 1 || inFlight(licensed) != 1 {
-		t.Errorf("in flight: %d of the account's other job, %d of another account, %d licensed; want 1 each", inFlight(own), inFlight(others), inFlight(licensed))
+		t.Errorf("in flight: %d of the account's other job, %d of another account, %d licensed; want 1 each", inFlight(own),
+			inFlight(others), inFlight(licensed))
 	}
 	f.reseat(server, seating{seats: 2, enforcement: "ENFORCED", enabled: true})
 	dispatch()
@@ -185,7 +191,8 @@ func TestAdvisorySeatsWarn(t *testing.T) {
 	if err := scheduler.NewLeader(f.Scheduler, "").Dispatch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "advisory licence") || !strings.Contains(log.String(), "license=sidefx/houdiniengine") || f.inUse(ada) < 2 {
+	if !strings.Contains(log.String(), "advisory licence") || !strings.Contains(log.String(), "license=sidefx/houdiniengine") ||
+		f.inUse(ada) < 2 {
 		t.Errorf("%d tasks in flight of one seat, the log says %q", f.inUse(ada), log.String())
 	}
 }
@@ -219,7 +226,8 @@ func TestTwoLeadersShareTheSeats(t *testing.T) {
 		if got := f.inUse(ada); got > seats {
 			t.Fatalf("round %d: %d tasks hold one of %d seats", round, got, seats)
 		}
-		f.db.MustExec(`UPDATE tasks SET status = 'SUCCEEDED' WHERE id IN (SELECT id FROM tasks WHERE status = 'QUEUED' LIMIT $1)`, 1+round%seats)
+		f.db.MustExec(`UPDATE tasks SET status = 'SUCCEEDED' WHERE id IN (SELECT id FROM tasks WHERE status = 'QUEUED' LIMIT $1)`,
+			1+round%seats)
 	}
 	if ran := f.count(`SELECT count(*) FROM tasks WHERE status = 'SUCCEEDED'`); ran < rounds {
 		t.Errorf("only %d tasks ran", ran)

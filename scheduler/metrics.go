@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/tenant"
@@ -23,6 +24,7 @@ type Metrics struct {
 	retriedJobs *prometheus.CounterVec
 	fenced      prometheus.Counter
 	forged      *prometheus.CounterVec
+	doubted     prometheus.Counter
 	lostWorkers prometheus.Counter
 	lostTasks   prometheus.Counter
 	live        *prometheus.GaugeVec
@@ -40,6 +42,8 @@ type Metrics struct {
 	keptWork    *prometheus.CounterVec
 	givenBack   *prometheus.CounterVec
 	keptOff     *prometheus.CounterVec
+	renewed     prometheus.Counter
+	leftBehind  prometheus.Counter
 }
 
 // What proved no claim, for the metric.
@@ -64,28 +68,46 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		finished:    counter("attempts_finished_total", "Attempts reported by workers.", "engine", "outcome"),
 		retried:     counter("task_retries_total", "Attempts started again after a failure, by its class.", "queue", "class"),
 		retriedJobs: counter("jobs_retried_total", "Jobs that their owners ran again, by engine and scope.", "engine", "scope"),
-		fenced:      f.NewCounter(prometheus.CounterOpts{Name: "molfabric_reports_fenced_total", Help: "Reports dropped because a later attempt runs or the task has ended."}),
-		forged:      counter("reports_unproven_total", "Reports, and attempts in heartbeats, dropped because they do not prove the attempt's claim.", "kind"),
+		fenced: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_reports_fenced_total",
+			Help: "Reports dropped because a later attempt runs or the task has ended."}),
+		forged: counter("reports_unproven_total", "Reports, and attempts in heartbeats, dropped because they do not prove the "+
+			"attempt's claim.", "kind"),
+		doubted: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_use_cut_total",
+			Help: "Attempts that were said to use more than they can have used: running ones since they were " +
+				"started, and those in reports since they were handed out."}),
 		lostWorkers: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_workers_lost_total", Help: "Workers declared lost."}),
-		lostTasks:   f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total", Help: "Attempts taken back because nobody answered for them."}),
-		live:        gauge("workers_live", "Living workers, by queue.", "queue"),
-		slots:       gauge("worker_slots", "Tasks that living workers can run at once, by queue.", "queue"),
-		devices:     gauge("worker_devices", "GPUs of living workers, by whether a task uses them.", "state"),
+		lostTasks: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_tasks_lost_total",
+			Help: "Attempts taken back because nobody answered for them."}),
+		live:    gauge("workers_live", "Living workers, by queue.", "queue"),
+		slots:   gauge("worker_slots", "Tasks that living workers can run at once, by queue.", "queue"),
+		devices: gauge("worker_devices", "GPUs of living workers, by whether a task uses them.", "state"),
 		pickup: f.NewHistogramVec(prometheus.HistogramOpts{Name: "molfabric_task_pickup_seconds",
-			Help: "From dispatch to the start of the engine.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}, []string{"engine"}),
+			Help: "From dispatch to the start of the engine.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)},
+			[]string{"engine"}),
 		run: f.NewHistogramVec(prometheus.HistogramOpts{Name: "molfabric_attempt_run_seconds",
-			Help: "Wall time of engine processes.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 18)}, []string{"engine", "outcome"}),
+			Help: "Wall time of engine processes.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 18)},
+			[]string{"engine", "outcome"}),
 		cpuSeconds: counter("engine_cpu_seconds_total", "Processor time of engine processes.", "engine", "outcome"),
 		gpuSeconds: counter("engine_gpu_seconds_total", "Device time that was metered for engine processes.", "engine", "outcome"),
 		captures:   counter("ledger_captures_total", "Bills settled, by the job's last status.", "status"),
-		overSeats:  f.NewCounter(prometheus.CounterOpts{Name: "molfabric_license_seats_exceeded_total", Help: "Attempts started beyond the seats of an advisory licence."}),
-		spread:     gauge("expected_cpu_ratio", "Processor time used, and device time where devices were, as a multiple of what the engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine", "hardware", "quantile"),
-		checkpoints: counter("checkpoints_total", "Files of finished work that running attempts saved (stored or refused), and that later attempts were given (resumed).",
+		overSeats: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_license_seats_exceeded_total",
+			Help: "Attempts started beyond the seats of an advisory licence."}),
+		spread: gauge("expected_cpu_ratio", "Processor time used, and device time where devices were, as a multiple of what the "+
+			"engine had expected, by quantile. A high one above the hold factor means that jobs reach their holds.", "engine",
+			"hardware", "quantile"),
+		checkpoints: counter("checkpoints_total", "Files of finished work that running attempts saved (stored or refused), and "+
+			"that later attempts were given (resumed).",
 			"engine", "outcome"),
-		keptWork:  counter("kept_work_pence_total", "Price of the work of failed and lost attempts that later ones went on from, by engine.", "engine"),
+		keptWork: counter("kept_work_pence_total", "Price of the work of failed and lost attempts that later ones went on from, "+
+			"by engine.", "engine"),
 		givenBack: counter("tasks_given_back_total", "Attempts that workers gave back unstarted, by the reason.", "queue", "code"),
-		keptOff:   counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.", "queue"),
-		pence:     f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
+		keptOff: counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.",
+			"queue"),
+		renewed: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_permits_renewed_total",
+			Help: "New permits for attempts whose old ones were about to expire, or were refused."}),
+		leftBehind: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_objects_left_behind_total",
+			Help: "Old checkpoints that stay in the object store: it refuses to remove them, or was away for too long."}),
+		pence: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_ledger_captured_pence_total", Help: "Pence charged."}),
 	}
 	for _, kind := range []string{forgedReport, forgedHold} {
 		m.forged.WithLabelValues(kind) // else the first of a kind would be no increase
@@ -129,13 +151,13 @@ func (m *Metrics) observe(event queue.Event) {
 }
 
 // measured shows how well an engine's expectations are met on a worker class.
-func (m *Metrics) measured(engineID, hardware string, spread *billing.Spread) {
+func (m *Metrics) measured(class engines.WorkerClass, spread *billing.Spread) {
 	if spread == nil {
 		return
 	}
-	m.spread.WithLabelValues(engineID, hardware, "0.1").Set(spread.Low)
-	m.spread.WithLabelValues(engineID, hardware, "0.5").Set(spread.Likely)
-	m.spread.WithLabelValues(engineID, hardware, "0.9").Set(spread.High)
+	m.spread.WithLabelValues(class.Engine, class.Hardware, "0.1").Set(spread.Low)
+	m.spread.WithLabelValues(class.Engine, class.Hardware, "0.5").Set(spread.Likely)
+	m.spread.WithLabelValues(class.Engine, class.Hardware, "0.9").Set(spread.High)
 }
 
 // captured counts a settled bill.
@@ -148,9 +170,11 @@ func (m *Metrics) captured(status job.Status, pence int64) {
 const scrapeTimeout = 2 * time.Second
 
 var (
-	tasksDesc = prometheus.NewDesc("molfabric_tasks", "Tasks that may be dispatched, are queued or run, by queue and state.", []string{"queue", "status"}, nil)
+	tasksDesc = prometheus.NewDesc("molfabric_tasks", "Tasks that may be dispatched, are queued or run, by queue and state.",
+		[]string{"queue", "status"}, nil)
 	depthDesc = prometheus.NewDesc("molfabric_queue_depth", "Attempts waiting in Redis, by queue.", []string{"queue"}, nil)
-	ageDesc   = prometheus.NewDesc("molfabric_queue_age_seconds", "Age of the oldest attempt waiting in Redis, by queue.", []string{"queue"}, nil)
+	ageDesc   = prometheus.NewDesc("molfabric_queue_age_seconds", "Age of the oldest attempt waiting in Redis, by queue.",
+		[]string{"queue"}, nil)
 )
 
 // Describe and Collect make the Scheduler a prometheus.Collector of what only the stores know: tasks by state, and the depth
@@ -163,7 +187,8 @@ func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(tenant.Everyone(context.Background(), "the operator counts the tasks of all accounts"), scrapeTimeout)
+	ctx, cancel := context.WithTimeout(tenant.Everyone(context.Background(), "the operator counts the tasks of all accounts"),
+		scrapeTimeout)
 	defer cancel()
 	counts, err := s.store.CountOpenTasks(ctx)
 	if err != nil {

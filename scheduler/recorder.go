@@ -103,9 +103,11 @@ func (noRecording) Ended(context.Context, string, job.Status, string, time.Time)
 }
 
 // recordMove tells the recorder of the engine that runs a task of its new state: in a pipeline that is not always the job's.
-func (c *change) recordMove(ctx context.Context, task TaskRow, to job.TaskStatus, result *queue.Result, failure *engines.Failure) error {
+func (c *change) recordMove(
+	ctx context.Context, task TaskRow, to job.TaskStatus, result *queue.Result, failure *engines.Failure,
+) error {
 	owner := c.jobs[task.JobID]
-	return c.tx.Recorder(queue.Engine(task.Queue)).Moved(ctx, TaskMove{
+	return c.tx.Recorder(queue.Class(task.Queue).Engine).Moved(ctx, TaskMove{
 		JobID: owner.ID, AccountID: owner.AccountID, TaskID: task.ID, Stage: task.Stage, Name: task.Name,
 		To: to, Result: result, Failure: failure, At: c.now,
 	})

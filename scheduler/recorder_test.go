@@ -58,9 +58,11 @@ func TestASummaryThatIsNoneFailsItsAttempt(t *testing.T) {
 	})
 	jobID := f.submit(f.account(), 3)
 	f.awaitStatus(jobID, job.Completed)
-	got := f.column(`SELECT t.name || ':' || string_agg(a.outcome, ',' ORDER BY a.attempt) FROM tasks t JOIN task_attempts a ON a.task_id = t.id
+	got := f.column(`SELECT t.name || ':' || string_agg(a.outcome, ',' ORDER BY a.attempt) FROM tasks t
+		JOIN task_attempts a ON a.task_id = t.id
 		WHERE t.job_id = $1 AND t.stage = 'dock' GROUP BY t.name ORDER BY t.name`, jobID)
-	if want := strings.Join([]string{"dock-000:FAILED,SUCCEEDED", "dock-001:FAILED,SUCCEEDED", "dock-002:FAILED,SUCCEEDED"}, " "); got != want {
+	if want := strings.Join([]string{"dock-000:FAILED,SUCCEEDED", "dock-001:FAILED,SUCCEEDED", "dock-002:FAILED,SUCCEEDED"},
+		" "); got != want {
 		t.Errorf("got attempts %s, want %s", got, want)
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/queue"
 )
 
 // RetryScope says which tasks of a job a retry runs again.
@@ -120,6 +122,9 @@ func (s *Scheduler) retry(ctx context.Context, order RetryOrder) (answer Retried
 		if err := s.mayRetry(owner); err != nil {
 			return err
 		}
+		if err := hasInputs(ctx, c, owner.ID); err != nil {
+			return err
+		}
 		all, err := c.tx.EndedTasks(ctx, owner.ID)
 		if err != nil {
 			return err
@@ -177,6 +182,11 @@ func (s *Scheduler) mayRetry(owner *JobRow) error {
 	if !owner.Status.CanRetry(job.Submitted) {
 		return fault.New(fault.JobNotRetryable, "job: it is %s; it can be retried when it has ended", owner.Status)
 	}
+	if owner.FilesDeletedAt.Valid {
+		return fault.New(fault.JobNotRetryable, "job: its files were deleted on %s, and its input may be among them; submit it "+
+			"as a new job",
+			owner.FilesDeletedAt.Time.UTC().Format(time.RFC3339))
+	}
 	if owner.Run >= job.MaxRuns {
 		return fault.New(fault.JobNotRetryable, "job: it has been run %d times; submit it as a new job", owner.Run)
 	}
@@ -186,24 +196,37 @@ func (s *Scheduler) mayRetry(owner *JobRow) error {
 	return nil
 }
 
+// hasInputs refuses a job whose input was deleted with the job that had made it.
+func hasInputs(ctx context.Context, c *change, jobID string) error {
+	lost, err := c.tx.LostInput(ctx, jobID)
+	if err != nil || lost == "" {
+		return err
+	}
+	return fault.New(fault.JobNotRetryable, "job: it reads %s, which was deleted with the files of the job that had made it; "+
+		"submit a new job with another input", lost)
+}
+
 // quoteRetry prices the tasks that run again, as the submission was priced: by what was expected of them. The start fee is not
 // due again once a run has been charged.
 func (s *Scheduler) quoteRetry(owner *JobRow, tasks []EndedTask) (billing.Quote, error) {
 	engine, _ := s.Engines.Lookup(owner.Simulator.String) // mayRetry has found it
-	request := billing.QuoteRequest{Engine: owner.Simulator.String, Hardware: engine.Spec().Hardware, StartFeePaid: owner.ChargedPence.Int64 > 0}
+	request := billing.QuoteRequest{Engine: owner.Simulator.String, Hardware: engine.Spec().Hardware,
+		StartFeePaid: owner.ChargedPence.Int64 > 0}
 	if owner.SoftwareFee > 0 {
 		request.Software = &billing.SoftwarePrice{PencePerCoreHour: billing.Micropence(owner.SoftwareFee)}
 	}
 	expected := make([]expectation, len(tasks))
 	for i, task := range tasks {
-		expected[i] = expectation{task.Queue, task.ExpectedCPUSeconds, task.MostCPUSeconds, task.ExpectedGPUSeconds}
+		expected[i] = expectation{queue.Class(task.Queue), task.ExpectedCPUSeconds, task.MostCPUSeconds, task.ExpectedGPUSeconds}
 	}
 	return s.price(request, expected, nil)
 }
 
 // runAgain begins a job's next run with the tasks given. The roll-up that follows every change finds the job as if it had just
 // been submitted, with its other tasks ended already.
-func (s *Scheduler) runAgain(ctx context.Context, c *change, owner *JobRow, tasks []EndedTask, quote billing.Quote, reason, requestID string) error {
+func (s *Scheduler) runAgain(
+	ctx context.Context, c *change, owner *JobRow, tasks []EndedTask, quote billing.Quote, reason, requestID string,
+) error {
 	if err := s.Ledger.HoldIn(ctx, c.tx, owner.AccountID, owner.ID, owner.Run+1, quote.HoldPence, c.now); err != nil {
 		return err
 	}
@@ -233,7 +256,8 @@ func (r *JobRow) restart(stageIndex int, quote billing.Quote, requestID string) 
 
 	r.Run++
 	r.Status, r.StageIndex, r.RequestID = job.Submitted, stageIndex, requestID
-	r.StatusReason, r.ErrorCode, r.ErrorMessage, r.FailureClass, r.ErrorRetryable = sql.NullString{}, sql.NullString{}, sql.NullString{}, sql.NullString{}, false
+	r.StatusReason, r.ErrorCode, r.ErrorMessage, r.FailureClass, r.ErrorRetryable = sql.NullString{}, sql.NullString{},
+		sql.NullString{}, sql.NullString{}, false
 	r.Stopping, r.Overspent, r.CancelRequestedAt, r.CancelReason = false, false, sql.NullTime{}, sql.NullString{}
 	r.StartedAt, r.FinishedAt = sql.NullTime{}, sql.NullTime{}
 }
@@ -250,7 +274,8 @@ func tasksToRetry(all []EndedTask, scope RetryScope) ([]EndedTask, error) {
 		culprit = slices.IndexFunc(all, EndedTask.refused)
 	}
 	if culprit >= 0 {
-		return nil, fault.New(fault.JobNotRetryable, "job: its task %s failed for what it was given and would fail again (%s): submit a corrected request",
+		return nil, fault.New(fault.JobNotRetryable, "job: its task %s failed for what it was given and would fail again (%s): "+
+			"submit a corrected request",
 			all[culprit].Name, all[culprit].Message)
 	}
 	var tasks []EndedTask
@@ -260,7 +285,8 @@ func tasksToRetry(all []EndedTask, scope RetryScope) ([]EndedTask, error) {
 		}
 	}
 	if len(tasks) == 0 {
-		return nil, fault.New(fault.JobNotRetryable, "scope: no task of the job failed or was cancelled; %q runs every task again", RetryAll)
+		return nil, fault.New(fault.JobNotRetryable, "scope: no task of the job failed or was cancelled; %q runs every task again",
+			RetryAll)
 	}
 	return tasks, nil
 }

@@ -28,7 +28,8 @@ func (f *fabric) retry(accountID, jobID string, scope scheduler.RetryScope, run 
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if got.JobID != jobID || got.Attempt != run || got.Status != job.Submitted || got.HeldPence < got.EstimatedPence || got.EstimatedPence < 1 {
+	if got.JobID != jobID || got.Attempt != run || got.Status != job.Submitted || got.HeldPence < got.EstimatedPence ||
+		got.EstimatedPence < 1 {
 		f.t.Fatalf("retry: got %+v, want run %d as %s", got, run, job.Submitted)
 	}
 	return got
@@ -182,7 +183,8 @@ func TestRetryIsRefused(t *testing.T) {
 func (f *fabric) everything() string {
 	return f.column(`SELECT to_jsonb(j)::text FROM jobs j WHERE finished_at IS NOT NULL
 		UNION ALL SELECT to_jsonb(t)::text FROM tasks t JOIN jobs j ON j.id = t.job_id WHERE j.finished_at IS NOT NULL
-		UNION ALL SELECT to_jsonb(d)::text FROM task_details d JOIN tasks t ON t.id = d.task_id JOIN jobs j ON j.id = t.job_id WHERE j.finished_at IS NOT NULL
+		UNION ALL SELECT to_jsonb(d)::text FROM task_details d JOIN tasks t ON t.id = d.task_id JOIN jobs j ON j.id = t.job_id
+		WHERE j.finished_at IS NOT NULL
 		UNION ALL SELECT to_jsonb(a)::text FROM artifacts a
 		UNION ALL SELECT to_jsonb(h)::text FROM holds h
 		UNION ALL SELECT count(*)::text FROM ledger_entries ORDER BY 1`)
@@ -196,7 +198,8 @@ func (f *fabric) spend(accountID string) {
 		f.t.Fatal(err)
 	}
 	err = postgres.InTx(context.Background(), f.db, func(tx *sqlx.Tx) error {
-		_, err := f.ledger.Credit(context.Background(), tx, billing.CreditRequest{AccountID: accountID, Type: billing.EntryAdjustment,
+		_, err := f.ledger.Credit(context.Background(), tx, billing.CreditRequest{AccountID: accountID,
+			Type:   billing.EntryAdjustment,
 			Bucket: billing.Monthly, Pence: -balance.AvailablePence, UniqueKey: "spend " + accountID}, f.Now())
 		return err
 	})
@@ -231,7 +234,8 @@ func TestOfRetriesAtOnceOneWins(t *testing.T) {
 	}
 	// A caller that comes when the retry has ended already may begin the next one.
 	f.eventually("the retries have ended", func() bool { return f.bill(jobID).Status == job.Completed })
-	if runs := f.count(`SELECT attempts FROM jobs WHERE id = $1`, jobID); won < 1 || runs != 1+won || f.count(`SELECT count(*) FROM holds`) != runs {
+	if runs := f.count(`SELECT attempts FROM jobs WHERE id = $1`, jobID); won < 1 || runs != 1+won || f.count(`SELECT count(*)
+		FROM holds`) != runs {
 		t.Errorf("%d callers won and the job has been run %d times", won, runs)
 	}
 }
@@ -307,7 +311,8 @@ func TestCancelOfARetryAndRetryOfACancel(t *testing.T) {
 	worker.finish(order, queue.Event{Kind: queue.Cancelled, Usage: queue.Usage{CPUMicroseconds: 3600_000_000}})
 	got := f.awaitStatus(jobID, job.Cancelled)
 	if *got.Charged != 2+again.HeldPence || got.Held != *got.Charged {
-		t.Errorf("charged %d pence of %d, want 2 for the first run and the whole hold of %d for the second", *got.Charged, got.Held, again.HeldPence)
+		t.Errorf("charged %d pence of %d, want 2 for the first run and the whole hold of %d for the second", *got.Charged, got.Held,
+			again.HeldPence)
 	}
 	holding.Store(false)
 	f.retry(accountID, jobID, scheduler.RetryFailed, 3)
@@ -346,7 +351,8 @@ func TestLostWorkerOfARetryIsReplaced(t *testing.T) {
 	holding.Store(false)
 	f.hire(1, behave)
 	f.awaitStatus(jobID, job.Completed)
-	got := f.column(`SELECT attempt || ':' || run || ':' || outcome FROM task_attempts WHERE task_id = $1 ORDER BY attempt`, order.TaskID)
+	got := f.column(`SELECT attempt || ':' || run || ':' || outcome FROM task_attempts WHERE task_id = $1 ORDER BY attempt`,
+		order.TaskID)
 	if want := "1:1:SUCCEEDED 2:2:LOST 3:2:SUCCEEDED"; got != want {
 		t.Errorf("attempts %s, want %s", got, want)
 	}
@@ -370,7 +376,8 @@ func TestLateReportsOfAnEarlierRunAreFenced(t *testing.T) {
 	}
 	say := func(order queue.WorkOrder, event queue.Event) {
 		t.Helper()
-		event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = fmt.Sprintf("evt_%s_%s", order.Ref(), event.Kind), order.Ref(), order.JobID, "wrk_1", "autodock-vina"
+		event.ID, event.Ref, event.JobID, event.WorkerID, event.Engine = fmt.Sprintf("evt_%s_%s", order.Ref(), event.Kind),
+			order.Ref(), order.JobID, "wrk_1", "autodock-vina"
 		event.Claim = order.Claim
 		_, err := f.queue.Report(ctx, []queue.Event{event})
 		must(err)
@@ -381,10 +388,11 @@ func TestLateReportsOfAnEarlierRunAreFenced(t *testing.T) {
 	current := func() (orders []queue.WorkOrder) {
 		t.Helper()
 		must(leader.Dispatch(ctx))
-		must(f.db.Select(&orders, `SELECT id AS taskid, attempt, job_id AS jobid, queue, 'accounts/' || account_id || '/jobs/' || job_id || '/' || id || '/' || attempt || '/' AS outputprefix
+		must(f.db.Select(&orders, `SELECT id AS taskid, attempt, job_id AS jobid, queue, 'accounts/' || account_id || '/jobs/' ||
+			job_id || '/' || id || '/' || attempt || '/' AS outputprefix
 			FROM tasks WHERE status = 'QUEUED'`))
 		for i := range orders {
-			claim, err := f.queue.TakeClaim(ctx, orders[i].Queue, orders[i].Ref())
+			claim, _, err := f.queue.TakeClaim(ctx, orders[i].Queue, orders[i].Ref())
 			must(err)
 			orders[i].Claim = claim
 		}
@@ -405,7 +413,8 @@ func TestLateReportsOfAnEarlierRunAreFenced(t *testing.T) {
 	late := []*queue.Event{{Kind: queue.Started}, success(old), failure(engines.UserInput), {Kind: queue.Cancelled}}
 	unmoved := func(when string) {
 		t.Helper()
-		const state = `SELECT to_jsonb(t)::text FROM tasks t UNION ALL SELECT (to_jsonb(j) - 'updated_at')::text FROM jobs j ORDER BY 1`
+		const state = `SELECT to_jsonb(t)::text FROM tasks t UNION ALL SELECT (to_jsonb(j) - 'updated_at')::text FROM jobs j
+			ORDER BY 1`
 		before := f.column(state)
 		for _, event := range late {
 			say(old, *event)

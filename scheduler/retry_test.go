@@ -14,7 +14,8 @@ import (
 
 // ended builds a task that has ended. end is "ok", "cancelled" or a failure class; sources are "stage" or "stage/shard".
 func ended(stage, name string, end string, sources ...string) EndedTask {
-	task := EndedTask{Stage: stage, StageIndex: slices.Index([]string{"prepare", "dock", "rank"}, stage), Name: name, Status: job.TaskFailed, Class: engines.FailureClass(end)}
+	task := EndedTask{Stage: stage, StageIndex: slices.Index([]string{"prepare", "dock", "rank"}, stage), Name: name,
+		Status: job.TaskFailed, Class: engines.FailureClass(end)}
 	switch end {
 	case "ok":
 		task.Status, task.Class = job.TaskSucceeded, ""
@@ -33,7 +34,8 @@ func ended(stage, name string, end string, sources ...string) EndedTask {
 func docking(receptor, ligandA, ligandB, dockA, dockB, dockAlone, rank string) []EndedTask {
 	all := []EndedTask{
 		ended("prepare", "receptor", receptor), ended("prepare", "ligand-a", ligandA), ended("prepare", "ligand-b", ligandB),
-		ended("dock", "dock-a", dockA, "prepare/receptor", "prepare/ligand-a"), ended("dock", "dock-b", dockB, "prepare/receptor", "prepare/ligand-b"),
+		ended("dock", "dock-a", dockA, "prepare/receptor", "prepare/ligand-a"),
+		ended("dock", "dock-b", dockB, "prepare/receptor", "prepare/ligand-b"),
 		ended("dock", "dock-alone", dockAlone, "prepare/receptor"), ended("rank", "rank", rank, "dock"),
 	}
 	all[1].Essential, all[2].Essential = false, false
@@ -50,23 +52,37 @@ func TestTasksToRetry(t *testing.T) {
 		want  string // names, or a part of the refusal after "!"
 	}{
 		{"a search and what ranks it", docking("ok", "ok", "ok", "ok", program, "ok", "ok"), RetryFailed, "dock-b rank"},
-		{"a preparation and all that follows from it", docking("ok", program, "ok", program, "ok", "ok", "ok"), RetryFailed, "ligand-a dock-a rank"},
-		{"what a named input made is renewed though it had succeeded", docking("ok", lost, "ok", "ok", "ok", "ok", "ok"), RetryFailed, "ligand-a dock-a rank"},
-		{"an essential failure and what it cancelled", docking(lost, "ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled"), RetryFailed, "receptor dock-a dock-b dock-alone rank"},
+		{"a preparation and all that follows from it", docking("ok", program, "ok", program, "ok", "ok", "ok"), RetryFailed,
+			"ligand-a dock-a rank"},
+		{"what a named input made is renewed though it had succeeded", docking("ok", lost, "ok", "ok", "ok", "ok", "ok"),
+			RetryFailed, "ligand-a dock-a rank"},
+		{"an essential failure and what it cancelled", docking(lost, "ok", "ok", "cancelled", "cancelled", "cancelled",
+			"cancelled"), RetryFailed, "receptor dock-a dock-b dock-alone rank"},
 		{"the last stage alone", docking("ok", "ok", "ok", "ok", "ok", "ok", program), RetryFailed, "rank"},
-		{"a cancelled job", docking("ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled", "cancelled"), RetryFailed, "ligand-b dock-a dock-b dock-alone rank"},
+		{"a cancelled job", docking("ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled", "cancelled"), RetryFailed,
+			"ligand-b dock-a dock-b dock-alone rank"},
 		{"a bad ligand stays failed", docking("ok", "ok", user, program, user, "ok", "ok"), RetryFailed, "dock-a rank"},
-		{"a bad ligand stays failed when all run again", docking("ok", "ok", user, program, user, "ok", "ok"), RetryAll, "receptor ligand-a dock-a dock-alone rank"},
-		{"a refused input that is made anew", docking("ok", program, "ok", user, "ok", "ok", "ok"), RetryFailed, "ligand-a dock-a rank"},
-		{"all of a job that succeeded", docking("ok", "ok", "ok", "ok", "ok", "ok", "ok"), RetryAll, "receptor ligand-a ligand-b dock-a dock-b dock-alone rank"},
+		{"a bad ligand stays failed when all run again", docking("ok", "ok", user, program, user, "ok", "ok"), RetryAll,
+			"receptor ligand-a dock-a dock-alone rank"},
+		{"a refused input that is made anew", docking("ok", program, "ok", user, "ok", "ok", "ok"), RetryFailed,
+			"ligand-a dock-a rank"},
+		{"all of a job that succeeded", docking("ok", "ok", "ok", "ok", "ok", "ok", "ok"), RetryAll,
+			"receptor ligand-a ligand-b dock-a dock-b dock-alone rank"},
 		{"nothing failed", docking("ok", "ok", "ok", "ok", "ok", "ok", "ok"), RetryFailed, "!scope: no task of the job failed"},
-		{"nothing but a bad ligand failed", docking("ok", "ok", user, "ok", user, "ok", "ok"), RetryFailed, "!job: its task ligand-b failed for what it was given"},
-		{"a bad receptor", docking(user, "ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled"), RetryFailed, "!job: its task receptor failed"},
-		{"a bad receptor, all", docking(user, "ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled"), RetryAll, "!job: its task receptor failed"},
-		{"every search refused", docking("ok", "ok", "ok", user, user, user, "cancelled"), RetryFailed, "!job: its task dock-a failed"},
-		{"every search refused, all", docking("ok", "ok", "ok", user, user, user, "cancelled"), RetryAll, "!job: its task dock-a failed"},
-		{"every search refused but one", docking("ok", "ok", "ok", user, user, program, "cancelled"), RetryFailed, "dock-alone rank"},
-		{"a refused ranking of old results", docking("ok", "ok", "ok", "ok", "ok", "ok", user), RetryAll, "!job: its task rank failed"},
+		{"nothing but a bad ligand failed", docking("ok", "ok", user, "ok", user, "ok", "ok"), RetryFailed,
+			"!job: its task ligand-b failed for what it was given"},
+		{"a bad receptor", docking(user, "ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled"), RetryFailed,
+			"!job: its task receptor failed"},
+		{"a bad receptor, all", docking(user, "ok", "ok", "cancelled", "cancelled", "cancelled", "cancelled"), RetryAll,
+			"!job: its task receptor failed"},
+		{"every search refused", docking("ok", "ok", "ok", user, user, user, "cancelled"), RetryFailed,
+			"!job: its task dock-a failed"},
+		{"every search refused, all", docking("ok", "ok", "ok", user, user, user, "cancelled"), RetryAll,
+			"!job: its task dock-a failed"},
+		{"every search refused but one", docking("ok", "ok", "ok", user, user, program, "cancelled"), RetryFailed,
+			"dock-alone rank"},
+		{"a refused ranking of old results", docking("ok", "ok", "ok", "ok", "ok", "ok", user), RetryAll,
+			"!job: its task rank failed"},
 		{"a refused ranking of new results", docking("ok", "ok", "ok", "ok", program, "ok", user), RetryFailed, "dock-b rank"},
 	}
 	for _, test := range tests {
@@ -113,7 +129,8 @@ func TestChosenTasksAreClosed(t *testing.T) {
 			readsNew := false
 			for _, from := range task.Sources {
 				for k, producer := range all {
-					readsNew = readsNew || failed[k] && producer.Stage == from.Stage && (from.Shard == "" || from.Shard == producer.Name)
+					readsNew = readsNew || failed[k] && producer.Stage == from.Stage &&
+						(from.Shard == "" || from.Shard == producer.Name)
 				}
 			}
 			refused := task.Status == job.TaskFailed && task.Class == engines.UserInput

@@ -56,7 +56,8 @@ func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *JobRow) error 
 			}
 		}
 		if decision.StopRest && !owner.Stopping {
-			owner.Stopping, owner.Overspent = true, owner.overspent()
+			// A failure that dooms the job comes first: what the others have used when they are stopped for it is not why.
+			owner.Stopping, owner.Overspent = true, owner.Overspent || !snapshot.EssentialFailed && owner.overspent()
 			if err := s.stopInFlight(ctx, c, owner.ID); err != nil {
 				return err
 			}
@@ -76,7 +77,8 @@ func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *JobRow) error 
 // snapshot is what a job's roll-up looks at.
 func (c *change) snapshot(ctx context.Context, owner *JobRow) (job.Snapshot, error) {
 	s := job.Snapshot{
-		Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount, Started: owner.StartedAt.Valid, Overspent: owner.overspent(),
+		Status: owner.Status, StageIndex: owner.StageIndex, StageCount: owner.StageCount, Started: owner.StartedAt.Valid,
+		Overspent: owner.overspent(),
 	}
 	states, err := c.tx.TaskStates(ctx, owner.ID)
 	if err != nil {
@@ -155,7 +157,8 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *JobRow) error 
 		return err
 	}
 	used, holdPence := owner.runMoney()
-	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: used, HoldPence: holdPence, InputFailure: unbegun,
+	charge, err := s.Prices.Capture(billing.Accrual{Engine: owner.Simulator.String, Used: used, HoldPence: holdPence,
+		InputFailure: unbegun,
 		StartFeePaid: owner.SettledPence > 0, SystemFailure: owner.failedFor(engines.System)})
 	if err != nil {
 		return err
@@ -165,12 +168,14 @@ func (s *Scheduler) finish(ctx context.Context, c *change, owner *JobRow) error 
 		return err
 	}
 	owner.ChargedPence = sql.NullInt64{Int64: owner.SettledPence + captured, Valid: true}
-	if err := c.tx.Recorder(owner.Simulator.String).Ended(ctx, owner.ID, owner.Status, owner.StatusReason.String, c.now); err != nil {
+	if err := c.tx.Recorder(owner.Simulator.String).Ended(ctx, owner.ID, owner.Status, owner.StatusReason.String,
+		c.now); err != nil {
 		return fmt.Errorf("record the end of %s: %w", owner.ID, err)
 	}
 	c.then(func(context.Context) {
 		s.Metrics.captured(owner.Status, captured)
-		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "run", owner.Run, "status", owner.Status, "charged_pence", captured, "held_pence", holdPence)
+		s.Log.Info("job ended", "job", owner.ID, "request", owner.RequestID, "run", owner.Run, "status", owner.Status,
+			"charged_pence", captured, "held_pence", holdPence)
 	})
 	return nil
 }
@@ -198,8 +203,9 @@ func (r *JobRow) explain(failed []FailedTask) {
 	switch {
 	case r.Status == job.Cancelled:
 		r.StatusReason = text(orDefault(r.CancelReason.String, "cancelled by its owner"))
-	case r.Status == job.Failed && r.overspent():
-		message := fmt.Sprintf("the job was stopped after it had used %d times what was set aside for it; what it has finished is kept, and a retry sets money aside for the rest", maxOverrun)
+	case r.Status == job.Failed && r.stoppedForUse(failed):
+		message := fmt.Sprintf("the job was stopped after it had used %d times what was set aside for it; what it has finished "+
+			"is kept, and a retry sets money aside for the rest", maxOverrun)
 		r.StatusReason = text(message)
 		r.ErrorCode, r.ErrorMessage, r.FailureClass = text("COST_LIMIT_EXCEEDED"), text(message), text(string(engines.CostLimit))
 		r.ErrorRetryable = true
@@ -215,6 +221,13 @@ func (r *JobRow) explain(failed []FailedTask) {
 	case r.Status == job.Failed:
 		r.StatusReason = text("no task of the job succeeded")
 	}
+}
+
+// stoppedForUse tells whether a job that has failed was stopped for what it used, and not for a failure that decided it
+// before. Jobs of which nothing was in flight then end without having been stopped.
+func (r *JobRow) stoppedForUse(failed []FailedTask) bool {
+	decided := len(failed) > 0 && failed[0].Essential
+	return r.Overspent || !r.Stopping && !decided && r.overspentWith(0)
 }
 
 func text(s string) sql.NullString { return sql.NullString{String: s, Valid: true} }

@@ -41,9 +41,10 @@ type JobRow struct {
 	SoftwareFee       int64          `db:"software_micropence_per_core_hour"`
 	StartedAt         sql.NullTime   `db:"started_at"`
 	FinishedAt        sql.NullTime   `db:"finished_at"`
+	FilesDeletedAt    sql.NullTime   `db:"files_deleted_at"` // by its owner (package erasure)
 }
 
-// TaskRow is a task as the scheduler handles it. Shard is filled by QueueTasks alone.
+// TaskRow is a task as the scheduler handles it. Shard is filled by QueueTasks and ReadShards alone.
 type TaskRow struct {
 	ID            string         `db:"id"`
 	JobID         string         `db:"job_id"`
@@ -59,6 +60,7 @@ type TaskRow struct {
 	GivenBack     int            `db:"given_back"`
 	WorkerID      sql.NullString `db:"worker_id"`
 	Shard         []byte         `db:"shard"`
+	QueuedAt      sql.NullTime   `db:"queued_at"` // when its current attempt was handed out
 	// Witness is what reports of the current attempt are held against; nil for one that a release without claims has handed out.
 	Witness []byte `db:"claim_witness"`
 }
@@ -167,6 +169,7 @@ type FailedTask struct {
 	Message   string               `db:"error_message"`
 	Count     int                  `db:"count"`
 	Retryable bool                 `db:"retryable"`
+	Essential bool                 `db:"essential"` // the first of them, which Class and the rest speak of, decides its job
 }
 
 // EndedTask is a task of a job that has ended, as a retry looks at it.

@@ -36,7 +36,7 @@ const (
 	errorPause = 500 * time.Millisecond
 )
 
-// Deps is what a Scheduler needs. All are required but Metrics, NewID, Random and Recorders.
+// Deps is what a Scheduler needs. All are required but Metrics, NewID, Random, Recorders, Permits and Remover.
 type Deps struct {
 	DB      *sqlx.DB
 	Queue   Queue
@@ -52,16 +52,21 @@ type Deps struct {
 	Random io.Reader
 	// Recorders keep what the jobs of some engines find, by the engines' ids.
 	Recorders map[string]Recorder
+	// Permits signs what attempts may do in the object store. Without it workers need the store's key.
+	Permits Permits
+	// Remover removes checkpoints that are of no use any more. Without it they stay.
+	Remover Remover
 }
 
 // Scheduler is safe for concurrent use. Submit, Estimate, Cancel and Retry work on every instance; Run leads when elected.
 type Scheduler struct {
 	Deps
-	store   Store
-	wake    chan struct{}
-	slots   capacity
-	fleet   fleet
-	history history
+	store    Store
+	wake     chan struct{}
+	slots    capacity
+	fleet    fleet
+	history  history
+	unwanted unwanted
 }
 
 // capacity is how many attempts the living workers of each queue can run at once, as the watch last saw it.
@@ -76,12 +81,12 @@ func (f *capacity) of(queueName string) int {
 
 // New returns a Scheduler over Postgres. It starts nothing.
 func New(deps Deps) *Scheduler {
-	return Over(InPostgres(deps.DB, deps.Recorders), deps)
+	return NewOver(InPostgres(deps.DB, deps.Recorders), deps)
 }
 
-// Over returns a Scheduler over a store of any kind; deps.DB and deps.Recorders are those of Postgres alone. Without them there is
-// no election: a Leader of it leads because it is called.
-func Over(store Store, deps Deps) *Scheduler {
+// NewOver returns a Scheduler over a store of any kind; deps.DB and deps.Recorders are those of Postgres alone. Without them there
+// is no election: a Leader of it leads because it is called.
+func NewOver(store Store, deps Deps) *Scheduler {
 	if deps.Metrics == nil {
 		deps.Metrics = NewMetrics(nil)
 	}
@@ -120,7 +125,7 @@ func (s *Scheduler) lead(ctx context.Context, lease *lease) {
 	s.Metrics.leader.Set(1)
 	defer s.Metrics.leader.Set(0)
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){s.dispatchLoop, s.collectLoop, s.watchLoop, s.listen} {
+	for _, loop := range []func(context.Context){s.dispatchLoop, s.collectLoop, s.watchLoop, s.tidyLoop, s.listen} {
 		loops.Go(func() { loop(ctx) })
 	}
 	lease.keep(ctx)
@@ -178,7 +183,7 @@ func (s *Scheduler) queueNames() []string {
 	for _, engineID := range s.Engines.IDs() {
 		engine, _ := s.Engines.Lookup(engineID)
 		for _, class := range engine.Spec().Classes() {
-			names = append(names, queue.Name(class, engineID))
+			names = append(names, queue.Name(class))
 		}
 	}
 	return names

@@ -77,11 +77,13 @@ func TestFailuresDecideRetryAndBill(t *testing.T) {
 			if *got.Charged != test.charged {
 				t.Errorf("charged %d pence, want %d", *got.Charged, test.charged)
 			}
-			free := own.count(`SELECT count(*) FROM jobs WHERE id = $1 AND failure_class = 'USER_INPUT' AND status_reason LIKE '% Nothing is charged.'`, jobID) == 1
+			free := own.count(`SELECT count(*) FROM jobs WHERE id = $1 AND failure_class = 'USER_INPUT'
+				AND status_reason LIKE '% Nothing is charged.'`, jobID) == 1
 			if want := test.charged == 0 && got.Class != nil && *got.Class == "USER_INPUT"; free != want {
 				t.Errorf("the reason says that nothing is charged: %v, want %v", free, want)
 			}
-			attempts := own.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = $1 AND a.outcome = 'FAILED'`, jobID)
+			attempts := own.count(`SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+				WHERE t.job_id = $1 AND a.outcome = 'FAILED'`, jobID)
 			retried := own.count(`SELECT max(attempt) FROM tasks WHERE job_id = $1`, jobID)
 			if test.want == job.Failed && attempts != test.attempts {
 				t.Errorf("%d failed attempts, want %d", attempts, test.attempts)
@@ -146,7 +148,8 @@ func TestLostWorkerIsReplacedAndItsLateResultIsFenced(t *testing.T) {
 	heir.behave = func(order queue.WorkOrder) *queue.Event { return success(order) }
 	heir.finish(second, *success(second))
 	f.awaitStatus(jobID, job.Completed)
-	if n := f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND outcome = 'SUCCEEDED' AND worker_id = $2`, order.TaskID, heir.id); n != 1 {
+	if n := f.count(`SELECT count(*) FROM task_attempts WHERE task_id = $1 AND outcome = 'SUCCEEDED' AND worker_id = $2`,
+		order.TaskID, heir.id); n != 1 {
 		t.Errorf("the second worker's result is not the one that counts")
 	}
 	if n := f.count(`SELECT retries FROM tasks WHERE id = $1`, order.TaskID); n != 0 {
@@ -235,7 +238,8 @@ func TestSmallAccountsHaveMoreTurns(t *testing.T) {
 		counts[candidate.AccountID]++
 	}
 	if counts[large] != 2 || counts[small] != 2*scheduler.SmallTurns {
-		t.Errorf("of %d places %d go to the large account and %d to the small one, want 2 and %d", places, counts[large], counts[small], 2*scheduler.SmallTurns)
+		t.Errorf("of %d places %d go to the large account and %d to the small one, want 2 and %d", places, counts[large],
+			counts[small], 2*scheduler.SmallTurns)
 	}
 }
 

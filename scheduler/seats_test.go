@@ -33,19 +33,23 @@ func (f *fabric) server(accountID string, s seating) string {
 }
 
 func addServer(db *sqlx.DB, serverID, accountID string, s seating) {
-	db.MustExec(`INSERT INTO license_servers (id, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled, status, created_at)
-		VALUES ($1, $2, 'mine', 'Side FX', 'houdini engine', $3, 'sesi', 'licences.example.org', 1715, $4, $5, $6, 'UNVERIFIED', now())`,
+	db.MustExec(`INSERT INTO license_servers (id, account_id, name, vendor, product, license_key, protocol, host, port, seats,
+		enforcement, enabled, status, created_at)
+		VALUES ($1, $2, 'mine', 'Side FX', 'houdini engine', $3, 'sesi', 'licences.example.org', 1715, $4, $5, $6, 'UNVERIFIED',
+		now())`,
 		serverID, accountID, billing.LicenseKey("Side FX", "houdini engine"), s.seats, s.enforcement, s.enabled)
 }
 
 func (f *fabric) reseat(serverID string, s seating) {
-	f.db.MustExec(`UPDATE license_servers SET seats = $2, enforcement = $3, enabled = $4 WHERE id = $1`, serverID, s.seats, s.enforcement, s.enabled)
+	f.db.MustExec(`UPDATE license_servers SET seats = $2, enforcement = $3, enabled = $4 WHERE id = $1`, serverID, s.seats,
+		s.enforcement, s.enabled)
 }
 
 // inUse counts the tasks that hold a licence of the account.
 func (f *fabric) inUse(accountID string) int {
 	f.t.Helper()
-	return f.count(`SELECT count(*) FROM tasks WHERE account_id = $1 AND license_key IS NOT NULL AND status IN ('QUEUED', 'RUNNING')`, accountID)
+	return f.count(`SELECT count(*) FROM tasks WHERE account_id = $1 AND license_key IS NOT NULL AND status IN ('QUEUED',
+		'RUNNING')`, accountID)
 }
 
 // openSeats gives the first account a licence server.
@@ -57,7 +61,8 @@ func (w *world) openSeats() {
 // reseat changes the server while tasks wait and run.
 func (w *world) reseat() {
 	w.seat(seating{seats: rapid.IntRange(1, 3).Draw(w.t, "seats"), enabled: rapid.IntRange(0, 3).Draw(w.t, "enabled") > 0,
-		enforcement: rapid.SampledFrom([]string{"ENFORCED", "ENFORCED", "ENFORCED", "ADVISORY", "DISABLED"}).Draw(w.t, "enforcement")})
+		enforcement: rapid.SampledFrom([]string{"ENFORCED", "ENFORCED", "ENFORCED", "ADVISORY", "DISABLED"}).Draw(w.t,
+			"enforcement")})
 }
 
 func (w *world) seat(s seating) {

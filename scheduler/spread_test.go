@@ -27,8 +27,10 @@ func (f *fabric) finished(n int, outcome func(i int) (weight, used float64)) {
 	f.db.MustExec(`WITH given AS (
 			SELECT * FROM unnest($2::text[], $3::float8[], $4::bigint[]) WITH ORDINALITY AS g (id, weight, used, place)
 		), ended AS (
-			INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status, attempt, finished_at)
-			SELECT id, $1, 'acct', 1000 + place, 's', 0, 'n', false, weight, $5, true, 'SUCCEEDED', 1, $6::timestamptz + place * interval '1 microsecond' FROM given
+			INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status,
+			attempt, finished_at)
+			SELECT id, $1, 'acct', 1000 + place, 's', 0, 'n', false, weight, $5, true, 'SUCCEEDED', 1, $6::timestamptz + place *
+			interval '1 microsecond' FROM given
 		)
 		INSERT INTO task_attempts (task_id, attempt, outcome, cpu_us, finished_at) SELECT id, 1, 'SUCCEEDED', used, $6 FROM given`,
 		jobID, pq.Array(ids), pq.Array(weights), pq.Array(used), cpuQueue, f.Now())
@@ -68,14 +70,17 @@ func TestRangeComesFromWhatTasksUsed(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	got := f.estimate()
-	if got.LowPence != 28 || got.LikelyPence != 125 || got.HighPence != 221 || got.EstimatedPence != plain.EstimatedPence || got.HoldPence != plain.HoldPence {
-		t.Errorf("with history: low %d, likely %d, high %d, estimated %d, held %d; want 11 %%, 51 %% and 91 %% of 241 pence, and 2", got.LowPence, got.LikelyPence, got.HighPence, got.EstimatedPence, got.HoldPence)
+	if got.LowPence != 28 || got.LikelyPence != 125 || got.HighPence != 221 || got.EstimatedPence != plain.EstimatedPence ||
+		got.HoldPence != plain.HoldPence {
+		t.Errorf("with history: low %d, likely %d, high %d, estimated %d, held %d; want 11 %%, 51 %% and 91 %% of 241 pence, and 2",
+			got.LowPence, got.LikelyPence, got.HighPence, got.EstimatedPence, got.HoldPence)
 	}
 
 	// Newer tasks push the old ones out, and what is above the hold is cut.
 	now = now.Add(time.Minute)
 	f.finished(1000, func(int) (weight, used float64) { return 60, 600 })
-	if got := f.estimate(); got.LowPence > got.HoldPence || got.HighPence > got.HoldPence || got.LowPence < 480 || got.HoldPence != plain.HoldPence {
+	if got := f.estimate(); got.LowPence > got.HoldPence || got.HighPence > got.HoldPence || got.LowPence < 480 ||
+		got.HoldPence != plain.HoldPence {
 		t.Errorf("with tasks that use ten times as much: %+v", got)
 	}
 }

@@ -69,7 +69,7 @@ func TestSiblingsOfAFailedEssentialTaskAreStopped(t *testing.T) {
 	f := start(t)
 	worker := f.hire(2, func(queue.WorkOrder) *queue.Event { return nil })
 	sub := submission(f.account(), 1, "")
-	sub.Params, sub.Request = []byte(`{"shards":1,"companions":1}`), []byte(`{"shards":1,"companions":1}`)
+	sub.Params, sub.Canonical = []byte(`{"shards":1,"companions":1}`), []byte(`{"shards":1,"companions":1}`)
 	receipt, err := f.Submit(context.Background(), sub)
 	if err != nil {
 		t.Fatal(err)

@@ -62,16 +62,18 @@ func isRefused(err error) bool {
 	return errors.As(err, &refusal) && (refusal.Code.Class() == "22" || refusal.Code.Class() == "23")
 }
 
-const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, preparation_stages, task_count, attempts, estimated_pence, held_pence,
-	settled_pence, accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, stopping, overspent, cancel_requested_at, cancel_reason, request_id, started_at, finished_at,
-	software_micropence_per_core_hour`
+const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, preparation_stages, task_count, attempts,
+	estimated_pence, held_pence, settled_pence, accrued_micropence, charged_pence, error_code, error_message,
+	failure_class, error_retryable, stopping, overspent, cancel_requested_at, cancel_reason, request_id, started_at,
+	finished_at, software_micropence_per_core_hour, files_deleted_at`
 
 const taskFields = `id, job_id, account_id, ordinal, stage, name, queue, status, attempt, retries, interruptions, given_back, worker_id,
-	CASE WHEN claim_attempt = attempt THEN claim_witness END AS claim_witness`
+	queued_at, CASE WHEN claim_attempt = attempt THEN claim_witness END AS claim_witness`
 
 func (tx postgresTx) LockJobs(ctx context.Context, ids []string) (map[string]*JobRow, error) {
 	var rows []JobRow
-	err := tx.SelectContext(ctx, &rows, `SELECT `+jobFields+` FROM jobs WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`, pq.Array(ids))
+	err := tx.SelectContext(ctx, &rows, `SELECT `+jobFields+` FROM jobs WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
+		pq.Array(ids))
 	if err != nil {
 		return nil, fmt.Errorf("lock %d jobs: %w", len(ids), err)
 	}
@@ -83,11 +85,14 @@ func (tx postgresTx) LockJobs(ctx context.Context, ids []string) (map[string]*Jo
 }
 
 func (tx postgresTx) SaveJob(ctx context.Context, r *JobRow, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = $2, status_reason = $3, stage_index = $4, accrued_micropence = $5, charged_pence = $6,
-			error_code = $7, error_message = $8, failure_class = $9, error_retryable = $10, cancel_requested_at = $11, cancel_reason = $12,
+	_, err := tx.ExecContext(ctx, `UPDATE jobs SET status = $2, status_reason = $3, stage_index = $4, accrued_micropence = $5,
+		charged_pence = $6,
+			error_code = $7, error_message = $8, failure_class = $9, error_retryable = $10, cancel_requested_at = $11,
+			cancel_reason = $12,
 			started_at = $13, finished_at = $14, stopping = $15, overspent = $16, updated_at = $17
 		WHERE id = $1`, r.ID, r.Status, r.StatusReason, r.StageIndex, r.AccruedMicropence, r.ChargedPence, r.ErrorCode, r.ErrorMessage,
-		r.FailureClass, r.ErrorRetryable, r.CancelRequestedAt, r.CancelReason, r.StartedAt, r.FinishedAt, r.Stopping, r.Overspent, at)
+		r.FailureClass, r.ErrorRetryable, r.CancelRequestedAt, r.CancelReason, r.StartedAt, r.FinishedAt, r.Stopping, r.Overspent,
+		at)
 	if err != nil {
 		return fmt.Errorf("save job %s: %w", r.ID, err)
 	}
@@ -105,7 +110,8 @@ func (tx postgresTx) RecordStatus(ctx context.Context, jobID string, status job.
 
 func (tx postgresTx) AddEvent(_ context.Context, jobID, kind string, body []byte, at time.Time) error {
 	e := &tx.late.events
-	e.jobIDs, e.kinds, e.bodies, e.at = append(e.jobIDs, jobID), append(e.kinds, kind), append(e.bodies, string(body)), append(e.at, at)
+	e.jobIDs, e.kinds, e.bodies, e.at = append(e.jobIDs, jobID), append(e.kinds, kind), append(e.bodies, string(body)),
+		append(e.at, at)
 	return nil
 }
 

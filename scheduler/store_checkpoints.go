@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-func (tx postgresTx) SaveCheckpoints(ctx context.Context, task TaskRow, files map[string]queue.StoredArtifact, at time.Time) (int, error) {
+func (tx postgresTx) SaveCheckpoints(ctx context.Context, task TaskRow, files map[string]queue.StoredArtifact, seq int64,
+	at time.Time,
+) (int, error) {
 	if len(files) == 0 {
 		return 0, nil
 	}
@@ -18,28 +21,35 @@ func (tx postgresTx) SaveCheckpoints(ctx context.Context, task TaskRow, files ma
 	var sizes []int64
 	for _, name := range sortedKeys(files) {
 		file := files[name]
-		names, keys, digests, sizes = append(names, name), append(keys, file.StorageKey), append(digests, file.SHA256), append(sizes, file.ByteSize)
+		names, keys, digests, sizes = append(names, name), append(keys, file.StorageKey), append(digests, file.SHA256),
+			append(sizes, file.ByteSize)
 	}
 	// The job's lock, which the caller holds, keeps the count true.
-	done, err := tx.ExecContext(ctx, `WITH said AS (
-			SELECT f.*, k.name IS NULL AS new, row_number() OVER (PARTITION BY k.name IS NULL ORDER BY f.name) AS nth
+	var replaced []sql.NullString
+	err := tx.SelectContext(ctx, &replaced, `WITH said AS (
+			SELECT f.*, k.name IS NULL AS new, k.storage_key AS before, row_number() OVER (PARTITION BY k.name IS NULL
+			ORDER BY f.name) AS nth
 			FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS f (name, storage_key, sha256, byte_size)
 			LEFT JOIN task_checkpoints k ON k.task_id = $1 AND k.name = f.name
-		)
-		INSERT INTO task_checkpoints (task_id, name, storage_key, sha256, byte_size, attempt, at)
-		SELECT $1, name, storage_key, sha256, byte_size, $6, $7 FROM said
+		), saved AS (
+		INSERT INTO task_checkpoints AS kept (task_id, name, storage_key, sha256, byte_size, attempt, at, seq)
+		SELECT $1, name, storage_key, sha256, byte_size, $6, $7, $9 FROM said
 		WHERE NOT new OR nth <= $8 - (SELECT count(*) FROM task_checkpoints WHERE task_id = $1)
 		ON CONFLICT (task_id, name) DO UPDATE SET storage_key = excluded.storage_key, sha256 = excluded.sha256,
-			byte_size = excluded.byte_size, attempt = excluded.attempt, at = excluded.at`,
-		task.ID, pq.Array(names), pq.Array(keys), pq.Array(digests), pq.Array(sizes), task.Attempt, at, queue.MaxCheckpoints)
+			byte_size = excluded.byte_size, attempt = excluded.attempt, at = excluded.at, seq = excluded.seq
+		WHERE (kept.attempt, kept.seq) <= (excluded.attempt, excluded.seq)
+		RETURNING name, storage_key)
+		SELECT CASE WHEN said.before <> saved.storage_key THEN said.before END FROM saved JOIN said USING (name)`,
+		task.ID, pq.Array(names), pq.Array(keys), pq.Array(digests), pq.Array(sizes), task.Attempt, at, queue.MaxCheckpoints, seq)
 	if err != nil {
 		return 0, fmt.Errorf("keep %d checkpoints of %s: %w", len(names), task.ID, err)
 	}
-	kept, err := done.RowsAffected()
-	if err != nil {
-		return 0, fmt.Errorf("count the checkpoints of %s: %w", task.ID, err)
+	for _, key := range replaced {
+		if key.Valid {
+			tx.late.dropped = append(tx.late.dropped, key.String)
+		}
 	}
-	return int(kept), nil
+	return len(replaced), nil
 }
 
 func (tx postgresTx) Checkpoints(ctx context.Context, taskIDs []string) ([]CheckpointRow, error) {
@@ -59,3 +69,5 @@ func (tx postgresTx) ForgetCheckpoints(_ context.Context, taskIDs ...string) err
 	tx.late.forgotten = append(tx.late.forgotten, taskIDs...)
 	return nil
 }
+
+func (tx postgresTx) Dropped() []string { return tx.late.dropped }

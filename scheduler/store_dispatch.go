@@ -36,12 +36,13 @@ func (db postgresStore) CountInFlight(ctx context.Context, queueName string) (in
 	return n, nil
 }
 
-// nextReadyQuery takes a queue, a moment, a limit, the jobs that are left out, SmallBacklog and SmallTurns. Tasks that need a seat of a licence wait apart from all others, and of
-// each licence no more of them are looked at than there are free seats: those that wait for one cost nothing and stand in
-// nobody's way.
+// nextReadyQuery takes a queue, a moment, a limit, the jobs that are left out, SmallBacklog and SmallTurns. Tasks that need a seat
+// of a licence wait apart from all others, and of each licence no more of them are looked at than there are free seats: those that
+// wait for one cost nothing and stand in nobody's way.
 const nextReadyQuery = `
 WITH RECURSIVE waiting AS (
-	(SELECT account_id FROM tasks WHERE queue = $1 AND status = 'PENDING' AND ready AND license_key IS NULL ORDER BY account_id LIMIT 1)
+	(SELECT account_id FROM tasks WHERE queue = $1 AND status = 'PENDING' AND ready AND license_key IS NULL ORDER BY account_id
+	LIMIT 1)
 	UNION ALL
 	SELECT (SELECT t.account_id FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NULL
 		AND t.account_id > w.account_id ORDER BY t.account_id LIMIT 1)
@@ -58,7 +59,8 @@ WITH RECURSIVE waiting AS (
 	) n
 ), small AS (
 	SELECT w.account_id FROM waiting w CROSS JOIN LATERAL (
-		SELECT count(*) AS n FROM (SELECT FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready AND t.license_key IS NULL
+		SELECT count(*) AS n FROM (SELECT FROM tasks t WHERE t.queue = $1 AND t.status = 'PENDING' AND t.ready
+		AND t.license_key IS NULL
 			AND t.account_id = w.account_id LIMIT $5 + 1) few
 	) c
 	WHERE w.account_id IS NOT NULL AND c.n <= $5
@@ -87,9 +89,12 @@ WITH RECURSIVE waiting AS (
 SELECT id, job_id, account_id, license_key, given_back FROM offered ORDER BY priority DESC, turn, id LIMIT $3`
 
 // NextReady reads at most limit tasks of each account that waits, whatever the backlog.
-func (db postgresStore) NextReady(ctx context.Context, queueName string, limit int, now time.Time, except []string) (Candidates, error) {
+func (db postgresStore) NextReady(
+	ctx context.Context, queueName string, limit int, now time.Time, except []string,
+) (Candidates, error) {
 	var out Candidates
-	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit, pq.Array(append([]string{}, except...)), SmallBacklog, SmallTurns)
+	err := db.SelectContext(ctx, &out, nextReadyQuery, queueName, now, limit, pq.Array(append([]string{}, except...)), SmallBacklog,
+		SmallTurns)
 	if err != nil {
 		return nil, fmt.Errorf("pick tasks for %s: %w", queueName, err)
 	}
@@ -99,29 +104,35 @@ func (db postgresStore) NextReady(ctx context.Context, queueName string, limit i
 func (tx postgresTx) QueueTasks(ctx context.Context, ids []string, witnesses [][]byte, at time.Time) ([]TaskRow, error) {
 	var rows []TaskRow
 	err := tx.SelectContext(ctx, &rows, `
-		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL, progress = 0, not_before = NULL,
+		UPDATE tasks t SET status = 'QUEUED', attempt = attempt + 1, queued_at = $2, worker_id = NULL, started_at = NULL,
+		progress = 0, not_before = NULL,
 			claim_witness = c.witness, claim_attempt = attempt + 1
 		FROM unnest($1::text[], $3::bytea[]) AS c (id, witness)
 		WHERE t.id = c.id AND t.status = 'PENDING' AND t.ready
-		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries, t.interruptions, t.given_back, t.worker_id,
-			t.claim_witness`,
+		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries,
+		t.interruptions, t.given_back, t.worker_id,
+			t.queued_at, t.claim_witness`,
 		pq.Array(ids), at, pq.Array(witnesses))
 	if err != nil {
 		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)
 	}
 	slices.SortFunc(rows, func(a, b TaskRow) int { return cmp.Compare(a.ID, b.ID) })
-	places := make([]plans.Place, len(rows))
-	for i, row := range rows {
-		places[i] = plans.Place{JobID: row.JobID, Ordinal: row.Ordinal}
+	return rows, tx.ReadShards(ctx, rows)
+}
+
+func (tx postgresTx) ReadShards(ctx context.Context, tasks []TaskRow) error {
+	places := make([]plans.Place, len(tasks))
+	for i, task := range tasks {
+		places[i] = plans.Place{JobID: task.JobID, Ordinal: task.Ordinal}
 	}
 	shards, err := plans.At(ctx, tx.Tx, places)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i := range rows {
-		rows[i].Shard = shards[i]
+	for i := range tasks {
+		tasks[i].Shard = shards[i]
 	}
-	return rows, nil
+	return nil
 }
 
 func (tx postgresTx) StageOutputs(ctx context.Context, jobID, stage, output string) (map[string]StageOutput, error) {
@@ -134,7 +145,8 @@ func (tx postgresTx) StageOutputs(ctx context.Context, jobID, stage, output stri
 		Code       sql.NullString `db:"error_code"`
 		Message    sql.NullString `db:"error_message"`
 	}
-	err := tx.SelectContext(ctx, &rows, `SELECT t.name, a.storage_key, a.sha256, a.byte_size, d.failure_class, d.error_code, d.error_message
+	err := tx.SelectContext(ctx, &rows, `SELECT t.name, a.storage_key, a.sha256, a.byte_size, d.failure_class, d.error_code,
+		d.error_message
 		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id
 		LEFT JOIN artifacts a ON a.task_id = t.id AND a.name = $3 AND t.status = 'SUCCEEDED'
 		WHERE t.job_id = $1 AND t.stage = $2`, jobID, stage, output)
@@ -147,7 +159,8 @@ func (tx postgresTx) StageOutputs(ctx context.Context, jobID, stage, output stri
 		if r.StorageKey.Valid {
 			o.Object = &engines.Object{StorageKey: r.StorageKey.String, SHA256: r.SHA256.String, ByteSize: r.ByteSize.Int64}
 		} else if r.Class.Valid {
-			o.Failure = &engines.Failure{Class: engines.FailureClass(r.Class.String), Code: r.Code.String, Message: r.Message.String}
+			o.Failure = &engines.Failure{Class: engines.FailureClass(r.Class.String), Code: r.Code.String,
+				Message: r.Message.String}
 		}
 		out[r.Name] = o
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// A batch of reports writes the same few rows of each of its tasks. One statement a row and table would wait for Postgres more than a
-// thousand times; so these writes are put off, and each table then gets one statement. Whatever else the transaction asks for comes
-// after them, so that it never sees less than it has written.
+// A batch of reports writes the same few rows of each of its tasks. One statement a row and table would wait for Postgres more than
+// a thousand times; so these writes are put off, and each table then gets one statement. Whatever else the transaction asks for
+// comes after them, so that it never sees less than it has written.
 
 // late is what a transaction has written and not sent yet, and the tasks that it has read ahead.
 type late struct {
@@ -26,6 +26,7 @@ type late struct {
 	artifacts artifactColumns
 	results   resultColumns
 	forgotten []string // tasks whose checkpoints are
+	dropped   []string // keys of checkpoints that are replaced or forgotten
 	events    eventColumns
 	sending   bool
 }
@@ -98,13 +99,15 @@ func (tx postgresTx) QueryContext(ctx context.Context, query string, args ...any
 // ReadAhead reads only what ReadTask and TakeKeptWork are then asked for; nothing else depends on it.
 func (tx postgresTx) ReadAhead(ctx context.Context, jobIDs, taskIDs []string) error {
 	var rows []TaskRow
-	err := tx.SelectContext(ctx, &rows, `SELECT `+taskFields+` FROM tasks WHERE id = ANY($1) AND job_id = ANY($2) ORDER BY id FOR NO KEY UPDATE`,
+	err := tx.SelectContext(ctx, &rows, `SELECT `+taskFields+
+		` FROM tasks WHERE id = ANY($1) AND job_id = ANY($2) ORDER BY id FOR NO KEY UPDATE`,
 		pq.Array(taskIDs), pq.Array(jobIDs))
 	if err != nil {
 		return fmt.Errorf("read %d tasks: %w", len(taskIDs), err)
 	}
 	var worked []string
-	if err := tx.SelectContext(ctx, &worked, `SELECT DISTINCT task_id FROM kept_work WHERE task_id = ANY($1)`, pq.Array(taskIDs)); err != nil {
+	if err := tx.SelectContext(ctx, &worked, `SELECT DISTINCT task_id FROM kept_work WHERE task_id = ANY($1)`,
+		pq.Array(taskIDs)); err != nil {
 		return fmt.Errorf("look for kept work of %d tasks: %w", len(taskIDs), err)
 	}
 	for _, row := range rows {
@@ -157,7 +160,8 @@ func (tx postgresTx) Send(ctx context.Context) error {
 	}
 	l.sending = true
 	defer func() { l.sending = false }()
-	for _, send := range []func(context.Context, *sqlx.Tx) error{l.sendAttempts, l.sendArtifacts, l.sendResults, l.sendForgotten, l.sendMoves, l.sendEvents} {
+	for _, send := range []func(context.Context, *sqlx.Tx) error{l.sendAttempts, l.sendArtifacts, l.sendResults, l.sendForgotten,
+		l.sendMoves, l.sendEvents} {
 		if err := send(ctx, tx.Tx); err != nil {
 			return err
 		}
@@ -178,11 +182,14 @@ func (l *late) sendMoves(ctx context.Context, tx *sqlx.Tx) error {
 		started, finished = append(started, moved.started), append(finished, moved.finished)
 	}
 	clear(l.moves)
-	_, err := tx.ExecContext(ctx, `UPDATE tasks t SET status = m.status, worker_id = coalesce(m.worker_id, t.worker_id), started_at = coalesce(m.started_at, t.started_at),
-			given_back = CASE WHEN m.started_at IS NULL THEN t.given_back ELSE 0 END, finished_at = coalesce(m.finished_at, t.finished_at),
+	_, err := tx.ExecContext(ctx, `UPDATE tasks t SET status = m.status, worker_id = coalesce(m.worker_id, t.worker_id),
+		started_at = coalesce(m.started_at, t.started_at),
+			given_back = CASE WHEN m.started_at IS NULL THEN t.given_back ELSE 0 END, finished_at = coalesce(m.finished_at,
+			t.finished_at),
 			progress = CASE WHEN m.status = 'SUCCEEDED' THEN 1 ELSE t.progress END,
 			claim_witness = CASE WHEN m.status = 'RUNNING' THEN t.claim_witness END
-		FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[]) AS m (id, status, worker_id, started_at, finished_at) WHERE t.id = m.id`,
+		FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[]) AS m (id, status, worker_id,
+		started_at, finished_at) WHERE t.id = m.id`,
 		pq.Array(ids), pq.Array(statuses), pq.Array(workers), pq.Array(started), pq.Array(finished))
 	if err != nil {
 		return fmt.Errorf("move %d tasks: %w", len(ids), err)
@@ -196,22 +203,26 @@ func (l *late) sendAttempts(ctx context.Context, tx *sqlx.Tx) error {
 		return nil
 	}
 	ids, workers, outcomes := make([]string, n), make([]string, n), make([]string, n)
-	numbers, cpu, gpu, wall, peak, in, out, prices, runs := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	numbers, cpu, gpu, wall, peak, in, out, prices, runs := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n),
+		make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	started, finished := make([]sql.NullTime, n), make([]time.Time, n)
 	for i, a := range l.attempts {
 		u := a.Usage
 		ids[i], numbers[i], workers[i], outcomes[i] = a.TaskID, int64(a.Attempt), a.WorkerID, a.Outcome
-		cpu[i], gpu[i], wall[i], peak[i], in[i], out[i] = u.CPUMicroseconds, u.GPUMicroseconds, u.WallMs, u.PeakMemoryBytes, u.BytesIn, u.BytesOut
+		cpu[i], gpu[i], wall[i], peak[i], in[i], out[i] = u.CPUMicroseconds, u.GPUMicroseconds, u.WallMs, u.PeakMemoryBytes,
+			u.BytesIn, u.BytesOut
 		prices[i], runs[i] = int64(a.Price), int64(a.Run)
 		started[i], finished[i] = sql.NullTime{Time: u.StartedAt, Valid: !u.StartedAt.IsZero()}, a.at
 	}
 	l.attempts = nil
-	_, err := tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, gpu_us, wall_ms, peak_memory_bytes, bytes_in, bytes_out,
+	_, err := tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, gpu_us, wall_ms,
+		peak_memory_bytes, bytes_in, bytes_out,
 			charged_micropence, started_at, finished_at, run)
-		SELECT * FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
+		SELECT * FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+		$9::bigint[], $10::bigint[],
 			$11::bigint[], $12::timestamptz[], $13::timestamptz[], $14::int[])`,
-		pq.Array(ids), pq.Array(numbers), pq.Array(workers), pq.Array(outcomes), pq.Array(cpu), pq.Array(gpu), pq.Array(wall), pq.Array(peak), pq.Array(in), pq.Array(out),
-		pq.Array(prices), pq.Array(started), pq.Array(finished), pq.Array(runs))
+		pq.Array(ids), pq.Array(numbers), pq.Array(workers), pq.Array(outcomes), pq.Array(cpu), pq.Array(gpu), pq.Array(wall),
+		pq.Array(peak), pq.Array(in), pq.Array(out), pq.Array(prices), pq.Array(started), pq.Array(finished), pq.Array(runs))
 	if err != nil {
 		return fmt.Errorf("record %d attempts: %w", n, err)
 	}
@@ -224,11 +235,14 @@ func (l *late) sendArtifacts(ctx context.Context, tx *sqlx.Tx) error {
 		return nil
 	}
 	l.artifacts = artifactColumns{}
-	_, err := tx.ExecContext(ctx, `INSERT INTO artifacts (id, name, role, storage_key, sha256, media_type, format, byte_size, frame, job_id, task_id, account_id, created_at)
-		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bigint[], $10::text[], $11::text[],
+	_, err := tx.ExecContext(ctx, `INSERT INTO artifacts (id, name, role, storage_key, sha256, media_type, format, byte_size, frame,
+		job_id, task_id, account_id, created_at)
+		SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[],
+		$9::bigint[], $10::text[], $11::text[],
 			$12::text[], $13::timestamptz[])`,
-		pq.Array(a.ids), pq.Array(a.names), pq.Array(a.roles), pq.Array(a.keys), pq.Array(a.digests), pq.Array(a.types), pq.Array(a.formats), pq.Array(a.sizes),
-		pq.Array(a.frames), pq.Array(a.jobIDs), pq.Array(a.taskIDs), pq.Array(a.accountIDs), pq.Array(a.at))
+		pq.Array(a.ids), pq.Array(a.names), pq.Array(a.roles), pq.Array(a.keys), pq.Array(a.digests), pq.Array(a.types),
+		pq.Array(a.formats), pq.Array(a.sizes), pq.Array(a.frames), pq.Array(a.jobIDs), pq.Array(a.taskIDs), pq.Array(a.accountIDs),
+		pq.Array(a.at))
 	if err != nil {
 		return fmt.Errorf("record %d artifacts: %w", len(a.ids), err)
 	}
@@ -243,7 +257,8 @@ func (l *late) sendResults(ctx context.Context, tx *sqlx.Tx) error {
 	l.results = resultColumns{}
 	_, err := tx.ExecContext(ctx, `INSERT INTO task_details (task_id, summary, item_failures, programs)
 		SELECT * FROM unnest($1::text[], $2::jsonb[], $3::jsonb[], $4::jsonb[])
-		ON CONFLICT (task_id) DO UPDATE SET summary = excluded.summary, item_failures = excluded.item_failures, programs = excluded.programs`,
+		ON CONFLICT (task_id) DO UPDATE SET summary = excluded.summary, item_failures = excluded.item_failures,
+		programs = excluded.programs`,
 		pq.Array(r.taskIDs), pq.Array(r.summaries), pq.Array(r.failures), pq.Array(r.programs))
 	if err != nil {
 		return fmt.Errorf("store the results of %d tasks: %w", len(r.taskIDs), err)
@@ -257,9 +272,12 @@ func (l *late) sendForgotten(ctx context.Context, tx *sqlx.Tx) error {
 		return nil
 	}
 	l.forgotten = nil
-	if _, err := tx.ExecContext(ctx, `DELETE FROM task_checkpoints WHERE task_id = ANY($1)`, pq.Array(ids)); err != nil {
+	var keys []string
+	if err := tx.SelectContext(ctx, &keys, `DELETE FROM task_checkpoints WHERE task_id = ANY($1) RETURNING storage_key`,
+		pq.Array(ids)); err != nil {
 		return fmt.Errorf("forget the checkpoints of %d tasks: %w", len(ids), err)
 	}
+	l.dropped = append(l.dropped, keys...)
 	return nil
 }
 
@@ -270,7 +288,8 @@ func (l *late) sendEvents(ctx context.Context, tx *sqlx.Tx) error {
 	}
 	l.events = eventColumns{}
 	_, err := tx.ExecContext(ctx, `INSERT INTO job_events (job_id, kind, body, at)
-		SELECT e.job_id, e.kind, e.body, e.at FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::timestamptz[]) WITH ORDINALITY AS e (job_id, kind, body, at, place) ORDER BY e.place`,
+		SELECT e.job_id, e.kind, e.body, e.at FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::timestamptz[]) WITH ORDINALITY AS
+		e (job_id, kind, body, at, place) ORDER BY e.place`,
 		pq.Array(e.jobIDs), pq.Array(e.kinds), pq.Array(e.bodies), pq.Array(e.at))
 	if err != nil {
 		return fmt.Errorf("add %d events: %w", len(e.jobIDs), err)
@@ -286,7 +305,8 @@ func nullText(body []byte) sql.NullString {
 // add lays a result out.
 func (r *resultColumns) add(taskID string, summary, failures, programs []byte) {
 	r.taskIDs = append(r.taskIDs, taskID)
-	r.summaries, r.failures, r.programs = append(r.summaries, nullText(summary)), append(r.failures, nullText(failures)), append(r.programs, nullText(programs))
+	r.summaries, r.failures, r.programs = append(r.summaries, nullText(summary)), append(r.failures, nullText(failures)),
+		append(r.programs, nullText(programs))
 }
 
 // add lays a file out.
@@ -295,8 +315,10 @@ func (a *artifactColumns) add(artifactID string, task TaskRow, file queue.Stored
 	if file.Frame != nil {
 		frame = sql.NullInt64{Int64: *file.Frame, Valid: true}
 	}
-	a.ids, a.names, a.roles, a.keys = append(a.ids, artifactID), append(a.names, file.Name), append(a.roles, string(file.Role)), append(a.keys, file.StorageKey)
+	a.ids, a.names, a.roles, a.keys = append(a.ids, artifactID), append(a.names, file.Name), append(a.roles, string(file.Role)),
+		append(a.keys, file.StorageKey)
 	a.digests, a.types, a.formats = append(a.digests, file.SHA256), append(a.types, file.MediaType), append(a.formats, file.Format)
 	a.sizes, a.frames = append(a.sizes, file.ByteSize), append(a.frames, frame)
-	a.jobIDs, a.taskIDs, a.accountIDs, a.at = append(a.jobIDs, task.JobID), append(a.taskIDs, task.ID), append(a.accountIDs, task.AccountID), append(a.at, at)
+	a.jobIDs, a.taskIDs, a.accountIDs, a.at = append(a.jobIDs, task.JobID), append(a.taskIDs, task.ID),
+		append(a.accountIDs, task.AccountID), append(a.at, at)
 }

@@ -38,7 +38,8 @@ func (tx postgresTx) EndedTasks(ctx context.Context, jobID string) ([]EndedTask,
 }
 
 func (tx postgresTx) RestartJob(ctx context.Context, r *JobRow) error {
-	_, err := tx.ExecContext(ctx, `UPDATE jobs SET attempts = $2, estimated_pence = $3, held_pence = $4, settled_pence = $5, request_id = $6
+	_, err := tx.ExecContext(ctx, `UPDATE jobs SET attempts = $2, estimated_pence = $3, held_pence = $4, settled_pence = $5,
+		request_id = $6
 		WHERE id = $1`, r.ID, r.Run, r.EstimatedPence, r.HeldPence, r.SettledPence, r.RequestID)
 	if err != nil {
 		return fmt.Errorf("begin run %d of %s: %w", r.Run, r.ID, err)
@@ -47,7 +48,8 @@ func (tx postgresTx) RestartJob(ctx context.Context, r *JobRow) error {
 }
 
 func (tx postgresTx) RestartTasks(ctx context.Context, owner *JobRow, ids []string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', run = $2, ready = stage_index = $3, retries = 0, interruptions = 0, given_back = 0,
+	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', run = $2, ready = stage_index = $3, retries = 0,
+		interruptions = 0, given_back = 0,
 			not_before = NULL, worker_id = NULL, progress = 0, queued_at = NULL, started_at = NULL, finished_at = NULL
 		WHERE id = ANY($1)`, pq.Array(ids), owner.Run, owner.StageIndex)
 	if err != nil {

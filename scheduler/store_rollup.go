@@ -49,7 +49,8 @@ func (tx postgresTx) HasUsed(ctx context.Context, jobID string, run, fromStage i
 }
 
 func (tx postgresTx) ReadyStage(ctx context.Context, jobID string, stageIndex int) error {
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET ready = true WHERE job_id = $1 AND stage_index = $2 AND status = 'PENDING'`, jobID, stageIndex)
+	_, err := tx.ExecContext(ctx, `UPDATE tasks SET ready = true WHERE job_id = $1 AND stage_index = $2 AND status = 'PENDING'`,
+		jobID, stageIndex)
 	if err != nil {
 		return fmt.Errorf("open stage %d: %w", stageIndex, err)
 	}
@@ -57,7 +58,8 @@ func (tx postgresTx) ReadyStage(ctx context.Context, jobID string, stageIndex in
 }
 
 func (tx postgresTx) CancelPending(ctx context.Context, jobID string, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'CANCELLED', finished_at = $2 WHERE job_id = $1 AND status = 'PENDING'`, jobID, at)
+	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'CANCELLED', finished_at = $2
+		WHERE job_id = $1 AND status = 'PENDING'`, jobID, at)
 	if err != nil {
 		return fmt.Errorf("cancel pending tasks: %w", err)
 	}
@@ -66,8 +68,9 @@ func (tx postgresTx) CancelPending(ctx context.Context, jobID string, at time.Ti
 
 func (tx postgresTx) Failures(ctx context.Context, jobID string) ([]FailedTask, error) {
 	var rows []FailedTask
-	err := tx.SelectContext(ctx, &rows, `SELECT coalesce(d.failure_class, 'SYSTEM') AS failure_class, coalesce(d.error_code, '') AS error_code,
-			coalesce(d.error_message, '') AS error_message, count(*) OVER () AS count,
+	err := tx.SelectContext(ctx, &rows, `SELECT coalesce(d.failure_class, 'SYSTEM') AS failure_class, coalesce(d.error_code,
+		'') AS error_code,
+			coalesce(d.error_message, '') AS error_message, count(*) OVER () AS count, t.essential,
 			bool_or(d.failure_class IS DISTINCT FROM 'USER_INPUT') OVER ()
 				AND NOT bool_or(t.essential AND d.failure_class IS NOT DISTINCT FROM 'USER_INPUT') OVER () AS retryable
 		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id

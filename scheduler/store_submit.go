@@ -20,16 +20,24 @@ func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 	sub, receipt, rows, plan := n.Submission, n.Receipt, n.Tasks, n.Plan
 	written := plans.Write(plan)
 	defer written.Stop()
-	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request_text, recovery_mode, priority,
+	inputs := n.ownInputs()
+	if err := shareFiles(ctx, tx.Tx, sub.AccountID, inputs); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request_text,
+		recovery_mode, priority,
 			status, stage_count, preparation_stages, task_count, estimated_pence, held_pence, request_id, created_at, updated_at,
-			software, software_micropence_per_core_hour, license_key)
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$17,nullif($18, ''),$19,nullif($20, ''))`,
-		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey, postgres.Bytes(sub.Request),
-		sub.RecoveryMode, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1, engines.PreparationStages(plan), len(plan),
-		receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID, receipt.CreatedAt,
-		n.Software, n.SoftwareFee, rows.LicenseKey)
+			software, software_micropence_per_core_hour, license_key, inputs_recorded)
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$17,nullif($18, ''),$19,nullif($20, ''),true)`,
+		receipt.JobID, sub.AccountID, sub.JobType, sub.Engine.Spec().ID, sub.JobName, sub.SceneFile.StorageKey,
+		postgres.Bytes(sub.Canonical), sub.Recovery, rows.Priority, job.Submitted, plan[len(plan)-1].StageIndex+1,
+		engines.PreparationStages(plan), len(plan), receipt.Quote.EstimatedPence, receipt.Quote.HeldPence, sub.RequestID,
+		receipt.CreatedAt, n.Software, n.SoftwareFee, rows.LicenseKey)
 	if err != nil {
 		return fmt.Errorf("insert job: %w", err)
+	}
+	if err := insertInputs(ctx, tx.Tx, receipt.JobID, sub.AccountID, inputs); err != nil {
+		return err
 	}
 	if err := insertTasks(ctx, tx.Tx, rows); err != nil {
 		return err
@@ -41,11 +49,12 @@ func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 func insertTasks(ctx context.Context, tx *sqlx.Tx, r TaskColumns) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO tasks (job_id, account_id, status, priority, license_key,
 			id, ordinal, stage, stage_index, name, essential, items, weight, gpu_weight, ready, queue)
-		SELECT $1, $2, $3, $4, nullif($5, ''), * FROM unnest($6::text[], $7::int[], $8::text[], $9::int[], $10::text[], $11::boolean[], $12::int[],
+		SELECT $1, $2, $3, $4, nullif($5, ''), * FROM unnest($6::text[], $7::int[], $8::text[], $9::int[], $10::text[],
+		$11::boolean[], $12::int[],
 			$13::real[], $14::real[], $15::boolean[], $16::text[])`,
 		r.JobID, r.AccountID, r.Status, r.Priority, r.LicenseKey,
-		pq.Array(r.ID), pq.Array(r.Ordinal), pq.Array(r.Stage), pq.Array(r.StageIndex), pq.Array(r.Name), pq.Array(r.Essential), pq.Array(r.Items),
-		pq.Array(r.Weight), pq.Array(r.GPUWeight), pq.Array(r.Ready), pq.Array(r.Queue))
+		pq.Array(r.ID), pq.Array(r.Ordinal), pq.Array(r.Stage), pq.Array(r.StageIndex), pq.Array(r.Name), pq.Array(r.Essential),
+		pq.Array(r.Items), pq.Array(r.Weight), pq.Array(r.GPUWeight), pq.Array(r.Ready), pq.Array(r.Queue))
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
 	}

@@ -19,7 +19,8 @@ func (tx postgresTx) ReadTask(ctx context.Context, jobID, taskID string) (*TaskR
 		return known, nil
 	}
 	var row TaskRow
-	err := tx.GetContext(ctx, &row, `SELECT `+taskFields+` FROM tasks WHERE id = $1 AND job_id = $2 FOR NO KEY UPDATE`, taskID, jobID)
+	err := tx.GetContext(ctx, &row, `SELECT `+taskFields+` FROM tasks WHERE id = $1 AND job_id = $2 FOR NO KEY UPDATE`, taskID,
+		jobID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -31,7 +32,8 @@ func (tx postgresTx) ReadTask(ctx context.Context, jobID, taskID string) (*TaskR
 
 func (tx postgresTx) StartTask(_ context.Context, taskID, workerID string, at time.Time) error {
 	tx.move(taskID, func(m *taskMoved, row *TaskRow) {
-		m.status, m.worker, m.started = job.TaskRunning, sql.NullString{String: workerID, Valid: true}, sql.NullTime{Time: at, Valid: true}
+		m.status, m.worker, m.started = job.TaskRunning, sql.NullString{String: workerID, Valid: true},
+			sql.NullTime{Time: at, Valid: true}
 		row.WorkerID, row.GivenBack = m.worker, 0
 	})
 	return nil
@@ -47,7 +49,8 @@ func (tx postgresTx) StoreFailure(ctx context.Context, taskID string, failure en
 	if err != nil {
 		return fmt.Errorf("encode failure of %s: %w", taskID, err)
 	}
-	_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, failure_class, error_code, error_message, item_failures) VALUES ($1, $2, $3, $4, $5)
+	_, err = tx.ExecContext(ctx, `INSERT INTO task_details (task_id, failure_class, error_code, error_message, item_failures)
+		VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (task_id) DO UPDATE SET failure_class = excluded.failure_class, error_code = excluded.error_code,
 			error_message = excluded.error_message, item_failures = excluded.item_failures`,
 		taskID, failure.Class, failure.Code, failure.Message, items)
@@ -70,7 +73,8 @@ func (tx postgresTx) ReturnTask(ctx context.Context, taskID string, counts bool,
 
 func (tx postgresTx) GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error {
 	tx.forget(taskID)
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', worker_id = NULL, progress = 0, not_before = $2, given_back = given_back + 1
+	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', worker_id = NULL, progress = 0, not_before = $2,
+		given_back = given_back + 1
 		WHERE id = $1`, taskID, notBefore)
 	if err != nil {
 		return fmt.Errorf("give task %s to another worker: %w", taskID, err)

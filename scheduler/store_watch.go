@@ -3,11 +3,14 @@ package scheduler
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/lib/pq"
 
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
@@ -32,7 +35,8 @@ func (db postgresStore) TasksToStop(ctx context.Context) ([]TaskRow, error) {
 
 func (db postgresStore) Spenders(ctx context.Context, jobIDs []string) ([]JobRow, error) {
 	var rows []JobRow
-	err := db.SelectContext(ctx, &rows, `SELECT `+jobFields+` FROM jobs WHERE id = ANY($1) AND finished_at IS NULL AND NOT stopping ORDER BY id`,
+	err := db.SelectContext(ctx, &rows, `SELECT `+jobFields+
+		` FROM jobs WHERE id = ANY($1) AND finished_at IS NULL AND NOT stopping ORDER BY id`,
 		pq.Array(jobIDs))
 	if err != nil {
 		return nil, fmt.Errorf("read what %d jobs have used: %w", len(jobIDs), err)
@@ -40,8 +44,44 @@ func (db postgresStore) Spenders(ctx context.Context, jobIDs []string) ([]JobRow
 	return rows, nil
 }
 
+func (db postgresStore) Running(ctx context.Context, tasks []TaskRow) (map[queue.Ref]Running, error) {
+	ids, places := make([]string, len(tasks)), make([]plans.Place, len(tasks))
+	for i, task := range tasks {
+		ids[i], places[i] = task.ID, plans.Place{JobID: task.JobID, Ordinal: task.Ordinal}
+	}
+	var rows []struct {
+		ID        string    `db:"id"`
+		Attempt   int       `db:"attempt"`
+		StartedAt time.Time `db:"started_at"`
+	}
+	err := db.SelectContext(ctx, &rows, `SELECT id, attempt, started_at FROM tasks
+		WHERE id = ANY($1) AND status = 'RUNNING' AND started_at IS NOT NULL`, pq.Array(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read since when %d tasks run: %w", len(tasks), err)
+	}
+	shards, err := plans.At(ctx, db, places)
+	if err != nil {
+		return nil, err
+	}
+	needs := map[string]engines.Resources{}
+	for i, id := range ids {
+		var shard engines.Shard
+		if json.Unmarshal(shards[i], &shard) == nil {
+			needs[id] = shard.Needs
+		}
+	}
+	out := map[queue.Ref]Running{}
+	for _, row := range rows {
+		if need, known := needs[row.ID]; known {
+			out[queue.Ref{TaskID: row.ID, Attempt: row.Attempt}] = runningOn(row.StartedAt, need)
+		}
+	}
+	return out, nil
+}
+
 func (tx postgresTx) RefsInFlight(ctx context.Context, jobID string) ([]queue.Ref, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT id, attempt FROM tasks WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING') ORDER BY id`, jobID)
+	rows, err := tx.QueryContext(ctx, `SELECT id, attempt FROM tasks WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING')
+		ORDER BY id`, jobID)
 	if err != nil {
 		return nil, fmt.Errorf("read what is in flight for %s: %w", jobID, err)
 	}
@@ -105,7 +145,8 @@ func (db postgresStore) SaveProgress(ctx context.Context, news []queue.Held) ([]
 }
 
 func (db postgresStore) Percent(ctx context.Context, jobID string) (percent float64, err error) {
-	err = db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED') THEN 1 ELSE progress END)
+	err = db.GetContext(ctx, &percent, `SELECT 100 * sum(weight * CASE WHEN status IN ('SUCCEEDED', 'FAILED') THEN 1 ELSE progress
+		END)
 			/ greatest(sum(weight), 1e-9) FROM tasks WHERE job_id = $1`, jobID)
 	if err != nil {
 		return 0, fmt.Errorf("sum progress of %s: %w", jobID, err)
@@ -132,7 +173,8 @@ func (db postgresStore) TellProgress(ctx context.Context, jobID string, body []b
 // CountOpenTasks: each half matches a partial index, so that the tasks that have ended, which are nearly all, are not looked at.
 func (db postgresStore) CountOpenTasks(ctx context.Context) ([]OpenTasks, error) {
 	var rows []OpenTasks
-	err := db.SelectContext(ctx, &rows, `SELECT queue, 'PENDING' AS status, count(*) AS n FROM tasks WHERE status = 'PENDING' AND ready GROUP BY queue
+	err := db.SelectContext(ctx, &rows, `SELECT queue, 'PENDING' AS status, count(*) AS n FROM tasks WHERE status = 'PENDING'
+		AND ready GROUP BY queue
 		UNION ALL
 		SELECT queue, status, count(*) FROM tasks WHERE status IN ('QUEUED', 'RUNNING') GROUP BY queue, status`)
 	if err != nil {

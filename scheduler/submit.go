@@ -27,7 +27,7 @@ const submitOperation = "jobs.submit"
 // fault.UnsupportedSimulator when a task needs a device and the deployment sells none.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error) {
 	jobID := s.NewID("job_")
-	plan, err := sub.Engine.Plan(sub.work(jobID))
+	plan, err := sub.Engine.Plan(sub.of(jobID))
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -62,7 +62,8 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 		if err := s.Ledger.HoldIn(ctx, tx, sub.AccountID, jobID, 1, quote.HoldPence, now); err != nil {
 			return err
 		}
-		accepted := NewJob{Submission: sub, Receipt: receipt, Plan: plan, Tasks: s.taskRows(sub, plan, named, jobID, terms.QueuePriority),
+		accepted := NewJob{Submission: sub, Receipt: receipt, Plan: plan,
+			Tasks:    s.taskRows(sub, plan, named, jobID, terms.QueuePriority),
 			Software: named.Name, SoftwareFee: int64(named.pencePerCoreHour())}
 		if err := tx.InsertJob(ctx, accepted); err != nil {
 			return err
@@ -78,7 +79,8 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 	}
 	if !receipt.Replayed {
 		s.Metrics.submitted.WithLabelValues(sub.Engine.Spec().ID).Inc()
-		s.Log.Info("job submitted", "job", jobID, "account", sub.AccountID, "request", sub.RequestID, "tasks", len(plan), "held_pence", quote.HoldPence)
+		s.Log.Info("job submitted", "job", jobID, "account", sub.AccountID, "request", sub.RequestID, "tasks", len(plan),
+			"held_pence", quote.HoldPence)
 		s.announce(ctx)
 	}
 	return receipt, nil
@@ -87,7 +89,8 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 // Replay returns the receipt of an earlier submission with this key and request. It is asked before a request is planned and its
 // files are looked for: a repetition must get its first answer whatever has become of them. Errors: fault.IdempotencyKeyReused.
 func (s *Scheduler) Replay(ctx context.Context, accountID, key string, request []byte) (receipt Receipt, found bool, err error) {
-	stored, err := s.store.FindAnswer(ctx, idempotency.Claim{AccountID: accountID, Operation: submitOperation, Key: key, Request: request}, s.Now().UTC())
+	stored, err := s.store.FindAnswer(ctx, idempotency.Claim{AccountID: accountID, Operation: submitOperation, Key: key,
+		Request: request}, s.Now().UTC())
 	if err != nil || stored == nil {
 		return Receipt{}, false, err
 	}
@@ -107,7 +110,9 @@ func replayed(stored []byte) (Receipt, error) {
 
 // Estimate prices a request of an account without submitting it; accountID is "" for a visitor, who has no licence servers. The
 // engine's *engines.InvalidError is returned as it is.
-func (s *Scheduler) Estimate(ctx context.Context, accountID string, engine engines.Engine, req engines.Request) (Estimation, error) {
+func (s *Scheduler) Estimate(
+	ctx context.Context, accountID string, engine engines.Engine, req engines.Request,
+) (Estimation, error) {
 	plan, err := engine.Plan(req)
 	if err != nil {
 		return Estimation{}, err
@@ -125,47 +130,50 @@ func (s *Scheduler) Estimate(ctx context.Context, accountID string, engine engin
 }
 
 // quote prices a plan. Neither the estimate nor the hold depends on spreads, which are by worker class; only the range does.
-func (s *Scheduler) quote(engine engines.Engine, plan []engines.Shard, named software, spreads map[string]*billing.Spread) (billing.Quote, error) {
+func (s *Scheduler) quote(
+	engine engines.Engine, plan []engines.Shard, named software, spreads map[string]*billing.Spread,
+) (billing.Quote, error) {
 	spec := engine.Spec()
 	expected := make([]expectation, len(plan))
 	for i, shard := range plan {
-		expected[i] = expectation{s.queueOf(spec, shard), shard.ExpectedCPUSeconds, shard.MostCPUSeconds, shard.ExpectedGPUSeconds}
+		expected[i] = expectation{s.classOf(spec, shard), shard.ExpectedCPUSeconds, shard.MostCPUSeconds, shard.ExpectedGPUSeconds}
 	}
 	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
 	return s.price(request, expected, spreads[engines.HardwareGPU])
 }
 
-// queueOf is the queue of a shard of a plan by the engine that spec describes: that engine's own, or that of the engine it names.
-func (s *Scheduler) queueOf(spec engines.Spec, shard engines.Shard) string {
+// classOf is the worker class of a shard of a plan by the engine that spec describes: of that engine, or of the one that it names.
+func (s *Scheduler) classOf(spec engines.Spec, shard engines.Shard) engines.WorkerClass {
 	if shard.Engine != "" {
 		if other, ok := s.Engines.Lookup(shard.Engine); ok {
 			spec = other.Spec()
 		}
 	}
-	return queue.Name(shard.Hardware(spec), spec.ID)
+	return shard.Class(spec)
 }
 
-// expectation is what is expected of a task, and the queue that serves it. MostCPUSeconds is what it may come to that decides
+// expectation is what is expected of a task, and which workers run it. MostCPUSeconds is what it may come to that decides
 // by itself how much it does; 0 for all others.
 type expectation struct {
-	Queue                                  string
+	Class                                  engines.WorkerClass
 	CPUSeconds, MostCPUSeconds, GPUSeconds float64
 }
 
 // price completes a request with what is expected of its tasks and prices it. Errors: those of billing.Book.Quote, and
 // fault.UnsupportedSimulator when a task needs a device and the deployment sells none.
 func (s *Scheduler) price(request billing.QuoteRequest, tasks []expectation, spreadOnGPU *billing.Spread) (billing.Quote, error) {
-	others, devices := map[string]*billing.Work{}, false
+	others, devices := map[string]*billing.Work{}, false // by queue, for their order
 	for _, task := range tasks {
-		onGPU := queue.Hardware(task.Queue) == engines.HardwareGPU
+		onGPU := task.Class.Hardware == engines.HardwareGPU
 		devices = devices || onGPU
 		switch {
-		case queue.Engine(task.Queue) != request.Engine:
-			if others[task.Queue] == nil {
-				others[task.Queue] = &billing.Work{Engine: queue.Engine(task.Queue), Hardware: queue.Hardware(task.Queue)}
+		case task.Class.Engine != request.Engine:
+			name := queue.Name(task.Class)
+			if others[name] == nil {
+				others[name] = &billing.Work{Engine: task.Class.Engine, Hardware: task.Class.Hardware}
 			}
-			others[task.Queue].ExpectedCPUSeconds += task.CPUSeconds
-			others[task.Queue].ExpectedGPUSeconds += task.GPUSeconds
+			others[name].ExpectedCPUSeconds += task.CPUSeconds
+			others[name].ExpectedGPUSeconds += task.GPUSeconds
 		case !onGPU:
 			request.ExpectedCPUSeconds += task.CPUSeconds
 			request.BeyondCPUSeconds += max(task.MostCPUSeconds-task.CPUSeconds, 0)
@@ -181,7 +189,8 @@ func (s *Scheduler) price(request billing.QuoteRequest, tasks []expectation, spr
 		request.Others = append(request.Others, *others[name])
 	}
 	if _, sold := s.Prices.Hardware[engines.HardwareGPU]; !sold && devices {
-		return billing.Quote{}, fault.New(fault.UnsupportedSimulator, "the job asks for a GPU, and this deployment has no GPU workers in its price book; choose the CPU (OpenMM's execution.platform, or parameters.Device)")
+		return billing.Quote{}, fault.New(fault.UnsupportedSimulator, "the job asks for a GPU, and this deployment has no GPU "+
+			"workers in its price book; choose the CPU (OpenMM's execution.platform, or parameters.Device)")
 	}
 	return s.Prices.Quote(request)
 }
@@ -207,24 +216,28 @@ func (s *Scheduler) checkPlan(spec engines.Spec, plan []engines.Shard) error {
 			}
 			runs = other.Spec()
 		}
-		if class := shard.Hardware(runs); !slices.Contains(runs.Classes(), class) {
-			return fmt.Errorf("shard %s needs the worker class %s, which the engine does not name", shard.Name, class)
+		if class := shard.Class(runs); !slices.Contains(runs.Classes(), class) {
+			return fmt.Errorf("shard %s needs the worker class %s, which the engine does not name", shard.Name, class.Hardware)
 		}
 		if shard.Needs.GPUs < 0 || shard.Needs.GPUMemoryBytes < 0 || shard.Needs.GPUs == 0 && shard.ExpectedGPUSeconds != 0 {
-			return fmt.Errorf("shard %s: %d devices of %d bytes for %g s", shard.Name, shard.Needs.GPUs, shard.Needs.GPUMemoryBytes, shard.ExpectedGPUSeconds)
+			return fmt.Errorf("shard %s: %d devices of %d bytes for %g s", shard.Name, shard.Needs.GPUs, shard.Needs.GPUMemoryBytes,
+				shard.ExpectedGPUSeconds)
 		}
 		if len(shard.Params) > engines.MaxShardParamsBytes {
-			return fmt.Errorf("shard %s: %d bytes of parameters, at most %d", shard.Name, len(shard.Params), engines.MaxShardParamsBytes)
+			return fmt.Errorf("shard %s: %d bytes of parameters, at most %d", shard.Name, len(shard.Params),
+				engines.MaxShardParamsBytes)
 		}
 		for _, input := range shard.Inputs {
 			if (input.Object == nil) == (input.From == nil) {
-				return fmt.Errorf("shard %s: input %s is not exactly one of a stored object and an earlier output", shard.Name, input.Name)
+				return fmt.Errorf("shard %s: input %s is not exactly one of a stored object and an earlier output", shard.Name,
+					input.Name)
 			}
 			if input.From == nil {
 				continue
 			}
 			if from, known := stages[input.From.Stage]; !known || from >= last {
-				return fmt.Errorf("shard %s: input %s comes from %q, which is no earlier stage", shard.Name, input.Name, input.From.Stage)
+				return fmt.Errorf("shard %s: input %s comes from %q, which is no earlier stage", shard.Name, input.Name,
+					input.From.Stage)
 			}
 		}
 	}
@@ -239,7 +252,7 @@ func claim(ctx context.Context, tx Tx, sub Submission, receipt Receipt, now time
 		return nil, fmt.Errorf("encode receipt: %w", err)
 	}
 	stored, err := tx.Claim(ctx, idempotency.Claim{
-		AccountID: sub.AccountID, Operation: submitOperation, Key: sub.IdempotencyKey, Request: sub.Request,
+		AccountID: sub.AccountID, Operation: submitOperation, Key: sub.IdempotencyKey, Request: sub.Canonical,
 	}, answer, now)
 	if err != nil || stored == nil {
 		return nil, err
@@ -260,7 +273,7 @@ func (s *Scheduler) taskRows(sub Submission, plan []engines.Shard, named softwar
 		rows.Name = append(rows.Name, shard.Name)
 		rows.Essential = append(rows.Essential, shard.Essential)
 		rows.Items = append(rows.Items, int64(min(max(shard.Items, 0), math.MaxInt32)))
-		rows.Queue = append(rows.Queue, s.queueOf(spec, shard))
+		rows.Queue = append(rows.Queue, queue.Name(s.classOf(spec, shard)))
 		rows.Weight = append(rows.Weight, shard.ExpectedCPUSeconds)
 		rows.GPUWeight = append(rows.GPUWeight, shard.ExpectedGPUSeconds)
 		rows.Ready = append(rows.Ready, shard.StageIndex == 0)

@@ -99,7 +99,9 @@ func checkMove(task TaskRow, to job.TaskStatus) error {
 }
 
 // insertAttempt records what a task's current attempt used.
-func (c *change) insertAttempt(ctx context.Context, task TaskRow, event queue.Event, outcome string, price billing.Micropence) error {
+func (c *change) insertAttempt(
+	ctx context.Context, task TaskRow, event queue.Event, outcome string, price billing.Micropence,
+) error {
 	return c.tx.InsertAttempt(ctx, AttemptRow{TaskID: task.ID, Attempt: task.Attempt, Run: c.jobs[task.JobID].Run,
 		WorkerID: event.WorkerID, Outcome: outcome, Usage: event.Usage, Price: price}, c.now)
 }

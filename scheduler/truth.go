@@ -34,6 +34,9 @@ type Store interface {
 	TasksToStop(ctx context.Context) ([]TaskRow, error)
 	// Spenders returns those of the jobs that have neither ended nor are being stopped, by id.
 	Spenders(ctx context.Context, jobIDs []string) ([]JobRow, error)
+	// Running returns, by attempt, since when those of the tasks' attempts run that do, and on what; those whose plan cannot
+	// be read are left out.
+	Running(ctx context.Context, tasks []TaskRow) (map[queue.Ref]Running, error)
 	// StaleRefs returns those of the attempts that are not their task's current one any more.
 	StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, error)
 	// CountOpenTasks counts the tasks that may be dispatched, are queued or run.
@@ -77,7 +80,11 @@ type JobTx interface {
 	LockJobs(ctx context.Context, ids []string) (map[string]*JobRow, error)
 	// Claim is idempotency.Take.
 	Claim(ctx context.Context, claim idempotency.Claim, answer []byte, now time.Time) (first []byte, err error)
+	// InsertJob stores a job with its tasks, its plan and which files of its account it reads.
+	// Errors: fault.ArtifactNotFound when one of the account's files that it reads has just been deleted.
 	InsertJob(ctx context.Context, job NewJob) error
+	// LostInput returns a file that a job reads and that was deleted with the job which had made it; "" for none.
+	LostInput(ctx context.Context, jobID string) (string, error)
 	// SaveJob stores what every change may change of a job, RestartJob what a retry changes beyond that.
 	SaveJob(ctx context.Context, r *JobRow, at time.Time) error
 	RestartJob(ctx context.Context, r *JobRow) error
@@ -95,9 +102,11 @@ type TaskTx interface {
 	Send(ctx context.Context) error
 	// ReadTask locks and returns a task of a job, or nil.
 	ReadTask(ctx context.Context, jobID, taskID string) (*TaskRow, error)
-	// QueueTasks starts the next attempt of those tasks that still wait and are ready, whose reports the witnesses, in the order of the
-	// ids, will tell from forgeries. It returns them with their shards, by id.
+	// QueueTasks starts the next attempt of those tasks that still wait and are ready, whose reports the witnesses, in the order of
+	// the ids, will tell from forgeries. It returns them with their shards, by id.
 	QueueTasks(ctx context.Context, ids []string, witnesses [][]byte, at time.Time) ([]TaskRow, error)
+	// ReadShards fills in the shards of tasks.
+	ReadShards(ctx context.Context, tasks []TaskRow) error
 	StartTask(ctx context.Context, taskID, workerID string, at time.Time) error
 	EndTask(ctx context.Context, taskID string, to job.TaskStatus, at time.Time) error
 	// ReturnTask makes a task wait for its next attempt, as a retry that counts or as an interruption.
@@ -105,12 +114,13 @@ type TaskTx interface {
 	// GiveBackTask makes a task wait for its next attempt, which counts as none.
 	GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error
 	// RestartTasks makes tasks wait for their next attempt as if they had never run: with all their retries, and without results,
-	// files and kept work. Their attempts stay, because they have been billed, and the numbers go on, which fences what the old ones
-	// may still say. The files stay in the object store until its retention ends.
+	// files and kept work. Their attempts stay, because they have been billed, and the numbers go on, which fences what the old
+	// ones may still say. The files stay in the object store until its retention ends.
 	RestartTasks(ctx context.Context, owner *JobRow, ids []string) error
 	// ReadyStage lets the waiting tasks of a stage be dispatched.
 	ReadyStage(ctx context.Context, jobID string, stageIndex int) error
-	// CancelPending ends the tasks that have not been dispatched. Watchers learn it from the job's own event: there may be thousands.
+	// CancelPending ends the tasks that have not been dispatched. Watchers learn it from the job's own event: there may be
+	// thousands.
 	CancelPending(ctx context.Context, jobID string, at time.Time) error
 	// TaskStates returns, each once, the states that tasks of a job are in.
 	TaskStates(ctx context.Context, jobID string) ([]TaskState, error)
@@ -118,8 +128,8 @@ type TaskTx interface {
 	RefsInFlight(ctx context.Context, jobID string) ([]queue.Ref, error)
 	// EndedTasks returns the tasks of a job that has ended, in the order of its plan.
 	EndedTasks(ctx context.Context, jobID string) ([]EndedTask, error)
-	// Failures returns the failure of a job that tells most, at most one: an essential task's first, then the latest run's, then the
-	// earliest of the plan.
+	// Failures returns the failure of a job that tells most, at most one: an essential task's first, then the latest run's, then
+	// the earliest of the plan.
 	Failures(ctx context.Context, jobID string) ([]FailedTask, error)
 }
 
@@ -139,14 +149,16 @@ type AttemptTx interface {
 	// StageOutputs returns, for every shard of a stage, its output of that name or why it has none.
 	StageOutputs(ctx context.Context, jobID, stage, output string) (map[string]StageOutput, error)
 
-	// SaveCheckpoints keeps the files, by name, in the place of those of the same names. It returns how many it kept: beyond
-	// queue.MaxCheckpoints of a task new ones are left out.
-	SaveCheckpoints(ctx context.Context, task TaskRow, files map[string]queue.StoredArtifact, at time.Time) (int, error)
+	// SaveCheckpoints keeps the files of a report, by name, in the place of those of the same names. It returns how many it
+	// kept: beyond queue.MaxCheckpoints of a task new ones are left out, and those that a later report of the attempt, one of
+	// a higher seq, has replaced.
+	SaveCheckpoints(ctx context.Context, task TaskRow, files map[string]queue.StoredArtifact, seq int64, at time.Time) (int, error)
 	// Checkpoints returns what earlier attempts of the tasks have saved, by task and name.
 	Checkpoints(ctx context.Context, taskIDs []string) ([]CheckpointRow, error)
-	// ForgetCheckpoints makes the tasks' next attempts start from the beginning. The objects are their workers' to remove, and the
-	// retention's of the object store.
+	// ForgetCheckpoints makes the tasks' next attempts start from the beginning.
 	ForgetCheckpoints(ctx context.Context, taskIDs ...string) error
+	// Dropped are the keys of the objects that SaveCheckpoints has replaced and ForgetCheckpoints forgotten, as far as was sent.
+	Dropped() []string
 
 	// KeepWork keeps what a task's current attempt has used. Told again, or late, it changes nothing: use never falls.
 	KeepWork(ctx context.Context, task TaskRow, used queue.Usage, at time.Time) error
@@ -160,8 +172,8 @@ type AttemptTx interface {
 
 // FaultTx is the part that concerns the workers that fail a job.
 type FaultTx interface {
-	// AddFault counts an attempt against a worker in a job and returns how many there are now. A worker's name is a text of its own;
-	// code says why the attempt ended.
+	// AddFault counts an attempt against a worker in a job and returns how many there are now. A worker's name is a text of its
+	// own; code says why the attempt ended.
 	AddFault(ctx context.Context, jobID, workerID, code string, at time.Time) (faults int, err error)
 	// Faulty returns, by job, the workers that have failed it so often.
 	Faulty(ctx context.Context, jobIDs []string, atLeast int) (map[string][]string, error)
@@ -182,7 +194,7 @@ type Queue interface {
 	Waiting(queueName string, ref queue.Ref) (bool, error)
 	Depth(queueName string) (queue.Depth, error)
 	Sweep(queueName string) error
-	Same(ctx context.Context, mark string) (bool, error)
+	IsMarked(ctx context.Context, mark string) (bool, error)
 	Mark(ctx context.Context, mark string) error
 	Wake(ctx context.Context) error
 	Wakes(ctx context.Context, f func())
@@ -191,6 +203,7 @@ type Queue interface {
 	Workers(ctx context.Context) ([]queue.Heartbeat, error)
 	Forget(ctx context.Context, workerID string) error
 	StopAttempts(ctx context.Context, refs ...queue.Ref) error
+	LeavePermit(ctx context.Context, workerID string, ref queue.Ref, sealed []byte) error
 }
 
 var _ Queue = (*queue.Queue)(nil)

@@ -24,8 +24,8 @@ func (w *world) noteKept() {
 	}
 }
 
-// nextBilled is the next attempt of the same task and run that was charged as a whole and for something, or nil. later are the settled
-// attempts that follow.
+// nextBilled is the next attempt of the same task and run that was charged as a whole and for something, or nil. later are the
+// settled attempts that follow.
 func (w *world) nextBilled(j *submitted, later []attemptRow, a attemptRow) *attemptRow {
 	for i, b := range later {
 		if b.TaskID != a.TaskID || b.Run != a.Run {
@@ -59,7 +59,9 @@ func (w *world) keptPrice(j *submitted, a attemptRow, heir *attemptRow) billing.
 
 // redone reports whether one of a task's attempts after one and up to another had to do kept work again.
 func (w *world) redone(taskID string, after, upTo int) bool {
-	return slices.ContainsFunc(w.order, func(r *run) bool { return r.TaskID == taskID && r.Attempt > after && r.Attempt <= upTo && r.redone })
+	return slices.ContainsFunc(w.order, func(r *run) bool {
+		return r.TaskID == taskID && r.Attempt > after && r.Attempt <= upTo && r.redone
+	})
 }
 
 // givenBack counts the attempts of a task after one and up to another that were given back unstarted.
@@ -74,8 +76,9 @@ func (w *world) givenBack(taskID string, after, upTo int) int {
 }
 
 func (w *world) meter(j *submitted, r *run, used queue.Usage) billing.Micropence {
-	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: queue.Hardware(r.Queue), CPUMicros: used.CPUMicroseconds,
-		GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut, SoftwarePencePerCoreHour: j.fee})
+	price, err := w.f.Prices.Meter(billing.Usage{Engine: "autodock-vina", Hardware: queue.Class(r.Queue).Hardware,
+		CPUMicros: used.CPUMicroseconds, GPUMicros: used.GPUMicroseconds, OutputBytes: used.BytesOut,
+		SoftwarePencePerCoreHour: j.fee})
 	w.must(err)
 	return price
 }

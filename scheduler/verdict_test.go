@@ -51,7 +51,8 @@ type taskOutcome struct {
 // verdictOn checks one job and returns its charge.
 func (w *world) verdictOn(j *submitted) int64 {
 	var settled []attemptRow
-	w.must(w.f.db.Select(&settled, `SELECT a.run, a.task_id, a.attempt, a.outcome, a.charged_micropence, t.stage_index FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+	w.must(w.f.db.Select(&settled, `SELECT a.run, a.task_id, a.attempt, a.outcome, a.charged_micropence, t.stage_index
+		FROM task_attempts a JOIN tasks t ON t.id = a.task_id
 		WHERE t.job_id = $1 ORDER BY a.task_id, a.attempt`, j.id))
 	used, begun := map[int]billing.Micropence{}, map[int]bool{} // by run
 	byTask := map[string][]attemptRow{}
@@ -71,16 +72,19 @@ func (w *world) verdictOn(j *submitted) int64 {
 	total := int64(0)
 	for i, last := range append(slices.Clone(j.ended), lastRun{bill: got}) {
 		var hold struct{ Held, Captured int64 }
-		w.must(w.f.db.Get(&hold, `SELECT wallet_pence + monthly_pence AS held, captured_pence AS captured FROM holds WHERE job_id = $1 AND run = $2`, j.id, i+1))
+		w.must(w.f.db.Get(&hold, `SELECT wallet_pence + monthly_pence AS held, captured_pence AS captured FROM holds
+			WHERE job_id = $1 AND run = $2`, j.id, i+1))
 		failedFor := func(class engines.FailureClass) bool {
 			return last.Status == job.Failed && last.Class != nil && *last.Class == string(class)
 		}
-		want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used[i+1], HoldPence: hold.Held, StartFeePaid: total > 0,
+		want, err := w.f.Prices.Capture(billing.Accrual{Engine: "autodock-vina", Used: used[i+1], HoldPence: hold.Held,
+			StartFeePaid:  total > 0,
 			SystemFailure: failedFor(engines.System), InputFailure: failedFor(engines.UserInput) && !begun[i+1]})
 		w.must(err)
 		total += want
 		if last.Charged == nil || hold.Captured != want || *last.Charged != total || last.Held-hold.Held != total-want {
-			w.t.Errorf("job %s, run %d, %s: charged %d of %d pence and %+v in all, want %d and %d", j.id, i+1, last.Status, hold.Captured, hold.Held, last.bill, want, total)
+			w.t.Errorf("job %s, run %d, %s: charged %d of %d pence and %+v in all, want %d and %d", j.id, i+1, last.Status,
+				hold.Captured, hold.Held, last.bill, want, total)
 		}
 	}
 	if n := w.f.count(`SELECT count(*) FROM holds WHERE job_id = $1`, j.id); n != len(j.ended)+1 {
@@ -139,7 +143,8 @@ func (w *world) verdictOnTask(task taskOutcome, settled []attemptRow) {
 	counted, before := 0, attemptRow{Run: 1}
 	for _, a := range settled {
 		unsettled := a.Attempt - before.Attempt - 1
-		if unsettled < 0 || unsettled > a.Run-before.Run+w.givenBack(task.ID, before.Attempt, a.Attempt) || a.Attempt > task.Attempt || a.Run > task.Run {
+		if unsettled < 0 || unsettled > a.Run-before.Run+w.givenBack(task.ID, before.Attempt, a.Attempt) ||
+			a.Attempt > task.Attempt || a.Run > task.Run {
 			w.t.Errorf("task %s in attempt %d, run %d has settled attempts %+v", task.ID, task.Attempt, task.Run, settled)
 		}
 		if before.Outcome == "SUCCEEDED" && before.Run == a.Run {
@@ -157,7 +162,8 @@ func (w *world) verdictOnTask(task taskOutcome, settled []attemptRow) {
 	}
 	succeeded := task.Status == job.TaskSucceeded
 	if succeeded != (counted == 1) || succeeded != (task.Files == 1) || task.Others != 0 {
-		w.t.Errorf("task %s is %s with %d successes, %d files and %d foreign ones", task.ID, task.Status, counted, task.Files, task.Others)
+		w.t.Errorf("task %s is %s with %d successes, %d files and %d foreign ones", task.ID, task.Status, counted, task.Files,
+			task.Others)
 	}
 	if task.Attempt > task.Run*(1+job.MaxRetries+job.MaxInterruptions)+w.givenBack(task.ID, 0, task.Attempt) {
 		w.t.Errorf("task %s was started %d times", task.ID, task.Attempt)

@@ -57,18 +57,19 @@ func (s *Scheduler) watchOnce(ctx context.Context, w *watch) error {
 		errs = append(errs, s.account(ctx, w, task))
 	}
 	w.keepOnly(inFlight)
-	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, inFlight), s.brake(ctx, w, inFlight))
+	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, inFlight), s.brake(ctx, w, inFlight),
+		s.renewPermits(ctx, w, inFlight))
 	return errors.Join(errs...)
 }
 
 // look reads the tasks in flight and then the heartbeats, in this order: a task that is reported and acknowledged in between
 // is found ended when it is looked at again.
 func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
-	same, err := s.Queue.Same(ctx, w.epoch)
+	marked, err := s.Queue.IsMarked(ctx, w.epoch)
 	if err != nil {
 		return nil, err
 	}
-	if !same {
+	if !marked {
 		// Redis is new, has lost its data, or was another leader's: everybody gets time to report.
 		w.forgive(s.Now())
 		if err := s.Queue.Mark(ctx, w.epoch); err != nil {
@@ -86,7 +87,10 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
 	now := s.Now() // one moment for both: who was heard in this round is not lost in it, however long the proofs take
 	for _, forged := range w.hear(heartbeats, witnesses(inFlight), now) {
 		s.Metrics.forged.WithLabelValues(forgedHold).Inc()
-		s.Log.Warn("passed over an attempt in a heartbeat that proves no claim", "task", forged.TaskID, "attempt", forged.Attempt, "worker", forged.workerID)
+		if w.accuse(forged) {
+			s.Log.Warn("passed over an attempt in heartbeats that prove no claim", "task", forged.TaskID, "attempt", forged.Attempt,
+				"worker", forged.workerID)
+		}
 	}
 	buried := w.bury(now)
 	s.Metrics.fleet(w.living())
@@ -242,6 +246,15 @@ type watch struct {
 	told         map[queue.Ref]string    // progress last stored
 	weighed      map[queue.Ref]queue.Use // use last held against what is set aside
 	holders      map[queue.Ref]holder    // of attempts in flight
+	doubted      map[queue.Ref]bool      // attempts whose use was cut
+	accused      map[accusation]bool     // what has been logged of living workers and attempts in flight
+	renewed      map[queue.Ref]time.Time // when their permits were
+}
+
+// accusation is that a worker says to hold an attempt and does not prove it.
+type accusation struct {
+	workerID string
+	ref      queue.Ref
 }
 
 // sighting is a worker's newest heartbeat and when it was first seen here.
@@ -267,8 +280,10 @@ type heldBy struct {
 
 func newWatch(epoch string) *watch {
 	return &watch{epoch: epoch, seen: map[string]sighting{}, dead: map[string]bool{}, held: map[queue.Ref]*heldBy{},
-		waiting: map[queue.Ref]bool{}, diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{}, told: map[queue.Ref]string{},
-		weighed: map[queue.Ref]queue.Use{}, holders: map[queue.Ref]holder{}}
+		waiting: map[queue.Ref]bool{}, diedHolding: map[queue.Ref]bool{}, missingSince: map[queue.Ref]time.Time{},
+		told: map[queue.Ref]string{}, weighed: map[queue.Ref]queue.Use{}, holders: map[queue.Ref]holder{},
+		accused: map[accusation]bool{}, doubted: map[queue.Ref]bool{},
+		renewed: map[queue.Ref]time.Time{}}
 }
 
 // witnesses are those of the attempts in flight. One without is there with nil.
@@ -306,8 +321,8 @@ func (w *watch) hear(heartbeats []queue.Heartbeat, inFlight map[queue.Ref][]byte
 	return forged
 }
 
-// prove reports whether a worker answers for an attempt, and whether that has been found out just now. An old heartbeat that somebody sends
-// again proves nothing. Whoever holds an attempt that is not in flight need prove nothing: he is told to stop.
+// prove reports whether a worker answers for an attempt, and whether that has been found out just now. An old heartbeat that
+// somebody sends again proves nothing. Whoever holds an attempt that is not in flight need prove nothing: he is told to stop.
 func (w *watch) prove(s sighting, h queue.Held, inFlight map[queue.Ref][]byte) (proven, isNew bool) {
 	if known, ok := s.proven[h.Ref]; ok {
 		return known, false
@@ -327,6 +342,14 @@ func (w *watch) prove(s sighting, h queue.Held, inFlight map[queue.Ref][]byte) (
 	}
 	s.proven[h.Ref] = proven
 	return proven, true
+}
+
+// accuse reports whether that a worker says to hold an attempt is news: it says so again in every heartbeat.
+func (w *watch) accuse(forged heldBy) bool {
+	a := accusation{forged.workerID, forged.Ref}
+	known := w.accused[a]
+	w.accused[a] = true
+	return !known
 }
 
 // bury removes the workers that have been silent for too long and returns them.
@@ -389,6 +412,9 @@ func (w *watch) keepOnly(inFlight []TaskRow) {
 	maps.DeleteFunc(w.missingSince, func(ref queue.Ref, _ time.Time) bool { return !current[ref] })
 	maps.DeleteFunc(w.diedHolding, func(ref queue.Ref, _ bool) bool { return !current[ref] })
 	maps.DeleteFunc(w.holders, func(ref queue.Ref, _ holder) bool { return !current[ref] })
+	maps.DeleteFunc(w.accused, func(a accusation, _ bool) bool { _, lives := w.seen[a.workerID]; return !lives || !current[a.ref] })
+	maps.DeleteFunc(w.doubted, func(ref queue.Ref, _ bool) bool { return !current[ref] })
+	maps.DeleteFunc(w.renewed, func(ref queue.Ref, _ time.Time) bool { return !current[ref] })
 	maps.DeleteFunc(w.told, func(ref queue.Ref, _ string) bool { return !current[ref] })
 	maps.DeleteFunc(w.weighed, func(ref queue.Ref, _ queue.Use) bool { return !current[ref] })
 	maps.DeleteFunc(w.dead, func(worker string, _ bool) bool { return !workers[worker] })

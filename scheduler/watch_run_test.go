@@ -24,7 +24,8 @@ func TestProgressIsToldUntilItIsStored(t *testing.T) {
 		if err := b.leader.Watch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return b.column(`SELECT t.status || ' ' || t.progress || ' ' || coalesce(d.message, '') FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id WHERE t.id = $1`, order.TaskID) +
+		return b.column(`SELECT t.status || ' ' || t.progress || ' ' || coalesce(d.message, '') FROM tasks t LEFT
+			JOIN task_details d ON d.task_id = t.id WHERE t.id = $1`, order.TaskID) +
 			b.column(`SELECT ' ' || count(*) FROM job_events WHERE job_id = $1 AND kind = 'progress'`, order.JobID)
 	}
 	b.expect("before the start is recorded", told(), "QUEUED 0  0")

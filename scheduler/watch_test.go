@@ -138,14 +138,17 @@ func TestCheckPlan(t *testing.T) {
 		ok   bool
 	}{
 		{"empty", nil, false},
-		{"two stages", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{Object: object}}}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{From: from("a")}}}}, true},
+		{"two stages", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{Object: object}}},
+			{Stage: "b", StageIndex: 1, Inputs: []engines.Input{{From: from("a")}}}}, true},
 		{"begins late", []engines.Shard{{Stage: "b", StageIndex: 1}}, false},
 		{"leaves a stage out", []engines.Shard{{Stage: "a"}, {Stage: "c", StageIndex: 2}}, false},
 		{"goes back", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1}, {Stage: "a"}}, false},
 		{"input without source", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{Name: "x"}}}}, false},
-		{"input with two sources", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{Object: object, From: from("a")}}}}, false},
+		{"input with two sources", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1,
+			Inputs: []engines.Input{{Object: object, From: from("a")}}}}, false},
 		{"input from its own stage", []engines.Shard{{Stage: "a", Inputs: []engines.Input{{From: from("a")}}}}, false},
-		{"input from an unknown stage", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1, Inputs: []engines.Input{{From: from("z")}}}}, false},
+		{"input from an unknown stage", []engines.Shard{{Stage: "a"}, {Stage: "b", StageIndex: 1,
+			Inputs: []engines.Input{{From: from("z")}}}}, false},
 		{"of no engine", []engines.Shard{{Stage: "a", Engine: "nobody"}}, false},
 		{"parameters too large", []engines.Shard{{Stage: "a", Params: make([]byte, engines.MaxShardParamsBytes+1)}}, false},
 	}
@@ -158,7 +161,8 @@ func TestCheckPlan(t *testing.T) {
 
 func TestBackoff(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]time.Duration{0: 2 * time.Second, 1: 4 * time.Second, 4: 32 * time.Second, 5: time.Minute, 1000: time.Minute} {
+	for n, want := range map[int]time.Duration{0: 2 * time.Second, 1: 4 * time.Second, 4: 32 * time.Second, 5: time.Minute,
+		1000: time.Minute} {
 		if got := backoff(n); got != want {
 			t.Errorf("after %d returns: %s, want %s", n, got, want)
 		}

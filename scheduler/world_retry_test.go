@@ -32,7 +32,8 @@ type leftover struct {
 
 func (w *world) leftovers(j *submitted) []leftover {
 	var tasks []leftover
-	w.must(w.f.db.Select(&tasks, `SELECT t.name, t.status, coalesce(d.failure_class, '') AS class, t.attempt, t.run, t.retries + t.interruptions AS returns,
+	w.must(w.f.db.Select(&tasks, `SELECT t.name, t.status, coalesce(d.failure_class, '') AS class, t.attempt, t.run,
+		t.retries + t.interruptions AS returns,
 			(SELECT count(*) FROM artifacts a WHERE a.task_id = t.id) + (d.summary IS NOT NULL)::int AS results
 		FROM tasks t LEFT JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 ORDER BY t.ordinal`, j.id))
 	return tasks
@@ -89,7 +90,8 @@ func (w *world) retryBeside() {
 
 // retryJob asks for a job again of which these tasks are left. It returns those that run again now, none after a refusal.
 func (w *world) retryJob(j *submitted, tasks []leftover) (again map[string]bool) {
-	scope := rapid.SampledFrom([]scheduler.RetryScope{scheduler.RetryFailed, scheduler.RetryFailed, scheduler.RetryAll}).Draw(w.t, "scope")
+	scope := rapid.SampledFrom([]scheduler.RetryScope{scheduler.RetryFailed, scheduler.RetryFailed, scheduler.RetryAll}).Draw(w.t,
+		"scope")
 	before := w.f.bill(j.id)
 	again, possible := expectRetry(tasks, scope)
 	possible = possible && before.Status.Terminal()
@@ -101,9 +103,11 @@ func (w *world) retryJob(j *submitted, tasks []leftover) (again map[string]bool)
 			w.t.Errorf("retry began run %d, want %d", got.Attempt, len(j.ended)+1)
 		}
 		return again
-	case fault.Is(err, fault.JobNotRetryable) && !possible, fault.Is(err, fault.InsufficientCredits) && possible && j.account == w.accounts[2].id:
+	case fault.Is(err, fault.JobNotRetryable) && !possible, fault.Is(err, fault.InsufficientCredits) && possible &&
+		j.account == w.accounts[2].id:
 		return nil
 	}
-	w.t.Fatalf("retry of a job that is %s with %+v, scope %s: %+v, %v; possible: %v", before.Status, tasks, scope, got, err, possible)
+	w.t.Fatalf("retry of a job that is %s with %+v, scope %s: %+v, %v; possible: %v", before.Status, tasks, scope, got, err,
+		possible)
 	return nil
 }

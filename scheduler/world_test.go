@@ -84,8 +84,8 @@ func (w *world) open() {
 		if i == 2 {
 			c.pence = 12
 			err := postgres.InTx(w.ctx, w.f.db, func(tx *sqlx.Tx) error {
-				_, err := w.f.ledger.Credit(w.ctx, tx, billing.CreditRequest{AccountID: c.id, Type: billing.EntryAdjustment, Bucket: billing.Monthly,
-					Pence: c.pence - 500, UniqueKey: c.id, Description: "less"}, w.clock)
+				_, err := w.f.ledger.Credit(w.ctx, tx, billing.CreditRequest{AccountID: c.id, Type: billing.EntryAdjustment,
+					Bucket: billing.Monthly, Pence: c.pence - 500, UniqueKey: c.id, Description: "less"}, w.clock)
 				return err
 			})
 			w.must(err)
@@ -123,10 +123,11 @@ func (w *world) actions() []action {
 		{"dispatch", 6, func() { w.must(w.leader().Dispatch(w.ctx)); w.learn() }},
 		{"collect", 6, func() { w.must(w.leader().Collect(w.ctx)) }},
 		{"watch", 4, func() { w.must(w.leader().Watch(w.ctx)) }},
-		{"claim", 12, w.claim}, {"start", 4, w.start}, {"give back", 1, w.giveBack}, {"save", 4, w.save}, {"end", 12, w.end}, {"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice},
-		{"beat", 3, w.beatAll}, {"tick", 4, w.tick}, {"hire", 2, w.hire}, {"kill", 1, w.kill}, {"silence", 2, w.silence},
-		{"flush", 1, w.flush}, {"lose an entry", 1, w.loseEntry}, {"stray stop", 1, w.strayStop}, {"together", 2, w.together},
-		{"stall", 1, w.stall}, {"reseat", 2, w.reseat},
+		{"claim", 12, w.claim}, {"start", 4, w.start}, {"give back", 1, w.giveBack}, {"save", 4, w.save}, {"end", 12, w.end},
+		{"deliver", 14, w.deliver}, {"deliver twice", 3, w.deliverTwice}, {"beat", 3, w.beatAll}, {"tick", 4, w.tick},
+		{"hire", 2, w.hire}, {"kill", 1, w.kill}, {"silence", 2, w.silence}, {"flush", 1, w.flush},
+		{"lose an entry", 1, w.loseEntry}, {"stray stop", 1, w.strayStop}, {"together", 2, w.together}, {"stall", 1, w.stall},
+		{"reseat", 2, w.reseat},
 	}
 }
 
@@ -162,7 +163,8 @@ func (w *world) submit() {
 	}
 	c := pick(w, "account", w.accounts)
 	j := &submitted{account: c.id, key: id.New("key_"), params: fmt.Sprintf(`{"shards":%d,"companions":%d,"gpus":%d}`,
-		rapid.IntRange(1, 4).Draw(w.t, "shards"), rapid.IntRange(0, 2).Draw(w.t, "companions"), max(rapid.IntRange(-2, 2).Draw(w.t, "gpus"), 0))}
+		rapid.IntRange(1, 4).Draw(w.t, "shards"), rapid.IntRange(0, 2).Draw(w.t, "companions"),
+		max(rapid.IntRange(-2, 2).Draw(w.t, "gpus"), 0))}
 	w.nameSoftware(j)
 	receipt, err := w.f.Submit(w.ctx, j.submission())
 	if fault.Is(err, fault.InsufficientCredits) && c == w.accounts[2] {
@@ -175,7 +177,7 @@ func (w *world) submit() {
 
 func (j *submitted) submission() scheduler.Submission {
 	sub := submission(j.account, 1, j.key)
-	sub.Params, sub.Request, sub.Metadata = json.RawMessage(j.params), json.RawMessage(j.params), json.RawMessage(j.metadata)
+	sub.Params, sub.Canonical, sub.Metadata = json.RawMessage(j.params), json.RawMessage(j.params), json.RawMessage(j.metadata)
 	return sub
 }
 
@@ -221,13 +223,14 @@ func (w *world) learn() {
 		Name      string `db:"name"`
 		Queue     string `db:"queue"`
 	}
-	w.must(w.f.db.Select(&tasks, `SELECT id, attempt, job_id, account_id, stage, name, queue FROM tasks WHERE status IN ('QUEUED', 'RUNNING') ORDER BY id`))
+	w.must(w.f.db.Select(&tasks, `SELECT id, attempt, job_id, account_id, stage, name, queue FROM tasks
+		WHERE status IN ('QUEUED', 'RUNNING') ORDER BY id`))
 	for _, t := range tasks {
-		r := &run{WorkOrder: queue.WorkOrder{TaskID: t.ID, Attempt: t.Attempt, JobID: t.JobID, AccountID: t.AccountID, Engine: "autodock-vina", Queue: t.Queue,
-			Shard:        engines.Shard{Stage: t.Stage, Name: t.Name},
+		r := &run{WorkOrder: queue.WorkOrder{TaskID: t.ID, Attempt: t.Attempt, JobID: t.JobID, AccountID: t.AccountID,
+			Engine: "autodock-vina", Queue: t.Queue, Shard: engines.Shard{Stage: t.Stage, Name: t.Name},
 			OutputPrefix: fmt.Sprintf("accounts/%s/jobs/%s/%s/%d/", t.AccountID, t.JobID, t.ID, t.Attempt)}}
 		if w.runs[r.Ref()] == nil {
-			claim, err := w.f.queue.TakeClaim(w.ctx, r.Queue, r.Ref()) // none of an attempt whose hand-over was lost
+			claim, _, err := w.f.queue.TakeClaim(w.ctx, r.Queue, r.Ref()) // none of an attempt whose hand-over was lost
 			w.must(err)
 			r.Claim = claim
 			w.runs[r.Ref()] = r

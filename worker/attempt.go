@@ -30,6 +30,8 @@ type attempt struct {
 	life   context.Context // of the worker's work as a whole: outputs are stored under it, also after a stop order
 	ctx    context.Context // of this attempt, until it is stopped
 	cancel context.CancelCauseFunc
+	files  Files
+	permit *permitted // what files are; nil where they are the store by its key
 
 	redone bool // some finished work of earlier attempts could not be had; settled before the engine starts
 
@@ -53,7 +55,7 @@ func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 		defer w.attempts.Done()
 		end := w.run(a, sync.OnceFunc(func() { close(reaped) }))
 		a.setPhase(queue.Reporting)
-		w.outbox.addThen(a.event(w.id, end), w.afterEnd(a, end))
+		w.outbox.add(a.event(w.id, end))
 		w.release(a)
 	}()
 	<-reaped
@@ -65,6 +67,7 @@ func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
 	a := &attempt{order: order, life: ctx, phase: queue.Waiting,
 		log: w.Log.With("job", order.JobID, "task", order.TaskID, "attempt", order.Attempt, "request", order.RequestID)}
 	a.ctx, a.cancel = context.WithCancelCause(ctx)
+	w.usePermit(a)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held[order.Ref()] != nil || w.outbox.answersFor(order.Ref()) {
@@ -80,7 +83,8 @@ func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
 	if slices.Contains(order.Avoid, w.id) {
 		a.log.Info("gave an attempt back: kept off its job")
 		a.cancel(nil)
-		w.outbox.add(a.event(w.id, ending{givenBack: true, failure: systemFailure("WORKER_KEPT_OFF", "the worker has failed tasks of this job too often")}))
+		w.outbox.add(a.event(w.id, ending{givenBack: true, failure: systemFailure("WORKER_KEPT_OFF", "the worker has failed "+
+			"tasks of this job too often")}))
 		return nil
 	}
 	w.held[order.Ref()] = a
@@ -132,7 +136,9 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	}()
 	bytesIn, failure := w.stage(a, dir)
 	if failure != nil {
-		return a.unlessInterrupted(ending{failure: failure, usage: queue.Usage{BytesIn: bytesIn}})
+		// Without a permit nothing was tried that another worker, or this one later, could not do.
+		return a.unlessInterrupted(ending{failure: failure, usage: queue.Usage{BytesIn: bytesIn},
+			givenBack: failure.Code == permitRefused})
 	}
 	meter := new(sandbox.Meter)
 	used := func() (queue.Usage, bool) {
@@ -185,35 +191,42 @@ func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, cores int, free func
 // execute runs the engine's command on the shard, whose CPUs are those that it was given, and judges how it ended. The files of
 // a successful end are not stored yet.
 func (w *Worker) execute(
-	a *attempt, engine engines.Engine, shard engines.Shard, dir engines.Dir, granted deviceGrant, meter *sandbox.Meter, checkpoints *saver,
+	a *attempt, engine engines.Engine, shard engines.Shard, dir engines.Dir, granted deviceGrant, meter *sandbox.Meter,
+	checkpoints *saver,
 ) (sandbox.Outcome, ending) {
 	command, err := engine.Command(shard, dir)
 	if err != nil {
-		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID", "the engine could not describe its command")}.logged(a.log, err)
+		return sandbox.Outcome{}, ending{failure: systemFailure("COMMAND_INVALID",
+			"the engine could not describe its command")}.logged(a.log, err)
 	}
 	started := time.Now().UTC()
 	a.setPhase(queue.Running)
+	a.permit.waitLonger()
 	event := a.event(w.id, ending{})
 	event.Kind, event.Pickup = queue.Started, started.Sub(a.order.CommittedAt)
 	w.outbox.add(event)
 	spec := sandbox.Spec{Dir: dir, Command: command, Needs: shard.Needs, Devices: w.devices.ids(granted), Meter: meter}
+	if paid := a.order.Paid; paid != (queue.Use{}) {
+		spec.Enough = func(used sandbox.Usage) bool { return metered(used, granted).Use().Beyond(paid) }
+	}
 	a.log.Info("engine starts", "engine", a.order.Engine, "shard", shard.Name, "cpus", shard.Needs.CPUs, "devices", spec.Devices)
 	outcome, err := w.Runner.Run(a.ctx, spec, a.follow(engine, checkpoints))
 	usage := metered(outcome.Usage, granted)
 	usage.StartedAt, usage.FinishedAt = started, time.Now().UTC()
-	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms", usage.WallMs)
+	a.log.Info("engine ended", "reason", outcome.Reason, "exit", outcome.ExitCode, "cpu_ms", usage.CPUMicroseconds/1000, "wall_ms",
+		usage.WallMs)
 	if outcome.RefusedProcesses > 0 || outcome.Signal == syscall.SIGSYS {
-		a.log.Warn("the sandbox held an engine back", "engine", a.order.Engine, "account", a.order.AccountID, "refused_processes", outcome.RefusedProcesses,
+		a.log.Warn("the sandbox held an engine back", "engine", a.order.Engine, "account", a.order.AccountID, "refused_processes",
+			outcome.RefusedProcesses,
 			"forbidden_call", outcome.Signal == syscall.SIGSYS)
 	}
 	if err != nil {
-		return outcome, ending{failure: systemFailure("SANDBOX_FAILED", "the engine could not be run on this worker"), usage: usage}.logged(a.log, err)
+		return outcome, ending{failure: systemFailure("SANDBOX_FAILED", "the engine could not be run on this worker"),
+			usage: usage}.logged(a.log, err)
 	}
 	end := a.interrupted()
 	if outcome.Reason != sandbox.Cancelled {
-		if end = judge(a.log, engine, shard, dir, outcome); outcome.Reason == sandbox.TimedOut && a.order.PaidTime {
-			end = ending{failure: unpaid(engine, shard)}
-		}
+		end = judge(a.log, engine, shard, dir, outcome, usage)
 	}
 	end.usage = usage
 	return outcome, end
@@ -221,7 +234,8 @@ func (w *Worker) execute(
 
 // metered is what a command has used, with the time of the devices that it was granted.
 func metered(used sandbox.Usage, granted deviceGrant) queue.Usage {
-	return queue.Usage{CPUMicroseconds: used.CPUMicroseconds, GPUMicroseconds: granted.micros(used.Wall), WallMs: used.Wall.Milliseconds(),
+	return queue.Usage{CPUMicroseconds: used.CPUMicroseconds, GPUMicroseconds: granted.micros(used.Wall),
+		WallMs:          used.Wall.Milliseconds(),
 		PeakMemoryBytes: used.PeakMemoryBytes}
 }
 
@@ -323,7 +337,8 @@ func (a *attempt) held() queue.Held {
 	used := a.live.read()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return queue.Held{Ref: a.order.Ref(), JobID: a.order.JobID, Phase: a.phase, Progress: a.progress, Message: a.message, Used: used}
+	return queue.Held{Ref: a.order.Ref(), JobID: a.order.JobID, Phase: a.phase, Progress: a.progress, Message: a.message,
+		Used: used, Ask: a.permit.asks()}
 }
 
 // event reports an ending.
@@ -336,7 +351,7 @@ func (a *attempt) event(workerID string, end ending) queue.Event {
 	case end.failure != nil:
 		event.Kind, event.Failure = queue.Failed, end.failure
 	default:
-		event.Kind, event.Result = queue.Succeeded, end.result
+		event.Kind, event.Result, event.Stray = queue.Succeeded, end.result, end.stray
 	}
 	return event
 }

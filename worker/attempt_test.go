@@ -26,7 +26,8 @@ func TestSuccess(t *testing.T) {
 		cat in/ligand in/receptors/prep-1/receptor >out/pose.txt
 		mkdir out/deep; printf deep >out/deep/log.txt; printf unannounced >out/extra
 		echo to the log; echo and the errors >&2`})
-	o.Inputs = []queue.ResolvedInput{{Name: "ligand", Object: b.put("ligand", "CCO\n")}, {Name: "receptors/prep-1/receptor", Object: b.put("receptor", "ATOM\n")}}
+	o.Inputs = []queue.ResolvedInput{{Name: "ligand", Object: b.put("ligand", "CCO\n")},
+		{Name: "receptors/prep-1/receptor", Object: b.put("receptor", "ATOM\n")}}
 	b.enqueue(o)
 	event := b.ending(o)
 	expectSuccess(t, event)
@@ -58,11 +59,13 @@ func TestSuccess(t *testing.T) {
 		t.Fatalf("%d logs, want 1", len(event.Logs))
 	}
 	log := event.Logs[0]
-	if got := read(t, b.objects, log.StorageKey); log.Name != "logs/run-00001.log" || !strings.Contains(got, "to the log\n") || !strings.Contains(got, "and the errors\n") {
+	if got := read(t, b.objects, log.StorageKey); log.Name != "logs/run-00001.log" || !strings.Contains(got, "to the log\n") ||
+		!strings.Contains(got, "and the errors\n") {
 		t.Errorf("log %s: %q", log.Name, got)
 	}
 	u := event.Usage
-	if u.CPUMicroseconds < 20_000 || u.WallMs < 20 || u.PeakMemoryBytes <= 0 || u.BytesIn != 9 || u.BytesOut != stored+log.ByteSize ||
+	if u.CPUMicroseconds < 20_000 || u.WallMs < 20 || u.PeakMemoryBytes <= 0 || u.BytesIn != 9 ||
+		u.BytesOut != stored+log.ByteSize ||
 		!u.FinishedAt.After(u.StartedAt) {
 		t.Errorf("used %+v", u)
 	}
@@ -74,7 +77,8 @@ func TestSuccess(t *testing.T) {
 func expectStored(t *testing.T, objects *object.Store, artifact queue.StoredArtifact, key, content string) {
 	t.Helper()
 	if artifact.StorageKey != key || artifact.SHA256 != digest(content) || artifact.ByteSize != int64(len(content)) {
-		t.Errorf("%s is %+v, want %d bytes with digest %s at %s", artifact.Name, artifact.Object, len(content), digest(content), key)
+		t.Errorf("%s is %+v, want %d bytes with digest %s at %s", artifact.Name, artifact.Object, len(content), digest(content),
+			key)
 	}
 	if got := read(t, objects, artifact.StorageKey); got != content {
 		t.Errorf("%s holds %q, want %q", artifact.StorageKey, got, content)
@@ -108,7 +112,8 @@ func TestFailures(t *testing.T) {
 	wrong.SHA256, short.ByteSize, gone.StorageKey = digest("other"), 3, uploads+"gone"
 	kept := b.put("databases/blast/ab/proteome.phr", "headers")
 	damaged, lost, pose := kept, kept, kept
-	damaged.SHA256, lost.StorageKey, pose.StorageKey = digest("other"), "databases/blast/ab/proteome.psq", "accounts/acct_1/jobs/job_1/task_1/1/pose"
+	damaged.SHA256, lost.StorageKey, pose.StorageKey = digest("other"), "databases/blast/ab/proteome.psq",
+		"accounts/acct_1/jobs/job_1/task_1/1/pose"
 
 	for _, c := range []struct {
 		name    string
@@ -118,35 +123,51 @@ func TestFailures(t *testing.T) {
 		code    string
 		message string // part of it
 	}{
-		{name: "exit code", params: shellParams{Script: "echo bad ligand; exit 3"}, class: engines.Executor, code: "ENGINE_FAILED", message: "exit code 3"},
-		{name: "explained", params: shellParams{Script: "echo bad ligand; exit 3", Explain: "LIGAND_BAD"}, class: engines.UserInput, code: "LIGAND_BAD", message: "3: bad ligand"},
-		{name: "signal", params: shellParams{Script: "kill -SEGV $$"}, class: engines.Executor, code: "ENGINE_FAILED", message: "exit code 139"},
-		{name: "file above its cap", params: shellParams{Script: "head -c 2000000 /dev/zero >out/x"}, class: engines.Executor, code: "ENGINE_FAILED",
+		{name: "exit code", params: shellParams{Script: "echo bad ligand; exit 3"}, class: engines.Executor, code: "ENGINE_FAILED",
+			message: "exit code 3"},
+		{name: "explained", params: shellParams{Script: "echo bad ligand; exit 3", Explain: "LIGAND_BAD"}, class: engines.UserInput,
+			code: "LIGAND_BAD", message: "3: bad ligand"},
+		{name: "signal", params: shellParams{Script: "kill -SEGV $$"}, class: engines.Executor, code: "ENGINE_FAILED",
+			message: "exit code 139"},
+		{name: "file above its cap", params: shellParams{Script: "head -c 2000000 /dev/zero >out/x"}, class: engines.Executor,
+			code:   "ENGINE_FAILED",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.FileBytes = 1 << 20 }},
 		{name: "time limit", params: shellParams{Script: "sleep 600"}, class: engines.Timeout, code: "TIME_LIMIT", message: "200ms",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit = 200 * time.Millisecond }},
-		{name: "time that is paid for", params: shellParams{Script: "sleep 600"}, class: engines.CostLimit, code: "COST_LIMIT_EXCEEDED", message: "200ms",
-			change: func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit, o.PaidTime = 200*time.Millisecond, true }},
-		{name: "memory", params: shellParams{Script: `x=$(head -c 200000000 /dev/zero | tr '\0' a); echo ${#x}`}, class: engines.Executor, code: "OUT_OF_MEMORY", message: "64 MiB",
+		{name: "use that is paid for", params: shellParams{Script: "while :; do :; done"}, class: engines.CostLimit,
+			code: "COST_LIMIT_EXCEEDED", message: "of processor time",
+			change: func(o *queue.WorkOrder) { o.Paid.CPUMicroseconds = 200_000 }},
+		{name: "memory", params: shellParams{Script: `x=$(head -c 200000000 /dev/zero | tr '\0' a); echo ${#x}`},
+			class: engines.Executor, code: "OUT_OF_MEMORY", message: "64 MiB",
 			change: func(o *queue.WorkOrder) { o.Shard.Needs.MemoryBytes = 64 << 20 }},
-		{name: "link", params: shellParams{Script: "ln -s /etc/passwd out/pose", Outputs: []string{"pose"}}, class: engines.Executor, code: "OUTPUT_UNSAFE"},
+		{name: "link", params: shellParams{Script: "ln -s /etc/passwd out/pose", Outputs: []string{"pose"}},
+			class: engines.Executor, code: "OUTPUT_UNSAFE"},
 		{name: "named pipe", params: shellParams{Script: "mkfifo out/pipe"}, class: engines.Executor, code: "OUTPUT_UNSAFE"},
-		{name: "missing output", params: shellParams{Script: "echo a >out/a", Outputs: []string{"a", "b"}}, class: engines.Executor, code: "OUTPUT_MISSING", message: "b"},
-		{name: "output outside", params: shellParams{Script: "true", Outputs: []string{"../in/ligand"}}, class: engines.Executor, code: "OUTPUT_MISSING"},
-		{name: "outputs too large", params: shellParams{Script: "head -c 1500000 /dev/zero >out/a; cp out/a out/b", Outputs: []string{"a", "b"}},
-			class: engines.Executor, code: "OUTPUT_TOO_LARGE", message: "2 MiB", change: func(o *queue.WorkOrder) { o.Shard.Needs.ScratchBytes = 2 << 20 }},
-		{name: "typed failure", params: shellParams{Collect: "fail"}, class: engines.UserInput, code: "LIGAND_UNREADABLE", message: "no atoms"},
+		{name: "missing output", params: shellParams{Script: "echo a >out/a", Outputs: []string{"a", "b"}}, class: engines.Executor,
+			code: "OUTPUT_MISSING", message: "b"},
+		{name: "output outside", params: shellParams{Script: "true", Outputs: []string{"../in/ligand"}}, class: engines.Executor,
+			code: "OUTPUT_MISSING"},
+		{name: "outputs too large", params: shellParams{Script: "head -c 1500000 /dev/zero >out/a; cp out/a out/b",
+			Outputs: []string{"a", "b"}},
+			class: engines.Executor, code: "OUTPUT_TOO_LARGE", message: "2 MiB",
+			change: func(o *queue.WorkOrder) { o.Shard.Needs.ScratchBytes = 2 << 20 }},
+		{name: "typed failure", params: shellParams{Collect: "fail"}, class: engines.UserInput, code: "LIGAND_UNREADABLE",
+			message: "no atoms"},
 		{name: "unusable output", params: shellParams{Collect: "error"}, class: engines.Executor, code: "OUTPUT_INVALID"},
 		{name: "large summary", params: shellParams{Collect: "swell"}, class: engines.Executor, code: "OUTPUT_INVALID"},
 		{name: "panic", params: shellParams{Collect: "panic"}, class: engines.Executor, code: "ENGINE_BROKEN"},
 		{name: "missing program", params: shellParams{Program: "no-such-program"}, class: engines.System, code: "SANDBOX_FAILED"},
-		{name: "unknown engine", class: engines.System, code: "ENGINE_UNKNOWN", change: func(o *queue.WorkOrder) { o.Engine = "blender" }},
+		{name: "unknown engine", class: engines.System, code: "ENGINE_UNKNOWN",
+			change: func(o *queue.WorkOrder) { o.Engine = "blender" }},
 		{name: "wrong digest", class: engines.UserInput, code: "INPUT_MISMATCH", message: "good", change: input("ligand", wrong)},
 		{name: "wrong size", class: engines.UserInput, code: "INPUT_MISMATCH", message: "3", change: input("ligand", short)},
 		{name: "missing input", class: engines.UserInput, code: "INPUT_NOT_FOUND", message: "gone", change: input("ligand", gone)},
-		{name: "damaged database", class: engines.System, code: "INPUT_LOST", message: "db/proteome.phr", change: input("db/proteome.phr", damaged)},
-		{name: "missing database", class: engines.System, code: "INPUT_LOST", message: "db/proteome.psq", change: input("db/proteome.psq", lost)},
-		{name: "missing intermediate", class: engines.System, code: "INPUT_LOST", message: "poses/dock-1/pose", change: input("poses/dock-1/pose", pose)},
+		{name: "damaged database", class: engines.System, code: "INPUT_LOST", message: "db/proteome.phr",
+			change: input("db/proteome.phr", damaged)},
+		{name: "missing database", class: engines.System, code: "INPUT_LOST", message: "db/proteome.psq",
+			change: input("db/proteome.psq", lost)},
+		{name: "missing intermediate", class: engines.System, code: "INPUT_LOST", message: "poses/dock-1/pose",
+			change: input("poses/dock-1/pose", pose)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -187,8 +208,10 @@ func TestAnInputThatCanBeDoneWithout(t *testing.T) {
 	damaged, lost := kept, kept
 	damaged.SHA256, lost.StorageKey = digest("other"), "accounts/acct_1/jobs/job_1/task_1/1/gone"
 	for name, stored := range map[string]engines.Object{"damaged": damaged, "lost": lost} {
-		o := order(shellParams{Script: "test ! -e in/prepared.pdbqt && test -e in/sound && echo fine >out/pose", Outputs: []string{"pose"}})
-		o.Inputs = []queue.ResolvedInput{{Name: "prepared.pdbqt", Object: stored, Optional: true}, {Name: "sound", Object: kept, Optional: true}}
+		o := order(shellParams{Script: "test ! -e in/prepared.pdbqt && test -e in/sound && echo fine >out/pose",
+			Outputs: []string{"pose"}})
+		o.Inputs = []queue.ResolvedInput{{Name: "prepared.pdbqt", Object: stored, Optional: true},
+			{Name: "sound", Object: kept, Optional: true}}
 		b.enqueue(o)
 		if event := b.ending(o); event.Kind != queue.Succeeded || event.Usage.BytesIn != kept.ByteSize {
 			t.Errorf("%s: the attempt ended as %s with %d bytes staged: %v", name, event.Kind, event.Usage.BytesIn, event.Failure)
@@ -222,7 +245,8 @@ func TestProgressTravelsInHeartbeats(t *testing.T) {
 		return h != nil && h.Phase == queue.Running && h.Progress == 0.25 && h.Message == "docking" && h.JobID == o.JobID
 	})
 	hb := b.heartbeat(w)
-	if hb.Slots != 2 || hb.Version != "test" || len(hb.Queues) != 2 || hb.Queues[0] != "cpu.shell" || hb.PID != os.Getpid() || hb.Draining ||
+	if hb.Slots != 2 || hb.Version != "test" || len(hb.Queues) != 2 || hb.Queues[0] != "cpu.shell" || hb.PID != os.Getpid() ||
+		hb.Draining ||
 		hb.Programs["shell"]["sh"] != "1" || hb.Sandbox == "" {
 		t.Errorf("heartbeat %+v", hb)
 	}
@@ -358,7 +382,8 @@ func expectSuccess(t *testing.T, event queue.Event) {
 
 func expectFailure(t *testing.T, event queue.Event, class engines.FailureClass, code string) {
 	t.Helper()
-	if event.Kind != queue.Failed || event.Failure == nil || event.Result != nil || event.Failure.Class != class || event.Failure.Code != code {
+	if event.Kind != queue.Failed || event.Failure == nil || event.Result != nil || event.Failure.Class != class ||
+		event.Failure.Code != code {
 		t.Fatalf("ended as %s with %v, want a failure %s %s", event.Kind, event.Failure, class, code)
 	}
 }

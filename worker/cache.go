@@ -36,10 +36,9 @@ var sha256Hex = regexp.MustCompile(`^[0-9a-f]{64}$`)
 //
 // Its methods may be called concurrently.
 type cache struct {
-	room    *room
-	objects *object.Store
-	link    bool // no program can write to what it is given, so links are safe
-	log     *slog.Logger
+	room *room
+	link bool // no program can write to what it is given, so links are safe
+	log  *slog.Logger
 
 	mu      sync.Mutex
 	proven  map[engines.Object]bool
@@ -58,6 +57,7 @@ type cacheCounts struct {
 // flight is one fetch of one object, for all attempts that wait for it. It goes on as long as one of them does.
 type flight struct {
 	wanted  engines.Object
+	from    object.Getter // of who began it
 	ctx     context.Context
 	cancel  context.CancelFunc
 	waiting int           // guarded by cache.mu
@@ -68,12 +68,12 @@ type flight struct {
 
 // openCache opens the cache of a worker process below dir. limitBytes bounds what it holds; it takes less where the disk is
 // nearly full.
-func openCache(dir, workerID string, limitBytes int64, link bool, objects *object.Store, log *slog.Logger) (*cache, error) {
+func openCache(dir, workerID string, limitBytes int64, link bool, log *slog.Logger) (*cache, error) {
 	room, err := openRoom(dir, workerID, limitBytes, log)
 	if err != nil {
 		return nil, fmt.Errorf("open the cache of inputs: %w", err)
 	}
-	return &cache{room: room, objects: objects, link: link, log: log,
+	return &cache{room: room, link: link, log: log,
 		proven: map[engines.Object]bool{}, flights: map[engines.Object]*flight{}}, nil
 }
 
@@ -83,7 +83,7 @@ func (cfg Config) openCache(workerID string) (*cache, error) {
 		return nil, nil
 	}
 	link := cfg.Runner.Describe().Isolation != sandbox.Direct
-	return openCache(cfg.CacheDir, workerID, cfg.CacheBytes, link, cfg.Objects, cfg.Log)
+	return openCache(cfg.CacheDir, workerID, cfg.CacheBytes, link, cfg.Log)
 }
 
 // close removes what this process was fetching; the files stay for the next. No attempt may be staging any more.
@@ -99,9 +99,10 @@ func (c *cache) close() {
 	c.room.close()
 }
 
-// stage puts an object's content at path and replaces what is there. While another attempt fetches the same object it waits
-// for that. Errors: errUncached when the caller has to fetch the object itself; otherwise as object.Store.GetFile.
-func (c *cache) stage(ctx context.Context, wanted engines.Object, path string) error {
+// stage puts an object's content at path and replaces what is there. from is where the caller may read the object. While another
+// attempt fetches the same object it waits for that. Errors: errUncached when the caller has to fetch the object itself; otherwise
+// as object.GetFile.
+func (c *cache) stage(ctx context.Context, from object.Getter, wanted engines.Object, path string) error {
 	if !sha256Hex.MatchString(wanted.SHA256) || wanted.ByteSize < 0 {
 		return errUncached
 	}
@@ -109,12 +110,15 @@ func (c *cache) stage(ctx context.Context, wanted engines.Object, path string) e
 		defer file.Close()
 		return c.place(file, path)
 	}
-	f := c.join(wanted)
+	f, mine := c.join(from, wanted)
 	defer c.leave(f)
 	select {
 	case <-f.done:
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if !mine && errors.Is(f.err, object.ErrRefused) {
+		return errUncached // another attempt's permit, which nobody renews when that attempt has ended
 	}
 	if f.err != nil {
 		return f.err
@@ -145,22 +149,22 @@ func (c *cache) known(wanted engines.Object) *os.File {
 	return file
 }
 
-// join takes part in the flight for an object and begins one when there is none. The caller leaves it.
-func (c *cache) join(wanted engines.Object) *flight {
+// join takes part in the flight for an object and begins one when there is none, which is then the caller's. The caller leaves it.
+func (c *cache) join(from object.Getter, wanted engines.Object) (f *flight, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.flights[wanted]
-	if f != nil {
+	f = c.flights[wanted]
+	if mine = f == nil; !mine {
 		c.counts.hits++
 	} else {
-		f = &flight{wanted: wanted, done: make(chan struct{})}
+		f = &flight{wanted: wanted, from: from, done: make(chan struct{})}
 		// Of nobody's attempt: the first may be cancelled while others wait.
 		f.ctx, f.cancel = context.WithCancel(context.Background())
 		c.flights[wanted] = f
 		go c.fly(f)
 	}
 	f.waiting++
-	return f
+	return f, mine
 }
 
 // leave ends the flight with its last waiter. It returns when nothing of it runs any more.
@@ -184,7 +188,7 @@ func (c *cache) leave(f *flight) {
 
 func (c *cache) fly(f *flight) {
 	defer close(f.done)
-	f.file, f.err = c.find(f.ctx, f.wanted)
+	f.file, f.err = c.find(f.ctx, f.from, f.wanted)
 	if f.err != nil && !ofStore(f.err) && f.ctx.Err() == nil {
 		if !errors.Is(f.err, errNoRoom) {
 			c.log.Warn("the cache of inputs cannot be used", "error", f.err)
@@ -204,12 +208,13 @@ func (c *cache) fly(f *flight) {
 // ofStore reports whether an error says something about the object or the store, so that trying without the cache is of no use.
 func ofStore(err error) bool {
 	var mismatch *object.MismatchError
-	return errors.As(err, &mismatch) || errors.Is(err, object.ErrNotFound) || errors.Is(err, object.ErrUnavailable)
+	return errors.As(err, &mismatch) || errors.Is(err, object.ErrNotFound) || errors.Is(err, object.ErrUnavailable) ||
+		errors.Is(err, object.ErrRefused)
 }
 
 // find returns the content of an object, from the directory or from the store. Of all that want this content, in whatever process
 // and under whatever key, one is here at a time.
-func (c *cache) find(ctx context.Context, wanted engines.Object) (*os.File, error) {
+func (c *cache) find(ctx context.Context, from object.Getter, wanted engines.Object) (*os.File, error) {
 	name := nameOf(wanted)
 	release, err := c.room.takeTurn(ctx, wanted.SHA256)
 	if err != nil {
@@ -221,12 +226,12 @@ func (c *cache) find(ctx context.Context, wanted engines.Object) (*os.File, erro
 		return nil, err
 	}
 	if file == nil {
-		if file, err = c.fetch(ctx, wanted); err != nil {
+		if file, err = c.fetch(ctx, from, wanted); err != nil {
 			return nil, err
 		}
 		c.count(func(n *cacheCounts) { n.misses++; n.fetchedBytes += wanted.ByteSize })
 	} else {
-		if err := c.prove(ctx, wanted); err != nil {
+		if err := c.prove(ctx, from, wanted); err != nil {
 			file.Close()
 			return nil, err
 		}
@@ -242,13 +247,13 @@ func (c *cache) find(ctx context.Context, wanted engines.Object) (*os.File, erro
 }
 
 // fetch brings an object into the directory.
-func (c *cache) fetch(ctx context.Context, wanted engines.Object) (*os.File, error) {
+func (c *cache) fetch(ctx context.Context, from object.Getter, wanted engines.Object) (*os.File, error) {
 	coming, err := c.room.reserve(wanted.ByteSize)
 	if err != nil {
 		return nil, err
 	}
 	err = retryStore(ctx, func() error {
-		_, err := c.objects.GetFile(ctx, wanted.StorageKey, coming, wanted.SHA256, wanted.ByteSize)
+		_, err := object.GetFile(ctx, from, wanted.StorageKey, coming, wanted.SHA256, wanted.ByteSize)
 		return err
 	})
 	if err != nil {
@@ -260,8 +265,9 @@ func (c *cache) fetch(ctx context.Context, wanted engines.Object) (*os.File, err
 
 // prove makes sure that an object has the digest and size that it is said to have, without storing it: its content is here, but
 // perhaps for another account, and the digest may be no more than what a submission states. A store that has no digest of the
-// whole object, as of one uploaded in parts, is read. Errors: object.ErrNotFound, *object.MismatchError, object.ErrUnavailable.
-func (c *cache) prove(ctx context.Context, wanted engines.Object) error {
+// whole object, as of one uploaded in parts, is read. Errors: object.ErrNotFound, *object.MismatchError, object.ErrUnavailable,
+// object.ErrRefused.
+func (c *cache) prove(ctx context.Context, from object.Getter, wanted engines.Object) error {
 	c.mu.Lock()
 	proven := c.proven[wanted]
 	c.mu.Unlock()
@@ -270,10 +276,7 @@ func (c *cache) prove(ctx context.Context, wanted engines.Object) error {
 	}
 	var info object.Info
 	err := retryStore(ctx, func() (err error) {
-		info, err = c.objects.Head(ctx, wanted.StorageKey)
-		if err == nil && info.SHA256 == "" && info.ByteSize == wanted.ByteSize {
-			info, err = c.objects.Measure(ctx, wanted.StorageKey)
-		}
+		info, err = look(ctx, from, wanted)
 		return err
 	})
 	if err == nil && (info.ByteSize != wanted.ByteSize || info.SHA256 != wanted.SHA256) {
@@ -281,6 +284,20 @@ func (c *cache) prove(ctx context.Context, wanted engines.Object) error {
 			WantByteSize: wanted.ByteSize, GotByteSize: info.ByteSize}
 	}
 	return err
+}
+
+// look asks the store what an object is. A permit to read it allows no other question, so the answer is not read to its end but
+// where the digest must be computed.
+func look(ctx context.Context, from object.Getter, wanted engines.Object) (object.Info, error) {
+	body, info, err := from.Get(ctx, wanted.StorageKey)
+	if err != nil {
+		return object.Info{}, err
+	}
+	defer func() { _ = body.Close() }() // read to its end, or given up
+	if info.SHA256 != "" || info.ByteSize != wanted.ByteSize {
+		return info, nil
+	}
+	return object.Measure(body, info)
 }
 
 func (c *cache) count(change func(*cacheCounts)) {

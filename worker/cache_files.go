@@ -58,7 +58,8 @@ func (r *room) trust(name string, seen stamp) {
 func (r *room) touch(name string) {
 	used := unix.NsecToTimespec(r.now().UnixNano())
 	// Not found: another process has removed it; whoever has it open still has it.
-	err := unix.UtimesNanoAt(unix.AT_FDCWD, r.content(name), []unix.Timespec{used, {Nsec: unix.UTIME_OMIT}}, unix.AT_SYMLINK_NOFOLLOW)
+	err := unix.UtimesNanoAt(unix.AT_FDCWD, r.content(name), []unix.Timespec{used, {Nsec: unix.UTIME_OMIT}},
+		unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.log.Warn("use of a cached file not noted", "error", err)
 	}
@@ -165,7 +166,8 @@ func place(file *os.File, path string, link bool) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if link && unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW) == nil {
+	if link && unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", file.Fd()), unix.AT_FDCWD, path,
+		unix.AT_SYMLINK_FOLLOW) == nil {
 		return nil
 	}
 	info, err := file.Stat()

@@ -42,7 +42,8 @@ var errNoRoom = errors.New("no room in the cache")
 //
 //	content/<sha256>-<bytes>  whole files, read-only, last used at their access time
 //	wrk_…/<n>-<bytes>         what a worker fetches or is about to; swept when the worker has died, as scratch is
-//	held                      "<bytes> <files>" of both, changed under the lock on content/; too much after a crash, until the next count
+//	held                      "<bytes> <files>" of both, changed under the lock on content/; too much after a crash, until
+//	                          the next count
 //	turns                     one byte a content, locked by who fetches or verifies it
 //
 // A file that a running attempt has a link to stays: its removal would free nothing.
@@ -177,7 +178,8 @@ func (r *room) count() ([]cachedFile, held, error) {
 			r.log.Warn("removed from the cache what is not of it", "name", entry.Name(), "error", err)
 			continue
 		}
-		files = append(files, cachedFile{path: path, byteSize: byteSize, used: time.Unix(found.Atim.Unix()), pinned: found.Nlink > 1})
+		files = append(files, cachedFile{path: path, byteSize: byteSize, used: time.Unix(found.Atim.Unix()),
+			pinned: found.Nlink > 1})
 		h.bytes, h.files = h.bytes+byteSize, h.files+1
 	}
 	coming, err := filepath.Glob(filepath.Join(r.dir, workerPrefix+"*", "*"))

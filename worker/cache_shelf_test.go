@@ -40,7 +40,8 @@ type shelf struct {
 
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
-	s := &shelf{t: t, dir: t.TempDir(), logged: &bytes.Buffer{}, fetched: map[string]int{}, hold: make(chan struct{}), reading: make(chan struct{}, 100_000)}
+	s := &shelf{t: t, dir: t.TempDir(), logged: &bytes.Buffer{}, fetched: map[string]int{}, hold: make(chan struct{}),
+		reading: make(chan struct{}, 100_000)}
 	s.log = slog.New(slog.NewTextHandler(s.logged, nil))
 	var cfg object.Config
 	s.objects, cfg = objecttest.New(t)
@@ -74,7 +75,7 @@ func newShelf(t *testing.T) *shelf {
 // open opens a cache as another process would.
 func (s *shelf) open(limitBytes int64) *cache {
 	s.t.Helper()
-	c, err := openCache(filepath.Join(s.dir, "cache"), id.New(workerPrefix), limitBytes, true, s.behind, s.log)
+	c, err := openCache(filepath.Join(s.dir, "cache"), id.New(workerPrefix), limitBytes, true, s.log)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func (s *shelf) put(key, letter string) engines.Object {
 // take stages an object and returns where. It is used as long as the file is there.
 func (s *shelf) take(c *cache, o engines.Object) (string, error) {
 	path := filepath.Join(s.dir, id.New("taken_"))
-	return path, c.stage(s.t.Context(), o, path)
+	return path, c.stage(s.t.Context(), s.behind, o, path)
 }
 
 // use stages an object, checks it and lets go of it.

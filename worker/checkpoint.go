@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,11 +26,9 @@ const (
 	// flushTimeout bounds the storing of the last checkpoints after the program has ended. With the grace that a stopped program
 	// has it must fit into storeGrace: a draining worker is where they are needed most.
 	flushTimeout = 15 * time.Second
-	// meterPause is how long what a program has used is not read again, so that one which names files all the time does not keep the
-	// worker busy. Until then what it had used at the last reading counts, which is less.
+	// meterPause is how long what a program has used is not read again, so that one which names files all the time does not keep
+	// the worker busy. Until then what it had used at the last reading counts, which is less.
 	meterPause = 100 * time.Millisecond
-	// tidyTimeout bounds the removal of checkpoints that nobody needs any more; what is left goes with the store's retention.
-	tidyTimeout = 10 * time.Second
 )
 
 // saver stores the checkpoints of one attempt while its program runs. What the program tells is noted at once and stored on a
@@ -57,18 +54,12 @@ type saver struct {
 
 	refusing sync.Once
 	// The rest is run's alone, and of others only after done.
-	saved      map[string]savedFile // by name
+	saved      map[string]int64 // bytes of the newest version, by name; also of those that were resumed from
 	totalBytes int64
-	stored     int      // versions of files, for their keys
-	last       string   // the key that was last written to, perhaps in vain
-	superseded []string // keys of versions that a later one replaces
+	stored     int    // versions of files, for their keys
+	last       string // the key that was written to and is not told, perhaps in vain
 	kept       queue.Usage
-}
-
-// savedFile is the newest version of a checkpoint. One that was resumed from has no key: it is an earlier attempt's.
-type savedFile struct {
-	key      string
-	byteSize int64
+	reports    int64 // made so far
 }
 
 // saveCheckpoints begins to store what the program of an attempt will save; used tells what that has used. It returns nil when its
@@ -78,12 +69,13 @@ func (w *Worker) saveCheckpoints(a *attempt, engine engines.Engine, dir engines.
 	if !ok {
 		return nil
 	}
-	s := &saver{worker: w, a: a, engine: checkpointer, dir: dir, used: used, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{}),
-		told: map[string]bool{}, known: map[string]bool{}, saved: map[string]savedFile{}}
+	s := &saver{worker: w, a: a, engine: checkpointer, dir: dir, used: used, wake: make(chan struct{}, 1),
+		ended: make(chan struct{}), done: make(chan struct{}), told: map[string]bool{}, known: map[string]bool{},
+		saved: map[string]int64{}}
 	for _, input := range a.order.Inputs {
 		if input.Resume {
 			name := queue.ResumedCheckpoint(input.Name)
-			s.known[name], s.saved[name] = true, savedFile{byteSize: input.Object.ByteSize}
+			s.known[name], s.saved[name] = true, input.Object.ByteSize
 			s.totalBytes += input.Object.ByteSize
 		}
 	}
@@ -246,48 +238,43 @@ func (s *saver) storeOne(name string) (queue.StoredArtifact, error) {
 		return queue.StoredArtifact{}, err
 	}
 	before, limit := s.saved[name], s.a.order.Shard.Needs.ScratchBytes
-	if total := s.totalBytes - before.byteSize + found.Size(); total > limit {
+	if total := s.totalBytes - before + found.Size(); total > limit {
 		return queue.StoredArtifact{}, fmt.Errorf("%d bytes of checkpoints in all are more than the %d allowed", total, limit)
 	}
-	artifact := engines.Artifact{Name: name, Role: engines.RoleCheckpoint, MediaType: "application/octet-stream", Format: "checkpoint"}
+	artifact := engines.Artifact{Name: name, Role: engines.RoleCheckpoint, MediaType: "application/octet-stream",
+		Format: "checkpoint"}
 	s.last = fmt.Sprintf("%scheckpoint/%06d/%s", s.a.order.OutputPrefix, s.stored, queue.BareCheckpointName(name))
-	info, err := s.worker.Objects.Put(s.ctx, s.last, io.NewSectionReader(file, 0, found.Size()), artifact.MediaType, "")
+	info, err := s.a.files.Put(s.ctx, s.last, io.NewSectionReader(file, 0, found.Size()), artifact.MediaType, "")
 	if now, statErr := file.Stat(); err != nil && statErr == nil && now.Size() < found.Size() {
 		return queue.StoredArtifact{}, errors.New("the program cut it while it was being stored") // not for the store to mend
 	}
 	if err != nil {
 		return queue.StoredArtifact{}, err
 	}
-	if before.key != "" {
-		s.superseded = append(s.superseded, before.key)
-	}
 	s.stored++
-	s.totalBytes += info.ByteSize - before.byteSize
-	s.saved[name] = savedFile{key: info.Key, byteSize: info.ByteSize}
-	return queue.StoredArtifact{Artifact: artifact, Object: engines.Object{StorageKey: info.Key, SHA256: info.SHA256, ByteSize: info.ByteSize}}, nil
+	s.totalBytes += info.ByteSize - before
+	s.saved[name], s.last = info.ByteSize, ""
+	return queue.StoredArtifact{Artifact: artifact, Object: engines.Object{StorageKey: info.Key, SHA256: info.SHA256,
+		ByteSize: info.ByteSize}}, nil
 }
 
-// reportAndWait reports stored files and waits until the report is committed or the program has ended. Then the versions that
-// they replace are removed, unless the attempt is being stopped: a report of an attempt that is no longer the current one is
-// committed as well, but changes nothing.
+// reportAndWait reports stored files and waits until the report is committed or the program has ended. The versions that they
+// replace are the scheduler's to remove.
 func (s *saver) reportAndWait(files []queue.StoredArtifact) {
 	event := s.a.event(s.worker.id, ending{})
-	event.Kind, event.Checkpoints, event.Usage = queue.Checkpointed, files, s.kept
-	committed := make(chan bool, 1)
-	s.worker.outbox.addThen(event, func(stopped bool) { committed <- !stopped })
+	s.reports++
+	event.Kind, event.Seq, event.Checkpoints, event.Usage = queue.Checkpointed, s.reports, files, s.kept
+	committed := make(chan struct{})
+	s.worker.outbox.addThen(event, func() { close(committed) })
 	select {
-	case current := <-committed:
-		if current && s.a.ctx.Err() == nil {
-			s.worker.remove(s.ctx, s.a.log, s.superseded)
-			s.superseded = nil
-		}
+	case <-committed:
 	case <-s.ended:
 	case <-s.ctx.Done():
 	}
 }
 
 // finish ends the saver when the attempt has. Checkpoints that have been told are still stored, for the next attempt, unless
-// this one was a success: then end learns which of them nobody needs any more.
+// this one was a success: then end learns of what may have been stored and was not reported.
 func (s *saver) finish(end *ending) {
 	if s == nil {
 		return
@@ -296,7 +283,7 @@ func (s *saver) finish(end *ending) {
 	if end.result != nil {
 		s.cancel()
 		<-s.done
-		end.spent = s.keys()
+		end.stray = s.last
 		return
 	}
 	close(s.ended)
@@ -308,57 +295,9 @@ func (s *saver) finish(end *ending) {
 	}
 }
 
-// keys are those of all objects that this attempt may have left.
-func (s *saver) keys() []string {
-	keys := s.superseded
-	for _, file := range s.saved {
-		if file.key != "" {
-			keys = append(keys, file.key)
-		}
-	}
-	if s.last != "" && !slices.Contains(keys, s.last) {
-		keys = append(keys, s.last)
-	}
-	return keys
-}
-
-// afterEnd returns what is to be done once the end of an attempt has been committed. A success makes its checkpoints useless,
-// and those that it went on from; they are removed when the success counts for sure.
-func (w *Worker) afterEnd(a *attempt, end ending) func(stopped bool) {
-	keys := end.spent
-	for _, input := range a.order.Inputs {
-		if input.Resume {
-			keys = append(keys, input.Object.StorageKey)
-		}
-	}
-	if end.result == nil || len(keys) == 0 {
-		return nil
-	}
-	return func(stopped bool) {
-		if stopped {
-			return
-		}
-		w.errands.Go(func() {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(a.life), tidyTimeout)
-			defer cancel()
-			w.remove(ctx, a.log, keys)
-		})
-	}
-}
-
-// remove removes objects as far as the store lets it.
-func (w *Worker) remove(ctx context.Context, log *slog.Logger, keys []string) {
-	for i, key := range keys {
-		if err := w.Objects.Delete(ctx, key); err != nil {
-			log.Info("old checkpoints left behind", "files", len(keys)-i, "error", err)
-			return
-		}
-	}
-}
-
 // stageResumed fetches a checkpoint of an earlier attempt. One that is missing, is not what it was or has no room is left out:
-// the program then does that work again, and the attempt's reports say so. It returns the bytes fetched. A store that is away fails the attempt as with any
-// other input, so that the next one finds the checkpoint.
+// the program then does that work again, and the attempt's reports say so. It returns the bytes fetched. A store that is away fails
+// the attempt as with any other input, so that the next one finds the checkpoint.
 func (w *Worker) stageResumed(a *attempt, dir engines.Dir, input queue.ResolvedInput) (int64, *engines.Failure) {
 	name := queue.ResumedCheckpoint(input.Name)
 	if !queue.ValidCheckpointName(name) || queue.ResumeName(name) != input.Name {
@@ -368,10 +307,7 @@ func (w *Worker) stageResumed(a *attempt, dir engines.Dir, input queue.ResolvedI
 	path := dir.In(input.Name)
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
 	if err == nil {
-		err = retryStore(a.ctx, func() error {
-			_, err := w.Objects.GetFile(a.ctx, input.Object.StorageKey, path, input.Object.SHA256, input.Object.ByteSize)
-			return err
-		})
+		err = a.fetch(input.Object, path)
 	}
 	switch {
 	case err == nil:
@@ -379,6 +315,8 @@ func (w *Worker) stageResumed(a *attempt, dir engines.Dir, input queue.ResolvedI
 	case errors.Is(err, object.ErrUnavailable) || a.ctx.Err() != nil:
 		a.log.Error("checkpoint not staged", "input", input.Name, "error", err)
 		return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver a checkpoint")
+	case errors.Is(err, object.ErrRefused):
+		return 0, refusedFailure()
 	}
 	a.leaveOut(input, err)
 	return 0, nil

@@ -18,7 +18,8 @@ func (wordy) Checkpoint(line string) ([]string, bool) { return strings.Fields(li
 // What is noted of a program that tells without end stays bounded, and its names are noted once.
 func TestHeardIsBounded(t *testing.T) {
 	t.Parallel()
-	s := &saver{a: &attempt{log: slog.New(slog.DiscardHandler)}, engine: wordy{}, used: func() (queue.Usage, bool) { return queue.Usage{}, true }, wake: make(chan struct{}, 1), told: map[string]bool{},
+	s := &saver{a: &attempt{log: slog.New(slog.DiscardHandler)}, engine: wordy{},
+		used: func() (queue.Usage, bool) { return queue.Usage{}, true }, wake: make(chan struct{}, 1), told: map[string]bool{},
 		known: map[string]bool{"checkpoint/resumed": true}}
 	name := func(i int) string { return fmt.Sprintf("checkpoint/ligand-%d", i) }
 	var line []string
@@ -34,7 +35,8 @@ func TestHeardIsBounded(t *testing.T) {
 		s.heard(name(i))
 	}
 	if got, _ := s.take(); len(got) != queue.MaxCheckpoints-1 || len(s.known) != queue.MaxCheckpoints {
-		t.Errorf("%d names to store and %d known, want one fewer than %d, which is the bound", len(got), len(s.known), queue.MaxCheckpoints)
+		t.Errorf("%d names to store and %d known, want one fewer than %d, which is the bound", len(got), len(s.known),
+			queue.MaxCheckpoints)
 	}
 	s.heard("checkpoint/resumed " + name(0) + " checkpoint/one-too-many")
 	if got, _ := s.take(); len(got) != 2 {

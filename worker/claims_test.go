@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"crypto/rand"
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/queue"
@@ -13,10 +12,7 @@ func TestEverythingIsProven(t *testing.T) {
 	b := newBench(t)
 	w := b.hire(1, nil)
 	o := order(shellParams{Script: save + "save state one\n" + untilTold})
-	claim, err := queue.NewClaim(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := newClaim(t)
 	o.Claim = claim
 	b.enqueue(o)
 	proven := func(phase queue.Phase) {

@@ -19,7 +19,7 @@ const (
 	// storeTries and storePause bound how long a worker waits for an object store that is away before it gives the task back.
 	storeTries = 6
 	storePause = 500 * time.Millisecond
-	// storeTimeout bounds storing one attempt's outputs, also after a stop order: metered use keeps its log.
+	// storeTimeout bounds storing one file of an attempt, also after a stop order: metered use keeps its log.
 	storeTimeout = 10 * time.Minute
 )
 
@@ -47,7 +47,7 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 		a.log.Error("input not staged", "error", err)
 		return 0, systemFailure("SCRATCH_UNAVAILABLE", "the worker has no room to work in")
 	}
-	err := w.deliver(a.ctx, input.Object, path)
+	err := w.deliver(a, input.Object, path)
 	if err == nil {
 		return input.Object.ByteSize, nil
 	}
@@ -58,7 +58,8 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_MISMATCH",
 			Message: fmt.Sprintf("the file %s is not what the request says: %v", name, mismatch)}
 	} else if uploaded && missing {
-		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_NOT_FOUND", Message: fmt.Sprintf("the file %s does not exist any more", name)}
+		return 0, &engines.Failure{Class: engines.UserInput, Code: "INPUT_NOT_FOUND",
+			Message: fmt.Sprintf("the file %s does not exist any more", name)}
 	}
 	if input.Optional && (mismatched || missing) {
 		a.log.Warn("input left out", "input", input.Name, "error", err)
@@ -66,20 +67,37 @@ func (w *Worker) stageOne(a *attempt, dir engines.Dir, input queue.ResolvedInput
 	}
 	a.log.Error("input not staged", "input", input.Name, "error", err)
 	if mismatched || missing {
-		return 0, systemFailure(queue.InputLost, "the file %s, which an earlier stage or the deployment keeps, has been lost or damaged", input.Name)
+		return 0, systemFailure(queue.InputLost, "the file %s, which an earlier stage or the deployment keeps, has been lost or "+
+			"damaged", input.Name)
+	}
+	if errors.Is(err, object.ErrRefused) {
+		return 0, refusedFailure()
 	}
 	return 0, systemFailure("STORE_UNAVAILABLE", "the object store did not deliver an input")
 }
 
-// deliver puts an object's content at path, through the cache where that takes it. Errors: as object.Store.GetFile.
-func (w *Worker) deliver(ctx context.Context, wanted engines.Object, path string) error {
+// permitRefused is the code of an attempt without a permit.
+const permitRefused = "PERMIT_REFUSED"
+
+// refusedFailure is that of an attempt whose permits the store refuses, or that gets none.
+func refusedFailure() *engines.Failure {
+	return systemFailure(permitRefused, "the worker had no permit for its files that the object store takes")
+}
+
+// deliver puts an object's content at path, through the cache where that takes it. Errors: as object.GetFile.
+func (w *Worker) deliver(a *attempt, wanted engines.Object, path string) error {
 	if w.cache != nil {
-		if err := w.cache.stage(ctx, wanted, path); !errors.Is(err, errUncached) {
+		if err := w.cache.stage(a.ctx, a.files, wanted, path); !errors.Is(err, errUncached) {
 			return err
 		}
 	}
-	return retryStore(ctx, func() error {
-		_, err := w.Objects.GetFile(ctx, wanted.StorageKey, path, wanted.SHA256, wanted.ByteSize)
+	return a.fetch(wanted, path)
+}
+
+// fetch brings an object to path.
+func (a *attempt) fetch(wanted engines.Object, path string) error {
+	return retryStore(a.ctx, func() error {
+		_, err := object.GetFile(a.ctx, a.files, wanted.StorageKey, path, wanted.SHA256, wanted.ByteSize)
 		return err
 	})
 }
@@ -87,11 +105,10 @@ func (w *Worker) deliver(ctx context.Context, wanted engines.Object, path string
 // store puts the log and, after a success, the outputs of an attempt into the object store and completes its ending. An
 // attempt whose outputs cannot be stored is no success.
 func (w *Worker) store(a *attempt, dir engines.Dir, outcome sandbox.Outcome, end *ending) {
-	ctx, cancel := context.WithTimeout(a.life, storeTimeout)
-	defer cancel()
 	if outcome.LogPath != "" {
 		name := "logs/" + a.order.Shard.Name + ".log"
-		log, err := w.storeFile(ctx, a, engines.Artifact{Name: name, Role: engines.RoleLog, MediaType: "text/plain; charset=utf-8", Format: "log"},
+		log, err := w.storeInTime(a, engines.Artifact{Name: name, Role: engines.RoleLog, MediaType: "text/plain; charset=utf-8",
+			Format: "log"},
 			func() (*os.File, error) { return os.Open(outcome.LogPath) })
 		if err != nil {
 			a.log.Warn("log not stored", "error", err)
@@ -103,19 +120,33 @@ func (w *Worker) store(a *attempt, dir engines.Dir, outcome sandbox.Outcome, end
 	if end.result == nil {
 		return
 	}
-	if failure := w.storeOutputs(ctx, a, dir, end); failure != nil {
+	if failure := w.storeOutputs(a, dir, end); failure != nil {
 		end.result, end.failure = nil, failure
 	}
 }
 
-func (w *Worker) storeOutputs(ctx context.Context, a *attempt, dir engines.Dir, end *ending) *engines.Failure {
+// storeInTime is storeFile within storeTimeout, which begins when there is a permit that should be good: each file of many may have
+// to wait for one.
+func (w *Worker) storeInTime(a *attempt, artifact engines.Artifact, open func() (*os.File, error)) (queue.StoredArtifact, error) {
+	a.permit.fresh(a.life)
+	ctx, cancel := context.WithTimeout(a.life, storeTimeout)
+	defer cancel()
+	return w.storeFile(ctx, a, artifact, open)
+}
+
+func (w *Worker) storeOutputs(a *attempt, dir engines.Dir, end *ending) *engines.Failure {
 	if failure := checkOutputs(dir, end.result.Artifacts, a.order.Shard.Needs.ScratchBytes); failure != nil {
 		return failure
 	}
 	for i, artifact := range end.result.Artifacts {
-		stored, err := w.storeFile(ctx, a, artifact.Artifact, func() (*os.File, error) { return sandbox.OpenOutput(dir, artifact.Name) })
+		stored, err := w.storeInTime(a, artifact.Artifact, func() (*os.File, error) {
+			return sandbox.OpenOutput(dir, artifact.Name)
+		})
 		if err != nil {
 			a.log.Error("output not stored", "output", artifact.Name, "error", err)
+			if errors.Is(err, object.ErrRefused) {
+				return refusedFailure()
+			}
 			return systemFailure("STORE_UNAVAILABLE", "the object store did not take an output")
 		}
 		end.result.Artifacts[i] = stored
@@ -133,7 +164,11 @@ func checkOutputs(dir engines.Dir, artifacts []queue.StoredArtifact, maxBytes in
 		if err != nil {
 			return executorFailure("OUTPUT_MISSING", "an announced output is missing: %s", artifact.Name)
 		}
-		total += byteSize
+		if total += byteSize; byteSize > object.MaxObjectBytes {
+			return executorFailure("OUTPUT_TOO_LARGE", "the output %s has %d MiB; one file may have %d MiB at most: let the job "+
+				"make smaller ones",
+				artifact.Name, byteSize>>20, int64(object.MaxObjectBytes)>>20)
+		}
 	}
 	if total > maxBytes {
 		return executorFailure("OUTPUT_TOO_LARGE", "the outputs are larger than the %d MiB allowed", maxBytes>>20)
@@ -155,7 +190,9 @@ func outputByteSize(dir engines.Dir, name string) (int64, error) {
 }
 
 // storeFile stores one file under the attempt's prefix with its digest.
-func (w *Worker) storeFile(ctx context.Context, a *attempt, artifact engines.Artifact, open func() (*os.File, error)) (queue.StoredArtifact, error) {
+func (w *Worker) storeFile(
+	ctx context.Context, a *attempt, artifact engines.Artifact, open func() (*os.File, error),
+) (queue.StoredArtifact, error) {
 	file, err := open()
 	if err != nil {
 		return queue.StoredArtifact{}, err
@@ -167,10 +204,11 @@ func (w *Worker) storeFile(ctx context.Context, a *attempt, artifact engines.Art
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		info, err = w.Objects.Put(ctx, key, file, artifact.MediaType, "")
+		info, err = a.files.Put(ctx, key, file, artifact.MediaType, "")
 		return err
 	})
-	return queue.StoredArtifact{Artifact: artifact, Object: engines.Object{StorageKey: key, SHA256: info.SHA256, ByteSize: info.ByteSize}}, err
+	return queue.StoredArtifact{Artifact: artifact, Object: engines.Object{StorageKey: key, SHA256: info.SHA256,
+		ByteSize: info.ByteSize}}, err
 }
 
 // retryStore repeats do while the object store is away.

@@ -73,7 +73,8 @@ func TestATaskOnADeviceRunsWhereThereIsOne(t *testing.T) {
 	equipped := b.hire(2, b.equipped(1, "GPU-a", "GPU-b"))
 	b.awaitDevices(equipped, o, "[GPU-a]")
 	hb := b.heartbeat(equipped)
-	if got := strings.Join(hb.Queues, " "); got != "cpu.shell gpu.shell cpu.other" || hb.Devices != (queue.Devices{Total: 2, Free: 1, Slots: 2}) {
+	if got := strings.Join(hb.Queues, " "); got != "cpu.shell gpu.shell cpu.other" ||
+		hb.Devices != (queue.Devices{Total: 2, Free: 1, Slots: 2}) {
 		t.Errorf("with devices it serves %s and reports %+v", got, hb.Devices)
 	}
 	b.tell(o)
@@ -118,8 +119,10 @@ func TestSmallTasksShareADeviceWhenConfigured(t *testing.T) {
 			for _, o := range []queue.WorkOrder{first, second} {
 				end := b.ending(o)
 				wall := end.Usage.WallMs
-				if part := end.Usage.GPUMicroseconds * int64(share) / 1000; end.Kind != queue.Succeeded || part < wall || part > wall+1 {
-					t.Errorf("it ended as %s %v; %d ms of a device in %d ms, shared by %d", end.Kind, end.Failure, end.Usage.GPUMicroseconds/1000, wall, share)
+				if part := end.Usage.GPUMicroseconds * int64(share) / 1000; end.Kind != queue.Succeeded || part < wall ||
+					part > wall+1 {
+					t.Errorf("it ended as %s %v; %d ms of a device in %d ms, shared by %d", end.Kind, end.Failure,
+						end.Usage.GPUMicroseconds/1000, wall, share)
 				}
 			}
 		})

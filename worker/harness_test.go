@@ -3,6 +3,7 @@ package worker_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -116,7 +117,8 @@ func (shell) Collect(shard engines.Shard, _ engines.Dir) (engines.Result, error)
 	}
 	result := engines.Result{Summary: json.RawMessage(`{"score":-9.1}`), Programs: map[string]string{"sh": "1"}}
 	for _, name := range p.Outputs {
-		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: name, Role: engines.RoleResult, MediaType: "text/plain", Format: "txt"})
+		result.Artifacts = append(result.Artifacts, engines.Artifact{Name: name, Role: engines.RoleResult, MediaType: "text/plain",
+			Format: "txt"})
 	}
 	return result, nil
 }
@@ -132,7 +134,8 @@ func (shell) Progress(line string) (fraction float64, message string, ok bool) {
 
 func (shell) Explain(shard engines.Shard, _ engines.Dir, exitCode int, logTail string) *engines.Failure {
 	if p := params(shard); p.Explain != "" {
-		return &engines.Failure{Class: engines.UserInput, Code: p.Explain, Message: fmt.Sprintf("%d: %s", exitCode, strings.TrimSpace(logTail))}
+		return &engines.Failure{Class: engines.UserInput, Code: p.Explain,
+			Message: fmt.Sprintf("%d: %s", exitCode, strings.TrimSpace(logTail))}
 	}
 	return nil
 }
@@ -150,6 +153,7 @@ type bench struct {
 	queue   *queue.Queue
 	objects *object.Store
 	store   object.Config
+	signer  *object.Store // of the permits of orders; objects, or the same store behind a door
 	scratch string
 }
 
@@ -176,7 +180,9 @@ func newBenchOn(t *testing.T, rdb redis.UniversalClient, prefix string) *bench {
 	t.Helper()
 	objects, store := objecttest.New(t)
 	// Not t.TempDir: the sandbox's user must be able to enter it.
-	return &bench{t: t, ctx: context.WithoutCancel(t.Context()), rdb: rdb, queue: queue.New(rdb, prefix), objects: objects, store: store, scratch: serverstest.Dir(t)}
+	return &bench{t: t, ctx: context.WithoutCancel(t.Context()), rdb: rdb, queue: queue.New(rdb, prefix), objects: objects,
+		store: store, signer: objects,
+		scratch: serverstest.Dir(t)}
 }
 
 // hired is a running worker.
@@ -199,12 +205,14 @@ func (b *bench) sandboxed() *sandbox.Runner {
 	return sandboxed
 }
 
-// hire starts a worker that offers the engines "shell" and "other"; change may change its configuration.
+// hire starts a worker that offers the engines "shell" and "other" and has no key of the object store; change may change its
+// configuration.
 func (b *bench) hire(slots int, change func(*worker.Config)) hired {
 	b.t.Helper()
-	cfg := worker.Config{Queue: b.queue, Objects: b.objects, Engines: engines.NewRegistry(shell{"shell"}, shell{"other"}), Runner: b.sandboxed(),
-		Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu", Programs: map[string]string{"sh": "1"}}, {Engine: "other", Hardware: "cpu"}},
-		Slots:   slots, ScratchDir: b.scratch, Version: "test", Log: slog.New(slog.DiscardHandler)}
+	cfg := worker.Config{Queue: b.queue, Engines: engines.NewRegistry(shell{"shell"}, shell{"other"}), Runner: b.sandboxed(),
+		Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu", Programs: map[string]string{"sh": "1"}},
+			{Engine: "other", Hardware: "cpu"}},
+		Slots: slots, ScratchDir: b.scratch, Version: "test", Log: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&cfg)
 	}
@@ -244,7 +252,8 @@ func (b *bench) awaitLeft(h hired) {
 	})
 }
 
-var needs = engines.Resources{CPUs: 1, MemoryBytes: 256 << 20, FileBytes: 16 << 20, Processes: 32, TimeLimit: time.Minute, MaxLogBytes: 1 << 20, ScratchBytes: 16 << 20}
+var needs = engines.Resources{CPUs: 1, MemoryBytes: 256 << 20, FileBytes: 16 << 20, Processes: 32, TimeLimit: time.Minute,
+	MaxLogBytes: 1 << 20, ScratchBytes: 16 << 20}
 
 // order makes a work order.
 func order(p shellParams) queue.WorkOrder {
@@ -252,8 +261,9 @@ func order(p shellParams) queue.WorkOrder {
 	if err != nil {
 		panic(err)
 	}
-	o := queue.WorkOrder{TaskID: id.New("task_"), Attempt: 1, JobID: id.New("job_"), RequestID: "req_1", Engine: "shell", Queue: "cpu.shell",
-		Shard: engines.Shard{Stage: "run", Name: "run-00001", Params: encoded, Needs: needs}, CommittedAt: time.Now()}
+	o := queue.WorkOrder{TaskID: id.New("task_"), Attempt: 1, JobID: id.New("job_"), RequestID: "req_1", Engine: "shell",
+		Queue: "cpu.shell", Shard: engines.Shard{Stage: "run", Name: "run-00001", Params: encoded, Needs: needs},
+		CommittedAt: time.Now()}
 	return attemptOf(o, o, 1)
 }
 
@@ -279,13 +289,47 @@ func (b *bench) tell(o queue.WorkOrder) {
 	}
 }
 
+// enqueue hands orders over as the scheduler does, each with a claim and a permit where it has none.
 func (b *bench) enqueue(orders ...queue.WorkOrder) {
 	b.t.Helper()
 	for _, o := range orders {
+		if o.Claim.IsZero() {
+			o.Claim = newClaim(b.t)
+		}
+		if o.Permit == nil {
+			o.Permit = b.permit(o, time.Now())
+		}
 		if err := b.queue.Enqueue(b.t.Context(), o); err != nil {
 			b.t.Fatal(err)
 		}
 	}
+}
+
+func newClaim(t *testing.T) queue.Claim {
+	t.Helper()
+	claim, err := queue.NewClaim(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claim
+}
+
+// permit is the text of an order's permit, signed at a moment.
+func (b *bench) permit(o queue.WorkOrder, at time.Time) []byte {
+	b.t.Helper()
+	grant := object.Grant{Prefix: o.OutputPrefix, MaxBytes: o.Shard.Needs.ScratchBytes}
+	for _, input := range o.Inputs {
+		grant.Reads = append(grant.Reads, input.Object.StorageKey)
+	}
+	signed, err := b.signer.Permit(b.ctx, grant, at)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	text, err := signed.Encode()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return text
 }
 
 // put stores an object and returns how a work order refers to it.

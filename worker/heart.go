@@ -38,7 +38,7 @@ func (w *Worker) beat(ctx context.Context, seq int64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	w.outbox.acknowledged(orders.Acked, orders.Stop)
+	w.outbox.acknowledged(orders.Acked)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref := range orders.Stop {
@@ -46,13 +46,19 @@ func (w *Worker) beat(ctx context.Context, seq int64) (int, error) {
 			a.stop(errStopped)
 		}
 	}
+	for ref, sealed := range orders.Permits {
+		if a := w.held[ref]; a != nil {
+			a.permit.renew(sealed)
+		}
+	}
 	return orders.Workers, nil
 }
 
 func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	hb := queue.Heartbeat{
-		WorkerID: w.id, Seq: seq, Host: hostName(), PID: os.Getpid(), Version: w.Version, Queues: w.queues(), Slots: w.Slots, Devices: w.devices.report(),
-		Sandbox: w.Runner.Describe().String(), Programs: map[string]map[string]string{}, StartedAt: w.started,
+		WorkerID: w.id, Seq: seq, Host: hostName(), PID: os.Getpid(), Version: w.Version, Queues: w.queues(), Slots: w.Slots,
+		Devices: w.devices.report(), Sandbox: w.Runner.Describe().String(), Programs: map[string]map[string]string{},
+		StartedAt: w.started,
 	}
 	for _, offer := range w.Offered {
 		hb.Programs[offer.Engine] = offer.Programs

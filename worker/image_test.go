@@ -66,7 +66,8 @@ func TestATaskForTheImageRuns(t *testing.T) {
 	for _, image := range []string{ownImage, ""} {
 		o := order(shellParams{Script: "true", Image: image})
 		b.enqueue(o)
-		if end := b.ending(o); end.Kind != queue.Failed || end.Failure.Code == "WORKER_IMAGE_MISMATCH" { // the image has no program to run
+		// the image has no program to run
+		if end := b.ending(o); end.Kind != queue.Failed || end.Failure.Code == "WORKER_IMAGE_MISMATCH" {
 			t.Errorf("%q: got %s %+v", image, end.Kind, end.Failure)
 		}
 	}
@@ -87,7 +88,8 @@ func TestAFloodOfOutputFails(t *testing.T) {
 	o := order(shellParams{Script: "i=0; while :; do i=$((i + 1)); head -c 1000000 /dev/zero >out/$i; done"})
 	o.Shard.Needs.FileBytes, o.Shard.Needs.ScratchBytes = 1<<20, 1<<20
 	b.enqueue(o)
-	if end := b.ending(o); end.Kind != queue.Failed || end.Failure.Class != engines.Executor || end.Failure.Code != "OUTPUT_TOO_LARGE" {
+	if end := b.ending(o); end.Kind != queue.Failed || end.Failure.Class != engines.Executor ||
+		end.Failure.Code != "OUTPUT_TOO_LARGE" {
 		t.Errorf("got %s %+v", end.Kind, end.Failure)
 	}
 }

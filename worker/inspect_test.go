@@ -34,7 +34,8 @@ func TestInspectOffersWhatWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := engines.NewRegistry(probed{shell{"good"}, "echo 1.2.7"}, probed{shell{"old"}, "echo 0.9"}, probed{shell{"broken"}, "echo no module >&2; exit 1"},
+	registry := engines.NewRegistry(probed{shell{"good"}, "echo 1.2.7"}, probed{shell{"old"}, "echo 0.9"},
+		probed{shell{"broken"}, "echo no module >&2; exit 1"},
 		probed{shell{"silent"}, "true"})
 	offers, refusals := worker.Inspect(t.Context(), sandboxed, registry)
 	if len(offers) != 1 || offers[0].Engine != "good" || offers[0].Hardware != "cpu" || offers[0].Programs["sh"] != "1.2.7" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"syscall"
+	"time"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -20,18 +21,24 @@ type ending struct {
 	givenBack bool // a failure: the engine was never started, and another worker is to have the attempt
 	usage     queue.Usage
 	logs      []queue.StoredArtifact
-	spent     []string // keys of checkpoints that a success makes useless
+	stray     string // of a success: the key of a checkpoint that may have been stored and was not reported
 }
 
 // judge turns the end of a process into the end of its attempt. Only a clean exit with complete outputs is a success. What
 // only the operator may see goes to log.
-func judge(log *slog.Logger, engine engines.Engine, shard engines.Shard, dir engines.Dir, outcome sandbox.Outcome) ending {
+func judge(
+	log *slog.Logger, engine engines.Engine, shard engines.Shard, dir engines.Dir, outcome sandbox.Outcome, used queue.Usage,
+) ending {
 	name := engine.Spec().Title
 	switch outcome.Reason {
+	case sandbox.UsedEnough:
+		return ending{failure: unpaid(engine, used)}
 	case sandbox.TimedOut:
-		return ending{failure: &engines.Failure{Class: engines.Timeout, Code: "TIME_LIMIT", Message: fmt.Sprintf("%s did not end within %s", name, shard.Needs.TimeLimit)}}
+		return ending{failure: &engines.Failure{Class: engines.Timeout, Code: "TIME_LIMIT",
+			Message: fmt.Sprintf("%s did not end within %s", name, shard.Needs.TimeLimit)}}
 	case sandbox.OutOfMemory:
-		return ending{failure: executorFailure("OUT_OF_MEMORY", "%s needed more than %d MiB of memory", name, shard.Needs.MemoryBytes>>20)}
+		return ending{failure: executorFailure("OUT_OF_MEMORY", "%s needed more than %d MiB of memory", name,
+			shard.Needs.MemoryBytes>>20)}
 	}
 	if outcome.Reason == sandbox.OutputTooLarge {
 		return ending{failure: executorFailure("OUTPUT_TOO_LARGE", "%s wrote more, or more files, than its task may", name)}
@@ -53,9 +60,11 @@ func judge(log *slog.Logger, engine engines.Engine, shard engines.Shard, dir eng
 	case errors.As(err, &failure):
 		return ending{failure: failure}
 	case err != nil:
-		return ending{failure: executorFailure("OUTPUT_INVALID", "%s ended well but its output is not usable", name)}.logged(log, err)
+		return ending{failure: executorFailure("OUTPUT_INVALID", "%s ended well but its output is not usable", name)}.logged(log,
+			err)
 	case len(result.Summary) > engines.MaxSummaryBytes:
-		return ending{failure: executorFailure("OUTPUT_INVALID", "%s summed its result up in %d bytes, at most %d are kept", name, len(result.Summary), engines.MaxSummaryBytes)}
+		return ending{failure: executorFailure("OUTPUT_INVALID", "%s summed its result up in %d bytes, at most %d are kept", name,
+			len(result.Summary), engines.MaxSummaryBytes)}
 	}
 	out := &queue.Result{Summary: result.Summary, Failures: result.Failures, Programs: result.Programs}
 	for _, artifact := range result.Artifacts {
@@ -64,12 +73,16 @@ func judge(log *slog.Logger, engine engines.Engine, shard engines.Shard, dir eng
 	return ending{result: out}
 }
 
-// unpaid is the failure of a shard that ran for as long as the money set aside for its job could pay for.
-func unpaid(engine engines.Engine, shard engines.Shard) *engines.Failure {
+// unpaid is the failure of a shard that has used more than the money set aside for its job can pay for.
+func unpaid(engine engines.Engine, used queue.Usage) *engines.Failure {
+	micros, of := used.CPUMicroseconds, "processor time"
+	if used.GPUMicroseconds > 0 {
+		micros, of = used.GPUMicroseconds, "its GPUs' time"
+	}
 	return &engines.Failure{Class: engines.CostLimit, Code: string(fault.CostLimitExceeded), Message: fmt.Sprintf(
-		"%s was stopped after %s, far longer than what was set aside for its job pays for; "+
+		"%s was stopped after %s of %s, far more than what was set aside for its job pays for; "+
 			"what it has finished is kept, and a retry sets money aside for the rest",
-		engine.Spec().Title, shard.Needs.TimeLimit)}
+		engine.Spec().Title, (time.Duration(micros) * time.Microsecond).Round(time.Second), of)}
 }
 
 // wrongImage is the failure of a shard that asks for another container image than the worker runs. A worker that runs none takes

@@ -13,13 +13,14 @@ const burn = `burn() { end=$(($1 / 10)); while used=$(cut -d' ' -f14,15 /proc/$$
 	i=0; while [ $i -lt 5000 ]; do i=$((i + 1)); done; done; }
 `
 
-// TestCheckpointsTellWhatTheirWorkHasUsed: a report of finished work says what the attempt had used when the program told of it, and
-// one of a preview alone says no more than the one before.
+// TestCheckpointsTellWhatTheirWorkHasUsed: a report of finished work says what the attempt had used when the program told of it,
+// and one of a preview alone says no more than the one before.
 func TestCheckpointsTellWhatTheirWorkHasUsed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.hire(1, nil)
-	o := order(shellParams{Script: burn + save + "save preview.jpg 0\n" + onceTold("first") + "burn 200\nsave frame-1 1\n" + onceTold("preview") +
+	o := order(shellParams{Script: burn + save + "save preview.jpg 0\n" + onceTold("first") + "burn 200\nsave frame-1 1\n" +
+		onceTold("preview") +
 		"burn 400\nsave preview.jpg 1\n" + onceTold("second") + "burn 500\nsave frame-2 2; burn 600\n" + untilTold})
 	b.enqueue(o)
 	// used is what the report of a checkpoint says, which is then committed.
@@ -58,8 +59,8 @@ func TestCheckpointsTellWhatTheirWorkHasUsed(t *testing.T) {
 	}
 }
 
-// TestLostWorkIsTold: an attempt that cannot have all the finished work of those before says so in all that it reports; a preview that
-// is gone is no loss.
+// TestLostWorkIsTold: an attempt that cannot have all the finished work of those before says so in all that it reports; a preview
+// that is gone is no loss.
 func TestLostWorkIsTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

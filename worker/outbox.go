@@ -36,7 +36,7 @@ type report struct {
 	event     queue.Event
 	place     string
 	seenAt    time.Time
-	committed func(stopped bool) // see addThen; may be nil
+	committed func() // see addThen; may be nil
 }
 
 func newOutbox(q *queue.Queue, log *slog.Logger) *outbox {
@@ -46,9 +46,9 @@ func newOutbox(q *queue.Queue, log *slog.Logger) *outbox {
 // add takes responsibility for an event. It never blocks on Redis.
 func (o *outbox) add(event queue.Event) { o.addThen(event, nil) }
 
-// addThen is add, and calls committed, if it is not nil, once the event has been committed. stopped says that the attempt was to
-// be stopped then: perhaps it is no longer the current one, and what it reported did not count. committed must not block.
-func (o *outbox) addThen(event queue.Event, committed func(stopped bool)) {
+// addThen is add, and calls committed, if it is not nil, once the event has been committed. That an attempt which is no longer the
+// current one reported something is committed as well. committed must not block.
+func (o *outbox) addThen(event queue.Event, committed func()) {
 	o.mu.Lock()
 	o.pending = append(o.pending, &report{event: event, committed: committed})
 	o.mu.Unlock()
@@ -58,11 +58,11 @@ func (o *outbox) addThen(event queue.Event, committed func(stopped bool)) {
 	}
 }
 
-// acknowledged drops the events that the scheduler has committed. stopped are the attempts that are to be stopped.
-func (o *outbox) acknowledged(ids []string, stopped map[queue.Ref]bool) {
+// acknowledged drops the events that the scheduler has committed.
+func (o *outbox) acknowledged(ids []string) {
 	for _, r := range o.drop(ids) {
 		if r.committed != nil {
-			r.committed(stopped[r.event.Ref])
+			r.committed()
 		}
 	}
 }
@@ -162,7 +162,8 @@ func (o *outbox) snapshot() []*report {
 	return slices.Clone(o.pending)
 }
 
-// lost are those reports that were sent and must be sent again. Only run changes place and seenAt, so that no lock is needed for them.
+// lost are those reports that were sent and must be sent again. Only run changes place and seenAt, so that no lock is needed for
+// them.
 func (o *outbox) lost(ctx context.Context, pending []*report) (map[*report]bool, error) {
 	var aged []*report
 	var places []string

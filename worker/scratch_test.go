@@ -10,8 +10,8 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// TestScratchIsPrivate asks for directories of attempts that no scheduler names: nothing outside the worker's own directory is made,
-// opened or removed, and nobody else of the machine may look into it.
+// TestScratchIsPrivate asks for directories of attempts that no scheduler names: nothing outside the worker's own directory is
+// made, opened or removed, and nobody else of the machine may look into it.
 func TestScratchIsPrivate(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

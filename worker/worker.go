@@ -1,6 +1,6 @@
 // Package worker runs tasks: it claims work orders, stages their inputs, runs the engine's command in the sandbox, meters it,
-// follows its progress, stores its outputs and reports how it ended. It holds no database credential; Redis and the object
-// store are all it reaches. It decides nothing about jobs: the scheduler does.
+// follows its progress, stores its outputs and reports how it ended. It holds no database credential, and of the object store no
+// key: each attempt comes with a permit. It decides nothing about jobs: the scheduler does.
 package worker
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -18,8 +19,8 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/id"
-	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/worker/previews"
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
 
@@ -31,6 +32,8 @@ const (
 	storeGrace = 30 * time.Second
 	// farewellGrace bounds how long a stopping worker waits for its last reports to be committed.
 	farewellGrace = 10 * time.Second
+	// previewsName is the directory of renderers in the worker's own; no attempt is called so.
+	previewsName = "previews"
 )
 
 // Runner runs the commands of attempts: a *sandbox.Runner, but for those who measure the fabric without programs.
@@ -45,21 +48,25 @@ var _ Runner = (*sandbox.Runner)(nil)
 
 // Config is what one worker process is given.
 type Config struct {
-	Queue   *queue.Queue
-	Objects *object.Store
+	Queue *queue.Queue
+	// Objects is the object store by its key, where that is to be used. Without it attempts read and write by their permits.
+	Objects Files
 	Engines *engines.Registry
 	Runner  Runner
 	// Offered are the engines that this machine can run, as Inspect found them.
 	Offered []Offer
 	Slots   int // processor cores that engines may keep busy
-	// DeviceTasks is how many tasks may share one of the Runner's devices, each of which says how much of its memory it takes; 0 is 1.
+	// DeviceTasks is how many tasks may share one of the Runner's devices, each of which says how much of its memory it takes; 0 is
+	// 1.
 	DeviceTasks int
 	ScratchDir  string // attempts live in directories below it
 	CacheDir    string // shared inputs are kept below it, best on the scratch directory's file system
 	CacheBytes  int64  // at most so many bytes of them, of all workers that share CacheDir; 0: none
-	Version     string
-	DrainGrace  time.Duration
-	Log         *slog.Logger
+	// Previews are drawn beside the tasks, where they are not nil.
+	Previews   *previews.Service
+	Version    string
+	DrainGrace time.Duration
+	Log        *slog.Logger
 }
 
 // Worker runs attempts. Make one with New and call Run once.
@@ -67,6 +74,7 @@ type Worker struct {
 	Config
 	id      string
 	self    queue.Claim // signs the heartbeats
+	box     queue.Letterbox
 	started time.Time
 	slots   *semaphore.Weighted
 	devices *devices
@@ -78,7 +86,6 @@ type Worker struct {
 	held     map[queue.Ref]*attempt
 	draining bool
 	attempts sync.WaitGroup
-	errands  sync.WaitGroup // what is done after acknowledgements; only heartbeats add to it
 }
 
 // New prepares a worker; it claims nothing yet. It removes what dead workers left in the scratch directory.
@@ -94,9 +101,14 @@ func New(cfg Config) (*Worker, error) {
 	}
 	accelerators := newDevices(cfg.Runner.Devices(), cfg.DeviceTasks)
 	if len(cfg.queues(accelerators.slots())) == 0 {
-		return nil, errors.New("the engines that this machine can run need a GPU, and it has none; `molfabric doctor` tells which were found")
+		return nil, errors.New("the engines that this machine can run need a GPU, and it has none; `molfabric doctor` tells " +
+			"which were found")
 	}
 	self, err := queue.NewClaim(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	letters, err := queue.NewLetterbox()
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +124,9 @@ func New(cfg Config) (*Worker, error) {
 		return nil, err
 	}
 	return &Worker{
-		Config: cfg, id: workerID, self: self, started: time.Now().UTC(), scratch: scratch, cache: inputs,
-		slots: semaphore.NewWeighted(int64(cfg.Slots)), devices: accelerators, outbox: newOutbox(cfg.Queue, cfg.Log), held: map[queue.Ref]*attempt{},
+		Config: cfg, id: workerID, self: self, box: letters, started: time.Now().UTC(), scratch: scratch, cache: inputs,
+		slots: semaphore.NewWeighted(int64(cfg.Slots)), devices: accelerators, outbox: newOutbox(cfg.Queue, cfg.Log),
+		held: map[queue.Ref]*attempt{},
 	}, nil
 }
 
@@ -137,13 +150,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	loops.Go(func() { w.heartLoop(background) })
 	loops.Go(func() { w.outbox.run(background) })
+	defer w.drawPreviews(ctx)()
 	consumers, err := w.claim(work, queue.PollInterval(fleet))
 	if err != nil {
 		stop()
 		loops.Wait()
 		return err
 	}
-	w.Log.Info("worker ready", "slots", w.Slots, "gpus", w.Runner.Describe().Devices, "gpu_slots", w.devices.slots(), "queues", w.queues(),
+	w.Log.Info("worker ready", "slots", w.Slots, "gpus", w.Runner.Describe().Devices, "gpu_slots", w.devices.slots(), "queues",
+		w.queues(),
 		"sandbox", w.Runner.Describe())
 	<-ctx.Done()
 	for _, consumer := range consumers {
@@ -156,22 +171,35 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.awaitAcknowledgements(background)
 	stop()
 	loops.Wait()
-	w.errands.Wait()
 	w.sayGoodbye(ctx)
 	return nil
 }
 
-// claim starts to claim work orders, for each worker class as many at a time as can run: tasks that wait for a device keep no
+// drawPreviews draws previews until the context ends, or the function that it returns is called, which waits for their end.
+func (w *Worker) drawPreviews(ctx context.Context) (stop func()) {
+	if w.Previews == nil {
+		return func() {}
+	}
+	ctx, end := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { w.Previews.Run(ctx, w.id, filepath.Join(w.scratch.dir, previewsName)) })
+	return func() {
+		end()
+		running.Wait()
+	}
+}
+
+// claim starts to claim work orders, for each kind of hardware as many at a time as can run: tasks that wait for a device keep no
 // processors idle, and what this worker cannot start yet is left to others.
 func (w *Worker) claim(work context.Context, poll time.Duration) ([]*queue.Consumer, error) {
 	var consumers []*queue.Consumer
-	for _, class := range []string{engines.HardwareCPU, engines.HardwareGPU} {
-		names := slices.DeleteFunc(w.queues(), func(name string) bool { return queue.Hardware(name) != class })
+	for _, hardware := range []string{engines.HardwareCPU, engines.HardwareGPU} {
+		names := slices.DeleteFunc(w.queues(), func(name string) bool { return queue.Class(name).Hardware != hardware })
 		if len(names) == 0 {
 			continue
 		}
 		slots := w.Slots
-		if class == engines.HardwareGPU {
+		if hardware == engines.HardwareGPU {
 			slots = w.devices.slots()
 		}
 		consumer, err := w.Queue.Consume(names, slots, poll, w.Log, func(order queue.WorkOrder) { w.handle(work, order) })
@@ -245,9 +273,9 @@ func (w *Worker) queues() []string { return w.Config.queues(w.devices.slots()) }
 func (c Config) queues(places int) []string {
 	var names []string
 	for _, offer := range c.Offered {
-		for _, class := range (engines.Spec{Hardware: offer.Hardware, GPU: offer.GPU}).Classes() {
-			if class != engines.HardwareGPU || places > 0 {
-				names = append(names, queue.Name(class, offer.Engine))
+		for _, class := range (engines.Spec{ID: offer.Engine, Hardware: offer.Hardware, GPU: offer.GPU}).Classes() {
+			if class.Hardware != engines.HardwareGPU || places > 0 {
+				names = append(names, queue.Name(class))
 			}
 		}
 	}

@@ -1,8 +1,12 @@
 package worker_test
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"log/slog"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -26,17 +30,7 @@ import (
 )
 
 // interposed is the bench's object store behind a door that may treat a request itself: it then returns true.
-func (b *bench) interposed(door func(http.ResponseWriter, *http.Request) bool) *object.Store {
-	b.t.Helper()
-	store, err := object.New(b.interposedConfig(door))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return store
-}
-
-// interposedConfig is how other processes reach that store.
-func (b *bench) interposedConfig(door func(http.ResponseWriter, *http.Request) bool) object.Config {
+func (b *bench) interposed(door func(http.ResponseWriter, *http.Request) bool) {
 	b.t.Helper()
 	endpoint, err := url.Parse(b.store.Endpoint)
 	if err != nil {
@@ -50,8 +44,39 @@ func (b *bench) interposedConfig(door func(http.ResponseWriter, *http.Request) b
 	}))
 	b.t.Cleanup(server.Close)
 	cfg := b.store
-	cfg.Endpoint = server.URL
-	return cfg
+	cfg.WorkerEndpoint = server.URL
+	if b.signer, err = object.New(cfg); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// written is the key that a request to the store is to write, "" for one that writes nothing. The request can be read again.
+func written(r *http.Request) string {
+	if r.Method != http.MethodPost {
+		return ""
+	}
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	var read bytes.Buffer
+	form := multipart.NewReader(io.TeeReader(r.Body, &read), params["boundary"])
+	defer func() {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(&read, r.Body), r.Body}
+	}()
+	for {
+		part, err := form.NextPart()
+		if err != nil || part.FormName() == "file" {
+			return ""
+		}
+		if part.FormName() == "key" {
+			key, _ := io.ReadAll(part)
+			return string(key)
+		}
+	}
 }
 
 func (b *bench) stop(o queue.WorkOrder) {
@@ -115,7 +140,7 @@ func TestStopWhileStaging(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	var first atomic.Bool
-	store := b.interposed(func(_ http.ResponseWriter, r *http.Request) bool {
+	b.interposed(func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/slow") {
 			return false
 		}
@@ -128,7 +153,7 @@ func TestStopWhileStaging(t *testing.T) {
 		}
 		return true
 	})
-	b.hire(1, func(cfg *worker.Config) { cfg.Objects = store })
+	b.hire(1, nil)
 	o, next := order(shellParams{Script: "true"}), order(shellParams{Script: "true"})
 	o.Inputs = []queue.ResolvedInput{{Name: "fast", Object: b.put("fast", "four")}, {Name: "slow", Object: b.put("slow", "x")}}
 	b.enqueue(o)
@@ -149,7 +174,8 @@ func TestStopWhileRunning(t *testing.T) {
 	b.hire(1, nil)
 	// A duration that no other process sleeps for marks this tree.
 	marker := "36" + strconv.Itoa(os.Getpid()) + ".25"
-	o := order(shellParams{Script: "echo so far; (sleep " + marker + " & sleep " + marker + ") & i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; sleep " + marker})
+	o := order(shellParams{Script: "echo so far; (sleep " + marker + " & sleep " + marker +
+		") & i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; sleep " + marker})
 	b.enqueue(o)
 	b.eventually("the process tree has grown", func() bool { return len(processes(t, marker)) >= 3 })
 	b.stop(o)
@@ -253,7 +279,8 @@ func TestDrainLetsARunningAttemptFinish(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	w := b.hire(2, nil)
-	running, waiting, late := order(shellParams{Script: untilTold}), order(shellParams{Script: "true"}), order(shellParams{Script: "true"})
+	running, waiting, late := order(shellParams{Script: untilTold}), order(shellParams{Script: "true"}),
+		order(shellParams{Script: "true"})
 	running.Shard.Needs.CPUs = 2
 	b.enqueue(running)
 	b.awaitStart(running)
@@ -301,15 +328,14 @@ func TestOutputsOutliveAShortOutageOfTheStore(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var refused atomic.Int32
-	store := b.interposed(func(w http.ResponseWriter, r *http.Request) bool {
-		// One more than a single call to the store tries by itself.
-		if r.Method != http.MethodPut || !strings.HasSuffix(r.URL.Path, "/pose") || refused.Add(1) > 4 {
+	b.interposed(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(written(r), "/pose") || refused.Add(1) > 4 {
 			return false
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	})
-	b.hire(1, func(cfg *worker.Config) { cfg.Objects = store })
+	b.hire(1, nil)
 	o := order(shellParams{Script: "echo pose >out/pose", Outputs: []string{"pose"}})
 	b.enqueue(o)
 	event := b.ending(o)
@@ -320,13 +346,14 @@ func TestOutputsOutliveAShortOutageOfTheStore(t *testing.T) {
 func TestOutputsThatCannotBeStoredAreNoSuccess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	store := b.interposed(func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPut {
-			w.WriteHeader(http.StatusForbidden)
+	b.interposed(func(w http.ResponseWriter, r *http.Request) bool {
+		if written(r) != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			return true
 		}
-		return r.Method == http.MethodPut
+		return false
 	})
-	b.hire(1, func(cfg *worker.Config) { cfg.Objects = store })
+	b.hire(1, nil)
 	o := order(shellParams{Script: "echo pose >out/pose", Outputs: []string{"pose"}})
 	b.enqueue(o)
 	event := b.ending(o)
@@ -358,7 +385,8 @@ func TestStartSweepsTheScratchOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, second := b.hire(1, nil), b.hire(1, nil)
-	for name, want := range map[string]bool{"wrk_dead": false, "wrk_living/task_2.1/out": true, "keep/out": true, "file": true, w.ID(): true, second.ID(): true} {
+	for name, want := range map[string]bool{"wrk_dead": false, "wrk_living/task_2.1/out": true, "keep/out": true, "file": true,
+		w.ID(): true, second.ID(): true} {
 		if _, err := os.Stat(filepath.Join(b.scratch, name)); errors.Is(err, os.ErrNotExist) == want {
 			t.Errorf("%s is there: %v, want %v", name, !want, want)
 		}

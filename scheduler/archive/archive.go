@@ -1,6 +1,7 @@
 // Package archive lets go of what nobody reads any more of jobs that ended long ago: the events that their watchers followed, and
 // which workers were kept off them. What is owed, what was found and what a retry needs stays: the jobs, their history of states,
-// their tasks with plans and results, every attempt with its use and price, the files and the ledger. It runs no job and moves none.
+// their tasks with plans and results, every attempt with its use and price, the files and the ledger. It runs no job and moves
+// none.
 package archive
 
 import (
@@ -20,7 +21,8 @@ const (
 	passInterval = 10 * time.Minute
 	// stepEvents bounds the events that one transaction looks at, and those that it removes: some ten milliseconds of work.
 	stepEvents = 2000
-	// stepPause leaves the database to the work of today: a year's backlog of 20 million events goes in a quarter of an hour or two.
+	// stepPause leaves the database to the work of today: a year's backlog of 20 million events goes in a quarter of an hour or
+	// two.
 	stepPause = 50 * time.Millisecond
 )
 

@@ -36,13 +36,15 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, db: pgtest.New(t), registry: prometheus.NewRegistry()}
 	w.Archive = w.another(archive.NewMetrics(w.registry))
-	w.db.MustExec(`INSERT INTO accounts (id, email, name, plan, created_at) VALUES ('acct_a', 'a@example.test', '', 'free', $1)`, now)
+	w.db.MustExec(`INSERT INTO accounts (id, email, name, plan, created_at) VALUES ('acct_a', 'a@example.test', '', 'free', $1)`,
+		now)
 	return w
 }
 
 // another is an archive of the same database, as another instance has.
 func (w *world) another(metrics *archive.Metrics) *archive.Archive {
-	return archive.New(archive.Deps{DB: w.db, Keep: keep, Log: slog.New(slog.DiscardHandler), Metrics: metrics, Now: func() time.Time { return now }})
+	return archive.New(archive.Deps{DB: w.db, Keep: keep, Log: slog.New(slog.DiscardHandler), Metrics: metrics,
+		Now: func() time.Time { return now }})
 }
 
 // job makes a job with one task that was charged, and a fault of a worker of it.
@@ -52,14 +54,19 @@ func (w *world) job(id string, finished *time.Time) {
 	if finished != nil {
 		status = "COMPLETED"
 	}
-	w.db.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at, finished_at)
+	w.db.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count,
+		estimated_pence, held_pence, created_at, updated_at, finished_at)
 		VALUES ($1, 'acct_a', 'simulation', 's', '{}', $2, 1, 1, 1, 1, $3, $3, $4)`, id, status, daysAgo(100), finished)
-	w.db.MustExec(`INSERT INTO job_status_history (job_id, seq, status, at) VALUES ($1, 1, 'SUBMITTED', $2), ($1, 2, $3, $2)`, id, daysAgo(100), status)
-	w.db.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
+	w.db.MustExec(`INSERT INTO job_status_history (job_id, seq, status, at) VALUES ($1, 1, 'SUBMITTED', $2), ($1, 2, $3, $2)`, id,
+		daysAgo(100), status)
+	w.db.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready,
+		status)
 		VALUES ('task_' || $1, $1, 'acct_a', 0, 'dock', 0, 'dock-1', true, 1, 'cpu.autodock-vina', true, 'SUCCEEDED')`, id)
 	w.db.MustExec(`INSERT INTO task_details (task_id) VALUES ('task_' || $1)`, id)
-	w.db.MustExec(`INSERT INTO task_attempts (task_id, attempt, outcome, charged_micropence, finished_at) VALUES ('task_' || $1, 1, 'SUCCEEDED', 7, $2)`, id, daysAgo(90))
-	w.db.MustExec(`INSERT INTO worker_faults (job_id, worker_id, attempts, code, at) VALUES ($1, 'wrk_1', 2, 'OUT_OF_MEMORY', $2)`, id, daysAgo(90))
+	w.db.MustExec(`INSERT INTO task_attempts (task_id, attempt, outcome, charged_micropence, finished_at)
+		VALUES ('task_' || $1, 1, 'SUCCEEDED', 7, $2)`, id, daysAgo(90))
+	w.db.MustExec(`INSERT INTO worker_faults (job_id, worker_id, attempts, code, at) VALUES ($1, 'wrk_1', 2, 'OUT_OF_MEMORY', $2)`,
+		id, daysAgo(90))
 }
 
 // event adds one to a job; status is "" for one of a task.
@@ -76,7 +83,8 @@ func (w *world) event(jobID, status string, at time.Time) {
 func (w *world) events(jobID string) []string {
 	w.t.Helper()
 	var left []string
-	if err := w.db.Select(&left, `SELECT coalesce(body ->> 'status', kind) FROM job_events WHERE job_id = $1 ORDER BY id`, jobID); err != nil {
+	if err := w.db.Select(&left, `SELECT coalesce(body ->> 'status', kind) FROM job_events WHERE job_id = $1 ORDER BY id`,
+		jobID); err != nil {
 		w.t.Fatal(err)
 	}
 	return left
@@ -122,7 +130,8 @@ func TestOldEventsGoAndEverythingElseStays(t *testing.T) {
 	w.expect("old", "COMPLETED")
 	w.expect("recent", "SUBMITTED", "task", "task", "COMPLETED")
 	w.expect("open", "SUBMITTED", "task")
-	for table, want := range map[string]int{"jobs": 3, "job_status_history": 6, "tasks": 3, "task_details": 3, "task_attempts": 3, "worker_faults": 2} {
+	for table, want := range map[string]int{"jobs": 3, "job_status_history": 6, "tasks": 3, "task_details": 3, "task_attempts": 3,
+		"worker_faults": 2} {
 		if got := w.count(table); got != want {
 			t.Errorf("%d rows of %s are left, want %d", got, table, want)
 		}
@@ -166,7 +175,8 @@ func TestARetriedJobKeepsItsCurrentRun(t *testing.T) {
 	w.event("again", "COMPLETED", daysAgo(0.5))
 	w.pass(w.Archive, 0)
 	w.expect("again", "FAILED", "QUEUED", "task", "COMPLETED")
-	later := archive.New(archive.Deps{DB: w.db, Keep: keep, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now.Add(2 * keep) }})
+	later := archive.New(archive.Deps{DB: w.db, Keep: keep, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return now.Add(2 * keep) }})
 	w.pass(later, 3)
 	w.expect("again", "COMPLETED")
 }
@@ -177,7 +187,8 @@ func TestALargeJobGoesStepByStep(t *testing.T) {
 	w := newWorld(t)
 	old := daysAgo(40)
 	w.job("large", &old)
-	w.db.MustExec(`INSERT INTO job_events (job_id, kind, body, at) SELECT 'large', 'task', '{}', $1 FROM generate_series(1, 4500)`, daysAgo(50))
+	w.db.MustExec(`INSERT INTO job_events (job_id, kind, body, at) SELECT 'large', 'task', '{}', $1 FROM generate_series(1, 4500)`,
+		daysAgo(50))
 	w.event("large", "CANCELLED", old)
 	w.job("open", nil)
 	w.event("open", "", daysAgo(35))
@@ -198,7 +209,8 @@ func TestOneInstanceIsAtWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtextextended('molfabric archive ' || current_schema(), 0))`); err != nil {
+	if _,
+		err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtextextended('molfabric archive ' || current_schema(), 0))`); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(w.Archive, 0)

@@ -22,7 +22,8 @@ func TestTheSettingWaitsForNobody(t *testing.T) {
 		})
 	})
 	var set int
-	if err := db.Get(&set, `SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname IN ('jobs', 'tasks', 'task_details', 'job_events')
+	if err := db.Get(&set, `SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+		AND relname IN ('jobs', 'tasks', 'task_details', 'job_events')
 		AND reloptions @> '{autovacuum_vacuum_scale_factor=0.01}'`); err != nil || set != 4 {
 		t.Errorf("%d tables have the setting, %v; want 4", set, err)
 	}

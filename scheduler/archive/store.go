@@ -34,9 +34,10 @@ type seen struct {
 	Status sql.NullString `db:"status"` // that the job moved to; null in events of any other kind
 }
 
-// step looks at the next events in their order, up to a limit, and removes what led to those that are the end of a job before a moment.
-// The end itself stays, and whoever asks for the job's events gets that. A job that was run again afterwards loses the events of the
-// earlier run alone. No more than limit events are removed: what is left over is for another step from the same cursor.
+// step looks at the next events in their order, up to a limit, and removes what led to those that are the end of a job before a
+// moment. The end itself stays, and whoever asks for the job's events gets that. A job that was run again afterwards loses the
+// events of the earlier run alone. No more than limit events are removed: what is left over is for another step from the same
+// cursor.
 func (s store) step(ctx context.Context, cursor int64, before time.Time, limit int) (done step, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		done = step{cursor: cursor, removed: map[string]int64{}}
@@ -83,7 +84,9 @@ func (s store) step(ctx context.Context, cursor int64, before time.Time, limit i
 
 // removeBefore removes the events of jobs before the given ones, up to a limit, and what else is only about the jobs' running. It
 // reports false when there may be more events.
-func removeBefore(ctx context.Context, tx *sqlx.Tx, ends map[string]int64, before time.Time, limit int, removed map[string]int64) (all bool, err error) {
+func removeBefore(
+	ctx context.Context, tx *sqlx.Tx, ends map[string]int64, before time.Time, limit int, removed map[string]int64,
+) (all bool, err error) {
 	var jobs []string
 	var events []int64
 	for jobID, event := range ends {
@@ -94,7 +97,8 @@ func removeBefore(ctx context.Context, tx *sqlx.Tx, ends map[string]int64, befor
 		args        []any
 	}{
 		{"job_events", `DELETE FROM job_events WHERE id = ANY (ARRAY(
-			SELECT e.id FROM unnest($1::text[], $2::bigint[]) AS ended (job_id, event) JOIN job_events e ON e.job_id = ended.job_id AND e.id < ended.event LIMIT $3))`,
+			SELECT e.id FROM unnest($1::text[], $2::bigint[]) AS ended (job_id, event) JOIN job_events e ON e.job_id = ended.job_id
+			AND e.id < ended.event LIMIT $3))`,
 			[]any{pq.Array(jobs), pq.Array(events), limit}},
 		{"worker_faults", `DELETE FROM worker_faults WHERE job_id = ANY ($1) AND at < $2`, []any{pq.Array(jobs), before}},
 	} {

@@ -20,7 +20,7 @@ import (
 // EngineID is the engine whose jobs are recorded.
 const EngineID = vina.ID
 
-// Statuses of a result, as decisions.md has them.
+// Statuses of a result (doc/contract.md §2.10).
 const (
 	statusPending   = "PENDING"
 	statusPreparing = "PREPARING"

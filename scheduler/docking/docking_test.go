@@ -34,7 +34,8 @@ func newWorld(t *testing.T) world {
 	t.Helper()
 	db := pgtest.New(t)
 	w := world{t: t, db: db}
-	w.exec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, 'a@example.org', 'A', 'x', $2)`, account, moment)
+	w.exec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, 'a@example.org', 'A', 'x', $2)`, account,
+		moment)
 	return w
 }
 
@@ -60,7 +61,8 @@ func (w world) submit(jobID string, library bool) {
 	}
 	ligands := `"ligandIdentity":` + entry("solo", "CCO")
 	if library {
-		ligands = `"ligandLibrary":[` + entry("small", "C") + `,` + entry("middle", "CCCCCCC") + `,` + entry("large", "CCCCCCCCCCCC") + `]`
+		ligands = `"ligandLibrary":[` + entry("small", "C") + `,` + entry("middle", "CCCCCCC") + `,` +
+			entry("large", "CCCCCCCCCCCC") + `]`
 	}
 	params := `{` + ligands + `,"boxCenterAngstrom":[0,0,0],"boxSizeAngstrom":20,"seed":7,"dockingExecution":{"shardSize":2},` +
 		`"dockingValidation":{"nativeReference":{"componentId":"STI","chain":"A","residue":201}}}`
@@ -69,17 +71,20 @@ func (w world) submit(jobID string, library bool) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.exec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
+	w.exec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count,
+		estimated_pence, held_pence, created_at, updated_at)
 		VALUES ($1, $2, 'simulation', 'autodock-vina', 's', '{}', 'SUBMITTED', 1, 1, 1, 1, $3, $3)`, jobID, account, moment)
 	for i, shard := range plan {
-		w.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
+		w.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready,
+			status)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 'cpu.autodock-vina', true, 'PENDING')`,
 			taskID(jobID, shard.Name), jobID, account, i, shard.Stage, shard.StageIndex, shard.Name, shard.Essential)
 		w.exec(`INSERT INTO task_details (task_id) VALUES ($1)`, taskID(jobID, shard.Name))
 	}
 	w.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Submitted(w.t.Context(), tx, scheduler.Accepted{
-			Submission: scheduler.Submission{AccountID: account, DockingRequestID: "req-1", DockingRunID: "mine"}, JobID: jobID, Shards: plan, At: moment,
+			Submission: scheduler.Submission{AccountID: account, DockingRequestID: "req-1", DockingRunID: "mine"}, JobID: jobID,
+			Shards: plan, At: moment,
 		})
 	})
 }
@@ -89,13 +94,15 @@ func taskID(jobID, name string) string { return jobID + "/" + name }
 // move tells of a task's new state. files are the names of a success's outputs.
 func (w world) move(jobID, stage, name string, to job.TaskStatus, summary string, files ...string) {
 	w.t.Helper()
-	move := scheduler.TaskMove{JobID: jobID, AccountID: account, TaskID: taskID(jobID, name), Stage: stage, Name: name, To: to, At: moment}
+	move := scheduler.TaskMove{JobID: jobID, AccountID: account, TaskID: taskID(jobID, name), Stage: stage, Name: name, To: to,
+		At: moment}
 	if to == job.TaskSucceeded {
 		move.Result = &queue.Result{Summary: []byte(summary), Programs: map[string]string{"vina": "1.2.7"}}
 		w.exec(`UPDATE task_details SET summary = $2 WHERE task_id = $1`, move.TaskID, summary)
 		for _, file := range files {
 			key := move.TaskID + "/" + file
-			w.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
+			w.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type,
+				format, created_at)
 				VALUES ($1, $2, $3, $4, $5, 'result', $6, $7, 1, 'text/plain', 'x', $8)`, "art_"+key, jobID, move.TaskID, account, file, key, digest, moment)
 			move.Result.Artifacts = append(move.Result.Artifacts, queue.StoredArtifact{
 				Artifact: engines.Artifact{Name: file}, Object: engines.Object{StorageKey: key, SHA256: digest}})
@@ -112,7 +119,8 @@ func (w world) move(jobID, stage, name string, to job.TaskStatus, summary string
 func (w world) results(jobID string) []string {
 	w.t.Helper()
 	var lines []string
-	err := w.db.SelectContext(w.t.Context(), &lines, `SELECT concat_ws(' ', r.ligand_id, r.status, coalesce(r.failure_stage, '-'), coalesce(r.error, '-'),
+	err := w.db.SelectContext(w.t.Context(), &lines, `SELECT concat_ws(' ', r.ligand_id, r.status, coalesce(r.failure_stage, '-'),
+		coalesce(r.error, '-'),
 			coalesce(r.best_score_kcal_mol::text, '-'), r.pose_count, coalesce(array_to_string(r.interactions, ','), '-'), r.notes)
 		FROM docking_results r JOIN docking_runs u ON u.id = r.run_id WHERE u.job_id = $1 ORDER BY r.ligand_index`, jobID)
 	if err != nil {
@@ -164,15 +172,18 @@ func TestALibraryIsKeptFromSubmissionToRanking(t *testing.T) {
 	w.want("job_1", `small PENDING - - - 0 - ["a note"]`, "middle PENDING - - - 0 - []", "large FAILED embed no conformer - 0 - []")
 	w.move("job_1", "dock", "dock-00001", job.TaskSucceeded, docked, "poses/00001.pdbqt")
 	w.move("job_1", "dock", "dock-00000", job.TaskFailed, "")
-	w.want("job_1", `small COMPLETED - - -2.5 2 - ["a note", "longer than the box"]`, "middle FAILED dock the program stopped - 0 - []",
+	w.want("job_1", `small COMPLETED - - -2.5 2 - ["a note", "longer than the box"]`,
+		"middle FAILED dock the program stopped - 0 - []",
 		"large FAILED embed no conformer - 0 - []")
 	w.move("job_1", "analyse", "analyse-0000", job.TaskSucceeded, analysed, "poses/00001.sdf")
 	w.move("job_1", "rank", "rank", job.TaskSucceeded, `{}`, "complexes/00001.pdb")
 	w.want("job_1", `small COMPLETED - - -2.5 2 A:ASP:381:hydrogen_bond,A:LEU:52A:hydrophobic ["a note", "longer than the box"]`,
 		"middle FAILED dock the program stopped - 0 - []", "large FAILED embed no conformer - 0 - []")
 	var poses []string
-	err := w.db.SelectContext(t.Context(), &poses, `SELECT concat_ws(' ', rank, score_kcal_mol, unbound, coalesce(reference_rmsd_angstrom::text, '-'),
-		coalesce(checks::text, '-'), coalesce(jsonb_array_length(interactions)::text, '-'), pdbqt_artifact, sdf_artifact, coalesce(complex_artifact, '-')) FROM docking_poses ORDER BY rank`)
+	err := w.db.SelectContext(t.Context(), &poses, `SELECT concat_ws(' ', rank, score_kcal_mol, unbound,
+		coalesce(reference_rmsd_angstrom::text, '-'),
+		coalesce(checks::text, '-'), coalesce(jsonb_array_length(interactions)::text, '-'), pdbqt_artifact, sdf_artifact,
+		coalesce(complex_artifact, '-')) FROM docking_poses ORDER BY rank`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +205,8 @@ func TestARetryForgetsAndAnEndFails(t *testing.T) {
 	w.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Ended(t.Context(), tx, "job_1", job.Cancelled, "enough", moment)
 	})
-	w.want("job_1", `small COMPLETED - - -2.5 2 - ["a note", "longer than the box"]`, "middle FAILED - not docked: the job was cancelled - 0 - []",
+	w.want("job_1", `small COMPLETED - - -2.5 2 - ["a note", "longer than the box"]`,
+		"middle FAILED - not docked: the job was cancelled - 0 - []",
 		"large FAILED embed no conformer - 0 - []")
 	w.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Restarted(t.Context(), tx, "job_1", []string{"dock-00000", "dock-00001"}, moment)
@@ -219,7 +231,8 @@ func TestConvergenceIsKept(t *testing.T) {
 	want := func(text string) {
 		t.Helper()
 		var got []string
-		err := w.db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', u.exhaustiveness, u.exhaustiveness_auto, coalesce(r.convergence::text, '-'))
+		err := w.db.SelectContext(t.Context(), &got, `SELECT concat_ws(' ', u.exhaustiveness, u.exhaustiveness_auto,
+			coalesce(r.convergence::text, '-'))
 			FROM docking_results r JOIN docking_runs u ON u.id = r.run_id ORDER BY r.ligand_index`)
 		if err != nil || got[0] != text {
 			t.Errorf("got %q, %v; want first %q", got, err, text)
@@ -256,7 +269,8 @@ func TestPosesAreRankedAgain(t *testing.T) {
 		}
 		var result string
 		err = w.db.GetContext(t.Context(), &result,
-			`SELECT concat_ws(' ', best_score_kcal_mol, cnn_score, cnn_affinity_pk, passed_checks) FROM docking_results WHERE ligand_index = 0`)
+			`SELECT concat_ws(' ', best_score_kcal_mol, cnn_score, cnn_affinity_pk, passed_checks) FROM docking_results
+				WHERE ligand_index = 0`)
 		if err != nil || result != "-2.25 0.75 6.5 t" {
 			t.Errorf("got the result %q, %v", result, err)
 		}
@@ -266,7 +280,8 @@ func TestPosesAreRankedAgain(t *testing.T) {
 	})
 	var left int
 	if err := w.db.GetContext(t.Context(), &left,
-		`SELECT count(*) FROM docking_results WHERE cnn_score IS NOT NULL OR cnn_affinity_pk IS NOT NULL`); err != nil || left != 0 {
+		`SELECT count(*) FROM docking_results WHERE cnn_score IS NOT NULL OR cnn_affinity_pk IS NOT NULL`); err != nil ||
+		left != 0 {
 		t.Errorf("%d results keep the network's figures, %v", left, err)
 	}
 }
@@ -287,7 +302,8 @@ func TestARetryForgetsTheRun(t *testing.T) {
 	} {
 		w.tx(func(tx *sqlx.Tx) error { return Recorder{}.Restarted(t.Context(), tx, "job_1", c.names, moment) })
 		var got string
-		err := w.db.GetContext(t.Context(), &got, `SELECT concat_ws(' ', CASE WHEN receptor IS NOT NULL THEN 'receptor' END, CASE WHEN box IS NOT NULL THEN 'box' END,
+		err := w.db.GetContext(t.Context(), &got, `SELECT concat_ws(' ', CASE WHEN receptor IS NOT NULL THEN 'receptor' END,
+			CASE WHEN box IS NOT NULL THEN 'box' END,
 			CASE WHEN validation IS NOT NULL THEN 'validation' END) FROM docking_runs`)
 		if err != nil || got != c.want {
 			t.Errorf("after a retry of %v the run has %q, %v; want %q", c.names, got, err, c.want)
@@ -311,7 +327,8 @@ func TestReceptorsAreKeptForTheNextJob(t *testing.T) {
 		`SELECT count(*) FROM docking_experiments WHERE name = 'receptor.pdb'`: &experiments,
 		`SELECT count(*) FROM docking_batches WHERE ligand_count = 3`:          &batches,
 		`SELECT task_id FROM docking_preparations`:                             &taskOf,
-		`SELECT concat_ws(' ', request_id, request_run_id, seed, receptor->>'atomCount', receptor ? 'box', box->>'source', programs->>'vina',
+		`SELECT concat_ws(' ', request_id, request_run_id, seed, receptor->>'atomCount', receptor ? 'box', box->>'source',
+			programs->>'vina',
 			validation->>'rmsdAngstrom', native_component_id) FROM docking_runs WHERE job_id = 'job_2'`: &run,
 	} {
 		if err := w.db.GetContext(t.Context(), into, query); err != nil {

@@ -37,7 +37,8 @@ func upsertExperiment(ctx context.Context, tx *sqlx.Tx, row experimentRow) (stri
 		return "", fmt.Errorf("encode receptor: %w", err)
 	}
 	var experimentID string
-	err = tx.GetContext(ctx, &experimentID, `INSERT INTO docking_experiments (id, account_id, receptor_key, name, receptor, created_at)
+	err = tx.GetContext(ctx, &experimentID, `INSERT INTO docking_experiments (id, account_id, receptor_key, name, receptor,
+		created_at)
 		VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (account_id, receptor_key) DO UPDATE SET name = docking_experiments.name RETURNING id`,
 		row.ID, row.AccountID, row.ReceptorKey, row.Name, receptor, row.At)
@@ -48,9 +49,11 @@ func upsertExperiment(ctx context.Context, tx *sqlx.Tx, row experimentRow) (stri
 }
 
 func insertBatch(ctx context.Context, tx *sqlx.Tx, run runRow) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO docking_batches (id, account_id, experiment_id, job_id, shard_size, seed, ligand_count, created_at)
+	_, err := tx.ExecContext(ctx, `INSERT INTO docking_batches (id, account_id, experiment_id, job_id, shard_size, seed,
+		ligand_count, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		run.BatchID, run.AccountID, run.ExperimentID, run.JobID, run.Planned.ShardSize, run.Planned.Seed, len(run.Planned.Ligands), run.At)
+		run.BatchID, run.AccountID, run.ExperimentID, run.JobID, run.Planned.ShardSize, run.Planned.Seed, len(run.Planned.Ligands),
+		run.At)
 	if err != nil {
 		return fmt.Errorf("keep batch: %w", err)
 	}
@@ -59,7 +62,8 @@ func insertBatch(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 
 func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 	p := run.Planned
-	_, err := tx.ExecContext(ctx, `INSERT INTO docking_runs (id, account_id, experiment_id, batch_id, job_id, request_id, request_run_id, reproduces_run_id,
+	_, err := tx.ExecContext(ctx, `INSERT INTO docking_runs (id, account_id, experiment_id, batch_id, job_id, request_id,
+		request_run_id, reproduces_run_id,
 			exhaustiveness, exhaustiveness_auto, rank_by,
 			num_modes, energy_range_kcal_mol, seed, cpu_threads, ligand_count, native_component_id, gate_rmsd_angstrom, created_at)
 		VALUES ($1, $2, $3, nullif($4, ''), $5, nullif($6, ''), nullif($7, ''), nullif($8, ''),
@@ -73,8 +77,8 @@ func insertRun(ctx context.Context, tx *sqlx.Tx, run runRow) error {
 	return nil
 }
 
-// resultBatch is how many results one statement of insertResults carries: its trip does not count beside them, nor their memory beside
-// the library's.
+// resultBatch is how many results one statement of insertResults carries: its trip does not count beside them, nor their memory
+// beside the library's.
 const resultBatch = 2000
 
 // insertResults writes a pending result a ligand. The next batch is laid out while the database takes the one before it.
@@ -117,10 +121,12 @@ type resultColumns struct {
 
 func layOut(some []vina.PlannedLigand) resultColumns {
 	n := len(some)
-	ids, ligands, labels, sources, smiles := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	ids, ligands, labels, sources, smiles := make([]string, n), make([]string, n), make([]string, n), make([]string, n),
+		make([]string, n)
 	prepares, docks, indices := make([]string, n), make([]string, n), make([]int64, n)
 	for i, l := range some {
-		ids[i], indices[i], ligands[i], labels[i], sources[i], smiles[i] = id.New("result_"), int64(l.Index), l.LigandID, l.Label, l.Source, l.SMILES
+		ids[i], indices[i], ligands[i], labels[i], sources[i], smiles[i] = id.New("result_"), int64(l.Index), l.LigandID, l.Label,
+			l.Source, l.SMILES
 		prepares[i], docks[i] = l.PrepareShard, l.DockShard
 	}
 	out := resultColumns{n: n}
@@ -136,7 +142,8 @@ const ofJob = `run_id = (SELECT id FROM docking_runs WHERE job_id = $1)`
 
 // withNotes adds the notes of a jsonb array parameter that a result does not have yet.
 func withNotes(parameter string) string {
-	return `notes || coalesce((SELECT jsonb_agg(n) FROM jsonb_array_elements(` + parameter + `::jsonb) n WHERE NOT notes @> jsonb_build_array(n)), '[]')`
+	return `notes || coalesce((SELECT jsonb_agg(n) FROM jsonb_array_elements(` + parameter +
+		`::jsonb) n WHERE NOT notes @> jsonb_build_array(n)), '[]')`
 }
 
 // setOpenStatus moves the ligands of a task that have not ended. column is a constant of this package.
@@ -159,8 +166,10 @@ func failOpen(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, column,
 		}
 	}
 	_, err := tx.ExecContext(ctx, `UPDATE docking_results r SET status = 'FAILED', updated_at = $5,
-			failure_stage = coalesce((SELECT i.stage FROM unnest($6::text[], $7::text[]) AS i (ligand, stage) WHERE i.ligand = r.ligand_id LIMIT 1), $3),
-			error = coalesce((SELECT i.message FROM unnest($6::text[], $8::text[]) AS i (ligand, message) WHERE i.ligand = r.ligand_id LIMIT 1), $4)
+			failure_stage = coalesce((SELECT i.stage FROM unnest($6::text[], $7::text[]) AS i (ligand, stage)
+			WHERE i.ligand = r.ligand_id LIMIT 1), $3),
+			error = coalesce((SELECT i.message FROM unnest($6::text[], $8::text[]) AS i (ligand, message)
+			WHERE i.ligand = r.ligand_id LIMIT 1), $4)
 		WHERE `+ofJob+` AND `+column+` = $2 AND status NOT IN ('COMPLETED', 'FAILED')`,
 		move.JobID, move.Name, stage, message, move.At, pq.Array(ligands), pq.Array(stages), pq.Array(messages))
 	if err != nil {
@@ -202,7 +211,8 @@ func setIdentity(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, stat
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE docking_results SET status = $3, failure_stage = nullif($4, ''), error = nullif($5, ''), canonical_smiles = $6,
+	_, err = tx.ExecContext(ctx, `UPDATE docking_results SET status = $3, failure_stage = nullif($4, ''), error = nullif($5, ''),
+		canonical_smiles = $6,
 			docked_smiles = $7, inchi_key = $8, formal_charge = $9, heavy_atoms = $10, rotatable_bonds = $11, notes = `+withNotes("$12")+`, updated_at = $13
 		WHERE `+ofJob+` AND ligand_index = $2 AND status <> 'COMPLETED'`,
 		move.JobID, found.Index, status, found.FailureStage, found.Error, found.CanonicalSMILES, found.DockedSMILES, found.InChIKey,
@@ -220,7 +230,8 @@ func setScores(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, found 
 		return "", err
 	}
 	var ids []string
-	err = tx.SelectContext(ctx, &ids, `UPDATE docking_results SET status = 'COMPLETED', failure_stage = NULL, error = NULL, best_score_kcal_mol = $3,
+	err = tx.SelectContext(ctx, &ids, `UPDATE docking_results SET status = 'COMPLETED', failure_stage = NULL, error = NULL,
+		best_score_kcal_mol = $3,
 			ligand_efficiency = round((-$3::float8 / nullif(heavy_atoms, 0))::numeric, 4), pose_count = $4, notes = `+withNotes("$5")+`,
 			dock_cpu_seconds = $6, pdbqt_sha256 = nullif($7, ''), convergence = nullif($8::jsonb, 'null'),
 			passed_checks = NULL, interactions = NULL, cnn_score = NULL, cnn_affinity_pk = NULL, updated_at = $9
@@ -233,7 +244,9 @@ func setScores(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, found 
 	return firstOf(ids), nil
 }
 
-func replacePoses(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, resultID, pdbqtKey string, poses []vina.PoseFound) error {
+func replacePoses(
+	ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, resultID, pdbqtKey string, poses []vina.PoseFound,
+) error {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM docking_poses WHERE result_id = $1`, resultID); err != nil {
 		return fmt.Errorf("forget poses: %w", err)
 	}
@@ -242,16 +255,19 @@ func replacePoses(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove, res
 	var figures [7][]float64
 	for i, p := range poses {
 		ids[i], ranks[i] = id.New("pose_"), int64(p.Rank)
-		for column, value := range []float64{p.ScoreKcalMol, p.RMSDLowerBound, p.RMSDUpperBound, p.Terms.Inter, p.Terms.Intra, p.Terms.Torsional, p.Terms.Unbound} {
+		for column, value := range []float64{p.ScoreKcalMol, p.RMSDLowerBound, p.RMSDUpperBound, p.Terms.Inter, p.Terms.Intra,
+			p.Terms.Torsional, p.Terms.Unbound} {
 			figures[column] = append(figures[column], value)
 		}
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO docking_poses (id, rank, score_kcal_mol, rmsd_lower_bound, rmsd_upper_bound, inter, intra, torsional, unbound,
+	_, err := tx.ExecContext(ctx, `INSERT INTO docking_poses (id, rank, score_kcal_mol, rmsd_lower_bound, rmsd_upper_bound, inter,
+		intra, torsional, unbound,
 			result_id, account_id, pdbqt_artifact, created_at)
 		SELECT u.*, $10, $11, (SELECT id FROM artifacts WHERE storage_key = $12), $13
-		FROM unnest($1::text[], $2::int[], $3::float8[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::float8[], $9::float8[]) AS u`,
-		pq.Array(ids), pq.Array(ranks), pq.Array(figures[0]), pq.Array(figures[1]), pq.Array(figures[2]), pq.Array(figures[3]), pq.Array(figures[4]),
-		pq.Array(figures[5]), pq.Array(figures[6]), resultID, move.AccountID, pdbqtKey, move.At)
+		FROM unnest($1::text[], $2::int[], $3::float8[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::float8[],
+		$9::float8[]) AS u`,
+		pq.Array(ids), pq.Array(ranks), pq.Array(figures[0]), pq.Array(figures[1]), pq.Array(figures[2]), pq.Array(figures[3]),
+		pq.Array(figures[4]), pq.Array(figures[5]), pq.Array(figures[6]), resultID, move.AccountID, pdbqtKey, move.At)
 	if err != nil {
 		return fmt.Errorf("keep %d poses: %w", n, err)
 	}
@@ -296,11 +312,13 @@ func setPoseAnalysis(ctx context.Context, tx *sqlx.Tx, resultID, sdfKey string, 
 		}
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE docking_poses p SET sdf_artifact = (SELECT id FROM artifacts WHERE storage_key = $3),
-			rank = (f.pose->>'rank')::int, cnn_score = (f.pose->>'cnnScore')::float8, cnn_affinity_pk = (f.pose->>'cnnAffinityPk')::float8,
+			rank = (f.pose->>'rank')::int, cnn_score = (f.pose->>'cnnScore')::float8,
+			cnn_affinity_pk = (f.pose->>'cnnAffinityPk')::float8,
 			reference_rmsd_angstrom = (f.pose->>'referenceRmsdAngstrom')::float8,
 			checks = nullif(f.pose->'checks', 'null'), interactions = nullif(f.pose->'interactions', 'null')
 		FROM jsonb_array_elements($2::jsonb) AS f (pose)
-		WHERE p.result_id = $1 AND coalesce(p.vina_rank, p.rank) = coalesce(nullif((f.pose->>'vinaRank')::int, 0), (f.pose->>'rank')::int)`,
+		WHERE p.result_id = $1 AND coalesce(p.vina_rank, p.rank) = coalesce(nullif((f.pose->>'vinaRank')::int, 0),
+		(f.pose->>'rank')::int)`,
 		resultID, encoded, sdfKey)
 	if err != nil {
 		return fmt.Errorf("keep the analysis of %d poses: %w", len(poses), err)

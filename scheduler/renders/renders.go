@@ -1,6 +1,7 @@
-// Package renders keeps what frames of a scene have taken to render, for the account's next plan of the same scene: its chunks and its
-// price are then those of this scene and not of a guess. It writes in the scheduler's transactions and reads no file: what a shard has
-// measured comes with its summary. The newest measurement of a scene and an engine is kept, and nobody but the account sees it.
+// Package renders keeps what frames of a scene have taken to render, for the account's next plan of the same scene: its chunks and
+// its price are then those of this scene and not of a guess. It writes in the scheduler's transactions and reads no file: what a
+// shard has measured comes with its summary. The newest measurement of a scene and an engine is kept, and nobody but the account
+// sees it.
 package renders
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/program/film"
+	"github.com/molfabric/molfabric/engines/render/film"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/scheduler"
 )
@@ -67,10 +68,11 @@ func (Recorder) Ended(context.Context, *sqlx.Tx, string, job.Status, string, tim
 type measured struct {
 	LoadCPUSeconds  *float64 `json:"loadCpuSeconds"`  // to open the scene
 	FrameCPUSeconds *float64 `json:"frameCpuSeconds"` // of one frame, on average
-	Frames          int      `json:"frames"`          // that the shard leaves; of those taken over from an earlier attempt no time is told
-	Pixels          *int64   `json:"pixels"`          // of a frame
-	Samples         *int64   `json:"samples"`         // of a pixel
-	Stated          bool     `json:"stated"`          // size or samples were the request's, and not the scene's own
+	// that the shard leaves; of those taken over from an earlier attempt no time is told
+	Frames  int    `json:"frames"`
+	Pixels  *int64 `json:"pixels"`  // of a frame
+	Samples *int64 `json:"samples"` // of a pixel
+	Stated  bool   `json:"stated"`  // size or samples were the request's, and not the scene's own
 }
 
 func readMeasured(summary json.RawMessage) (found measured, err error) {

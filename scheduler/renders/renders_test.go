@@ -33,7 +33,8 @@ func newGallery(t *testing.T) gallery {
 	t.Helper()
 	g := gallery{t, pgtest.New(t)}
 	for _, account := range []string{"acct_1", "acct_2"} {
-		g.db.MustExec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $1 || '@example.org', 'A', 'x', $2)`, account, moment)
+		g.db.MustExec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $1 || '@example.org', 'A', 'x',
+			$2)`, account, moment)
 	}
 	return g
 }
@@ -41,11 +42,12 @@ func newGallery(t *testing.T) gallery {
 // accept records a job of an account that draws a scene.
 func (g gallery) accept(jobID, account string, scene engines.Object) {
 	g.t.Helper()
-	g.db.MustExec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
+	g.db.MustExec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count,
+		estimated_pence, held_pence, created_at, updated_at)
 		VALUES ($1, $2, 'render', 'cycles', $3, '{}', 'SUBMITTED', 3, 3, 1, 1, $4, $4)`, jobID, account, scene.StorageKey, moment)
 	g.tx(func(tx *sqlx.Tx) error {
 		return Recorder{}.Submitted(g.t.Context(), tx, scheduler.Accepted{JobID: jobID, At: moment,
-			Submission: scheduler.Submission{AccountID: account, Engine: tracer{}, SceneFile: scene}})
+			Submission: scheduler.Submission{AccountID: account, Engine: tracer{}, Request: engines.Request{SceneFile: scene}}})
 	})
 }
 
@@ -63,7 +65,8 @@ func (g gallery) rendered(jobID, stage, summary string, at time.Time) {
 }
 
 func ended(jobID, stage, summary string, at time.Time) scheduler.TaskMove {
-	return scheduler.TaskMove{JobID: jobID, Stage: stage, Name: stage, To: job.TaskSucceeded, At: at, Result: &queue.Result{Summary: json.RawMessage(summary)}}
+	return scheduler.TaskMove{JobID: jobID, Stage: stage, Name: stage, To: job.TaskSucceeded, At: at,
+		Result: &queue.Result{Summary: json.RawMessage(summary)}}
 }
 
 func (g gallery) want(account string, scene engines.Object, engine string, want *engines.RenderCost) {
@@ -83,8 +86,10 @@ func TestTheNewestMeasurementOfASceneIsKept(t *testing.T) {
 	g.want("acct_1", scene, EngineTraced, nil)
 	g.rendered("job_1", "check", `{"loadCpuSeconds":99,"frameCpuSeconds":99,"frames":1}`, moment)
 	g.want("acct_1", scene, EngineTraced, nil)
-	g.rendered("job_1", "render", `{"loadCpuSeconds":1.5,"frameCpuSeconds":40,"frames":3,"pixels":57600,"samples":64}`, moment.Add(time.Minute))
-	g.rendered("job_1", "render", `{"loadCpuSeconds":2,"frameCpuSeconds":50,"frames":2,"pixels":1000,"samples":32,"stated":true}`, moment.Add(2*time.Minute))
+	g.rendered("job_1", "render", `{"loadCpuSeconds":1.5,"frameCpuSeconds":40,"frames":3,"pixels":57600,"samples":64}`,
+		moment.Add(time.Minute))
+	g.rendered("job_1", "render", `{"loadCpuSeconds":2,"frameCpuSeconds":50,"frames":2,"pixels":1000,"samples":32,"stated":true}`,
+		moment.Add(2*time.Minute))
 	g.rendered("job_1", "render", `{"loadCpuSeconds":7,"frameCpuSeconds":70,"frames":2}`, moment) // told late
 	newest := &engines.RenderCost{LoadCPUSeconds: 2, FrameCPUSeconds: 50, Pixels: 1000, Samples: 32, Stated: true}
 	g.want("acct_1", scene, EngineTraced, newest)
@@ -122,7 +127,8 @@ func TestSenselessMeasurementsAreLeftOut(t *testing.T) {
 	g.rendered("job_1", "render", `{"loadCpuSeconds":1,"frameCpuSeconds":1,"frames":1,"pixels":-5,"samples":9000000000}`, moment)
 	g.want("acct_1", scene, EngineTraced, &engines.RenderCost{LoadCPUSeconds: 1, FrameCPUSeconds: 1})
 	var pixels, samples *int64
-	if err := g.db.QueryRow(`SELECT pixels, samples FROM render_costs`).Scan(&pixels, &samples); err != nil || pixels != nil || samples != nil {
+	if err := g.db.QueryRow(`SELECT pixels, samples FROM render_costs`).Scan(&pixels, &samples); err != nil || pixels != nil ||
+		samples != nil {
 		t.Errorf("pixels %v, samples %v, %v; want neither", pixels, samples, err)
 	}
 }

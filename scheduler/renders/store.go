@@ -14,7 +14,9 @@ import (
 )
 
 // Cost returns what frames of a scene took when the account last rendered it with an engine; found is false when it never did.
-func Cost(ctx context.Context, db sqlx.QueryerContext, accountID string, scene engines.Object, engine string) (cost engines.RenderCost, found bool, err error) {
+func Cost(
+	ctx context.Context, db sqlx.QueryerContext, accountID string, scene engines.Object, engine string,
+) (cost engines.RenderCost, found bool, err error) {
 	var row struct {
 		Load    float64       `db:"load_cpu_seconds"`
 		Frame   float64       `db:"frame_cpu_seconds"`
@@ -22,7 +24,8 @@ func Cost(ctx context.Context, db sqlx.QueryerContext, accountID string, scene e
 		Samples sql.NullInt64 `db:"samples"`
 		Stated  bool          `db:"stated"`
 	}
-	err = sqlx.GetContext(ctx, db, &row, `SELECT load_cpu_seconds, frame_cpu_seconds, pixels, samples, stated FROM render_costs WHERE account_id = $1 AND scene = $2 AND engine = $3`,
+	err = sqlx.GetContext(ctx, db, &row, `SELECT load_cpu_seconds, frame_cpu_seconds, pixels, samples, stated FROM render_costs
+		WHERE account_id = $1 AND scene = $2 AND engine = $3`,
 		accountID, sceneName(scene), engine)
 	if errors.Is(err, sql.ErrNoRows) {
 		return engines.RenderCost{}, false, nil
@@ -30,7 +33,8 @@ func Cost(ctx context.Context, db sqlx.QueryerContext, accountID string, scene e
 	if err != nil {
 		return engines.RenderCost{}, false, fmt.Errorf("read what frames of a scene took: %w", err)
 	}
-	return engines.RenderCost{LoadCPUSeconds: row.Load, FrameCPUSeconds: row.Frame, Pixels: row.Pixels.Int64, Samples: row.Samples.Int64, Stated: row.Stated}, true, nil
+	return engines.RenderCost{LoadCPUSeconds: row.Load, FrameCPUSeconds: row.Frame, Pixels: row.Pixels.Int64,
+		Samples: row.Samples.Int64, Stated: row.Stated}, true, nil
 }
 
 func insertRender(ctx context.Context, tx *sqlx.Tx, accepted scheduler.Accepted) error {
@@ -45,9 +49,11 @@ func insertRender(ctx context.Context, tx *sqlx.Tx, accepted scheduler.Accepted)
 // upsertCost keeps a measurement of the scene that a job draws, unless there is a newer one. A job that was accepted before scenes
 // were recorded has none.
 func upsertCost(ctx context.Context, tx *sqlx.Tx, jobID string, found measured, at time.Time) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO render_costs AS c (account_id, scene, engine, load_cpu_seconds, frame_cpu_seconds, pixels, samples, stated, at)
+	_, err := tx.ExecContext(ctx, `INSERT INTO render_costs AS c (account_id, scene, engine, load_cpu_seconds, frame_cpu_seconds,
+		pixels, samples, stated, at)
 		SELECT account_id, scene, engine, $2, $3, $4, $5, $6, $7 FROM renders WHERE job_id = $1
-		ON CONFLICT (account_id, scene, engine) DO UPDATE SET load_cpu_seconds = excluded.load_cpu_seconds, frame_cpu_seconds = excluded.frame_cpu_seconds,
+		ON CONFLICT (account_id, scene, engine) DO UPDATE SET load_cpu_seconds = excluded.load_cpu_seconds,
+		frame_cpu_seconds = excluded.frame_cpu_seconds,
 			pixels = excluded.pixels, samples = excluded.samples, stated = excluded.stated, at = excluded.at
 		WHERE c.at <= excluded.at`, jobID, *found.LoadCPUSeconds, *found.FrameCPUSeconds, found.Pixels, found.Samples, found.Stated, at)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-// recordSearch keeps what a shard has found for each of its queries. A query that it names as failed has failed, although BLAST tells
-// of no hits for it too; so has one that the split gave it and that it does not tell of.
+// recordSearch keeps what a shard has found for each of its queries. A query that it names as failed has failed, although BLAST
+// tells of no hits for it too; so has one that the split gave it and that it does not tell of.
 func recordSearch(ctx context.Context, tx *sqlx.Tx, move scheduler.TaskMove) error {
 	found, err := blast.ReadSearch(move.Result.Summary)
 	if err != nil {

@@ -2,9 +2,9 @@
 // says where its hits lie. It writes in the scheduler's transactions and reads no file: what the engine's shards have found comes
 // with their summaries, the hits themselves stay in the object store. Showing them is the API's.
 //
-// A query has its row as soon as the split has counted the queries and cut them into parts: failed with its reason when it cannot be
-// searched, else waiting for the task of its part. Id, title and hits come with that task. A query whose task failed, or never ran,
-// fails with that task's reason, and gets its id from the merge, which names what is missing.
+// A query has its row as soon as the split has counted the queries and cut them into parts: failed with its reason when it cannot
+// be searched, else waiting for the task of its part. Id, title and hits come with that task. A query whose task failed, or never
+// ran, fails with that task's reason, and gets its id from the merge, which names what is missing.
 package searches
 
 import (
@@ -51,7 +51,8 @@ func (Recorder) Submitted(ctx context.Context, tx *sqlx.Tx, accepted scheduler.A
 		return fmt.Errorf("record search %s: %w", accepted.JobID, err)
 	}
 	return insertSearch(ctx, tx, searchRow{
-		JobID: accepted.JobID, AccountID: accepted.AccountID, Program: accepted.Engine.Spec().ID, Database: *database, Parameters: parameters, At: accepted.At,
+		JobID: accepted.JobID, AccountID: accepted.AccountID, Program: accepted.Engine.Spec().ID, Database: *database,
+		Parameters: parameters, At: accepted.At,
 	})
 }
 
@@ -67,7 +68,8 @@ type parameters struct {
 
 // parametersOf completes what was submitted with the engine's own choices.
 func parametersOf(accepted scheduler.Accepted) (parameters, error) {
-	chosen := parameters{Evalue: blast.DefaultEvalue, MaxHits: blast.DefaultMaxHits, Threads: blast.DefaultThreads, MaxOutputBytes: blast.DefaultMaxOutputBytes}
+	chosen := parameters{Evalue: blast.DefaultEvalue, MaxHits: blast.DefaultMaxHits, Threads: blast.DefaultThreads,
+		MaxOutputBytes: blast.DefaultMaxOutputBytes}
 	for _, shard := range accepted.Shards {
 		if blast.KindOf(shard.Stage) == blast.KindSearch {
 			chosen.Tasks++

@@ -49,7 +49,8 @@ type layout struct {
 // and the task's out/.
 func bubblewrapArgv(l layout, command []string) []string {
 	argv := []string{l.host.bwrap, "--json-status-fd", strconv.Itoa(statusFD), "--die-with-parent", "--new-session", "--as-pid-1",
-		"--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL"}
+		"--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox",
+		"--cap-drop", "ALL"}
 	if l.filtered {
 		argv = append(argv, "--seccomp", strconv.Itoa(filterFD))
 	}
@@ -118,7 +119,8 @@ func dropArgs(l layout) []string {
 		return nil
 	}
 	user := strconv.Itoa(l.user)
-	return []string{l.host.setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--"}
+	return []string{l.host.setpriv, "--reuid", user, "--regid", user, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
+		"--"}
 }
 
 // runtimeArgs show the operating system's and the runtimes' files. Parent directories are made one by one, because those
@@ -129,7 +131,8 @@ func runtimeArgs(h host, machine []string) []string {
 		elements := strings.Split(strings.Trim(filepath.Dir(path), "/"), "/")
 		for i := range elements {
 			dir := "/" + strings.Join(elements[:i+1], "/")
-			if dir == "/" || dir == "/tmp" || slices.Contains(made, dir) || slices.ContainsFunc(h.bind, func(b string) bool { return within(b, dir) }) {
+			if dir == "/" || dir == "/tmp" || slices.Contains(made, dir) ||
+				slices.ContainsFunc(h.bind, func(b string) bool { return within(b, dir) }) {
 				continue
 			}
 			made = append(made, dir)

@@ -102,7 +102,8 @@ func TestEndlessOutputIsBounded(t *testing.T) {
 		t.Errorf("ended as %s, want %s", got.Reason, TimedOut)
 	}
 	if got.LogTruncatedBytes < 1<<20 || longest != MaxLineBytes {
-		t.Errorf("%d bytes dropped and a line of %d, want more than 1 MiB and a line of %d", got.LogTruncatedBytes, longest, MaxLineBytes)
+		t.Errorf("%d bytes dropped and a line of %d, want more than 1 MiB and a line of %d", got.LogTruncatedBytes, longest,
+			MaxLineBytes)
 	}
 	if rate := float64(got.LogTruncatedBytes) / got.Usage.Wall.Seconds(); rate > 200<<20 {
 		t.Errorf("a flood was read at %.0f bytes/s: it is not slowed down", rate)
@@ -114,7 +115,8 @@ func TestEndlessOutputIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(log) > 1200 || !bytes.HasPrefix(log, bytes.Repeat([]byte{0xff}, 1000)) || !bytes.HasSuffix(log, []byte("1000 are kept]\n")) {
+	if len(log) > 1200 || !bytes.HasPrefix(log, bytes.Repeat([]byte{0xff}, 1000)) ||
+		!bytes.HasSuffix(log, []byte("1000 are kept]\n")) {
 		t.Errorf("log of %d bytes: %.40q … %q", len(log), log, log[max(0, len(log)-80):])
 	}
 	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {

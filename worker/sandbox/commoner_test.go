@@ -31,7 +31,8 @@ attempt namespace unshare --user true
 attempt mount mount -t tmpfs x /tmp
 attempt keys cat /proc/keys`
 
-const commonerWant = "user 65534\nout: done\ntmp: done\nsecret: refused\nworker: refused\nroot: refused\nnamespace: refused\nmount: refused\nkeys: refused\n" +
+const commonerWant = "user 65534\nout: done\ntmp: done\nsecret: refused\nworker: refused\nroot: refused\nnamespace: " +
+	"refused\nmount: refused\nkeys: refused\n" +
 	"output_too_large\noutput_too_large\n" // of files that it has removed, or hidden from its own user
 
 // commonerMain is the worker of TestWorkerWithoutRights.

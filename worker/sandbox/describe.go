@@ -49,16 +49,19 @@ func (d Description) String() string {
 
 // Describe tells how commands are isolated and capped, and which caps do not hold here.
 func (r *Runner) Describe() Description {
-	d := Description{Isolation: r.cfg.Isolation, Image: r.host.image, CallFilter: r.filter != nil, Caps: "rlimits", CapsReason: r.limitsWhy}
+	d := Description{Isolation: r.cfg.Isolation, Image: r.host.image, CallFilter: r.filter != nil, Caps: "rlimits",
+		CapsReason: r.limitsWhy}
 	if r.hierarchy != nil {
 		d.Caps = fmt.Sprintf("cgroup v%d", r.hierarchy.version)
 	}
 	switch {
 	case r.cfg.Isolation == Direct:
 		d.User = "the worker's own user"
-		d.NotEnforced = append(d.NotEnforced, "isolation from the network, the worker's files and its other tasks is left to the container around the worker")
+		d.NotEnforced = append(d.NotEnforced, "isolation from the network, the worker's files and its other tasks is left to the "+
+			"container around the worker")
 		if os.Geteuid() == 0 {
-			d.NotEnforced = append(d.NotEnforced, "a command is root as the worker is, and may raise its own limits on files and open files")
+			d.NotEnforced = append(d.NotEnforced, "a command is root as the worker is, and may raise its own limits on files and "+
+				"open files")
 		}
 	case r.host.dropUser:
 		d.User = "a user id of each task's own"
@@ -84,7 +87,8 @@ func (r *Runner) Describe() Description {
 		v := r.host.bwrapVersion
 		d.BubblewrapVersion = fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2])
 	}
-	d.NotEnforced = append(d.NotEnforced, "the files below out/ are counted once a second, so their cap may be passed by what is written in one")
+	d.NotEnforced = append(d.NotEnforced, "the files below out/ are counted once a second, so their cap may be passed by what is "+
+		"written in one")
 	if r.hierarchy == nil {
 		d.NotEnforced = append(d.NotEnforced, r.rlimitGaps()...)
 	} else if r.hierarchy.dirs[controllerCPU] == "" {
@@ -96,7 +100,8 @@ func (r *Runner) Describe() Description {
 // rlimitGaps are what resource limits cannot do and control groups could.
 func (r *Runner) rlimitGaps() []string {
 	gaps := []string{
-		"memory is capped for each process, not for all of a command's together, and running out of it shows as the program's own failure",
+		"memory is capped for each process, not for all of a command's together, and running out of it shows as the program's " +
+			"own failure",
 		"a command may use more processors than it was given",
 		"peak memory is that of the largest single process",
 	}
@@ -129,7 +134,8 @@ func (r *Runner) Probe(ctx context.Context) (Description, error) {
 		return d, fmt.Errorf("probe the sandbox: %w", err)
 	}
 	if outcome.Reason != Exited || outcome.ExitCode != 0 {
-		return d, fmt.Errorf("probe the sandbox: %s ended as %s with exit code %d: %s", argv[0], outcome.Reason, outcome.ExitCode, outcome.LogTail)
+		return d, fmt.Errorf("probe the sandbox: %s ended as %s with exit code %d: %s", argv[0], outcome.Reason, outcome.ExitCode,
+			outcome.LogTail)
 	}
 	return d, nil
 }

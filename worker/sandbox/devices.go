@@ -25,7 +25,8 @@ const maxDevices = 64
 
 // Device is an accelerator of this machine.
 type Device struct {
-	ID          string   // by which its driver finds it, wherever it comes in the driver's order: a UUID, or an index where that is all there is
+	// by which its driver finds it, wherever it comes in the driver's order: a UUID, or an index where that is all there is
+	ID          string
 	Name        string   // for people; "" when unknown
 	Nodes       []string // below /dev; several devices may share some of them
 	MemoryBytes int64    // 0 when unknown
@@ -170,18 +171,20 @@ func chosenDevices(choice string, listed []Device) ([]Device, error) {
 		case err == nil && index >= 0 && index < maxDevices && len(listed) == 0:
 			chosen = append(chosen, Device{ID: name, Nodes: nvidiaNodes(index)})
 		default:
-			return nil, fmt.Errorf("GPU %q: there are %d; allowed are auto, off, and a list of indices, UUIDs and name=node+node", name, len(listed))
+			return nil, fmt.Errorf("GPU %q: there are %d; allowed are auto, off, and a list of indices, UUIDs and name=node+node",
+				name, len(listed))
 		}
 	}
 	return chosen, nil
 }
 
-// nvidiaShared are the nodes that every NVIDIA device needs beside its own, where the machine has them. The one for tools that watch
-// other processes' memory is not among them.
+// nvidiaShared are the nodes that every NVIDIA device needs beside its own, where the machine has them. The one for tools that
+// watch other processes' memory is not among them.
 var nvidiaShared = []string{"/dev/nvidia-uvm", "/dev/nvidiactl"}
 
 func nvidiaNodes(minor int) []string {
-	return append([]string{fmt.Sprintf("/dev/nvidia%d", minor)}, slices.DeleteFunc(slices.Clone(nvidiaShared), func(node string) bool { return !isNode(node) })...)
+	return append([]string{fmt.Sprintf("/dev/nvidia%d", minor)}, slices.DeleteFunc(slices.Clone(nvidiaShared),
+		func(node string) bool { return !isNode(node) })...)
 }
 
 // nvidiaDevices asks NVIDIA's driver; without its program there are none.
@@ -222,10 +225,12 @@ func parseNvidia(text string) ([]Device, error) {
 		}
 		fields := strings.SplitN(line, ",", 4)
 		if len(fields) < 4 || len(devices) == maxDevices {
-			return nil, fmt.Errorf("line %q: index, UUID, memory and name of one of at most %d devices expected", strings.TrimSpace(line), maxDevices)
+			return nil, fmt.Errorf("line %q: index, UUID, memory and name of one of at most %d devices expected",
+				strings.TrimSpace(line), maxDevices)
 		}
 		device := Device{ID: strings.TrimSpace(fields[1]), Name: strings.TrimSpace(fields[3])}
-		if index, err := strconv.Atoi(strings.TrimSpace(fields[0])); err != nil || index != len(devices) || !deviceID.MatchString(device.ID) {
+		if index, err := strconv.Atoi(strings.TrimSpace(fields[0])); err != nil || index != len(devices) ||
+			!deviceID.MatchString(device.ID) {
 			return nil, fmt.Errorf("line %q: index %d and a UUID expected", strings.TrimSpace(line), len(devices))
 		}
 		if mib, err := strconv.ParseInt(strings.TrimSpace(fields[2]), 10, 32); err == nil && mib > 0 {

@@ -37,14 +37,16 @@ func TestACommandSeesItsOwnDevicesAlone(t *testing.T) {
 	t.Parallel()
 	nodes := otherNodes(t, 3)
 	devices := []Device{{ID: "GPU-a", Nodes: nodes[:2]}, {ID: "1", Nodes: nodes[1:]}}
-	script := fmt.Sprintf(`for f in %s /sys/devices; do [ -e $f ] && echo $f; done; env | grep VISIBLE_DEVICES | sort`, strings.Join(nodes, " "))
+	script := fmt.Sprintf(`for f in %s /sys/devices; do [ -e $f ] && echo $f; done; env | grep VISIBLE_DEVICES | sort`,
+		strings.Join(nodes, " "))
 	none := []string{"CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES="}
 	for _, mode := range modes {
 		for name, tt := range map[string]struct{ granted, want []string }{
 			"none":  {nil, none},
 			"one":   {[]string{"GPU-a"}, []string{nodes[0], nodes[1], "/sys/devices", "CUDA_VISIBLE_DEVICES=GPU-a", none[1]}},
 			"other": {[]string{"1"}, []string{nodes[1], nodes[2], "/sys/devices", "CUDA_VISIBLE_DEVICES=1", none[1]}},
-			"both":  {[]string{"1", "GPU-a"}, []string{nodes[0], nodes[1], nodes[2], "/sys/devices", "CUDA_VISIBLE_DEVICES=1,GPU-a", none[1]}},
+			"both": {[]string{"1", "GPU-a"}, []string{nodes[0], nodes[1], nodes[2], "/sys/devices", "CUDA_VISIBLE_DEVICES=1,GPU-a",
+				none[1]}},
 		} {
 			t.Run(mode.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -131,7 +133,8 @@ func TestListedDevices(t *testing.T) {
 	if text := got[0].String(); text != "GPU-5c1c2f70-8a8e-8f7e-6a5b-0e6d3a1f0b11 NVIDIA H100 80GB HBM3 80 GiB" {
 		t.Errorf("for people: %s", text)
 	}
-	for _, text := range []string{"No devices were found\n", "1, GPU-a, 1, x\n", "0, , 1, x\n", "0, GPU-a, 1\n", "0, GPU-a b, 1, x\n", strings.Repeat("0, GPU-a, 1, x\n", 2)} {
+	for _, text := range []string{"No devices were found\n", "1, GPU-a, 1, x\n", "0, , 1, x\n", "0, GPU-a, 1\n",
+		"0, GPU-a b, 1, x\n", strings.Repeat("0, GPU-a, 1, x\n", 2)} {
 		if got, err := parseNvidia(text); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, got)
 		}
@@ -221,7 +224,8 @@ func TestFindDevices(t *testing.T) {
 		}
 	}
 	// A driver that does not answer, as one that does not fit the kernel: none by themselves, an error where they were asked for.
-	if err := os.WriteFile(filepath.Join(os.Getenv("PATH"), "nvidia-smi"), []byte("#!/bin/sh\necho no driver >&2; exit 9\n"), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(os.Getenv("PATH"), "nvidia-smi"), []byte("#!/bin/sh\necho no driver >&2; exit 9\n"),
+		0o755); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := FindDevices(t.Context(), DevicesAuto, log); err != nil || got != nil {

@@ -105,7 +105,8 @@ func TestLeftBehindProcessesEnd(t *testing.T) {
 				needsGroups(t, r)
 			}
 			marker := "left-" + mode.name + strconv.Itoa(os.Getpid())
-			got := mustRun(t, r, shellSpec(t, fmt.Sprintf("(setsid sh -c 'echo ready; while :; do sleep 1; done' %s &) ; exit 3", marker)))
+			got := mustRun(t, r, shellSpec(t, fmt.Sprintf("(setsid sh -c 'echo ready; while :; do sleep 1; done' %s &) ; exit 3",
+				marker)))
 			expect(t, got, Exited, 3)
 			if pids := withArgument(t, marker); len(pids) > 0 {
 				t.Errorf("processes %v outlived their command", pids)

@@ -28,12 +28,13 @@ const (
 	argumentBytes   = 8
 )
 
-// newestCall is the last call that the list below was made with; what came later is unknown rather than refused, as it would be on an
-// older kernel.
+// newestCall is the last call that the list below was made with; what came later is unknown rather than refused, as it would be on
+// an older kernel.
 const newestCall = unix.SYS_RSEQ_SLICE_YIELD
 
 // namespaceFlags are the flags of clone(2) that make namespaces. Only unshare and clone3 can make one of time.
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
+	unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // personalityQuery asks personality(2) for the current one.
 const personalityQuery = 0xffffffff
@@ -69,7 +70,8 @@ var conditions = map[uint32][][]match{
 	// could take the disk.
 	unix.SYS_FALLOCATE: {{is(1, 0)}, {is(1, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE)}},
 	// Sockets within the sandbox and in its own empty network. MPI and getifaddrs(3) ask for the interfaces through netlink.
-	unix.SYS_SOCKET:     {{is(0, unix.AF_UNIX)}, {is(0, unix.AF_INET)}, {is(0, unix.AF_INET6)}, {is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}},
+	unix.SYS_SOCKET: {{is(0, unix.AF_UNIX)}, {is(0, unix.AF_INET)}, {is(0, unix.AF_INET6)},
+		{is(0, unix.AF_NETLINK), is(2, unix.NETLINK_ROUTE)}},
 	unix.SYS_SOCKETPAIR: {{is(0, unix.AF_UNIX)}},
 	// The usual personality: others switch off the randomised address space.
 	unix.SYS_PERSONALITY: {{is(0, 0)}, {is(0, personalityQuery)}},
@@ -161,7 +163,8 @@ func search(spans []span) []bpf.Instruction {
 	half := len(spans) / 2
 	low, high := search(spans[:half]), search(spans[half:])
 	// An unconditional jump reaches farther than the 255 instructions of a conditional one.
-	here := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[half].from, SkipFalse: 1}, bpf.Jump{Skip: uint32(len(low))}}
+	here := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: spans[half].from, SkipFalse: 1},
+		bpf.Jump{Skip: uint32(len(low))}}
 	return slices.Concat(here, low, high)
 }
 

@@ -5,12 +5,13 @@ import "golang.org/x/sys/unix"
 // commonCalls are the system calls that commands may make with any arguments, as far as both architectures have them; nativeCalls
 // are the others. Who adds to them should know that the kernel checks the rest by the caller's rights, and that a command has none.
 //
-// Left out on purpose: other processes' memory (ptrace, process_vm_readv and _writev, process_madvise, pidfd_getfd, kcmp), namespaces
-// and mounts (unshare, setns, mount and its newer kin, umount2, pivot_root, chroot), file handles (name_to_handle_at, open_by_handle_at),
-// keys (add_key, request_key, keyctl), programs in the kernel (bpf, io_uring_*, init_module and its kin, kexec_*), its tracing and log
-// (perf_event_open, fanotify_*, lookup_dcookie, syslog), pages that wait for another process (userfaultfd, memfd_secret), the placing of
-// memory (mbind and its kin), the machine itself (reboot, swapon, swapoff, sethostname, setdomainname, acct, quotactl, vhangup, the
-// setting of clocks), other processes' mounts and security (statmount, listmount, listns, lsm_*), and what nobody calls any more.
+// Left out on purpose: other processes' memory (ptrace, process_vm_readv and _writev, process_madvise, pidfd_getfd, kcmp),
+// namespaces and mounts (unshare, setns, mount and its newer kin, umount2, pivot_root, chroot), file handles (name_to_handle_at,
+// open_by_handle_at), keys (add_key, request_key, keyctl), programs in the kernel (bpf, io_uring_*, init_module and its kin,
+// kexec_*), its tracing and log (perf_event_open, fanotify_*, lookup_dcookie, syslog), pages that wait for another process
+// (userfaultfd, memfd_secret), the placing of memory (mbind and its kin), the machine itself (reboot, swapon, swapoff, sethostname,
+// setdomainname, acct, quotactl, vhangup, the setting of clocks), other processes' mounts and security (statmount, listmount,
+// listns, lsm_*), and what nobody calls any more.
 var commonCalls = []uint32{
 	// Files.
 	unix.SYS_CHDIR, unix.SYS_CLOSE, unix.SYS_COPY_FILE_RANGE, unix.SYS_DUP, unix.SYS_DUP3, unix.SYS_FACCESSAT,
@@ -27,44 +28,47 @@ var commonCalls = []uint32{
 	unix.SYS_LGETXATTR, unix.SYS_LISTXATTR, unix.SYS_LISTXATTRAT, unix.SYS_LLISTXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_LSETXATTR,
 	unix.SYS_REMOVEXATTR, unix.SYS_REMOVEXATTRAT, unix.SYS_SETXATTR, unix.SYS_SETXATTRAT,
 	// Waiting for them.
-	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2, unix.SYS_INOTIFY_ADD_WATCH,
-	unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_RM_WATCH, unix.SYS_IO_CANCEL, unix.SYS_IO_DESTROY, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS,
-	unix.SYS_IO_SETUP, unix.SYS_IO_SUBMIT, unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_SIGNALFD4,
+	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EVENTFD2,
+	unix.SYS_INOTIFY_ADD_WATCH, unix.SYS_INOTIFY_INIT1, unix.SYS_INOTIFY_RM_WATCH, unix.SYS_IO_CANCEL, unix.SYS_IO_DESTROY,
+	unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS, unix.SYS_IO_SETUP, unix.SYS_IO_SUBMIT, unix.SYS_PPOLL, unix.SYS_PSELECT6,
+	unix.SYS_SIGNALFD4,
 	// Memory.
-	unix.SYS_BRK, unix.SYS_CACHESTAT, unix.SYS_MADVISE, unix.SYS_MAP_SHADOW_STACK, unix.SYS_MEMBARRIER, unix.SYS_MEMFD_CREATE, unix.SYS_MINCORE,
-	unix.SYS_MLOCK, unix.SYS_MLOCK2, unix.SYS_MLOCKALL, unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MSEAL, unix.SYS_MSYNC,
-	unix.SYS_MUNLOCK, unix.SYS_MUNLOCKALL, unix.SYS_MUNMAP, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_FREE, unix.SYS_PKEY_MPROTECT,
+	unix.SYS_BRK, unix.SYS_CACHESTAT, unix.SYS_MADVISE, unix.SYS_MAP_SHADOW_STACK, unix.SYS_MEMBARRIER, unix.SYS_MEMFD_CREATE,
+	unix.SYS_MINCORE, unix.SYS_MLOCK, unix.SYS_MLOCK2, unix.SYS_MLOCKALL, unix.SYS_MMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP,
+	unix.SYS_MSEAL, unix.SYS_MSYNC, unix.SYS_MUNLOCK, unix.SYS_MUNLOCKALL, unix.SYS_MUNMAP, unix.SYS_PKEY_ALLOC, unix.SYS_PKEY_FREE,
+	unix.SYS_PKEY_MPROTECT,
 	unix.SYS_REMAP_FILE_PAGES,
 	// Between processes of one sandbox, whose namespace they end with.
-	unix.SYS_MQ_GETSETATTR, unix.SYS_MQ_NOTIFY, unix.SYS_MQ_OPEN, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_UNLINK,
-	unix.SYS_MSGCTL, unix.SYS_MSGGET, unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_SEMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
-	unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMDT, unix.SYS_SHMGET,
+	unix.SYS_MQ_GETSETATTR, unix.SYS_MQ_NOTIFY, unix.SYS_MQ_OPEN, unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_MQ_TIMEDSEND,
+	unix.SYS_MQ_UNLINK, unix.SYS_MSGCTL, unix.SYS_MSGGET, unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_SEMCTL, unix.SYS_SEMGET,
+	unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMDT, unix.SYS_SHMGET,
 	// Processes, threads and signals.
-	unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_FUTEX, unix.SYS_FUTEX_REQUEUE, unix.SYS_FUTEX_WAIT,
-	unix.SYS_FUTEX_WAITV, unix.SYS_FUTEX_WAKE, unix.SYS_GET_ROBUST_LIST, unix.SYS_KILL, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL,
-	unix.SYS_PRCTL, unix.SYS_RESTART_SYSCALL, unix.SYS_RSEQ, unix.SYS_RSEQ_SLICE_YIELD, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPENDING,
-	unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGSUSPEND, unix.SYS_RT_SIGTIMEDWAIT,
-	unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_SET_ROBUST_LIST, unix.SYS_SET_TID_ADDRESS, unix.SYS_SIGALTSTACK, unix.SYS_TGKILL, unix.SYS_TKILL,
-	unix.SYS_WAIT4, unix.SYS_WAITID,
+	unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_FUTEX, unix.SYS_FUTEX_REQUEUE,
+	unix.SYS_FUTEX_WAIT, unix.SYS_FUTEX_WAITV, unix.SYS_FUTEX_WAKE, unix.SYS_GET_ROBUST_LIST, unix.SYS_KILL, unix.SYS_PIDFD_OPEN,
+	unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_PRCTL, unix.SYS_RESTART_SYSCALL, unix.SYS_RSEQ, unix.SYS_RSEQ_SLICE_YIELD,
+	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPENDING, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_SIGRETURN,
+	unix.SYS_RT_SIGSUSPEND, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_SET_ROBUST_LIST,
+	unix.SYS_SET_TID_ADDRESS, unix.SYS_SIGALTSTACK, unix.SYS_TGKILL, unix.SYS_TKILL, unix.SYS_WAIT4, unix.SYS_WAITID,
 	// Who they are. The program that gives root up for good needs to set some of it.
-	unix.SYS_CAPGET, unix.SYS_CAPSET, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETGROUPS, unix.SYS_GETPGID, unix.SYS_GETPID,
-	unix.SYS_GETPPID, unix.SYS_GETRESGID, unix.SYS_GETRESUID, unix.SYS_GETSID, unix.SYS_GETTID, unix.SYS_GETUID, unix.SYS_SETFSGID,
-	unix.SYS_SETFSUID, unix.SYS_SETGID, unix.SYS_SETGROUPS, unix.SYS_SETPGID, unix.SYS_SETREGID, unix.SYS_SETRESGID, unix.SYS_SETRESUID,
-	unix.SYS_SETREUID, unix.SYS_SETSID, unix.SYS_SETUID,
+	unix.SYS_CAPGET, unix.SYS_CAPSET, unix.SYS_GETEGID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETGROUPS, unix.SYS_GETPGID,
+	unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_GETRESGID, unix.SYS_GETRESUID, unix.SYS_GETSID, unix.SYS_GETTID, unix.SYS_GETUID,
+	unix.SYS_SETFSGID, unix.SYS_SETFSUID, unix.SYS_SETGID, unix.SYS_SETGROUPS, unix.SYS_SETPGID, unix.SYS_SETREGID,
+	unix.SYS_SETRESGID, unix.SYS_SETRESUID, unix.SYS_SETREUID, unix.SYS_SETSID, unix.SYS_SETUID,
 	// What they may use, below the caps.
 	unix.SYS_GETPRIORITY, unix.SYS_GETRLIMIT, unix.SYS_GETRUSAGE, unix.SYS_IOPRIO_GET, unix.SYS_IOPRIO_SET, unix.SYS_PRLIMIT64,
-	unix.SYS_SCHED_GETAFFINITY, unix.SYS_SCHED_GETATTR, unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER, unix.SYS_SCHED_GET_PRIORITY_MAX,
-	unix.SYS_SCHED_GET_PRIORITY_MIN, unix.SYS_SCHED_RR_GET_INTERVAL, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM,
-	unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_YIELD, unix.SYS_SETPRIORITY, unix.SYS_SETRLIMIT,
+	unix.SYS_SCHED_GETAFFINITY, unix.SYS_SCHED_GETATTR, unix.SYS_SCHED_GETPARAM, unix.SYS_SCHED_GETSCHEDULER,
+	unix.SYS_SCHED_GET_PRIORITY_MAX, unix.SYS_SCHED_GET_PRIORITY_MIN, unix.SYS_SCHED_RR_GET_INTERVAL, unix.SYS_SCHED_SETAFFINITY,
+	unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_YIELD, unix.SYS_SETPRIORITY,
+	unix.SYS_SETRLIMIT,
 	// Further restrictions that they put on themselves.
 	unix.SYS_LANDLOCK_ADD_RULE, unix.SYS_LANDLOCK_CREATE_RULESET, unix.SYS_LANDLOCK_RESTRICT_SELF, unix.SYS_SECCOMP,
 	// Time, chance and the machine.
-	unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_GETCPU, unix.SYS_GETITIMER, unix.SYS_GETRANDOM,
-	unix.SYS_GETTIMEOFDAY, unix.SYS_NANOSLEEP, unix.SYS_SETITIMER, unix.SYS_SYSINFO, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_GETTIME,
-	unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_DELETE, unix.SYS_TIMER_GETOVERRUN, unix.SYS_TIMER_GETTIME,
-	unix.SYS_TIMER_SETTIME, unix.SYS_TIMES, unix.SYS_UNAME,
+	unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_GETCPU, unix.SYS_GETITIMER,
+	unix.SYS_GETRANDOM, unix.SYS_GETTIMEOFDAY, unix.SYS_NANOSLEEP, unix.SYS_SETITIMER, unix.SYS_SYSINFO, unix.SYS_TIMERFD_CREATE,
+	unix.SYS_TIMERFD_GETTIME, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_DELETE, unix.SYS_TIMER_GETOVERRUN,
+	unix.SYS_TIMER_GETTIME, unix.SYS_TIMER_SETTIME, unix.SYS_TIMES, unix.SYS_UNAME,
 	// Sockets; which may be made is among the conditions.
-	unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_BIND, unix.SYS_CONNECT, unix.SYS_GETPEERNAME, unix.SYS_GETSOCKNAME, unix.SYS_GETSOCKOPT,
-	unix.SYS_LISTEN, unix.SYS_RECVFROM, unix.SYS_RECVMMSG, unix.SYS_RECVMSG, unix.SYS_SENDMMSG, unix.SYS_SENDMSG, unix.SYS_SENDTO,
-	unix.SYS_SETSOCKOPT, unix.SYS_SHUTDOWN,
+	unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_BIND, unix.SYS_CONNECT, unix.SYS_GETPEERNAME, unix.SYS_GETSOCKNAME,
+	unix.SYS_GETSOCKOPT, unix.SYS_LISTEN, unix.SYS_RECVFROM, unix.SYS_RECVMMSG, unix.SYS_RECVMSG, unix.SYS_SENDMMSG,
+	unix.SYS_SENDMSG, unix.SYS_SENDTO, unix.SYS_SETSOCKOPT, unix.SYS_SHUTDOWN,
 }

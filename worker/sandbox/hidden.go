@@ -122,7 +122,8 @@ func (s *hiddenSearch) mapped(place string) {
 		}
 		fields := strings.Fields(lines.Text()) // addresses, rights, offset, device, number, path
 		const numberField, pathField = 4, 5
-		if len(fields) <= pathField || !within(fields[pathField], filepath.Join(jobDir, outName)) && !within(fields[pathField], s.out) {
+		if len(fields) <= pathField || !within(fields[pathField], filepath.Join(jobDir, outName)) &&
+			!within(fields[pathField], s.out) {
 			continue
 		}
 		if number, err := strconv.ParseUint(fields[numberField], 10, 64); err == nil && !s.seen[number] {

@@ -31,7 +31,8 @@ for _ in range(3):
         break
 kept = [removed(f'{os.getpid()}-{i}') for i in range(8)]
 go_on()`,
-		"never named": "kept = [os.open('out', os.O_RDWR | os.O_TMPFILE) for i in range(30)]\nfor file in kept: os.write(file, megabyte)\ngo_on()",
+		"never named": "kept = [os.open('out', os.O_RDWR | os.O_TMPFILE) for i in range(30)]\nfor file in kept: os.write(file, " +
+			"megabyte)\ngo_on()",
 		"of a process whose first thread has ended": `
 def keep():
     kept = [removed(str(i)) for i in range(30)]
@@ -61,7 +62,8 @@ go_on()`,
 				spec.Command.Argv = []string{"python", "-c", hostile + script}
 				spec.Needs.FileBytes, spec.Needs.ScratchBytes = 1<<20, 8<<20
 				if got := mustRun(t, newRunner(t, cfg), spec); got.Reason != OutputTooLarge {
-					t.Errorf("%s: ended as %s with %d, want %s; log: %s", limits, got.Reason, got.ExitCode, OutputTooLarge, got.LogTail)
+					t.Errorf("%s: ended as %s with %d, want %s; log: %s", limits, got.Reason, got.ExitCode, OutputTooLarge,
+						got.LogTail)
 				}
 			}
 		})

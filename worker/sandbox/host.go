@@ -31,7 +31,8 @@ var etcPaths = []string{"/etc/ld.so.cache", "/etc/alternatives"}
 // What the process file system tells of the machine as a whole is hidden where the kernel has it: physical memory, keys, timers,
 // addresses and drivers, as container runtimes hide it. The rest of it is about the sandbox's own processes.
 var (
-	hiddenFiles = []string{"/proc/kallsyms", "/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/latency_stats", "/proc/sched_debug",
+	hiddenFiles = []string{"/proc/kallsyms", "/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/latency_stats",
+		"/proc/sched_debug",
 		"/proc/timer_list", "/proc/timer_stats"}
 	hiddenDirs = []string{"/proc/acpi", "/proc/asound", "/proc/scsi"}
 )
@@ -127,7 +128,8 @@ func (h *host) showMachine(ctx context.Context, cfg Config) error {
 func require(program, debianPackage string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return "", fmt.Errorf("%s is not installed; run `apt-get install %s` (Debian, Ubuntu) or `dnf install %s` (Fedora, RHEL): %w",
+		return "", fmt.Errorf("%s is not installed; run `apt-get install %s` (Debian, Ubuntu) or `dnf install %s` (Fedora, "+
+			"RHEL): %w",
 			program, debianPackage, debianPackage, err)
 	}
 	return filepath.Abs(path)

@@ -125,7 +125,8 @@ func TestLinksToAProgram(t *testing.T) {
 
 func TestReadOnlyPathsAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/", "/proc/self", "/dev", "/sys/fs", "/job", "/tmp", "relative", "/usr/../etc", "/no/such/path"} {
+	for _, path := range []string{"/", "/proc/self", "/dev", "/sys/fs", "/job", "/tmp", "relative", "/usr/../etc",
+		"/no/such/path"} {
 		if _, err := New(t.Context(), Config{Isolation: Direct, ReadOnlyPaths: []string{path}}); err == nil {
 			t.Errorf("%q was accepted", path)
 		}

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// layoutTimeout bounds how long an image is copied out of its store: images with scientific Python and model weights have tens of
-	// gigabytes.
+	// layoutTimeout bounds how long an image is copied out of its store: images with scientific Python and model weights have tens
+	// of gigabytes.
 	layoutTimeout = time.Hour
 	// imageFile is the record beside an image's root that says what it is.
 	imageFile = "image.json"
@@ -45,7 +45,8 @@ var reference = regexp.MustCompile(`^(?:[a-z0-9][A-Za-z0-9._/:-]{0,254}@)?(sha25
 func digestOf(name string) (string, error) {
 	match := reference.FindStringSubmatch(name)
 	if match == nil {
-		return "", fmt.Errorf("image %q: must name its content, as name@sha256:… or sha256:…; `podman image inspect` shows both", name)
+		return "", fmt.Errorf("image %q: must name its content, as name@sha256:… or sha256:…; `podman image inspect` shows both",
+			name)
 	}
 	return match[1], nil
 }
@@ -94,7 +95,8 @@ func readImage(place, digest string) (image, error) {
 	}
 	found := image{root: filepath.Join(place, imageRoot)}
 	if err := json.Unmarshal(text, &found); err != nil || found.Digest != digest {
-		return image{}, fmt.Errorf("%s does not describe %s; remove its directory to have the image laid out again", filepath.Join(place, imageFile), digest)
+		return image{}, fmt.Errorf("%s does not describe %s; remove its directory to have the image laid out again",
+			filepath.Join(place, imageFile), digest)
 	}
 	return found, nil
 }
@@ -158,13 +160,15 @@ func imageStore() (string, error) {
 			return filepath.Abs(path)
 		}
 	}
-	return "", errors.New("neither podman nor docker is installed, one of which must fetch and check images; run `apt-get install podman` (Debian, Ubuntu) or `dnf install podman` (Fedora, RHEL)")
+	return "", errors.New("neither podman nor docker is installed, one of which must fetch and check images; run `apt-get " +
+		"install podman` (Debian, Ubuntu) or `dnf install podman` (Fedora, RHEL)")
 }
 
 // storeEnvironment are this process's variables that tell podman and docker whose store to use; others may be secrets.
 func storeEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return !slices.ContainsFunc([]string{"HOME=", "XDG_", "CONTAINER", "DOCKER_", "TMPDIR="}, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+		return !slices.ContainsFunc([]string{"HOME=", "XDG_", "CONTAINER", "DOCKER_", "TMPDIR="},
+			func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
 	})
 }
 
@@ -182,11 +186,13 @@ func inspectImage(ctx context.Context, store, name, digest string) (image, error
 		Config       struct{ Env []string }
 	}
 	if err := json.Unmarshal([]byte(text), &listed); err != nil || len(listed) != 1 {
-		return image{}, fmt.Errorf("%s image inspect tells of %d images, not of one: %.200s", filepath.Base(store), len(listed), text)
+		return image{}, fmt.Errorf("%s image inspect tells of %d images, not of one: %.200s", filepath.Base(store), len(listed),
+			text)
 	}
 	found := listed[0]
 	id := "sha256:" + strings.TrimPrefix(found.ID, "sha256:")
-	if id != digest && !slices.ContainsFunc(found.RepoDigests, func(known string) bool { return strings.HasSuffix(known, "@"+digest) }) {
+	if id != digest && !slices.ContainsFunc(found.RepoDigests,
+		func(known string) bool { return strings.HasSuffix(known, "@"+digest) }) {
 		return image{}, fmt.Errorf("the store gives another one, %s", id)
 	}
 	if found.Os != "linux" || found.Architecture != runtime.GOARCH {

@@ -16,12 +16,13 @@ import (
 const testDigest = "sha256:00000000000000000000000000000000000000000000000000000000000000aa"
 
 // imagePrograms are what the tests' commands run, beside the system's Python.
-var imagePrograms = []string{"sh", "env", "prlimit", "setpriv", "cat", "chmod", "env", "false", "grep", "head", "id", "ln", "ls", "mkdir", "mkfifo", "mktemp", "mount", "python3",
-	"seq", "setsid", "sleep", "sort", "true", "unshare"}
+var imagePrograms = []string{"sh", "env", "prlimit", "setpriv", "cat", "chmod", "env", "false", "grep", "head", "id", "ln", "ls",
+	"mkdir", "mkfifo", "mktemp", "mount", "python3", "seq", "setsid", "sleep", "sort", "true", "unshare"}
 
 var libraryLine = regexp.MustCompile(`(/\S+) \(0x`)
 
-// localImages is a directory with one image, made of this machine's programs, as openImage would have laid it out. TestMain removes it.
+// localImages is a directory with one image, made of this machine's programs, as openImage would have laid it out. TestMain removes
+// it.
 var localImages = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "molfabric-images-"); err != nil {
 		return "", err
@@ -133,7 +134,8 @@ func spoiledImage(t testing.TB) string {
 	return dir
 }
 
-// TestContainerShowsTheImageAlone: its files and no others, its digest in the environment, and nothing to write but the usual places.
+// TestContainerShowsTheImageAlone: its files and no others, its digest in the environment, and nothing to write but the usual
+// places.
 func TestContainerShowsTheImageAlone(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, Config{Isolation: Container})
@@ -141,9 +143,11 @@ func TestContainerShowsTheImageAlone(t *testing.T) {
 	if err := os.WriteFile(marker, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got := mustRun(t, r, shellSpec(t, `ls /etc; echo "$MOLFABRIC_WORKER_IMAGE"; ls -d `+marker+` /usr/include /var 2>&1; (echo >/etc/x) 2>&1; (echo >/usr/x) 2>&1; exit 7`))
+	got := mustRun(t, r, shellSpec(t, `ls /etc; echo "$MOLFABRIC_WORKER_IMAGE"; ls -d `+marker+
+		` /usr/include /var 2>&1; (echo >/etc/x) 2>&1; (echo >/usr/x) 2>&1; exit 7`))
 	expect(t, got, Exited, 7)
-	for _, want := range []string{"of-the-image\n" + testDigest + "\n", "'" + marker + "': No such", "'/usr/include': No such", "'/var': No such",
+	for _, want := range []string{"of-the-image\n" + testDigest + "\n", "'" + marker + "': No such", "'/usr/include': No such",
+		"'/var': No such",
 		"/etc/x: Read-only", "/usr/x: Read-only"} {
 		if !strings.Contains(got.LogTail, want) {
 			t.Errorf("%q is not in the log: %s", want, got.LogTail)
@@ -215,7 +219,8 @@ func TestImagesAreLaidOut(t *testing.T) {
 		}
 		got := mustRun(t, r, shellSpec(t, `ls /etc; echo "$PATH $MOLFABRIC_WORKER_IMAGE"`))
 		expect(t, got, Exited, 0)
-		if want := "of-the-image\n/usr/bin:/bin " + r.Describe().Image + "\n"; got.LogTail != want || !strings.HasSuffix(name, r.Describe().Image) {
+		if want := "of-the-image\n/usr/bin:/bin " + r.Describe().Image + "\n"; got.LogTail != want ||
+			!strings.HasSuffix(name, r.Describe().Image) {
 			t.Errorf("%s: printed %q, want %q", name, got.LogTail, want)
 		}
 		left, err := os.ReadDir(cfg.ImageDir)
@@ -226,7 +231,8 @@ func TestImagesAreLaidOut(t *testing.T) {
 	if left := run("ps", "--all", "--quiet"); left != "" {
 		t.Errorf("containers are left: %s", left)
 	}
-	if _, err := New(t.Context(), Config{Isolation: Container, Image: "molfabric@" + testDigest, ImageDir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "podman pull molfabric@"+testDigest) {
+	if _, err := New(t.Context(), Config{Isolation: Container, Image: "molfabric@" + testDigest,
+		ImageDir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "podman pull molfabric@"+testDigest) {
 		t.Errorf("an image that is not there: got %v, want the command that fetches it", err)
 	}
 }

@@ -56,7 +56,8 @@ burn(0.2)`}
 			for i, least := range []int64{0, 150_000, 350_000, 550_000} { // ticks of ten milliseconds, of several processes
 				used := read[i]
 				// The last tick of each of three processes may be counted in full, or not at all.
-				if used.CPUMicroseconds < least || used.CPUMicroseconds > got.Usage.CPUMicroseconds+30_000 || used.Wall <= 0 || used.Wall > got.Usage.Wall {
+				if used.CPUMicroseconds < least || used.CPUMicroseconds > got.Usage.CPUMicroseconds+30_000 || used.Wall <= 0 ||
+					used.Wall > got.Usage.Wall {
 					t.Errorf("line %d: used %+v, want at least %d µs and no more than %+v", i, used, least, got.Usage)
 				}
 			}

@@ -38,7 +38,8 @@ func TestOutputsAreRegularFilesOnly(t *testing.T) {
 		"absent": fs.ErrNotExist, "poses/b/1.pdbqt": fs.ErrNotExist,
 		"passwd": ErrUnsafeOutput, "inside": ErrUnsafeOutput, "pipe": ErrUnsafeOutput, "link/a/1.pdbqt": ErrUnsafeOutput,
 		"root/etc/passwd": ErrUnsafeOutput, "poses": ErrUnsafeOutput, "result.json/x": ErrUnsafeOutput,
-		"../log.txt": ErrUnsafeOutput, "/etc/passwd": ErrUnsafeOutput, "": ErrUnsafeOutput, ".": ErrUnsafeOutput, "poses/../result.json": ErrUnsafeOutput,
+		"../log.txt": ErrUnsafeOutput, "/etc/passwd": ErrUnsafeOutput, "": ErrUnsafeOutput, ".": ErrUnsafeOutput,
+		"poses/../result.json": ErrUnsafeOutput,
 	} {
 		f, err := OpenOutput(spec.Dir, name)
 		if !errors.Is(err, want) {

@@ -32,8 +32,9 @@ const (
 	maxStatusBytes = 64 << 10
 	// killPatience is how long the killed first process of a sandbox has to take bwrap with it before bwrap is killed too.
 	killPatience = 2 * time.Second
-	// outputLook is how often the files below out/ are counted: a program writes at most a few gigabytes in that time.
-	outputLook = time.Second
+	// lookEvery is how often the files below out/ are counted, of which a program writes at most a few gigabytes in that time, and
+	// what it uses is held against what it may.
+	lookEvery = time.Second
 	// outputPatience is how long output is still read after the end: whoever still holds the pipe then has escaped Direct.
 	outputPatience = time.Second
 )
@@ -93,6 +94,9 @@ func start(s *stage, g *group, capture *capture, meter *Meter) (*process, error)
 		theirs = append(theirs, filter)
 	}
 	p.cmd = &exec.Cmd{Path: shell, Args: args, Env: s.env, Dir: s.dir, Stdout: theirs[0], Stderr: theirs[1], ExtraFiles: theirs[2:]}
+	if s.stdin != nil { // a nil file is not the same as no reader
+		p.cmd.Stdin = s.stdin
+	}
 	p.started = time.Now()
 	if err := proc.Start(p.cmd); err != nil {
 		closeAll(ours)
@@ -190,13 +194,13 @@ func (p *process) awaitNamespace() {
 	}
 }
 
-// wait waits for the command's end and brings it about when ctx is cancelled, limit passes or overflows says so at one of the
+// wait waits for the command's end and brings it about when ctx is cancelled, limit passes or look gives a reason at one of the
 // times that it is asked; it then returns why.
-func (p *process) wait(ctx context.Context, limit, grace time.Duration, overflows func() bool) (stopped Reason) {
+func (p *process) wait(ctx context.Context, limit, grace time.Duration, look func() Reason) (stopped Reason) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	look := time.NewTicker(outputLook)
-	defer look.Stop()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
 	for stopped == "" {
 		select {
 		case <-p.exited:
@@ -205,10 +209,8 @@ func (p *process) wait(ctx context.Context, limit, grace time.Duration, overflow
 			stopped = TimedOut
 		case <-ctx.Done():
 			stopped = Cancelled
-		case <-look.C:
-			if overflows() {
-				stopped = OutputTooLarge
-			}
+		case <-ticker.C:
+			stopped = look()
 		}
 	}
 	p.terminate()

@@ -16,7 +16,8 @@ import (
 )
 
 // renderNeeds are those of a task that renders: Chromium has some hundred threads, and each counts as a process.
-var renderNeeds = engines.Resources{CPUs: 2, MemoryBytes: 4 << 30, FileBytes: 1 << 30, Processes: 400, TimeLimit: 2 * time.Minute, MaxLogBytes: 1 << 20}
+var renderNeeds = engines.Resources{CPUs: 2, MemoryBytes: 4 << 30, FileBytes: 1 << 30, Processes: 400, TimeLimit: 2 * time.Minute,
+	MaxLogBytes: 1 << 20}
 
 // machineModes are those that run the machine's own programs.
 func machineModes() []mode {
@@ -27,8 +28,9 @@ func machineModes() []mode {
 const chromium = "/usr/lib/chromium/chromium"
 
 // chromiumArgs draw with Mesa, without a window. Chromium's own sandbox needs namespaces, which ours does not let it make.
-var chromiumArgs = []string{"--headless", "--no-sandbox", "--no-zygote", "--use-gl=angle", "--use-angle=gl-egl", "--ignore-gpu-blocklist",
-	"--disable-background-networking", "--disable-component-update", "--disable-breakpad", "--disable-dev-shm-usage", "--no-first-run",
+var chromiumArgs = []string{"--headless", "--no-sandbox", "--no-zygote", "--use-gl=angle", "--use-angle=gl-egl",
+	"--ignore-gpu-blocklist", "--disable-background-networking", "--disable-component-update", "--disable-breakpad",
+	"--disable-dev-shm-usage", "--no-first-run",
 	"--log-level=3", "--dump-dom"}
 
 // fontsFile says where fonts are: the sandbox shows no /etc/fonts.
@@ -79,11 +81,13 @@ func TestChromiumRuns(t *testing.T) {
 				_, _ = w.Write([]byte("reached"))
 			}))
 			defer server.Close()
-			spec := shellSpec(t, `export FONTCONFIG_FILE="$PWD/fonts.conf"; exec "$@" --user-data-dir="$(mktemp -d)" "file://$PWD/page.html"`)
+			spec := shellSpec(t,
+				`export FONTCONFIG_FILE="$PWD/fonts.conf"; exec "$@" --user-data-dir="$(mktemp -d)" "file://$PWD/page.html"`)
 			spec.Needs = renderNeeds
 			spec.Command.Argv = slices.Concat(spec.Command.Argv, []string{"sh", chromium}, chromiumArgs)
 			spec.Command.Env = map[string]string{"LP_NUM_THREADS": "2"}
-			spec.Command.Files = map[string][]byte{"page.html": []byte(strings.Replace(page, "SERVER", server.URL, 1)), "fonts.conf": []byte(fontsFile)}
+			spec.Command.Files = map[string][]byte{"page.html": []byte(strings.Replace(page, "SERVER", server.URL, 1)),
+				"fonts.conf": []byte(fontsFile)}
 			got := mustRun(t, newRunner(t, mode.cfg), spec)
 			expect(t, got, Exited, 0)
 			want, requests := "drawn: 7 0.5 0 1\nmemory: 5\nfonts: true\nserver: NetworkError", int64(0)
@@ -130,11 +134,13 @@ func TestBlenderRuns(t *testing.T) {
 			cfg.Isolation, cfg.Limits = mode.cfg.Isolation, mode.cfg.Limits
 			spec := shellSpec(t, "")
 			spec.Needs = renderNeeds
-			spec.Command = engines.Command{Argv: []string{"python", "render.py"}, Files: map[string][]byte{"render.py": []byte(blenderProgram)}}
+			spec.Command = engines.Command{Argv: []string{"python", "render.py"},
+				Files: map[string][]byte{"render.py": []byte(blenderProgram)}}
 			got := mustRun(t, newRunner(t, cfg), spec)
 			expect(t, got, Exited, 0)
 			for name, magic := range map[string]string{"PNG": "\x89PNG", "OPEN_EXR": "v/1\x01"} {
-				if picture, err := os.ReadFile(filepath.Join(string(spec.Dir), outName, name)); err != nil || !strings.HasPrefix(string(picture), magic) {
+				if picture, err := os.ReadFile(filepath.Join(string(spec.Dir), outName, name)); err != nil ||
+					!strings.HasPrefix(string(picture), magic) {
 					t.Errorf("%s: %v, %.8q; log: %s", name, err, picture, got.LogTail)
 				}
 			}

@@ -63,7 +63,8 @@ type Config struct {
 	Isolation Isolation
 	Limits    Limits
 	// Image is what commands run in under Container: "name@sha256:…" or "sha256:…" of an image that podman or docker has. Its
-	// programs are found on its own PATH, Programs are not looked at; it needs sh, env, prlimit and setpriv as every Debian has them.
+	// programs are found on its own PATH, Programs are not looked at; it needs sh, env, prlimit and setpriv as every Debian has
+	// them.
 	Image string
 	// ImageDir is where images are laid out, once each.
 	ImageDir string
@@ -95,8 +96,13 @@ type Spec struct {
 	// Devices are the IDs of the accelerators that the command may use. Bubblewrap shows it no others; Direct tells it by the
 	// environment alone. It may not be given any by other means: Command.Env cannot name them.
 	Devices []string
+	// Stdin, when not nil, is a file or the reading end of a pipe that the command has as its standard input; otherwise that is
+	// empty. The caller closes it when Run has returned.
+	Stdin *os.File
 	// Meter, when not nil, reads what the command uses while it runs.
 	Meter *Meter
+	// Enough, when not nil, is asked about once a second whether the command has used as much as it may, where the kernel tells.
+	Enough func(Usage) bool
 }
 
 // Reason says why a command ended.
@@ -109,6 +115,7 @@ const (
 	TimedOut    Reason = "timeout"       // the time limit passed
 	Cancelled   Reason = "cancelled"     // the context of Run was cancelled
 	OutOfMemory Reason = "out_of_memory" // the kernel killed one of its processes at the memory cap
+	UsedEnough  Reason = "used_enough"   // Spec.Enough said so
 	// OutputTooLarge: its files below out/ took more room, or were more or deeper, than Needs and MaxOutputs allow.
 	OutputTooLarge Reason = "output_too_large"
 )
@@ -194,7 +201,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("isolation %q: must be %q, %q or %q", c.Isolation, Bubblewrap, Container, Direct)
 	}
 	if (c.Image != "") != (c.Isolation == Container) {
-		return c, fmt.Errorf("image %q with isolation %q: an image is what %q needs, and nothing else takes one", c.Image, c.Isolation, Container)
+		return c, fmt.Errorf("image %q with isolation %q: an image is what %q needs, and nothing else takes one", c.Image,
+			c.Isolation, Container)
 	}
 	if c.Isolation == Container && len(c.ReadOnlyPaths) > 0 {
 		return c, errors.New("read-only paths: an image holds all that its programs need")
@@ -273,16 +281,27 @@ func (r *Runner) Run(ctx context.Context, spec Spec, onLine func(line string)) (
 		return Outcome{}, err
 	}
 	defer spec.Meter.watch(nil)
-	return r.supervise(ctx, stage, g, capture, spec.Meter)
+	return r.supervise(ctx, stage, g, capture, spec)
 }
 
 // supervise starts the staged command, waits for its end and reads what it used while its group still exists.
-func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture *capture, meter *Meter) (Outcome, error) {
-	p, err := start(stage, g, capture, meter)
+func (r *Runner) supervise(ctx context.Context, stage *stage, g *group, capture *capture, spec Spec) (Outcome, error) {
+	p, err := start(stage, g, capture, spec.Meter)
 	if err != nil {
 		return Outcome{}, errors.Join(err, capture.close())
 	}
-	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace, func() bool { return r.overflows(p, stage) })
+	stopped := p.wait(ctx, stage.needs.TimeLimit, r.cfg.Grace, func() Reason {
+		if r.overflows(p, stage) {
+			return OutputTooLarge
+		}
+		if spec.Enough == nil {
+			return ""
+		}
+		if used, ok := p.usedSoFar(); ok && spec.Enough(used) {
+			return UsedEnough
+		}
+		return ""
+	})
 	if g != nil {
 		g.kill() // what Direct left running when its main process ended
 	}

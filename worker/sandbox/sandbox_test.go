@@ -113,7 +113,8 @@ func python(t testing.TB) Config {
 	return Config{Programs: map[string]string{"python": path}}
 }
 
-var testNeeds = engines.Resources{CPUs: 1, MemoryBytes: 512 << 20, FileBytes: 64 << 20, Processes: 64, TimeLimit: time.Minute, MaxLogBytes: 1 << 20}
+var testNeeds = engines.Resources{CPUs: 1, MemoryBytes: 512 << 20, FileBytes: 64 << 20, Processes: 64, TimeLimit: time.Minute,
+	MaxLogBytes: 1 << 20}
 
 func shellSpec(t testing.TB, script string) Spec {
 	return Spec{Dir: engines.Dir(t.TempDir()), Command: engines.Command{Argv: []string{"sh", "-c", script}}, Needs: testNeeds}
@@ -133,6 +134,38 @@ func expect(t testing.TB, got Outcome, reason Reason, exitCode int) {
 	if got.Reason != reason || got.ExitCode != exitCode {
 		t.Fatalf("ended as %s with %d, want %s with %d; log: %s", got.Reason, got.ExitCode, reason, exitCode, got.LogTail)
 	}
+}
+
+// TestStandardInput: a command reads what it is given, to the end, and nothing where it is given nothing.
+func TestStandardInput(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, r *Runner) {
+		expect(t, mustRun(t, r, shellSpec(t, `[ -z "$(cat)" ]`)), Exited, 0)
+		in, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		spec := shellSpec(t, `echo ready; read -r first; echo "got $first"; [ "$(cat)" = second ]`)
+		spec.Stdin = in
+		var said []string
+		got, err := r.Run(t.Context(), spec, func(line string) {
+			switch said = append(said, line); line {
+			case "ready":
+				_, err = out.WriteString("first\n")
+			case "got first":
+				_, err = out.WriteString("second\n")
+				out.Close()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, got, Exited, 0)
+		if len(said) != 2 {
+			t.Errorf("it said %q", said)
+		}
+	})
 }
 
 func TestExitCodesPassThrough(t *testing.T) {
@@ -236,31 +269,34 @@ func TestDenied(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	cfg := python(t)
 	for name, script := range map[string]string{
-		"loopback of the host":        fmt.Sprintf("import socket; socket.create_connection(('127.0.0.1', %d), 2)", port),
-		"any interface but lo":        "import socket; assert [n for _, n in socket.if_nameindex() if n != 'lo']",
-		"secret in the environment":   "import os; assert 'hunter2' in str(os.environ)",
-		"environment of parents":      "import glob; assert any(b'hunter2' in open(p, 'rb').read() for p in glob.glob('/proc/*/environ'))",
-		"processes of the host":       "import glob; assert len(glob.glob('/proc/[0-9]*')) > 3",
-		"password hashes":             "open('/etc/shadow')",
-		"root's files":                "import os; assert set(os.listdir('/root')) - {'.pyenv'}",
-		"files of the test":           fmt.Sprintf("open(%q)", secret),
-		"write to the root":           "open('/x', 'w')",
-		"write to the system":         "open('/usr/x', 'w')",
-		"write to the job":            "open('x', 'w')",
-		"write to the inputs":         "open('in/x', 'w')",
-		"change an input":             "open('in/ligand.smi', 'a')",
-		"change a command file":       "import os; os.chmod('run.py', 0o666); open('run.py', 'a')",
-		"replace out":                 "import os; os.rename('out', 'other')",
-		"write to /dev":               "open('/dev/x', 'w')",
-		"kernel settings":             "open('/proc/sys/kernel/core_pattern', 'r+').write(open('/proc/sys/kernel/core_pattern').read())",
-		"signal the worker":           fmt.Sprintf("import os; os.kill(%d, 0)", os.Getpid()),
-		"the first process, to read":  "open('/proc/1/mem', 'rb')",
-		"the first process, to kill":  "import os; os.kill(1, 0)",
-		"become root":                 "import os; os.setuid(0); open('/etc/shadow')",
-		"mount":                       "import subprocess as s; s.run(['mount', '-t', 'tmpfs', 'x', '/job/out'], check=True)",
-		"more than /tmp may hold":     "open('/tmp/x', 'wb').write(bytes(20 << 20))",
-		"inherited descriptors":       "import os; assert [f for f in os.listdir('/proc/self/fd') if int(f) > 3]",
-		"core dumps":                  "import resource as r; assert r.getrlimit(r.RLIMIT_CORE)[1] != 1", // which also ends those that are piped
+		"loopback of the host":      fmt.Sprintf("import socket; socket.create_connection(('127.0.0.1', %d), 2)", port),
+		"any interface but lo":      "import socket; assert [n for _, n in socket.if_nameindex() if n != 'lo']",
+		"secret in the environment": "import os; assert 'hunter2' in str(os.environ)",
+		"environment of parents": "import glob; assert any(b'hunter2' in open(p, 'rb').read() for p in " +
+			"glob.glob('/proc/*/environ'))",
+		"processes of the host": "import glob; assert len(glob.glob('/proc/[0-9]*')) > 3",
+		"password hashes":       "open('/etc/shadow')",
+		"root's files":          "import os; assert set(os.listdir('/root')) - {'.pyenv'}",
+		"files of the test":     fmt.Sprintf("open(%q)", secret),
+		"write to the root":     "open('/x', 'w')",
+		"write to the system":   "open('/usr/x', 'w')",
+		"write to the job":      "open('x', 'w')",
+		"write to the inputs":   "open('in/x', 'w')",
+		"change an input":       "open('in/ligand.smi', 'a')",
+		"change a command file": "import os; os.chmod('run.py', 0o666); open('run.py', 'a')",
+		"replace out":           "import os; os.rename('out', 'other')",
+		"write to /dev":         "open('/dev/x', 'w')",
+		"kernel settings": "open('/proc/sys/kernel/core_pattern', " +
+			"'r+').write(open('/proc/sys/kernel/core_pattern').read())",
+		"signal the worker":          fmt.Sprintf("import os; os.kill(%d, 0)", os.Getpid()),
+		"the first process, to read": "open('/proc/1/mem', 'rb')",
+		"the first process, to kill": "import os; os.kill(1, 0)",
+		"become root":                "import os; os.setuid(0); open('/etc/shadow')",
+		"mount":                      "import subprocess as s; s.run(['mount', '-t', 'tmpfs', 'x', '/job/out'], check=True)",
+		"more than /tmp may hold":    "open('/tmp/x', 'wb').write(bytes(20 << 20))",
+		"inherited descriptors":      "import os; assert [f for f in os.listdir('/proc/self/fd') if int(f) > 3]",
+		// which also ends those that are piped
+		"core dumps":                  "import resource as r; assert r.getrlimit(r.RLIMIT_CORE)[1] != 1",
 		"the kernel's memory":         "open('/proc/kcore', 'rb')",
 		"the kernel's addresses":      "open('/proc/kallsyms')",
 		"the kernel's keys":           "open('/proc/keys')",
@@ -288,7 +324,8 @@ func TestDenied(t *testing.T) {
 			t.Run(name+"/"+mode.name, func(t *testing.T) {
 				t.Parallel()
 				spec := shellSpec(t, "")
-				spec.Command = engines.Command{Argv: []string{"python", "run.py"}, Files: map[string][]byte{"run.py": []byte(script)}}
+				spec.Command = engines.Command{Argv: []string{"python", "run.py"},
+					Files: map[string][]byte{"run.py": []byte(script)}}
 				if err := os.Mkdir(spec.Dir.In(""), 0o755); err != nil {
 					t.Fatal(err)
 				}
@@ -337,8 +374,9 @@ func TestHugeFileIsStopped(t *testing.T) {
 func TestOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"many large files":   "import itertools\nfor i in itertools.count(): open(f'out/{i}', 'wb').write(bytes(1 << 20))",
-		"many directories":   "import os\nos.chdir('out')\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\nwhile True: pass",
+		"many large files": "import itertools\nfor i in itertools.count(): open(f'out/{i}', 'wb').write(bytes(1 << 20))",
+		"many directories": "import os\nos.chdir('out')\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\nwhile " +
+			"True: pass",
 		"files within reach": "",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -354,7 +392,8 @@ func TestOutputIsBounded(t *testing.T) {
 				}
 			})
 			if script == "" {
-				spec.Command.Argv = []string{"sh", "-c", "for i in $(seq 16); do head -c 1000000 /dev/zero >out/$i; done; sleep 1.5"}
+				spec.Command.Argv = []string{"sh", "-c", "for i in $(seq 16); do head -c 1000000 /dev/zero >out/$i; done; " +
+					"sleep 1.5"}
 				expect(t, mustRun(t, newRunner(t, cfg), spec), Exited, 0)
 				return
 			}

@@ -31,6 +31,7 @@ type stage struct {
 	env       []string // environment of the launcher
 	isolated  bool     // has a process namespace whose first process can be killed for all
 	filter    []byte   // of system calls, for the launcher to read from filterFD; nil for none
+	stdin     *os.File // nil for an empty one
 	needs     engines.Resources
 	logPath   string
 	outputs   engines.Dir // the task's directory, whose out/ must not grow without end
@@ -55,7 +56,8 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 		return nil, err
 	}
 	dir := string(spec.Dir)
-	s := &stage{needs: spec.Needs, outputs: spec.Dir, logPath: filepath.Join(dir, logName), env: []string{"PATH=" + strings.Join(systemPath, ":")}}
+	s := &stage{stdin: spec.Stdin, needs: spec.Needs, outputs: spec.Dir, logPath: filepath.Join(dir, logName),
+		env: []string{"PATH=" + strings.Join(systemPath, ":")}}
 	tmp := "/tmp"
 	if r.cfg.Isolation == Direct {
 		tmp = filepath.Join(dir, tmpName)
@@ -95,7 +97,8 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 		}
 	}
 	s.argv, s.dir, s.isolated, s.filter = bubblewrapArgv(layout{
-		host: r.host, dir: dir, shown: shown, devices: nodesOf(devices), machine: machine, tempBytes: r.cfg.TempBytes, user: user, filtered: r.filter != nil,
+		host: r.host, dir: dir, shown: shown, devices: nodesOf(devices), machine: machine, tempBytes: r.cfg.TempBytes, user: user,
+		filtered: r.filter != nil,
 	}, command), "/", true, r.filter
 	return s, nil
 }
@@ -202,7 +205,8 @@ type variable struct{ name, value string }
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // threadVariables tell numerical libraries how many threads to start; left alone they take one for each core they see.
-var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "OPENMM_CPU_THREADS"}
+var threadVariables = []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS",
+	"OPENMM_CPU_THREADS"}
 
 // workerImage is the variable that tells a command the digest of the image that it runs in.
 const workerImage = "MOLFABRIC_WORKER_IMAGE"
@@ -217,7 +221,8 @@ func environment(spec Spec, searchPath []string, tmp string, given map[string]st
 		all[name] = strconv.Itoa(spec.Needs.CPUs)
 	}
 	for name, value := range spec.Command.Env {
-		if _, ok := fixed[name]; ok || name == cudaVisible || name == workerImage || !variableName.MatchString(name) || strings.ContainsRune(value, 0) {
+		if _, ok := fixed[name]; ok || name == cudaVisible || name == workerImage || !variableName.MatchString(name) ||
+			strings.ContainsRune(value, 0) {
 			return nil, fmt.Errorf("environment variable %q: cannot be set by a command", name)
 		}
 		all[name] = value
