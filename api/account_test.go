@@ -39,7 +39,8 @@ func TestFromSignUpToBalance(t *testing.T) {
 	got := d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
 	var balance map[string]any
 	got.Decode(t, &balance)
-	if got.StatusCode != 200 || len(balance) != 11 || balance["available_cents"].(float64) <= 0 || balance["available_display"] == "" {
+	if got.StatusCode != 200 || len(balance) != 11 || balance["available_cents"].(float64) <= 0 ||
+		balance["available_display"] == "" {
 		t.Errorf("balance: %d %s", got.StatusCode, got.Text)
 	}
 	got = d.WithKey(key).Send("GET", "/api/v1/credits/transactions?limit=1", "")
@@ -48,7 +49,8 @@ func TestFromSignUpToBalance(t *testing.T) {
 		NextCursor   *string          `json:"nextCursor"`
 	}
 	got.Decode(t, &list)
-	if got.StatusCode != 200 || len(list.Transactions) != 1 || list.Transactions[0]["type"] != "monthly_grant" || len(list.Transactions[0]) != 10 {
+	if got.StatusCode != 200 || len(list.Transactions) != 1 || list.Transactions[0]["type"] != "monthly_grant" ||
+		len(list.Transactions[0]) != 10 {
 		t.Errorf("transactions: %d %s", got.StatusCode, got.Text)
 	}
 	if got := browser.Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
@@ -57,7 +59,8 @@ func TestFromSignUpToBalance(t *testing.T) {
 
 	var listed struct{ Keys []map[string]any }
 	browser.Send("GET", "/api/v1/keys", "").Decode(t, &listed)
-	if len(listed.Keys) != 1 || listed.Keys[0]["key"] != nil || listed.Keys[0]["lastUsedAt"] == nil || listed.Keys[0]["revokedAt"] != nil {
+	if len(listed.Keys) != 1 || listed.Keys[0]["key"] != nil || listed.Keys[0]["lastUsedAt"] == nil ||
+		listed.Keys[0]["revokedAt"] != nil {
 		t.Errorf("keys: %v", listed.Keys)
 	}
 	first := browser.Send("DELETE", "/api/v1/keys/"+keyID, "")
@@ -77,7 +80,7 @@ func TestRevocationArrivesElsewhere(t *testing.T) {
 	browser := d.SignUp()
 	keyID, key := browser.Key("live", "credits:read")
 	clock := time.Now()
-	elsewhere := keys.New(d.DB, []byte(strings.Repeat("k", 32)), discard(), func() time.Time { return clock })
+	elsewhere := keys.New(d.DB, d.Deps.Config.KeySecrets, discard(), func() time.Time { return clock })
 	if _, err := elsewhere.Verify(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -92,19 +95,21 @@ func TestCreateKeyIsChecked(t *testing.T) {
 	t.Parallel()
 	browser := open(t).SignUp()
 	for body, want := range map[string]string{
-		`{"scopes":["jobs:read"]}`:                                               "name: is required",
-		`{"name":"","scopes":["jobs:read"]}`:                                     "name: expected length >= 1",
-		`{"name":"n"}`:                                                           "scopes: is required",
-		`{"name":"n","scopes":[]}`:                                               "scopes: expected array length >= 1",
-		`{"name":"n","scopes":["jobs:admin"]}`:                                   "scopes[0]: expected one of",
-		`{"name":"n","scopes":["jobs:read"],"environment":"prod"}`:               "environment: expected one of",
-		`{"name":"n","scopes":["jobs:read"],"environment":""}`:                   "environment: expected one of",
-		`{"name":"n","scopes":["jobs:read"],"discoverySource":"tv"}`:             "discoverySource: expected one of",
-		`{"name":"n","scopes":["jobs:read"],"expiresAt":"tomorrow"}`:             "expiresAt: expected string to be RFC 3339 date-time",
+		`{"scopes":["jobs:read"]}`:                                   "name: is required",
+		`{"name":"","scopes":["jobs:read"]}`:                         "name: expected length >= 1",
+		`{"name":"n"}`:                                               "scopes: is required",
+		`{"name":"n","scopes":[]}`:                                   "scopes: expected array length >= 1",
+		`{"name":"n","scopes":["jobs:admin"]}`:                       "scopes[0]: expected one of",
+		`{"name":"n","scopes":["jobs:read"],"environment":"prod"}`:   "environment: expected one of",
+		`{"name":"n","scopes":["jobs:read"],"environment":""}`:       "environment: expected one of",
+		`{"name":"n","scopes":["jobs:read"],"discoverySource":"tv"}`: "discoverySource: expected one of",
+		`{"name":"n","scopes":["jobs:read"],"expiresAt":"tomorrow"}`: "expiresAt: expected string to be RFC 3339 " +
+			"date-time",
 		`{"name":"n","scopes":["jobs:read"],"expiresAt":null}`:                   "expiresAt: null is not allowed",
 		`{"name":"n","scopes":["jobs:read"],"expiresAt":"2020-01-01T00:00:00Z"}`: "expiresAt: must lie in the future",
-		`{"name":"n","scopes":["jobs:read"],"expiresAt":"9999-01-01T00:00:00Z"}`: "expiresAt: must lie in the future and not after 2",
-		`{"name":"` + strings.Repeat("n", 101) + `","scopes":["jobs:read"]}`:     "name: expected length <= 100",
+		`{"name":"n","scopes":["jobs:read"],"expiresAt":"9999-01-01T00:00:00Z"}`: "expiresAt: must lie in the future and not " +
+			"after 2",
+		`{"name":"` + strings.Repeat("n", 101) + `","scopes":["jobs:read"]}`: "name: expected length <= 100",
 	} {
 		wantFailure(t, browser.Send("POST", "/api/v1/keys", body), 400, fault.Validation, want)
 	}
@@ -141,7 +146,8 @@ func TestSignInAndOut(t *testing.T) {
 	got := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", credentials)
 	var account map[string]any
 	got.Decode(t, &account)
-	if got.StatusCode != 201 || account["email"] != email || account["plan"] != "free" || !strings.HasPrefix(account["accountId"].(string), "acct_") || len(account) != 5 {
+	if got.StatusCode != 201 || account["email"] != email || account["plan"] != "free" ||
+		!strings.HasPrefix(account["accountId"].(string), "acct_") || len(account) != 5 {
 		t.Fatalf("sign-up: %d %s", got.StatusCode, got.Text)
 	}
 	again := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", strings.ToLower(credentials))
@@ -157,7 +163,8 @@ func TestSignInAndOut(t *testing.T) {
 	browser := d.SignUp() // any browser: its cookie is replaced
 	got = browser.Send("POST", "/api/v1/auth/sign-in", strings.ToLower(credentials))
 	set := got.Header.Get("Set-Cookie")
-	if got.StatusCode != 200 || !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "SameSite=Lax") || !strings.Contains(set, "Path=/") {
+	if got.StatusCode != 200 || !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "SameSite=Lax") ||
+		!strings.Contains(set, "Path=/") {
 		t.Fatalf("sign-in: %d %s, cookie %s", got.StatusCode, got.Text, set)
 	}
 	stolen := cookie(t, d, browser)
@@ -177,7 +184,8 @@ func TestSecretsAreNotStored(t *testing.T) {
 	browser := d.SignUp()
 	_, key := browser.Key("test", "credits:read")
 	var stored string
-	err := d.DB.GetContext(t.Context(), &stored, `SELECT (SELECT json_agg(a)::text FROM accounts a) || (SELECT json_agg(k)::text FROM api_keys k) || (SELECT json_agg(s)::text FROM sessions s)`)
+	err := d.DB.GetContext(t.Context(), &stored, `SELECT (SELECT json_agg(a)::text FROM accounts a) || (SELECT json_agg(k)::text
+		FROM api_keys k) || (SELECT json_agg(s)::text FROM sessions s)`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,12 +204,14 @@ func TestTransactionsQueryIsChecked(t *testing.T) {
 	d := open(t)
 	_, key := d.SignUp().Key("live", "credits:read")
 	for query, code := range map[string]fault.Code{
-		"cursor=nonsense": fault.InvalidCursor, "cursor=%21": fault.InvalidCursor, "limit=0": fault.Validation, "limit=101": fault.Validation,
-		"type=gift": fault.Validation, "from=yesterday": fault.Validation, "page=2": fault.Validation,
+		"cursor=nonsense": fault.InvalidCursor, "cursor=%21": fault.InvalidCursor, "limit=0": fault.Validation,
+		"limit=101": fault.Validation, "type=gift": fault.Validation, "from=yesterday": fault.Validation,
+		"page=2": fault.Validation,
 	} {
 		wantFailure(t, d.WithKey(key).Send("GET", "/api/v1/credits/transactions?"+query, ""), 400, code, "")
 	}
-	for _, query := range []string{"type=hold", "job_id=job_x", "from=2020-01-01T00:00:00Z&to=2030-01-01T00:00:00%2B01:00", "limit=100"} {
+	for _, query := range []string{"type=hold", "job_id=job_x", "from=2020-01-01T00:00:00Z&to=2030-01-01T00:00:00%2B01:00",
+		"limit=100"} {
 		if got := d.WithKey(key).Send("GET", "/api/v1/credits/transactions?"+query, ""); got.StatusCode != 200 {
 			t.Errorf("%s: %d %s", query, got.StatusCode, got.Text)
 		}

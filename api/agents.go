@@ -35,9 +35,10 @@ type agents struct {
 }
 
 // mountAgents adds the address. document is the OpenAPI document that the tools are described by.
-func mountAgents(app *fiber.App, guard *guard, bodies *bodyGate, document []byte) error {
+func mountAgents(app *fiber.App, guard *guard, bodies *bodyGate, document []byte, rankings mcp.Rankings) error {
 	edge := guard.edge
-	service, err := mcp.New(mcp.Deps{Document: document, Version: edge.config.Version, Log: edge.log, Door: newInside(app.Server())})
+	service, err := mcp.New(mcp.Deps{Document: document, Version: edge.config.Version, Log: edge.log,
+		Door: newInside(app.Server()), Rankings: rankings})
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,8 @@ func (a *agents) knownOrigin(c *fiber.Ctx) error {
 	if origin == "" || slices.Contains(a.guard.origins, origin) {
 		return nil
 	}
-	if public, err := url.Parse(a.edge.config.PublicURL); err == nil && public.Host != "" && origin == public.Scheme+"://"+public.Host {
+	if public, err := url.Parse(a.edge.config.PublicURL); err == nil && public.Host != "" && origin == public.Scheme+"://"+
+		public.Host {
 		return nil
 	}
 	if parsed, err := url.Parse(origin); err == nil && a.edge.own(c, origin) {
@@ -108,7 +110,8 @@ func (a *agents) knownOrigin(c *fiber.Ctx) error {
 // soundMessage refuses what is no single message in JSON. Several at once would pass the limit of requests as one.
 func soundMessage(c *fiber.Ctx, message []byte) error {
 	if !isJSON(c.Get(fiber.HeaderContentType), c.Get(fiber.HeaderContentEncoding)) {
-		return fault.New(fault.UnsupportedMediaType, "send the message as Content-Type: application/json, in UTF-8 and not compressed")
+		return fault.New(fault.UnsupportedMediaType, "send the message as Content-Type: application/json, in UTF-8 and not "+
+			"compressed")
 	}
 	if _, err := strictjson.Check(message); err != nil {
 		return fault.New(fault.Validation, "%s", err.Error())

@@ -164,10 +164,20 @@ type pacedBody struct {
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
-	patience := readTimeout + time.Duration(max(b.stated, b.came)/slowestUpload)*time.Second
-	if err := b.conn.SetReadDeadline(b.begun.Add(patience)); err != nil {
+	if err := b.extend(); err != nil {
 		return 0, err
 	}
+	return b.take(p)
+}
+
+// extend gives the connection the time that the body has by now.
+func (b *pacedBody) extend() error {
+	patience := readTimeout + time.Duration(max(b.stated, b.came)/slowestUpload)*time.Second
+	return b.conn.SetReadDeadline(b.begun.Add(patience))
+}
+
+// take reads within the time that the connection has.
+func (b *pacedBody) take(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	b.came += int64(n)
 	return n, err

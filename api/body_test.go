@@ -29,7 +29,8 @@ func TestBodiesAreRefused(t *testing.T) {
 		{name: "not JSON", body: "{\n  \"text\": nope}", want: "text: this is not JSON: expected a value (line 2, column 11)"},
 		{name: "cut", body: `{"text":"a`, want: "ends inside a string"},
 		{name: "duplicate", body: `{"text":"a","text":"b"}`, want: "text: the member appears twice"},
-		{name: "duplicate below metadata", body: `{"text":"a","metadata":{"x":[{"y":1,"y":2}]}}`, want: "metadata.x[0].y: the member appears twice"},
+		{name: "duplicate below metadata", body: `{"text":"a","metadata":{"x":[{"y":1,"y":2}]}}`,
+			want: "metadata.x[0].y: the member appears twice"},
 		{name: "too deep", body: `{"text":"a","metadata":` + deep + `}`, want: "nesting is deeper than 64 levels"},
 		{name: "NUL", body: `{"text":"\u0000"}`, want: "text: the character U+0000 is not allowed"},
 		{name: "null", body: `{"text":"a","flag":null}`, want: "flag: null is not allowed"},
@@ -43,13 +44,17 @@ func TestBodiesAreRefused(t *testing.T) {
 		{name: "wrong type", body: `{"text":7}`, want: "text: expected string"},
 		{name: "array for object", body: `[]`, want: "expected object"},
 		{name: "too long", body: `{"text":"` + strings.Repeat("é", 21) + `"}`, want: "text: expected length <= 20"},
-		{name: "pattern", body: `{"text":"a","list":[{"label":"SECRET"}]}`, want: "list[0].label: expected string to match pattern ^[a-z]+$"},
+		{name: "pattern", body: `{"text":"a","list":[{"label":"SECRET"}]}`,
+			want: "list[0].label: expected string to match pattern ^[a-z]+$"},
 		{name: "email", body: `{"text":"a","mail":"SECRET"}`, want: "mail: expected string to be RFC 5322 email"},
 		{name: "range", body: `{"text":"a","list":[{"label":"aa","count":10}]}`, want: "list[0].count: expected number <= 9"},
 		{name: "fraction", body: `{"text":"a","list":[{"label":"aa","count":1.5}]}`, want: "list[0].count: expected integer"},
-		{name: "form", body: `text=a`, header: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 415, code: fault.UnsupportedMediaType, want: "application/json"},
-		{name: "latin-1", body: `{"text":"a"}`, header: []string{"Content-Type", "application/json; charset=latin1"}, status: 415, code: fault.UnsupportedMediaType, want: "UTF-8"},
-		{name: "compressed", body: `{"text":"a"}`, header: []string{"Content-Encoding", "gzip"}, status: 415, code: fault.UnsupportedMediaType, want: "not compressed"},
+		{name: "form", body: `text=a`, header: []string{"Content-Type", "application/x-www-form-urlencoded"}, status: 415,
+			code: fault.UnsupportedMediaType, want: "application/json"},
+		{name: "latin-1", body: `{"text":"a"}`, header: []string{"Content-Type", "application/json; charset=latin1"}, status: 415,
+			code: fault.UnsupportedMediaType, want: "UTF-8"},
+		{name: "compressed", body: `{"text":"a"}`, header: []string{"Content-Encoding", "gzip"}, status: 415,
+			code: fault.UnsupportedMediaType, want: "not compressed"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +76,8 @@ func TestBodiesAreTaken(t *testing.T) {
 	got := c.Send("POST", "/api/v1/probe/echo?limit=5",
 		`{"text":"ä","flag":false,"list":[{"label":"ab"},{"label":"cd","count":2.0}],"metadata":{"n":12345678901234567890,"x":null}}`,
 		"Content-Type", "application/json; charset=UTF-8")
-	want := `{"text":"ä","flag":false,"list":[{"label":"ab","count":3},{"label":"cd","count":2}],"metadata":{"n":12345678901234567890,"x":null}}`
+	want :=
+		`{"text":"ä","flag":false,"list":[{"label":"ab","count":3},{"label":"cd","count":2}],"metadata":{"n":12345678901234567890,"x":null}}`
 	if got.StatusCode != http.StatusOK || strings.TrimSpace(got.Text) != want {
 		t.Errorf("got %d %s, want %s", got.StatusCode, got.Text, want)
 	}
@@ -153,7 +159,8 @@ func TestUnreadBodyDoesNotBecomeARequest(t *testing.T) {
 			if strings.Contains(string(text), "alive") || !strings.Contains(string(text), "401 Unauthorized") {
 				t.Errorf("got %s", text)
 			}
-			if answers := strings.Count(string(text), "HTTP/1.1 "); name == "short" && answers != 2 || name == "long" && answers != 1 {
+			if answers := strings.Count(string(text), "HTTP/1.1 "); name == "short" && answers != 2 || name == "long" &&
+				answers != 1 {
 				t.Errorf("got %d answers: %s", answers, text)
 			}
 		})

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// acceptBreaks lets -update record a document that breaks a promise of specification §9: before a release, never after.
+// acceptBreaks lets -update record a document that breaks a promise of doc/contract.md §9: before a release, never after.
 var acceptBreaks = flag.Bool("accept-breaks", false, "with -update: record a document that breaks compatibility")
 
 const goldenDocument = "testdata/openapi.json"
 
-// breaks lists what a client of the old document could trip over in the new one, one line each (specification §9, rule 7).
+// breaks lists what a client of the old document could trip over in the new one, one line each (doc/contract.md §9, rule 7).
 func breaks(t *testing.T, oldPath, newPath string) []string {
 	t.Helper()
 	program := os.Getenv("MOLFABRIC_OASDIFF")
@@ -29,14 +29,15 @@ func breaks(t *testing.T, oldPath, newPath string) []string {
 		}
 		t.Skip("SKIPPED: oasdiff is missing: make bin/tools/oasdiff")
 	}
-	output, err := exec.CommandContext(t.Context(), program, "breaking", "--format", "singleline", oldPath, newPath).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), program, "breaking", "--format", "singleline", oldPath,
+		newPath).CombinedOutput()
 	if err != nil {
 		t.Fatalf("oasdiff: %v\n%s", err, output)
 	}
 	var found []string
 	for line := range strings.Lines(string(output)) {
 		if strings.Contains(line, "[response-property-enum-value-added]") {
-			continue // specification §9, rule 8, allows it
+			continue // doc/contract.md §9, rule 8, allows it
 		}
 		if strings.HasPrefix(line, "error at") || strings.HasPrefix(line, "warning at") {
 			found = append(found, strings.TrimSpace(line))
@@ -94,7 +95,8 @@ func TestGoldenDocument(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("the OpenAPI document differs from %s, compatibly; if that is meant, run: go test ./api -run TestGoldenDocument -update", goldenDocument)
+		t.Errorf("the OpenAPI document differs from %s, compatibly; if that is meant, run: go test ./api -run TestGoldenDocument "+
+			"-update", goldenDocument)
 	}
 }
 
@@ -119,13 +121,20 @@ func TestBreaksAreFound(t *testing.T) {
 		change func(node)
 	}{
 		{"an operation is removed", true, func(d node) { delete(d["paths"].(node), "/v1/jobs/{id}/cancel") }},
-		{"a member of a request is removed", true, func(d node) { delete(schema(d, "SubmitRequest")["properties"].(node), "jobName") }},
-		{"a member of a response is removed", true, func(d node) { delete(schema(d, "SubmitResponse")["properties"].(node), "provider") }},
-		{"an enum value is removed", true, func(d node) { member(d, "SubmitRequest", "outputFormat")["enum"] = []any{"EXR", "JPEG"} }},
+		{"a member of a request is removed", true, func(d node) {
+			delete(schema(d, "SubmitRequest")["properties"].(node), "jobName")
+		}},
+		{"a member of a response is removed", true, func(d node) {
+			delete(schema(d, "SubmitResponse")["properties"].(node), "provider")
+		}},
+		{"an enum value is removed", true, func(d node) {
+			member(d, "SubmitRequest", "outputFormat")["enum"] = []any{"EXR", "JPEG"}
+		}},
 		{"a member becomes required", true, func(d node) { schema(d, "SubmitRequest")["required"] = []any{"sceneFile"} }},
 		{"a new parameter is required", true, func(d node) {
 			op := d["paths"].(node)["/v1/jobs"].(node)["get"].(node)
-			op["parameters"] = append(op["parameters"].([]any), node{"name": "new", "in": "query", "required": true, "schema": node{"type": "string"}})
+			op["parameters"] = append(op["parameters"].([]any), node{"name": "new", "in": "query", "required": true,
+				"schema": node{"type": "string"}})
 		}},
 		{"a maximum falls", true, func(d node) { member(d, "SimulationParams", "numModes")["maximum"] = 64 }},
 		{"a minimum comes", true, func(d node) { member(d, "SubmitRequest", "frameEnd")["minimum"] = 1 }},
@@ -141,8 +150,14 @@ func TestBreaksAreFound(t *testing.T) {
 			op := d["paths"].(node)["/v1/jobs/submit"].(node)["post"].(node)
 			op["security"].([]any)[0].(node)["apiKey"] = []any{"projects:write"}
 		}},
-		{"a request may say more", false, func(d node) { schema(d, "SubmitRequest")["properties"].(node)["new"] = node{"type": "string"} }},
-		{"a response says more", false, func(d node) { schema(d, "SubmitResponse")["properties"].(node)["new"] = node{"type": "string"} }},
+		{"a request may say more", false, func(d node) {
+			schema(d, "SubmitRequest")["properties"].(node)["new"] = node{
+				"type": "string"}
+		}},
+		{"a response says more", false, func(d node) {
+			schema(d, "SubmitResponse")["properties"].(node)["new"] = node{
+				"type": "string"}
+		}},
 		{"a rule loosens", false, func(d node) { member(d, "SimulationParams", "numModes")["maximum"] = 256 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // beside starts another instance over the same stores.
@@ -27,9 +28,9 @@ func beside(t *testing.T, d *apitest.Door, change ...func(*api.Deps)) *apitest.D
 	}}, change...)...)
 }
 
-// TestCredentialsOfTheSpecification walks §5's first table and rules 4 and 5 with every kind of bad credential: whatever is
+// TestCredentialsOfTheContract walks doc/contract.md §5, rules 4 and 5, with every kind of bad credential: whatever is
 // wrong with a key, the answer is the same to the byte, so that nobody learns which keys exist.
-func TestCredentialsOfTheSpecification(t *testing.T) {
+func TestCredentialsOfTheContract(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
@@ -37,7 +38,8 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 	revokedID, revoked := browser.Key("live", "credits:read")
 	browser.Send("DELETE", "/api/v1/keys/"+revokedID, "")
 	_, valid := browser.Key("live", "credits:read")
-	made := browser.Send("POST", "/api/v1/keys", `{"name":"n","scopes":["credits:read"],"expiresAt":"`+clock.now().Add(time.Hour).Format(time.RFC3339)+`"}`)
+	made := browser.Send("POST", "/api/v1/keys", `{"name":"n","scopes":["credits:read"],"expiresAt":"`+
+		clock.now().Add(time.Hour).Format(time.RFC3339)+`"}`)
 	var expiring struct{ Key string }
 	made.Decode(t, &expiring)
 	if got := d.WithKey(expiring.Key).Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
@@ -46,7 +48,7 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 	clock.move(time.Hour)
 
 	mistyped := valid[:len(valid)-1] + string(map[bool]byte{true: '1', false: '0'}[valid[len(valid)-1] == '0'])
-	foreigner := beside(t, d, func(deps *api.Deps) { deps.Config.KeySecret = []byte(strings.Repeat("z", 32)) })
+	foreigner := beside(t, d, func(deps *api.Deps) { deps.Config.KeySecrets = secret.One([]byte(strings.Repeat("z", 32))) })
 	_, foreign := foreigner.SignUp().Key("live", "credits:read") // well formed, and stored under a digest that is not ours
 	bodies := map[string]string{}
 	for name, authorization := range map[string]string{
@@ -95,8 +97,8 @@ func TestCredentialsOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestTestKeysOfTheSpecification is §5's second table with rules 1 and 2.
-func TestTestKeysOfTheSpecification(t *testing.T) {
+// TestTestKeysOfTheContract is doc/contract.md §5, rules 1 and 2.
+func TestTestKeysOfTheContract(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) { deps.Groups = productGroups(deps) })
 	browser := d.SignUp()
@@ -121,17 +123,19 @@ func TestTestKeysOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestKeyIsShownOnce is §5 rule 7 and the shapes of decisions.md.
+// TestKeyIsShownOnce is doc/contract.md §5, rule 7, and the shapes of §2.7.
 func TestKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	browser := d.SignUp()
-	body := `{"name":"n","environment":"test","scopes":["jobs:read","credits:read","jobs:read"],"discoverySource":"glama","expiresAt":"` +
-		time.Now().Add(time.Hour).In(time.FixedZone("", 7200)).Format(time.RFC3339) + `"}`
+	body :=
+		`{"name":"n","environment":"test","scopes":["jobs:read","credits:read","jobs:read"],"discoverySource":"glama","expiresAt":"` +
+			time.Now().Add(time.Hour).In(time.FixedZone("", 7200)).Format(time.RFC3339) + `"}`
 	created := browser.Send("POST", "/api/v1/keys", body)
 	var key map[string]any
 	created.Decode(t, &key)
-	members := []string{"createdAt", "environment", "expiresAt", "id", "key", "last4", "lastUsedAt", "name", "prefix", "revokedAt", "scopes"}
+	members := []string{"createdAt", "environment", "expiresAt", "id", "key", "last4", "lastUsedAt", "name", "prefix", "revokedAt",
+		"scopes"}
 	if got := names(key); created.StatusCode != 201 || !slices.Equal(got, members) {
 		t.Fatalf("created: %d %v, want %v", created.StatusCode, got, members)
 	}
@@ -150,7 +154,8 @@ func TestKeyIsShownOnce(t *testing.T) {
 		t.Error("the key is shown again")
 	}
 	var source string
-	if err := d.DB.GetContext(t.Context(), &source, `SELECT discovery_source FROM api_keys WHERE id = $1`, key["id"]); err != nil || source != "glama" {
+	if err := d.DB.GetContext(t.Context(), &source, `SELECT discovery_source FROM api_keys WHERE id = $1`, key["id"]); err != nil ||
+		source != "glama" {
 		t.Errorf("discovery source %q, %v", source, err)
 	}
 }
@@ -164,8 +169,8 @@ func names(members map[string]any) []string {
 	return all
 }
 
-// TestRotationOfTheSpecification is §5 rule 9, with rule 8 on a second instance.
-func TestRotationOfTheSpecification(t *testing.T) {
+// TestRotationOfTheContract is doc/contract.md §5, rule 9, with rule 8 on a second instance.
+func TestRotationOfTheContract(t *testing.T) {
 	t.Parallel()
 	here := open(t)
 	there := beside(t, here)
@@ -218,7 +223,8 @@ func TestExpiryIsExact(t *testing.T) {
 	clock := newClock()
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
 	browser := d.SignUp()
-	body := `{"name":"n","scopes":["credits:read"],"expiresAt":"` + clock.now().Add(300*time.Millisecond).Format(time.RFC3339Nano) + `"}`
+	body := `{"name":"n","scopes":["credits:read"],"expiresAt":"` + clock.now().Add(300*time.Millisecond).Format(time.RFC3339Nano) +
+		`"}`
 	var made struct{ Key string }
 	browser.Send("POST", "/api/v1/keys", body).Decode(t, &made)
 	for _, step := range []struct {
@@ -232,7 +238,7 @@ func TestExpiryIsExact(t *testing.T) {
 	}
 }
 
-// TestLimitsAreShared is §8's rate limit over two instances, with the headers on good and bad answers alike.
+// TestLimitsAreShared is the rate limit of doc/contract.md §8 over two instances, with the headers on good and bad answers alike.
 func TestLimitsAreShared(t *testing.T) {
 	t.Parallel()
 	few := func(deps *api.Deps) {
@@ -259,8 +265,10 @@ func TestLimitsAreShared(t *testing.T) {
 		got := one.door.WithKey(key).Send(one.method, one.path, "")
 		wantHeaders(t, got)
 		remaining := strconv.Itoa(max(5-i, 0))
-		if got.StatusCode != one.status || got.Header.Get("RateLimit-Limit") != "6" || got.Header.Get("RateLimit-Remaining") != remaining {
-			t.Errorf("request %d: %d %s %v, want %d with %s remaining", i, got.StatusCode, got.Text, got.Header, one.status, remaining)
+		if got.StatusCode != one.status || got.Header.Get("RateLimit-Limit") != "6" ||
+			got.Header.Get("RateLimit-Remaining") != remaining {
+			t.Errorf("request %d: %d %s %v, want %d with %s remaining", i, got.StatusCode, got.Text, got.Header, one.status,
+				remaining)
 		}
 		if one.status == 429 {
 			wait, err := strconv.Atoi(got.Header.Get("Retry-After"))
@@ -274,16 +282,18 @@ func TestLimitsAreShared(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheSpecification is the table of §7 with that of decisions.md: each code with its status, in the closed
+// TestErrorsOfTheContract is doc/contract.md §7: each code with its status, in the closed
 // envelope, with the headers of every answer. An operation fails with each in turn; the codes that the front door itself
 // gives are made by real requests in the tests beside.
-func TestErrorsOfTheSpecification(t *testing.T) {
+func TestErrorsOfTheContract(t *testing.T) {
 	t.Parallel()
 	table := map[int][]fault.Code{
-		400: {fault.Validation, fault.InvalidExpectedVersion, fault.IdempotencyKeyRequired, fault.IdempotencyKeyMismatch, fault.UnknownTier, fault.InvalidCursor},
+		400: {fault.Validation, fault.InvalidExpectedVersion, fault.IdempotencyKeyRequired, fault.IdempotencyKeyMismatch,
+			fault.UnknownTier, fault.InvalidCursor},
 		401: {fault.Unauthorized},
 		402: {fault.InsufficientCredits, fault.NoPaymentMethod},
-		403: {fault.InsufficientScope, fault.TestKeyLiveBilling, fault.SessionRequired, fault.CostLimitExceeded, fault.CSRFRejected},
+		403: {fault.InsufficientScope, fault.TestKeyLiveBilling, fault.SessionRequired, fault.CostLimitExceeded,
+			fault.CSRFRejected},
 		404: {fault.NotFound},
 		405: {fault.MethodNotAllowed},
 		409: {fault.IdempotencyInProgress, fault.JobNotCancellable, fault.JobNotRetryable, fault.UploadIncomplete},
@@ -291,8 +301,8 @@ func TestErrorsOfTheSpecification(t *testing.T) {
 		413: {fault.PayloadTooLarge},
 		415: {fault.UnsupportedMediaType},
 		422: {
-			fault.PipelineDisabled, fault.UnsupportedSimulator, fault.IdempotencyKeyReused, fault.ChecksumMismatch, fault.ArtifactNotFound,
-			fault.SceneNotFound, fault.WorkerImageMismatch,
+			fault.PipelineDisabled, fault.UnsupportedSimulator, fault.IdempotencyKeyReused, fault.ChecksumMismatch,
+			fault.ArtifactNotFound, fault.SceneNotFound, fault.WorkerImageMismatch,
 		},
 		429: {fault.RateLimited},
 		503: {fault.ProviderUnavailable},
@@ -308,14 +318,16 @@ func TestErrorsOfTheSpecification(t *testing.T) {
 		}
 	}
 	conflict := d.Anonymous().Send("GET", "/api/v1/probe-faults/"+string(fault.VersionConflict), "")
-	if want := `{"error":"because of it","code":"VERSION_CONFLICT","currentVersion":7}`; conflict.StatusCode != 409 || strings.TrimSpace(conflict.Text) != want {
+	if want := `{"error":"because of it","code":"VERSION_CONFLICT","currentVersion":7}`; conflict.StatusCode != 409 ||
+		strings.TrimSpace(conflict.Text) != want {
 		t.Errorf("got %d %s, want 409 %s", conflict.StatusCode, conflict.Text, want)
 	}
 	wantHeaders(t, conflict)
 }
 
 func registerFaults(a huma.API) {
-	huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-faults", Method: http.MethodGet, Path: "/v1/probe-faults/{code}"}, access.Rule{Public: true}),
+	huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-faults", Method: http.MethodGet,
+		Path: "/v1/probe-faults/{code}"}, access.Rule{Public: true}),
 		func(_ context.Context, in *struct {
 			Code fault.Code `path:"code"`
 		}) (*struct{}, error) {

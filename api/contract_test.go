@@ -16,14 +16,14 @@ import (
 	"github.com/molfabric/molfabric/internal/id"
 )
 
-// contract is testdata/contract.yaml, which explains itself.
-type contract struct {
+// contractSpec is testdata/contract.yaml, which explains itself.
+type contractSpec struct {
 	Bases   map[string]any
 	Tables  []contractTable
 	Answers []contractAnswer
 }
 
-// contractAnswer is what the specification says of an answer.
+// contractAnswer is what the contract says of an answer.
 type contractAnswer struct {
 	Section, Title, Operation, Base string
 	Session                         bool
@@ -67,14 +67,14 @@ type literal string
 
 func (l literal) MarshalJSON() ([]byte, error) { return []byte(l), nil }
 
-// TestContract walks the tables of the specification row by row.
+// TestContract walks the tables of the contract row by row.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/contract.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var spec contract
+	var spec contractSpec
 	if err := yaml.Unmarshal(text, &spec); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,8 @@ func (p *product) walk(t *testing.T, bases map[string]any, table contractTable, 
 		if table.Session {
 			from = p.browser
 		}
-		return from.Send(method, "/api"+p.place(path), string(body)), fmt.Sprintf("§%s, %s: %s (%s) = %s", table.Section, table.Title, place, row.Rule, show(value))
+		return from.Send(method, "/api"+p.place(path), string(body)), fmt.Sprintf("§%s, %s: %s (%s) = %s", table.Section,
+			table.Title, place, row.Rule, show(value))
 	}
 	for _, value := range row.Accept {
 		got, what := try(value)
@@ -217,7 +218,9 @@ func (p *product) place(path string) string {
 }
 
 // request is a table's base request with one value put in its place.
-func (p *product) request(t *testing.T, bases map[string]any, table contractTable, row contractRow, place string, value any) map[string]any {
+func (p *product) request(
+	t *testing.T, bases map[string]any, table contractTable, row contractRow, place string, value any,
+) map[string]any {
 	t.Helper()
 	base := table.Base
 	if row.Base != "" {

@@ -60,14 +60,16 @@ func humaConfig(version string) huma.Config {
 	config.Formats = map[string]huma.Format{
 		fiber.MIMEApplicationJSON: {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: strictjson.Unmarshal},
 	}
-	config.Info.Description = "Molecular docking and scientific simulation over HTTP. Every failure is the closed envelope Error. " +
+	config.Info.Description = "Molecular docking and scientific simulation over HTTP. Every failure is the closed envelope " +
+		"Error. " +
 		"Every answer carries X-Request-Id, RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset; 429 and 503 add Retry-After."
 	config.Tags = tags
 	config.Servers = []*huma.Server{{URL: prefix, Description: "This host"}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"apiKey": {
 			Type: "http", Scheme: "bearer",
-			Description: "An API key: svc_live_… is billed, svc_test_… is not and cannot submit jobs. An operation lists the scope it needs.",
+			Description: "An API key: svc_live_… is billed, svc_test_… is not and cannot submit jobs. An operation lists the " +
+				"scope it needs.",
 		},
 		"session": {
 			Type: "apiKey", In: "cookie", Name: auth.CookieName,
@@ -100,12 +102,15 @@ type documentOutput struct {
 func registerDocument(api huma.API, document func() []byte) {
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "get-openapi", Method: http.MethodGet, Path: documentPath, Tags: []string{"Service"},
-		Summary: "Read this document", Description: "The OpenAPI 3.1 document of the service, also at /.well-known/openapi.json of the host.",
+		Summary: "Read this document", Description: "The OpenAPI 3.1 document of the service, also at /.well-known/openapi.json " +
+			"of the host.",
 		Responses: map[string]*huma.Response{"200": {
-			Description: "The document", Content: map[string]*huma.MediaType{fiber.MIMEApplicationJSON: {Schema: &huma.Schema{Type: huma.TypeObject}}},
+			Description: "The document", Content: map[string]*huma.MediaType{
+				fiber.MIMEApplicationJSON: {Schema: &huma.Schema{Type: huma.TypeObject}}},
 		}, "304": {Description: "The document is as the ETag in If-None-Match says."}},
 	}, access.Rule{Public: true}), func(_ context.Context, in *documentInput) (*documentOutput, error) {
-		out := &documentOutput{Status: http.StatusOK, ContentType: documentType, CacheControl: documentCache, ETag: etagOf(document()), Body: document()}
+		out := &documentOutput{Status: http.StatusOK, ContentType: documentType, CacheControl: documentCache,
+			ETag: etagOf(document()), Body: document()}
 		if in.IfNoneMatch == out.ETag {
 			out.Status, out.Body = http.StatusNotModified, nil
 		}
@@ -148,7 +153,7 @@ func finish(document *huma.OpenAPI) ([]byte, error) {
 		schema.Nullable = false
 	}
 	for name, schema := range document.Components.Schemas.Map() {
-		// Within v1 answers may gain members (specification §9); the error envelope alone is closed for good.
+		// Within v1 answers may gain members (doc/contract.md §9); the error envelope alone is closed for good.
 		if closed, ok := schema.AdditionalProperties.(bool); ok && !closed && !requests[schema] && name != "Error" {
 			schema.AdditionalProperties = nil
 		}
@@ -213,7 +218,8 @@ func listed(op *huma.Operation) []int {
 	if n := len(errors); n > 0 && errors[n-1] == http.StatusInternalServerError {
 		errors = errors[:n-1]
 	}
-	if n := len(errors); n > 0 && errors[n-1] == http.StatusUnprocessableEntity && (len(op.Parameters) > 0 || op.RequestBody != nil) {
+	if n := len(errors); n > 0 && errors[n-1] == http.StatusUnprocessableEntity &&
+		(len(op.Parameters) > 0 || op.RequestBody != nil) {
 		errors = errors[:n-1]
 	}
 	return errors

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/api"
-	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -51,7 +51,8 @@ func TestDocumentIsServedTwice(t *testing.T) {
 	d := open(t)
 	canonical := d.Anonymous().Send("GET", "/api/v1/openapi.json", "")
 	alias := d.Anonymous().Send("GET", "/.well-known/openapi.json", "")
-	if canonical.StatusCode != 200 || canonical.Text != alias.Text || canonical.Header.Get("Content-Type") != alias.Header.Get("Content-Type") {
+	if canonical.StatusCode != 200 || canonical.Text != alias.Text ||
+		canonical.Header.Get("Content-Type") != alias.Header.Get("Content-Type") {
 		t.Errorf("the two documents differ: %d %d", canonical.StatusCode, alias.StatusCode)
 	}
 	wantHeaders(t, canonical)
@@ -84,7 +85,8 @@ func TestDocumentIsSound(t *testing.T) {
 					}
 				}
 			}
-			if _, answers422 := op.Responses["422"]; answers422 && !strings.Contains(name, "/v1/jobs") && !strings.Contains(name, "/v1/uploads") {
+			if _, answers422 := op.Responses["422"]; answers422 && !strings.Contains(name, "/v1/jobs") &&
+				!strings.Contains(name, "/v1/uploads") {
 				t.Errorf("%s documents a 422 that it never gives", name)
 			}
 			if _, limited := op.Responses["429"]; !limited {
@@ -102,10 +104,12 @@ func TestDocumentIsSound(t *testing.T) {
 	if envelope := string(doc.Components.Schemas["Error"]); !strings.Contains(envelope, `"additionalProperties":false`) {
 		t.Errorf("the envelope is not closed: %s", envelope)
 	}
-	if body := string(doc.Components.Schemas["ProbeNested"]); strings.Contains(body, "null") || !strings.Contains(body, `"additionalProperties":false`) {
+	if body := string(doc.Components.Schemas["ProbeNested"]); strings.Contains(body, "null") ||
+		!strings.Contains(body, `"additionalProperties":false`) {
 		t.Errorf("a request's schema allows null or unknown members: %s", body)
 	}
-	if balance := string(doc.Components.Schemas["Balance"]); strings.Contains(balance, "additionalProperties") || !strings.Contains(balance, `"null"`) {
+	if balance := string(doc.Components.Schemas["Balance"]); strings.Contains(balance, "additionalProperties") ||
+		!strings.Contains(balance, `"null"`) {
 		t.Errorf("an answer's schema is closed, or monthly_reset_at is not nullable: %s", balance)
 	}
 }
@@ -145,7 +149,7 @@ func TestScopeMatrix(t *testing.T) {
 	doc := read(t, d.Anonymous().Send("GET", "/api/v1/openapi.json", "").Text)
 	browser := d.SignUp()
 	bearers := map[string]*apitest.Caller{}
-	for _, scope := range access.Scopes {
+	for _, scope := range contract.Scopes {
 		_, key := browser.Key("live", scope)
 		bearers[scope] = d.WithKey(key)
 	}
@@ -190,8 +194,9 @@ func TestMalformedCredentials(t *testing.T) {
 	flipped := []byte(key)
 	flipped[20] ^= 1
 	for name, header := range map[string]string{
-		"no scheme": key, "basic": "Basic " + key, "empty": "Bearer ", "short": "Bearer svc_live_x", "flipped": "Bearer " + string(flipped),
-		"other environment": "Bearer " + strings.Replace(key, "live", "test", 1), "unknown": "Bearer " + strings.Repeat("x", 4000),
+		"no scheme": key, "basic": "Basic " + key, "empty": "Bearer ", "short": "Bearer svc_live_x",
+		"flipped": "Bearer " + string(flipped), "other environment": "Bearer " + strings.Replace(key, "live", "test", 1),
+		"unknown": "Bearer " + strings.Repeat("x", 4000),
 	} {
 		got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Authorization", header)
 		if wantFailure(t, got, 401, fault.Unauthorized, ""); t.Failed() {
@@ -199,7 +204,8 @@ func TestMalformedCredentials(t *testing.T) {
 		}
 	}
 	wantFailure(t, browser.Send("GET", "/api/v1/keys", "", "Authorization", "Bearer nonsense"), 401, fault.Unauthorized, "")
-	wantFailure(t, d.Anonymous().Send("GET", "/api/v1/keys", "", "Cookie", "molfabric_session=made-up"), 401, fault.Unauthorized, "")
+	wantFailure(t, d.Anonymous().Send("GET", "/api/v1/keys", "", "Cookie", "molfabric_session=made-up"), 401, fault.Unauthorized,
+		"")
 	if got := d.Anonymous().Send("GET", "/api/v1/credits/balance", "", "Authorization", "bearer  "+key); got.StatusCode != 200 {
 		t.Errorf("the scheme's case matters: %d %s", got.StatusCode, got.Text)
 	}
@@ -297,7 +303,8 @@ func TestProbesOfOperators(t *testing.T) {
 
 // outsideTheDocument are the addresses that are no operations of the API: pages, and what machines and operators ask for.
 var outsideTheDocument = []string{
-	"/", "/docs", "/docs/", "/dashboard", "/sign-in", "/verify-email", "/healthz", "/readyz", "/metrics", "/llms.txt", "/.well-known/llms.txt", "/.well-known/openapi.json", "/mcp",
+	"/", "/docs", "/docs/", "/dashboard", "/sign-in", "/verify-email", "/healthz", "/readyz", "/metrics", "/llms.txt",
+	"/.well-known/llms.txt", "/.well-known/openapi.json", "/mcp",
 }
 
 // TestRoutesAreTheDocument compares what the router answers with what the document says, both ways.

@@ -12,7 +12,7 @@ import (
 
 // refuseEarly answers what fasthttp and Fiber refuse before any middleware sees it: headers that are too large, broken HTTP.
 func (e *edge) refuseEarly(c *fiber.Ctx, err error) error {
-	e.dress(c)
+	e.addDefaultHeaders(c)
 	return respond(c, err)
 }
 
@@ -28,10 +28,11 @@ func (e *edge) answerUnknownMethods(app *fiber.App) {
 		}
 		c := app.AcquireCtx(ctx)
 		defer app.ReleaseCtx(c)
-		e.dress(c)
+		e.addDefaultHeaders(c)
 		_, methods := e.routes.find(string(ctx.Path()))
 		c.Set(fiber.HeaderAllow, strings.Join(methods, ", "))
-		e.mustWrite(respond(c, fault.New(fault.MethodNotAllowed, "this is not a method of HTTP that the service knows")), string(c.Response().Header.Peek(fiber.HeaderXRequestID)))
+		e.mustWrite(respond(c, fault.New(fault.MethodNotAllowed, "this is not a method of HTTP that the service knows")),
+			string(c.Response().Header.Peek(fiber.HeaderXRequestID)))
 		ctx.SetStatusCode(http.StatusMethodNotAllowed)
 		ctx.SetConnectionClose()
 	}

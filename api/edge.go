@@ -31,8 +31,8 @@ import (
 // exposedHeaders are those that a script on another origin may read.
 var exposedHeaders = []string{
 	fiber.HeaderXRequestID, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", fiber.HeaderRetryAfter, fiber.HeaderETag,
-	fiber.HeaderLocation, fiber.HeaderLink, fiber.HeaderAllow, fiber.HeaderWWWAuthenticate, "Deprecation", "Sunset", "Idempotency-Replayed",
-	fiber.HeaderContentDisposition, "X-Total-Count", "X-Truncated",
+	fiber.HeaderLocation, fiber.HeaderLink, fiber.HeaderAllow, fiber.HeaderWWWAuthenticate, "Deprecation", "Sunset",
+	"Idempotency-Replayed", fiber.HeaderContentDisposition, "X-Total-Count", "X-Truncated",
 }
 
 // acceptedHeaders are those that a script on another origin may send.
@@ -67,8 +67,15 @@ type edge struct {
 	running inFlight
 }
 
-func (e *edge) mount(app *fiber.App) {
+func (e *edge) mount(app *fiber.App) error {
 	app.Use(e.serve, e.securityHeaders)
+	if e.config.FileStore != (FileStore{}) {
+		files, err := newPassage(e, e.config.FileStore)
+		if err != nil {
+			return err
+		}
+		app.Use(files.pass) // before the API's own CORS: the store answers preflights itself
+	}
 	if len(e.config.Origins) > 0 {
 		app.Use(cors.New(cors.Config{
 			AllowOrigins: strings.Join(e.config.Origins, ","), AllowCredentials: true, MaxAge: preflightSeconds,
@@ -76,6 +83,7 @@ func (e *edge) mount(app *fiber.App) {
 		}))
 	}
 	app.Use(prefix, e.route)
+	return nil
 }
 
 // serve gives the request its id, logger and context, turns errors and panics into answers, and records what came of it.
@@ -93,7 +101,7 @@ func (e *edge) serve(c *fiber.Ctx) error {
 	if c.Response().StatusCode() == http.StatusContinue {
 		return nil // said by the connection; the request itself follows
 	}
-	e.dress(c)
+	e.addDefaultHeaders(c)
 	closeOrDrain(c)
 	e.record(c, requestID, e.now().Sub(started))
 	return nil
@@ -178,9 +186,9 @@ func (e *edge) takeAddress(c *fiber.Ctx) error {
 	return e.take(c, "address:"+network(e.address(c)), e.config.Limits.Address)
 }
 
-// dress gives an answer the headers that every answer has, where nothing has set them: preflights, pages, and what is refused
-// before any middleware sees it. Probes of operators have no limit and must not wait for one.
-func (e *edge) dress(c *fiber.Ctx) {
+// addDefaultHeaders gives an answer the headers that every answer has, where nothing has set them: preflights, pages, and what is
+// refused before any middleware sees it. Probes of operators have no limit and must not wait for one.
+func (e *edge) addDefaultHeaders(c *fiber.Ctx) {
 	if len(c.Response().Header.Peek(fiber.HeaderXRequestID)) == 0 {
 		c.Set(fiber.HeaderXRequestID, id.New("req_"))
 	}
@@ -245,7 +253,8 @@ func closeOrDrain(c *fiber.Ctx) {
 	if stream == nil || c.Locals(localConsumed) == true {
 		return
 	}
-	if length := c.Request().Header.ContentLength(); length <= drainBytes && conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+	if length := c.Request().Header.ContentLength(); length <= drainBytes &&
+		conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		if _, err := io.CopyN(io.Discard, stream, drainBytes+1); errors.Is(err, io.EOF) {
 			return
 		}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,6 +31,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/postgres/pgtest"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 func TestUnknownAddressesAndMethods(t *testing.T) {
@@ -63,7 +65,8 @@ func TestUnknownAddressesAndMethods(t *testing.T) {
 			t.Errorf("GET %s: %d %s", path, got.StatusCode, got.Text)
 		}
 	}
-	if got := d.Anonymous().Send("PROPFIND", "/api/v1/keys", ""); got.StatusCode != 405 || !strings.Contains(got.Text, `"METHOD_NOT_ALLOWED"`) {
+	if got := d.Anonymous().Send("PROPFIND", "/api/v1/keys", ""); got.StatusCode != 405 ||
+		!strings.Contains(got.Text, `"METHOD_NOT_ALLOWED"`) {
 		t.Errorf("PROPFIND: %d %s", got.StatusCode, got.Text)
 	}
 }
@@ -140,7 +143,8 @@ func TestRequestID(t *testing.T) {
 		t.Errorf("a sane id became %q", got)
 	}
 	for _, insane := range []string{"", "x", "with space in it", strings.Repeat("x", 200), `quote"quote"quote`} {
-		if got := c.Send("GET", "/healthz", "", "X-Request-Id", insane).Header.Get("X-Request-Id"); !strings.HasPrefix(got, "req_") {
+		if got := c.Send("GET", "/healthz", "", "X-Request-Id", insane).Header.Get("X-Request-Id"); !strings.HasPrefix(got,
+			"req_") {
 			t.Errorf("%q became %q, want an id of our own", insane, got)
 		}
 	}
@@ -214,7 +218,8 @@ func TestCrossSiteRequestsAreRefused(t *testing.T) {
 			wantFailure(t, got, 403, fault.CSRFRejected, "")
 		}
 	}
-	signIn := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "Origin", "https://evil.example.org")
+	signIn := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "Origin",
+		"https://evil.example.org")
 	wantFailure(t, signIn, 403, fault.CSRFRejected, "")
 	if got := browser.Send("GET", "/api/v1/keys", "", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 200 {
 		t.Errorf("reading changes nothing and is not refused: %d", got.StatusCode)
@@ -251,7 +256,8 @@ func TestRateLimits(t *testing.T) {
 		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json"} {
 			wantHeaders(t, d.Anonymous().Send("GET", path, ""))
 		}
-		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json", "/.well-known/openapi.json"} {
+		for _, path := range []string{"/api/v1/nothing", "/api/v1/credits/balance", "/api/v1/openapi.json",
+			"/.well-known/openapi.json"} {
 			wantFailure(t, d.Anonymous().Send("GET", path, ""), 429, fault.RateLimited, "")
 		}
 		if got := d.Anonymous().Send("GET", "/healthz", ""); got.StatusCode != 200 {
@@ -262,7 +268,8 @@ func TestRateLimits(t *testing.T) {
 		t.Parallel()
 		d := open(t, func(deps *api.Deps) { deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: few} })
 		for range 3 {
-			wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"A@example.org","password":"x"}`), 401, fault.Unauthorized, "")
+			wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"A@example.org","password":"x"}`), 401,
+				fault.Unauthorized, "")
 		}
 		got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`)
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts")
@@ -279,7 +286,8 @@ func TestRateLimits(t *testing.T) {
 		for range 3 {
 			d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "6.6.6.6, 203.0.113.7, 10.1.2.3")
 		}
-		if got := d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For", "7.7.7.7, 203.0.113.7"); got.StatusCode != 429 {
+		if got := d.Anonymous().Send("GET", "/api/v1/nothing", "", "X-Forwarded-For",
+			"7.7.7.7, 203.0.113.7"); got.StatusCode != 429 {
 			t.Errorf("the client's own part of X-Forwarded-For is believed: %d", got.StatusCode)
 		}
 		for _, same := range []string{"203.0.113.7:4711", "::ffff:203.0.113.7"} {
@@ -302,12 +310,14 @@ func TestRateLimits(t *testing.T) {
 			deps.Config.Limits = api.Limits{Credential: many, Address: many, SignIn: many, SignInWide: few}
 		})
 		for _, who := range []string{"a", "b", "c"} {
-			wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"`+who+`@example.org","password":"x"}`), 401, fault.Unauthorized, "")
+			wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"`+who+`@example.org","password":"x"}`),
+				401, fault.Unauthorized, "")
 		}
 		got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"d@example.org","password":"x"}`)
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts to sign in")
 		for i := range 4 {
-			got = d.Anonymous().Send("POST", "/api/v1/auth/sign-up", fmt.Sprintf(`{"email":"new-%d@example.org","password":"12345678"}`, i))
+			got = d.Anonymous().Send("POST", "/api/v1/auth/sign-up",
+				fmt.Sprintf(`{"email":"new-%d@example.org","password":"12345678"}`, i))
 		}
 		wantFailure(t, got, 429, fault.RateLimited, "too many new accounts")
 	})
@@ -319,7 +329,8 @@ func TestRateLimits(t *testing.T) {
 		})
 		var got apitest.Answer
 		for i := range 4 {
-			got = d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "X-Forwarded-For", fmt.Sprintf("2001:db8::%d", i))
+			got = d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"a@example.org","password":"x"}`, "X-Forwarded-For",
+				fmt.Sprintf("2001:db8::%d", i))
 		}
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts at this password")
 	})
@@ -345,7 +356,8 @@ func TestRedisAway(t *testing.T) {
 	if said := strings.Count(d.Log.String(), "each instance counts rate limits for itself"); said != 1 {
 		t.Errorf("logged %d times", said)
 	}
-	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.Text, `{"name":"redis","ready":false`) {
+	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 ||
+		!strings.Contains(got.Text, `{"name":"redis","ready":false`) {
 		t.Errorf("readyz: %d %s", got.StatusCode, got.Text)
 	}
 }
@@ -370,7 +382,8 @@ func TestDatabaseAway(t *testing.T) {
 	if said := strings.Count(d.Log.String(), `"msg":"request failed"`); said != 1 {
 		t.Errorf("logged %d times: %s", said, d.Log)
 	}
-	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 || !strings.Contains(got.Text, `{"name":"postgres","ready":false`) {
+	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 ||
+		!strings.Contains(got.Text, `{"name":"postgres","ready":false`) {
 		t.Errorf("readyz: %d %s", got.StatusCode, got.Text)
 	}
 	if got := d.Anonymous().Send("GET", "/healthz", ""); got.StatusCode != 200 {
@@ -471,13 +484,15 @@ func TestShutdown(t *testing.T) {
 	streamed := make(chan struct{})
 	d := open(t, func(deps *api.Deps) {
 		deps.Groups = append(deps.Groups, func(a huma.API) {
-			huma.Register(a, access.Guarded(huma.Operation{OperationID: "wait", Method: http.MethodGet, Path: "/v1/wait"}, access.Rule{Public: true}),
+			huma.Register(a, access.Guarded(huma.Operation{OperationID: "wait", Method: http.MethodGet, Path: "/v1/wait"},
+				access.Rule{Public: true}),
 				func(ctx context.Context, _ *struct{}) (*struct{ Body string }, error) {
 					close(reached)
 					<-gate
 					return &struct{ Body string }{"done"}, ctx.Err()
 				})
-			huma.Register(a, access.Guarded(huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/v1/stream"}, access.Rule{Public: true}),
+			huma.Register(a, access.Guarded(huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/v1/stream"},
+				access.Rule{Public: true}),
 				func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
 					return &huma.StreamResponse{Body: func(out huma.Context) {
 						humafiber.UnwrapV2(out).Context().SetBodyStreamWriter(func(w *bufio.Writer) {
@@ -520,6 +535,26 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// TestShutdownLeavesNobodyWaiting: a connection over which nothing has come does not hold the server up.
+func TestShutdownLeavesNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	silent, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	d.Anonymous().Send("GET", "/livez", "")                         // connections are accepted in their order
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than such a connection may stay otherwise
+	defer cancel()
+	if err := d.Server.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if n, err := silent.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("the silent connection: read %d bytes, %v, want its end", n, err)
+	}
+}
+
 // TestShutdownBesideServe: however the two meet, Serve returns.
 func TestShutdownBesideServe(t *testing.T) {
 	t.Parallel()
@@ -555,7 +590,7 @@ func TestShutdownBesideServe(t *testing.T) {
 func bareDeps() api.Deps {
 	return api.Deps{
 		DB: &sqlx.DB{}, Redis: redis.NewClient(&redis.Options{}), Ledger: &billing.Ledger{}, Metrics: prometheus.NewRegistry(),
-		Log: discard(), Now: time.Now, Config: api.Config{KeySecret: make([]byte, 32)},
+		Log: discard(), Now: time.Now, Config: api.Config{KeySecrets: secret.One(make([]byte, secret.MinBytes))},
 	}
 }
 
@@ -583,7 +618,7 @@ func TestParseTrustedProxies(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*api.Deps){
-		"short secret":    func(d *api.Deps) { d.Config.KeySecret = []byte("short") },
+		"no secret":       func(d *api.Deps) { d.Config.KeySecrets = secret.Ring{} },
 		"wildcard origin": func(d *api.Deps) { d.Config.Origins = []string{"*"} },
 		"origin as URL":   func(d *api.Deps) { d.Config.Origins = []string{"https://app.example.org/"} },
 		"no database":     func(d *api.Deps) { d.DB = nil },

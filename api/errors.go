@@ -25,7 +25,7 @@ const retryUnavailable = 2 * time.Second
 // retryBusy is what a 429 asks its caller to wait that has too much open at once: until one of those ends, which nobody can tell.
 const retryBusy = 5 * time.Second
 
-// statusOf is the table of decisions.md, "Errors".
+// statusOf has the status of every code; doc/errors.md is made from it.
 var statusOf = map[fault.Code]int{
 	fault.Validation:             http.StatusBadRequest,
 	fault.InvalidExpectedVersion: http.StatusBadRequest,
@@ -46,9 +46,12 @@ var statusOf = map[fault.Code]int{
 	fault.VersionConflict:        http.StatusConflict,
 	fault.JobNotCancellable:      http.StatusConflict,
 	fault.JobNotRetryable:        http.StatusConflict,
+	fault.JobNotEnded:            http.StatusConflict,
+	fault.CreditNotConfirmed:     http.StatusConflict,
 	fault.UploadIncomplete:       http.StatusConflict,
 	fault.ShareRevoked:           http.StatusGone,
 	fault.UploadExpired:          http.StatusGone,
+	fault.FilesDeleted:           http.StatusGone,
 	fault.IdempotencyInProgress:  http.StatusConflict,
 	fault.PayloadTooLarge:        http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMediaType:   http.StatusUnsupportedMediaType,
@@ -63,7 +66,7 @@ var statusOf = map[fault.Code]int{
 	fault.ProviderUnavailable:    http.StatusServiceUnavailable,
 }
 
-// Error is the envelope of every failure (specification §2.12). It has no other members; currentVersion comes with
+// Error is the envelope of every failure (doc/contract.md §2.12). It has no other members; currentVersion comes with
 // VERSION_CONFLICT alone.
 type Error struct {
 	Message string `json:"error" example:"simulationParams.seed: expected number <= 2147483647" doc:"What was wrong, for people: names the offending member by its JSON path and says what is allowed."`
@@ -100,7 +103,8 @@ func envelope(err error, requestID string) *Error {
 			status: http.StatusTooManyRequests, retryAfter: limited.RetryAfter,
 		}
 	case errors.As(err, &known) && known.Code != fault.Internal:
-		e := &Error{Message: known.Message, Code: string(known.Code), CurrentVersion: known.CurrentVersion, status: statusOf[known.Code]}
+		e := &Error{Message: known.Message, Code: string(known.Code), CurrentVersion: known.CurrentVersion,
+			status: statusOf[known.Code]}
 		if e.status == 0 {
 			return internalError(err, requestID)
 		}
@@ -115,7 +119,8 @@ func envelope(err error, requestID string) *Error {
 		return statusError(byFiber.Code, byFiber.Message)
 	case errors.As(err, &refused) && (refused.Code == "22021" || refused.Code == "22P05"):
 		// Postgres' text has no NUL and no broken UTF-8. Bodies and addresses are checked before; this is for the rest.
-		return &Error{Message: "the request holds a character that cannot be stored", Code: string(fault.Validation), status: http.StatusBadRequest}
+		return &Error{Message: "the request holds a character that cannot be stored", Code: string(fault.Validation),
+			status: http.StatusBadRequest}
 	case outage.Is(err):
 		return &Error{
 			Message: "a part of the service is away for the moment: try again", Code: string(fault.ProviderUnavailable),
@@ -133,13 +138,16 @@ func internalError(err error, requestID string) *Error {
 // statusError is the envelope of a failure that a library found before any of our code ran.
 func statusError(status int, message string) *Error {
 	known := map[int]Error{
-		http.StatusNotFound:                    {Message: "no such address", Code: string(fault.NotFound)},
-		http.StatusMethodNotAllowed:            {Message: "this address does not take that method; see the header Allow", Code: string(fault.MethodNotAllowed)},
-		http.StatusRequestEntityTooLarge:       {Message: "the body is too large", Code: string(fault.PayloadTooLarge)},
-		http.StatusUnsupportedMediaType:        {Message: "send the body as Content-Type: application/json", Code: string(fault.UnsupportedMediaType)},
-		http.StatusRequestTimeout:              {Message: "the request did not arrive in time"},
-		http.StatusRequestHeaderFieldsTooLarge: {Message: "the request's headers and address are too large", Code: string(fault.PayloadTooLarge)},
-		http.StatusBadRequest:                  {Message: "the request could not be read", Code: string(fault.Validation)},
+		http.StatusNotFound: {Message: "no such address", Code: string(fault.NotFound)},
+		http.StatusMethodNotAllowed: {Message: "this address does not take that method; see the header Allow",
+			Code: string(fault.MethodNotAllowed)},
+		http.StatusRequestEntityTooLarge: {Message: "the body is too large", Code: string(fault.PayloadTooLarge)},
+		http.StatusUnsupportedMediaType: {Message: "send the body as Content-Type: application/json",
+			Code: string(fault.UnsupportedMediaType)},
+		http.StatusRequestTimeout: {Message: "the request did not arrive in time"},
+		http.StatusRequestHeaderFieldsTooLarge: {Message: "the request's headers and address are too large",
+			Code: string(fault.PayloadTooLarge)},
+		http.StatusBadRequest: {Message: "the request could not be read", Code: string(fault.Validation)},
 	}
 	e, ok := known[status]
 	if !ok {

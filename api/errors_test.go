@@ -27,9 +27,12 @@ func TestExplainUnion(t *testing.T) {
 		want   string
 	}{
 		{"no kind", map[string]any{"smiles": "C"}, "ligand.label: expected length >= 1; ligand.source.kind: is required"},
-		{"a number as kind", map[string]any{"kind": 5.0}, "ligand.label: expected length >= 1; ligand.source.kind: expected string"},
-		{"inner member", map[string]any{"kind": "smiles"}, "ligand.label: expected length >= 1; ligand.source.smiles: is required; size: expected number <= 5"},
-		{"unknown kind", map[string]any{"kind": "inchi"}, "ligand.label: expected length >= 1; ligand.source.kind: expected one of ccd, smiles, artifact; size: expected number <= 5"},
+		{"a number as kind", map[string]any{"kind": 5.0}, "ligand.label: expected length >= 1; ligand.source.kind: " +
+			"expected string"},
+		{"inner member", map[string]any{"kind": "smiles"}, "ligand.label: expected length >= 1; ligand.source.smiles: is " +
+			"required; size: expected number <= 5"},
+		{"unknown kind", map[string]any{"kind": "inchi"}, "ligand.label: expected length >= 1; ligand.source.kind: expected one " +
+			"of ccd, smiles, artifact; size: expected number <= 5"},
 	} {
 		result := &huma.ValidateResult{}
 		huma.Validate(registry, schema, huma.NewPathBuffer(nil, 0), huma.ModeWriteToServer, ligand(c.source), result)

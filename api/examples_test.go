@@ -73,6 +73,9 @@ func TestEveryRequestHasAnExample(t *testing.T) {
 			if op.OperationID == "receive-payment-event" {
 				continue // is taken with the payment provider's signature alone
 			}
+			if op.OperationID == "close-account" {
+				continue // would end the account that the others are sent for; TestCloseAccount sends it
+			}
 			from := p.key
 			if len(op.Security) > 0 && op.Security[0]["apiKey"] == nil {
 				from = p.browser

@@ -45,7 +45,8 @@ func withSchemas(ctx context.Context, registry huma.Registry) context.Context {
 
 func schemasOf(ctx huma.Context) bodySchemas {
 	registry, ok := ctx.Context().Value(registryKey{}).(huma.Registry)
-	if !ok || ctx.Operation() == nil || ctx.Operation().RequestBody == nil || ctx.Operation().RequestBody.Content[fiber.MIMEApplicationJSON] == nil {
+	if !ok || ctx.Operation() == nil || ctx.Operation().RequestBody == nil ||
+		ctx.Operation().RequestBody.Content[fiber.MIMEApplicationJSON] == nil {
 		return bodySchemas{}
 	}
 	return bodySchemas{registry, ctx.Operation().RequestBody.Content[fiber.MIMEApplicationJSON].Schema}
@@ -99,7 +100,7 @@ func violations(errs []error, schemas bodySchemas) []violation {
 			continue
 		}
 		detail := detailed.ErrorDetail()
-		location, rule, lost := kindless(detail.Location, detail.Message)
+		location, rule, lost := missingKind(detail.Location, detail.Message)
 		found = append(found, finding(location, rule, schemas))
 		if lost {
 			break
@@ -108,9 +109,9 @@ func violations(errs []error, schemas bodySchemas) []violation {
 	return found
 }
 
-// kindless mends the place and the rule of a union whose kind is missing or no text, and says that the paths of what follows
+// missingKind mends the place and the rule of a union whose kind is missing or no text, and says that the paths of what follows
 // are lost.
-func kindless(location, rule string) (place, said string, lost bool) {
+func missingKind(location, rule string) (place, said string, lost bool) {
 	if rule == validation.MsgExpectedPropertyNameInObject {
 		return location, "is required", true
 	}

@@ -8,3 +8,6 @@ func (s *Server) Routes() []string {
 	}
 	return all
 }
+
+// StatusOf is the status of every code.
+var StatusOf = statusOf

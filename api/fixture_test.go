@@ -122,7 +122,8 @@ func registerProbes(a huma.API) {
 		func(_ context.Context, in *probeInput) (*probeOutput, error) { return &probeOutput{Body: in.Body}, nil })
 	huma.Register(a, huma.Operation{OperationID: "probe-forgotten", Method: http.MethodGet, Path: "/v1/probe/forgotten"},
 		func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
-	huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-fail", Method: http.MethodGet, Path: "/v1/probe/fail"}, access.Rule{Public: true}),
+	huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-fail", Method: http.MethodGet, Path: "/v1/probe/fail"},
+		access.Rule{Public: true}),
 		func(_ context.Context, in *failInput) (*struct{}, error) {
 			switch in.How {
 			case "panic":
@@ -136,7 +137,8 @@ func registerProbes(a huma.API) {
 			}
 			return nil, nil
 		})
-	huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-item", Method: http.MethodGet, Path: "/v1/probe/{id}"}, access.Rule{Public: true}),
+	huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-item", Method: http.MethodGet, Path: "/v1/probe/{id}"},
+		access.Rule{Public: true}),
 		func(_ context.Context, in *struct {
 			ID string `path:"id"`
 		}) (*struct{ Body string }, error) {

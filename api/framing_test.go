@@ -95,7 +95,8 @@ func TestExpectationsAreAnsweredAfterTheCredential(t *testing.T) {
 	const body = `{"text":"a"}`
 	ask := func(path, length string, more ...string) *wire {
 		w := dial(t, d)
-		lines := append([]string{"POST " + path + " HTTP/1.1", "Host: x", "Expect: 100-continue", "Content-Length: " + length}, more...)
+		lines := append([]string{"POST " + path + " HTTP/1.1", "Host: x", "Expect: 100-continue", "Content-Length: " + length},
+			more...)
 		w.send(append(lines, "", "")...)
 		return w
 	}

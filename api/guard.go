@@ -174,7 +174,8 @@ func (g *guard) sameOrigin(c *fiber.Ctx) error {
 	case site == "" && g.edge.own(c, origin):
 		return nil
 	}
-	return fault.New(fault.CSRFRejected, "requests with a browser session are taken from this service's own pages and configured origins only")
+	return fault.New(fault.CSRFRejected, "requests with a browser session are taken from this service's own pages and configured "+
+		"origins only")
 }
 
 // fail answers with an error from middleware of huma.

@@ -9,7 +9,7 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 )
 
-// tags are the groups of operations, in the order of specification §1.
+// tags are the groups of operations, in the order of doc/contract.md §1.
 var tags = []*huma.Tag{
 	{Name: "Jobs", Description: "Submit, price, watch and control jobs, and read what they have made."},
 	{Name: "Uploads", Description: "Bring large files in, part by part."},
@@ -17,7 +17,8 @@ var tags = []*huma.Tag{
 	{Name: "API keys", Description: "Create, list and revoke keys; with a browser session alone."},
 	{Name: "Settings", Description: "Licence servers of one's own; with a browser session alone."},
 	{Name: "Docking", Description: "What dockings have found: experiments, batches, runs, results, poses and their interactions."},
-	{Name: "Sequence search", Description: "What searches with BLAST have found: queries, hits and their alignments; the databases that there are."},
+	{Name: "Sequence search", Description: "What searches with BLAST have found: queries, hits and their alignments; the " +
+		"databases that there are."},
 	{Name: "Projects", Description: "Versioned workspaces with shares that are pinned to a revision."},
 	{Name: "Sign-in", Description: "Accounts and browser sessions."},
 	{Name: "Public", Description: "What anybody may know without a credential."},
@@ -53,7 +54,8 @@ func describeHeaders(op *huma.Operation, rule access.Rule) {
 		if rule.Deprecated == nil {
 			continue
 		}
-		answer.Headers["Deprecation"] = &huma.Param{Description: "Since when another operation should be used (RFC 9745).", Schema: text()}
+		answer.Headers["Deprecation"] = &huma.Param{Description: "Since when another operation should be used (RFC 9745).",
+			Schema: text()}
 		answer.Headers["Sunset"] = &huma.Param{Description: "Until when this one works (RFC 8594).", Schema: text()}
 		answer.Headers["Link"] = &huma.Param{Description: `The operation to use instead, rel="successor-version".`, Schema: text()}
 	}

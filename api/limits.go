@@ -33,7 +33,7 @@ var (
 
 // Bounds of one request.
 const (
-	// defaultMaxBody is the limit of every operation whose access.Rule names no other (decisions.md).
+	// defaultMaxBody is the limit of every operation whose access.Rule names no other (doc/contract.md §8).
 	defaultMaxBody = 1 << 20
 	// maxEmptyBody is how much may come where no body belongs: an empty object with some space.
 	maxEmptyBody = 64
@@ -62,7 +62,8 @@ const (
 	writeTimeout = 60 * time.Second
 	// idleTimeout is how long a kept connection may be silent: longer than the usual proxy's 60 s, so that it closes first.
 	idleTimeout = 75 * time.Second
-	// lingerTime is how long a connection that is closed with unread bytes stays half open, so that the answer arrives before the reset.
+	// lingerTime is how long a connection that is closed with unread bytes stays half open, so that the answer arrives before the
+	// reset.
 	lingerTime = time.Second
 	// lingerBytes bounds what is read and dropped in that time.
 	lingerBytes = 64 << 20

@@ -47,7 +47,8 @@ func startIssuer(t *testing.T) *issuer {
 		}
 		t.Skip("SKIPPED: the identity provider is missing; build it with: make bin/tools/oidc-provider")
 	}
-	command := exec.Command(program, "-client-id", "molfabric", "-client-secret", "client secret", "-redirect", publicURL+"/api/v1/auth/oidc/callback")
+	command := exec.Command(program, "-client-id", "molfabric", "-client-secret", "client secret", "-redirect",
+		publicURL+"/api/v1/auth/oidc/callback")
 	command.Stderr = os.Stderr
 	input, err := command.StdinPipe()
 	if err != nil {
@@ -60,7 +61,8 @@ func startIssuer(t *testing.T) *issuer {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	dog := time.AfterFunc(apitest.Patience, func() { _ = command.Process.Kill() }) // ends the reading below, should the program hang
+	// ends the reading below, should the program hang
+	dog := time.AfterFunc(apitest.Patience, func() { _ = command.Process.Kill() })
 	line, err := bufio.NewReader(output).ReadString('\n')
 	dog.Stop()
 	t.Cleanup(func() {
@@ -164,17 +166,20 @@ func TestSignInWithProvider(t *testing.T) {
 		t.Fatalf("finish: %d %s %v", finished.StatusCode, finished.Text, finished.Header)
 	}
 	set := finished.Cookies()
-	if len(set) != 2 || set[0].Name != "molfabric_session" || !set[0].HttpOnly || set[1].Name != "molfabric_oidc" || set[1].MaxAge >= 0 {
+	if len(set) != 2 || set[0].Name != "molfabric_session" || !set[0].HttpOnly || set[1].Name != "molfabric_oidc" ||
+		set[1].MaxAge >= 0 {
 		t.Errorf("cookies %v", set)
 	}
 	accountID, email, name := whoAmI(t, first)
 	if email != ada.Email || name != ada.Name {
 		t.Errorf("account of %s %s", name, email)
 	}
-	if got := first.Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 || strings.Contains(got.Text, `"available_cents":0,`) {
+	if got := first.Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 ||
+		strings.Contains(got.Text, `"available_cents":0,`) {
 		t.Errorf("the new account's credit: %d %s", got.StatusCode, got.Text)
 	}
-	wantFailure(t, first.Send("POST", "/api/v1/auth/password", `{"currentPassword":"x","newPassword":"12345678"}`), 400, fault.Validation, "has no password")
+	wantFailure(t, first.Send("POST", "/api/v1/auth/password", `{"currentPassword":"x","newPassword":"12345678"}`), 400,
+		fault.Validation, "has no password")
 	noPassword := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"ada@example.org","password":"x"}`)
 	wantFailure(t, noPassword, 401, fault.Unauthorized, "no account has this email with this password")
 
@@ -233,7 +238,8 @@ func TestBindingAnIdentity(t *testing.T) {
 // verifyAddress makes the address of an account proved.
 func verifyAddress(t *testing.T, d *apitest.Door, accountID string) {
 	t.Helper()
-	if _, err := d.DB.ExecContext(t.Context(), `UPDATE accounts SET email_verified_at = now() WHERE id = $1`, accountID); err != nil {
+	if _, err := d.DB.ExecContext(t.Context(), `UPDATE accounts SET email_verified_at = now() WHERE id = $1`,
+		accountID); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -253,7 +259,8 @@ func TestSquattedAddress(t *testing.T) {
 
 	idp.set("person", person{Subject: "grace-1", Email: "Grace@example.org", EmailVerified: false})
 	elsewhere := d.Browser()
-	wantFailure(t, elsewhere.Send("GET", toProvider(t, elsewhere, ""), ""), 400, fault.Validation, "email: an account with this address exists")
+	wantFailure(t, elsewhere.Send("GET", toProvider(t, elsewhere, ""), ""), 400, fault.Validation,
+		"email: an account with this address exists")
 
 	idp.set("person", person{Subject: "grace-1", Email: "Grace@example.org", EmailVerified: true})
 	owner := d.Browser()
@@ -331,19 +338,25 @@ func TestForgedReturns(t *testing.T) {
 	refused("no state", victim.Send("GET", callback+"?code=x", ""), 400, fault.Validation, "not started in this browser")
 	cookies := victim.Client.Jar.Cookies(mustParse(t, d.Base+callback))
 	forged := strings.Replace(cookies[0].Value, ".", "x.", 1)
-	refused("changed cookie", d.Anonymous().Send("GET", back, "", "Cookie", "molfabric_oidc="+forged), 400, fault.Validation, "not started")
+	refused("changed cookie", d.Anonymous().Send("GET", back, "", "Cookie", "molfabric_oidc="+forged), 400, fault.Validation,
+		"not started")
 	state := mustParse(t, back).Query().Get("state")
-	refused("made-up code", victim.Send("GET", callback+"?state="+state+"&code=made-up", ""), 401, fault.Unauthorized, "does not vouch")
-	refused("cancelled", victim.Send("GET", callback+"?state="+state+"&error=access_denied", ""), 401, fault.Unauthorized, "refused")
-	refused("provider in trouble", victim.Send("GET", callback+"?state="+state+"&error=server_error", ""), 503, fault.ProviderUnavailable, "")
+	refused("made-up code", victim.Send("GET", callback+"?state="+state+"&code=made-up", ""), 401, fault.Unauthorized,
+		"does not vouch")
+	refused("cancelled", victim.Send("GET", callback+"?state="+state+"&error=access_denied", ""), 401, fault.Unauthorized,
+		"refused")
+	refused("provider in trouble", victim.Send("GET", callback+"?state="+state+"&error=server_error", ""), 503,
+		fault.ProviderUnavailable, "")
 	code := mustParse(t, toProvider(t, other, "")).Query().Get("code")
-	refused("another flow's code", victim.Send("GET", callback+"?state="+state+"&code="+url.QueryEscape(code), ""), 401, fault.Unauthorized, "does not vouch")
+	refused("another flow's code", victim.Send("GET", callback+"?state="+state+"&code="+url.QueryEscape(code), ""), 401,
+		fault.Unauthorized, "does not vouch")
 
 	kept := victim.Client.Jar.Cookies(mustParse(t, d.Base+callback))[0]
 	if got := victim.Send("GET", back+"&session_state=providers-add-things", ""); got.StatusCode != http.StatusFound {
 		t.Fatalf("the flow itself: %d %s", got.StatusCode, got.Text)
 	}
-	refused("the same once more", d.Anonymous().Send("GET", back, "", "Cookie", "molfabric_oidc="+kept.Value), 401, fault.Unauthorized, "does not vouch")
+	refused("the same once more", d.Anonymous().Send("GET", back, "", "Cookie", "molfabric_oidc="+kept.Value), 401,
+		fault.Unauthorized, "does not vouch")
 
 	late := d.Browser()
 	back = toProvider(t, late, "")
@@ -392,7 +405,8 @@ func TestWithoutProvider(t *testing.T) {
 	t.Parallel()
 	c := open(t).Anonymous()
 	for _, path := range []string{"start", "callback"} {
-		wantFailure(t, c.Send("GET", "/api/v1/auth/oidc/"+path, ""), 404, fault.NotFound, "this deployment has no identity provider")
+		wantFailure(t, c.Send("GET", "/api/v1/auth/oidc/"+path, ""), 404, fault.NotFound,
+			"this deployment has no identity provider")
 	}
 }
 

@@ -65,7 +65,8 @@ func TestOperatorLocks(t *testing.T) {
 	}
 	wantFailure(t, d.WithKey(key).Send("GET", "/api/v1/credits/balance", ""), 401, fault.Unauthorized, "locked")
 	wantFailure(t, browser.Send("GET", "/api/v1/credits/balance", ""), 401, fault.Unauthorized, "")
-	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`), 401,
+	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`),
+		401,
 		fault.Unauthorized, "locked")
 	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"wrong horse"}`), 401,
 		fault.Unauthorized, "no account has this email with this password")
@@ -75,7 +76,8 @@ func TestOperatorLocks(t *testing.T) {
 	if got := d.WithKey(key).Send("GET", "/api/v1/credits/balance", ""); got.StatusCode != 200 {
 		t.Errorf("unlocked: %d %s", got.StatusCode, got.Text)
 	}
-	want := []string{"account.signed-up by owner", "session.started by owner", "key.created by owner", "account.locked by operator root",
+	want := []string{"account.signed-up by owner", "session.started by owner", "key.created by owner",
+		"account.locked by operator root",
 		"account.unlocked by operator root"}
 	if got := lines(ctx, t, o, auditlog.Filter{AccountID: locked.AccountID}); !slices.Equal(got, want) {
 		t.Errorf("the audit log has %q, want %q", got, want)
@@ -98,10 +100,12 @@ func TestOperatorCredits(t *testing.T) {
 		t.Error("another amount under the same reference was taken for the same act")
 	}
 	var short *fault.Error
-	if _, _, err := o.Credit(ctx, operatedEmail, -2501, "entered twice", ""); !errors.As(err, &short) || short.Code != fault.InsufficientCredits {
+	if _, _, err := o.Credit(ctx, operatedEmail, -2501, "entered twice", ""); !errors.As(err, &short) ||
+		short.Code != fault.InsufficientCredits {
 		t.Errorf("more was taken than there is: %v", err)
 	}
-	if state, done, err := o.Credit(ctx, operatedEmail, -2500, "entered twice", ""); err != nil || !done || state.AvailablePence != int64(before) {
+	if state, done, err := o.Credit(ctx, operatedEmail, -2500, "entered twice", ""); err != nil || !done ||
+		state.AvailablePence != int64(before) {
 		t.Errorf("got %+v, %v, %v", state, done, err)
 	}
 	for _, pence := range []int64{0, auth.MaxGiftPence + 1, -auth.MaxGiftPence - 1} {
@@ -132,10 +136,12 @@ func TestOperatorResetsPassword(t *testing.T) {
 		t.Fatalf("%q, %v", password, err)
 	}
 	wantFailure(t, browser.Send("GET", "/api/v1/credits/balance", ""), 401, fault.Unauthorized, "")
-	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`), 401,
+	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`),
+		401,
 		fault.Unauthorized, "")
 	back := d.Browser()
-	if got := back.Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"`+password+`"}`); got.StatusCode != 200 {
+	if got := back.Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"`+password+
+		`"}`); got.StatusCode != 200 {
 		t.Fatalf("the new password: %d %s", got.StatusCode, got.Text)
 	}
 	if _, ended, err := o.EndSessions(ctx, operatedEmail); err != nil || ended != 1 {
@@ -169,7 +175,8 @@ func TestAuditLogIsKept(t *testing.T) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	if found, err := o.Accounts(ctx, "RACE@exam", 10); err != nil || len(found) != 1 || found[0].Email != operatedEmail || !found[0].HasPassword {
+	if found, err := o.Accounts(ctx, "RACE@exam", 10); err != nil || len(found) != 1 || found[0].Email != operatedEmail ||
+		!found[0].HasPassword {
 		t.Errorf("got %+v, %v", found, err)
 	}
 }

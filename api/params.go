@@ -24,7 +24,8 @@ func (p parameters) pass(ctx huma.Context, next func(huma.Context)) {
 		}
 		for _, value := range query.PeekMulti(parameter.Name) {
 			if len(value) == 0 {
-				fail(p.api, ctx, fault.New(codeOf(parameter.Name), "%s: is empty; give a value or leave the parameter out", parameter.Name))
+				fail(p.api, ctx, fault.New(codeOf(parameter.Name), "%s: is empty; give a value or leave the parameter out",
+					parameter.Name))
 				return
 			}
 		}
@@ -53,7 +54,8 @@ func checkIdempotencyKeys(given [][]byte, required bool) error {
 	}
 	for _, other := range given {
 		if !bytes.Equal(other, given[0]) {
-			return fault.New(fault.IdempotencyKeyMismatch, "the header %s is there twice with two keys; send one", idempotencyHeader)
+			return fault.New(fault.IdempotencyKeyMismatch, "the header %s is there twice with two keys; send one",
+				idempotencyHeader)
 		}
 	}
 	return nil
@@ -67,7 +69,8 @@ func emptyFits(registry huma.Registry, schema *huma.Schema) bool {
 	if schema != nil && schema.Type == huma.TypeArray {
 		return emptyFits(registry, schema.Items)
 	}
-	return schema == nil || schema.Type == huma.TypeString && schema.Format == "" && schema.Pattern == "" && len(schema.Enum) == 0 &&
+	return schema == nil || schema.Type == huma.TypeString && schema.Format == "" && schema.Pattern == "" &&
+		len(schema.Enum) == 0 &&
 		(schema.MinLength == nil || *schema.MinLength == 0)
 }
 

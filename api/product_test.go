@@ -16,7 +16,6 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api"
-	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
@@ -25,22 +24,26 @@ import (
 	"github.com/molfabric/molfabric/api/public"
 	"github.com/molfabric/molfabric/api/searches"
 	"github.com/molfabric/molfabric/api/settings"
+	"github.com/molfabric/molfabric/api/studio"
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/internal/confirmation"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/roles/scenes"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-// planner is an engine that plans one shard from any request, so that what the contract accepts is accepted for every
-// simulator and job type, also for those whose programs are not here.
+// planner is an engine that wants what the real one does and plans one shard from any request, so that what the contract accepts is
+// accepted for every simulator and job type, also for those whose programs are not here.
 type planner struct {
 	engines.Engine
 	spec engines.Spec
@@ -49,14 +52,25 @@ type planner struct {
 func (p planner) Spec() engines.Spec { return p.spec }
 
 func (planner) Plan(engines.Request) ([]engines.Shard, error) {
-	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1, ExpectedCPUSeconds: 1}}, nil
+	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1,
+		ExpectedCPUSeconds: 1}}, nil
+}
+
+// Wants is what the engine of this build wants that has the id.
+func (p planner) Wants(r engines.Request) (engines.Wants, error) {
+	engine, _ := all.Registry().Lookup(p.spec.ID)
+	if wanter, ok := engine.(engines.Wanter); ok {
+		return wanter.Wants(r)
+	}
+	return engines.Wants{}, nil
 }
 
 // planners are an engine for every simulator and job type.
 func planners() *engines.Registry {
 	list := []engines.Engine{
 		planner{spec: engines.Spec{ID: "molstar", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular}}},
-		planner{spec: engines.Spec{ID: "cycles", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular, engines.JobTypeRender}}},
+		planner{spec: engines.Spec{ID: "cycles", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular,
+			engines.JobTypeRender}}},
 	}
 	for _, s := range engines.Simulators {
 		list = append(list, planner{spec: engines.Spec{ID: s.ID, Aliases: s.Aliases, Title: s.Title, Hardware: "cpu"}})
@@ -86,9 +100,10 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 	files := uploads.New(deps.DB, objects, deps.Now)
 	// Public data as a mirror has it: two entries, three components.
 	library, libraryErr := structures.Open(structures.Deps{
-		DB: deps.DB, Objects: objects, Source: mirror("entries"), Components: mirror("components.jsonl"), Log: deps.Log, Now: deps.Now,
+		DB: deps.DB, Objects: objects, Source: mirror("entries"), Components: mirror("components.jsonl"), Log: deps.Log,
+		Now: deps.Now,
 	})
-	signer, signerErr := confirmation.NewSigner(deps.Config.KeySecret, deps.Now)
+	signer, signerErr := confirmation.NewSigner(deps.Config.KeySecrets, deps.Now)
 	if err := errors.Join(libraryErr, signerErr); err != nil {
 		panic(err) // the mirror lies in testdata: no test can go on
 	}
@@ -109,14 +124,17 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		Version:   deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
 	dockings := docking.New(docking.Deps{
-		DB: deps.DB, Objects: objects, Engines: registry, Submitter: tasks, Provenance: tasks, Currency: book.Currency, Log: deps.Log, Now: deps.Now,
+		DB: deps.DB, Objects: objects, Engines: registry, Submitter: tasks, Provenance: tasks, Currency: book.Currency,
+		Log: deps.Log, Now: deps.Now,
 	})
 	hits := searches.New(searches.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
-	workspaces := projects.New(projects.Deps{DB: deps.DB, Secret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
-	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now})
+	workspaces := projects.New(projects.Deps{DB: deps.DB, Secrets: deps.Config.KeySecrets, Log: deps.Log, Now: deps.Now})
+	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecrets: deps.Config.KeySecrets, Log: deps.Log, Now: deps.Now})
 	if err != nil {
 		panic(err) // no network is configured that could be wrong
 	}
+	drawn := scenes.New(studio.Deps{DB: deps.DB, Objects: objects, Structures: library, Files: files, Log: deps.Log, Now: deps.Now},
+		dockings, workspaces, tasks)
 	open := public.New(public.Deps{
 		Engines: registry, Prices: book, Workers: transport.Workers, Version: deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
@@ -130,6 +148,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
 		func(a huma.API) { searches.Register(a, hits) },
 		func(a huma.API) { databases.Register(a, searched) },
+		func(a huma.API) { studio.Register(a, drawn) },
 	}
 }
 
@@ -170,7 +189,7 @@ func openProduct(t *testing.T) *product {
 		deps.Groups = groupsOf(deps, planners(), objects)
 	})}
 	p.browser = p.SignUp()
-	_, key := p.browser.Key("live", access.Scopes...)
+	_, key := p.browser.Key("live", contract.Scopes...)
 	p.key = p.WithKey(key)
 	p.enrich(t)
 	p.store(t, []byte(twoModels))
@@ -201,7 +220,8 @@ func (p *product) enrich(t *testing.T) {
 		}
 		for _, account := range accounts {
 			_, err := ledger.Credit(t.Context(), tx, billing.CreditRequest{
-				AccountID: account, Type: billing.EntryAdjustment, Bucket: billing.Wallet, Pence: 100_000_000, UniqueKey: id.New("gift_"), Description: "A test's credit",
+				AccountID: account, Type: billing.EntryAdjustment, Bucket: billing.Wallet, Pence: 100_000_000,
+				UniqueKey: id.New("gift_"), Description: "A test's credit",
 			}, time.Now())
 			if err != nil {
 				return err
@@ -219,7 +239,8 @@ func (p *product) store(t *testing.T, content []byte) {
 	t.Helper()
 	sum := sha256.Sum256(content)
 	p.file.sha256, p.file.size = hex.EncodeToString(sum[:]), len(content)
-	body, err := json.Marshal(map[string]any{"filename": "f.pdb", "contentType": "chemical/x-pdb", "size": len(content), "sha256": p.file.sha256})
+	body, err := json.Marshal(map[string]any{"filename": "f.pdb", "contentType": "chemical/x-pdb", "size": len(content),
+		"sha256": p.file.sha256})
 	if err != nil {
 		t.Fatal(err)
 	}

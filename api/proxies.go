@@ -43,7 +43,8 @@ func (e *edge) place(ctx context.Context, c *fiber.Ctx) context.Context {
 
 // passedOn are headers of a proxy. From one that is not configured they are no proof of anything, but that the caller is elsewhere.
 var passedOn = []string{
-	fiber.HeaderXForwardedFor, fiber.HeaderForwarded, fiber.HeaderVia, "X-Real-Ip", fiber.HeaderXForwardedHost, fiber.HeaderXForwardedProto,
+	fiber.HeaderXForwardedFor, fiber.HeaderForwarded, fiber.HeaderVia, "X-Real-Ip", fiber.HeaderXForwardedHost,
+	fiber.HeaderXForwardedProto,
 }
 
 // vouched reports whether the caller is in a network that the operator trusts with new accounts. Behind a proxy that is not

@@ -21,10 +21,11 @@ func TestACredentialIsJudgedAgain(t *testing.T) {
 	lasting := huma.Operation{OperationID: "lasting", Method: http.MethodGet, Path: "/v1/lasting"}
 	d := open(t, func(deps *api.Deps) {
 		deps.Groups = append(deps.Groups, func(operations huma.API) {
-			huma.Register(operations, access.Guarded(lasting, access.Rule{Scope: access.JobsRead}), func(ctx context.Context, _ *struct{}) (*struct{}, error) {
-				kept <- context.WithoutCancel(ctx)
-				return nil, nil
-			})
+			huma.Register(operations, access.Guarded(lasting, access.Rule{Scope: access.JobsRead}),
+				func(ctx context.Context, _ *struct{}) (*struct{}, error) {
+					kept <- context.WithoutCancel(ctx)
+					return nil, nil
+				})
 		})
 	})
 	browser := d.SignUp()

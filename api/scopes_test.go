@@ -13,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -37,7 +38,8 @@ func operationsOf(document *huma.OpenAPI) []guarded {
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		item := document.Paths[path]
 		for method, op := range map[string]*huma.Operation{
-			http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
+			http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodPatch: item.Patch,
+			http.MethodDelete: item.Delete,
 		} {
 			if op == nil {
 				continue
@@ -79,14 +81,15 @@ func (g guarded) call(c *apitest.Caller, header ...string) apitest.Answer {
 // keysWithout makes, for every scope, a key of the environment with every other one; under "", one with all.
 func keysWithout(d *apitest.Door, browser *apitest.Caller, environment string) map[string]*apitest.Caller {
 	made := map[string]*apitest.Caller{}
-	for _, scope := range append([]string{""}, access.Scopes...) {
-		_, key := browser.Key(environment, slices.DeleteFunc(slices.Clone(access.Scopes), func(one string) bool { return one == scope })...)
+	for _, scope := range append([]string{""}, contract.Scopes...) {
+		_, key := browser.Key(environment, slices.DeleteFunc(slices.Clone(contract.Scopes),
+			func(one string) bool { return one == scope })...)
 		made[scope] = d.WithKey(key)
 	}
 	return made
 }
 
-// TestWhoMayCallWhat walks every operation of the document with every kind of caller (specification §5, rules 1 to 6). The
+// TestWhoMayCallWhat walks every operation of the document with every kind of caller (doc/contract.md §5, rules 1 to 6). The
 // requests are broken: whoever may call is told so with 400, and whoever may not learns nothing of it.
 func TestWhoMayCallWhat(t *testing.T) {
 	t.Parallel()
@@ -136,9 +139,9 @@ func TestWhoMayCallWhat(t *testing.T) {
 	}
 }
 
-// TestScopesOfTheSpecification holds the rules that the operations carry against §4, §5 rule 3 and decisions.md: the table
+// TestScopesOfTheContract holds the rules that the operations carry against doc/contract.md §4 and §5, rule 3: the table
 // above is only as right as they are.
-func TestScopesOfTheSpecification(t *testing.T) {
+func TestScopesOfTheContract(t *testing.T) {
 	t.Parallel()
 	_, operations := openAll(t)
 	want := []struct {

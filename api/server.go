@@ -26,16 +26,16 @@ import (
 	"github.com/molfabric/molfabric/api/credits"
 	"github.com/molfabric/molfabric/api/docs"
 	"github.com/molfabric/molfabric/api/keys"
+	"github.com/molfabric/molfabric/api/mcp"
 	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // prefix stands before every operation's path: "/v1/jobs" is served at /api/v1/jobs.
 const prefix = "/api"
-
-// minSecretBytes is the least length of Config.KeySecret: that of the digest it keys.
-const minSecretBytes = 32
 
 // Deps are the parts that the front door is wired to. Every field is required unless it says otherwise.
 type Deps struct {
@@ -47,6 +47,8 @@ type Deps struct {
 	Now     func() time.Time
 	// Groups register further operations, with paths below /v1: jobs, uploads.
 	Groups []func(huma.API)
+	// Rankings is what language models read the results of dockings by; nil offers them none.
+	Rankings mcp.Rankings
 	// Pages add what browsers see outside the API's prefix. May be empty.
 	Pages []Page
 	// Private pages are for browsers that have signed in. May be empty.
@@ -54,7 +56,7 @@ type Deps struct {
 	// Mail carries what the service writes to people; nil sends nothing.
 	Mail auth.Mailer
 	// Storage tells what an account's uploaded files take, for its owner; may be nil.
-	Storage func(ctx context.Context, accountID string) (auth.Storage, error)
+	Storage func(ctx context.Context, accountID string) (contract.Storage, error)
 	// Checks are asked by /readyz beside the database, its schema and Redis: the object store. May be empty.
 	Checks []system.Check
 	Config Config
@@ -63,9 +65,10 @@ type Deps struct {
 // Config is what an operator decides.
 type Config struct {
 	Version        string           // of this program
-	KeySecret      []byte           // keys the digests of API keys; at least 32 bytes, the same on every instance
+	KeySecrets     secret.Ring      // what API keys are hashed under, among others; the same on every instance, in any order
 	Origins        []string         // web origins beside our own that may call with a session, e.g. "https://app.example.org"
 	PublicURL      string           // how browsers reach the service, "https://app.example.org"; required with payments and OIDC
+	FileStore      FileStore        // whose signed URLs lead here; none when zero
 	Payments       credits.Payments // the payment provider; the zero value sells nothing
 	SecureCookies  bool             // the service is reached over TLS
 	SignUp         auth.Admission   // who may open an account; zero limits take their default
@@ -80,8 +83,8 @@ type Config struct {
 // Page adds addresses outside the API's prefix. limit comes before each of them and counts requests by address.
 type Page func(app *fiber.App, limit fiber.Handler)
 
-// PrivatePage adds addresses outside the API's prefix. signedIn comes before each of them: it lets a browser with a session through,
-// with its caller in the request's context (access.From), and leads every other to the sign-in page and back.
+// PrivatePage adds addresses outside the API's prefix. signedIn comes before each of them: it lets a browser with a session
+// through, with its caller in the request's context (access.From), and leads every other to the sign-in page and back.
 type PrivatePage func(app *fiber.App, signedIn fiber.Handler)
 
 // Server is the front door. It is safe for concurrent use.
@@ -112,7 +115,8 @@ func New(deps Deps) (*Server, error) {
 	setHumaErrors()
 	setHumaRules()
 	base, stop := context.WithCancel(context.Background())
-	edge := &edge{base: base, log: deps.Log, now: deps.Now, config: deps.Config, limiter: limiter, metrics: newMetrics(deps.Metrics), routes: &routeTable{}}
+	edge := &edge{base: base, log: deps.Log, now: deps.Now, config: deps.Config, limiter: limiter,
+		metrics: newMetrics(deps.Metrics), routes: &routeTable{}}
 	app := fiber.New(fiber.Config{
 		Immutable: true, CaseSensitive: true, StrictRouting: true,
 		StreamRequestBody: true, DisablePreParseMultipartForm: true, BodyLimit: prefetchBytes,
@@ -123,14 +127,17 @@ func New(deps Deps) (*Server, error) {
 
 	signIn := auth.New(auth.Deps{
 		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
-		WideLimit: deps.Config.Limits.SignInWide, Admission: deps.Config.SignUp, Mail: deps.Mail, Secret: deps.Config.KeySecret, OIDC: deps.Config.OIDC,
-		PublicURL: deps.Config.PublicURL, Now: deps.Now, Storage: deps.Storage,
+		WideLimit: deps.Config.Limits.SignInWide, Admission: deps.Config.SignUp, Mail: deps.Mail, Secrets: deps.Config.KeySecrets,
+		OIDC: deps.Config.OIDC, PublicURL: deps.Config.PublicURL, Now: deps.Now, Storage: deps.Storage,
 	})
-	keyring := keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
+	keyring := keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
 
 	edge.answerUnknownMethods(app)
 	answerExpectations(app)
-	edge.mount(app)
+	if err := edge.mount(app); err != nil {
+		stop()
+		return nil, err
+	}
 
 	operations := humafiber.NewV2WithGroup(app, recordingRouter{app.Group(prefix), edge.routes}, humaConfig(deps.Config.Version))
 	guard := &guard{
@@ -154,7 +161,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	server.document = document
-	err = errors.Join(docs.MountGuide(app, document, prefix+documentPath), mountAgents(app, guard, bodies, document))
+	err = errors.Join(docs.MountGuide(app, document, prefix+documentPath), mountAgents(app, guard, bodies, document, deps.Rankings))
 	if err != nil {
 		stop()
 		return nil, err
@@ -182,8 +189,8 @@ func (d *Deps) check() error {
 	switch {
 	case d.DB == nil || d.Redis == nil || d.Ledger == nil || d.Metrics == nil || d.Log == nil || d.Now == nil:
 		return errors.New("api: DB, Redis, Ledger, Metrics, Log and Now are required")
-	case len(d.Config.KeySecret) < minSecretBytes:
-		return fmt.Errorf("api: the key secret needs at least %d bytes", minSecretBytes)
+	case d.Config.KeySecrets.IsZero():
+		return errors.New("api: a key secret is required")
 	}
 	for _, origin := range d.Config.Origins {
 		if parsed, err := url.Parse(origin); err != nil || parsed.Host == "" || origin != parsed.Scheme+"://"+parsed.Host {
@@ -247,6 +254,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.app.ShutdownWithContext(ctx) }()
+	if listener != nil {
+		listener.closeSilent()
+	}
 	s.edge.running.wait(ctx)
 	s.stop()
 	if err := errors.Join(closing, <-closed); err != nil {

@@ -49,8 +49,10 @@ func TestSessionCookie(t *testing.T) {
 		{"plain", func(*api.Config) {}, nil, false},
 		{"configured", func(c *api.Config) { c.SecureCookies = true }, nil, true},
 		{"trusted proxy with TLS", func(c *api.Config) { c.TrustedProxies = proxy }, []string{"X-Forwarded-Proto", "https"}, true},
-		{"trusted proxies, the first with TLS", func(c *api.Config) { c.TrustedProxies = proxy }, []string{"X-Forwarded-Proto", "https, http"}, true},
-		{"trusted proxy without TLS", func(c *api.Config) { c.TrustedProxies = proxy }, []string{"X-Forwarded-Proto", "http"}, false},
+		{"trusted proxies, the first with TLS", func(c *api.Config) { c.TrustedProxies = proxy },
+			[]string{"X-Forwarded-Proto", "https, http"}, true},
+		{"trusted proxy without TLS", func(c *api.Config) { c.TrustedProxies = proxy }, []string{"X-Forwarded-Proto", "http"},
+			false},
 		{"anybody says so", func(*api.Config) {}, []string{"X-Forwarded-Proto", "https"}, false},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -64,7 +66,8 @@ func TestSessionCookie(t *testing.T) {
 					t.Fatalf("%d %s sets %v", got.StatusCode, got.Text, set)
 				}
 				c := set[0]
-				if c.Name != "molfabric_session" || len(c.Value) < 43 || c.Path != "/" || c.Domain != "" || c.MaxAge != 30*24*3600 ||
+				if c.Name != "molfabric_session" || len(c.Value) < 43 || c.Path != "/" || c.Domain != "" ||
+					c.MaxAge != 30*24*3600 ||
 					!c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Secure != one.secure {
 					t.Errorf("cookie %s", c)
 				}
@@ -123,7 +126,8 @@ func TestSignOutEndsOneSession(t *testing.T) {
 		return d.Anonymous().Send(method, path, "", "Cookie", c.Name+"="+c.Value)
 	}
 	out := as(first, "POST", "/api/v1/auth/sign-out")
-	if set := out.Cookies(); out.StatusCode != 204 || len(set) != 1 || set[0].Value != "" || set[0].MaxAge >= 0 || set[0].Path != "/" {
+	if set := out.Cookies(); out.StatusCode != 204 || len(set) != 1 || set[0].Value != "" || set[0].MaxAge >= 0 ||
+		set[0].Path != "/" {
 		t.Errorf("sign-out: %d %v", out.StatusCode, set)
 	}
 	wantFailure(t, as(first, "GET", "/api/v1/auth/session"), 401, fault.Unauthorized, "")
@@ -140,14 +144,16 @@ func TestOldestSessionsEnd(t *testing.T) {
 	d := open(t, func(deps *api.Deps) { deps.Now = clock.now })
 	first := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer).Cookies()[0]
 	_, err := d.DB.ExecContext(t.Context(), `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at)
-		SELECT sha256(n::text::bytea), account_id, created_at + n * interval '1 s', expires_at, last_seen_at FROM sessions, generate_series(1, 99) n`)
+		SELECT sha256(n::text::bytea), account_id, created_at + n * interval '1 s', expires_at, last_seen_at
+		FROM sessions, generate_series(1, 99) n`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clock.move(time.Hour)
 	newest := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer).Cookies()[0]
 	for token, status := range map[string]int{first.Value: 401, newest.Value: 200} {
-		if got := d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token); got.StatusCode != status {
+		if got := d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie",
+			"molfabric_session="+token); got.StatusCode != status {
 			t.Errorf("got %d, want %d", got.StatusCode, status)
 		}
 	}
@@ -161,18 +167,23 @@ func TestChangePassword(t *testing.T) {
 	change := func(body string) apitest.Answer {
 		return d.Anonymous().Send("POST", "/api/v1/auth/password", body, "Cookie", here.Name+"="+here.Value)
 	}
-	wantFailure(t, change(`{"currentPassword":"wrong","newPassword":"battery staple"}`), 400, fault.Validation, "currentPassword: is not")
-	wantFailure(t, change(`{"currentPassword":"correct horse","newPassword":"short"}`), 400, fault.Validation, "newPassword: expected length >= 8")
-	if got := change(`{"currentPassword":"correct horse","newPassword":"battery staple"}`); got.StatusCode != 204 || got.Text != "" {
+	wantFailure(t, change(`{"currentPassword":"wrong","newPassword":"battery staple"}`), 400, fault.Validation,
+		"currentPassword: is not")
+	wantFailure(t, change(`{"currentPassword":"correct horse","newPassword":"short"}`), 400, fault.Validation,
+		"newPassword: expected length >= 8")
+	if got := change(`{"currentPassword":"correct horse","newPassword":"battery staple"}`); got.StatusCode != 204 ||
+		got.Text != "" {
 		t.Fatalf("change: %d %s", got.StatusCode, got.Text)
 	}
 	for token, status := range map[string]int{here.Value: 200, elsewhere.Value: 401} {
-		if got := d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie", "molfabric_session="+token); got.StatusCode != status {
+		if got := d.Anonymous().Send("GET", "/api/v1/auth/session", "", "Cookie",
+			"molfabric_session="+token); got.StatusCode != status {
 			t.Errorf("a session: %d, want %d", got.StatusCode, status)
 		}
 	}
 	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", newcomer), 401, fault.Unauthorized, "")
-	if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", strings.Replace(newcomer, "correct horse", "battery staple", 1)); got.StatusCode != 200 {
+	if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", strings.Replace(newcomer, "correct horse", "battery staple",
+		1)); got.StatusCode != 200 {
 		t.Errorf("the new password: %d %s", got.StatusCode, got.Text)
 	}
 }

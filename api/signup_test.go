@@ -16,6 +16,7 @@ import (
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/mail"
 )
@@ -123,7 +124,8 @@ func TestNoCreditWithoutAddress(t *testing.T) {
 	answers := make([]apitest.Answer, 10)
 	for i := range answers {
 		group.Go(func() {
-			answers[i], _ = d.Anonymous().Try("POST", "/api/v1/auth/verify-email", `{"token":"`+links[i%2]+`","password":"correct horse"}`)
+			answers[i], _ = d.Anonymous().Try("POST", "/api/v1/auth/verify-email",
+				`{"token":"`+links[i%2]+`","password":"correct horse"}`)
 		})
 	}
 	group.Wait()
@@ -137,7 +139,8 @@ func TestNoCreditWithoutAddress(t *testing.T) {
 		t.Errorf("%d answers were good, and the account has %d pence; want one a link at most, and 500", good, credit)
 	}
 	wantFailure(t, prove(d.Anonymous(), links[0]), 404, fault.NotFound, "token: this link is not good any more")
-	wantFailure(t, b.Send("POST", "/api/v1/auth/verification", ""), 400, fault.Validation, "email: there is no address of this account to prove")
+	wantFailure(t, b.Send("POST", "/api/v1/auth/verification", ""), 400, fault.Validation,
+		"email: there is no address of this account to prove")
 	if session := b.Send("GET", "/api/v1/auth/session", ""); !strings.Contains(session.Text, `"emailVerified":true`) {
 		t.Errorf("session %s", session.Text)
 	}
@@ -145,7 +148,8 @@ func TestNoCreditWithoutAddress(t *testing.T) {
 		t.Error("the log has the link")
 	}
 	var stored string
-	if err := d.DB.GetContext(t.Context(), &stored, `SELECT coalesce(json_agg(p)::text, '') FROM email_proofs p`); err != nil || strings.Contains(stored, links[0]) {
+	if err := d.DB.GetContext(t.Context(), &stored, `SELECT coalesce(json_agg(p)::text, '') FROM email_proofs p`); err != nil ||
+		strings.Contains(stored, links[0]) {
 		t.Errorf("the link is stored: %v %s", err, stored)
 	}
 }
@@ -184,7 +188,8 @@ func TestSignUpTellsNobody(t *testing.T) {
 	first := signUp("grace@example.org", "correct horse")
 	credentials := `{"email":"grace@example.org","password":"correct horse"}`
 	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", credentials), 401, fault.Unauthorized, "")
-	if got := prove(d.Anonymous(), box.link(t, "grace@example.org")); got.StatusCode != 200 || !strings.Contains(got.Text, first["accountId"].(string)) {
+	if got := prove(d.Anonymous(), box.link(t, "grace@example.org")); got.StatusCode != 200 ||
+		!strings.Contains(got.Text, first["accountId"].(string)) {
 		t.Fatalf("%d %s", got.StatusCode, got.Text)
 	}
 	b := d.Browser()
@@ -205,25 +210,37 @@ func TestSignUpTellsNobody(t *testing.T) {
 		t.Errorf("a known address is answered %s, an unknown one %s", a, b)
 	}
 	letters := box.to("grace@example.org")
-	if last := letters[len(letters)-1]; len(letters) != 3 || !strings.Contains(last.Subject, "account already") || linkInMail.MatchString(last.Text) {
+	if last := letters[len(letters)-1]; len(letters) != 3 || !strings.Contains(last.Subject, "account already") ||
+		linkInMail.MatchString(last.Text) {
 		t.Errorf("the owner of a known address is told %+v", letters)
 	}
-	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"another horse"}`), 401, fault.Unauthorized, "")
+	wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"another horse"}`),
+		401, fault.Unauthorized, "")
 }
 
-// TestMailsAreBounded: nobody can have an address flooded, and the answers do not tell that it was tried.
+// TestMailsAreBounded: nobody can have an address flooded, and the answers do not tell that it was tried. Who tries does
+// not use up what the owner of the address asks for from another network.
 func TestMailsAreBounded(t *testing.T) {
 	t.Parallel()
 	box := &postbox{}
-	d := open(t, strangers(auth.ModeVerified, box), apitest.Unhurried)
-	for range 8 {
-		if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer); got.StatusCode != 201 {
-			t.Fatalf("%d %s", got.StatusCode, got.Text)
+	d := open(t, strangers(auth.ModeVerified, box), apitest.Unhurried, func(deps *api.Deps) {
+		deps.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	asked := func(times int, from string, want int) {
+		t.Helper()
+		for i := range times {
+			got := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer, "X-Forwarded-For", fmt.Sprintf(from, i+1))
+			if got.StatusCode != 201 {
+				t.Fatalf("%d %s", got.StatusCode, got.Text)
+			}
+		}
+		if n := len(box.to("grace@example.org")); n != want {
+			t.Errorf("%d mails after those that %s asked for, want %d", n, from, want)
 		}
 	}
-	if n := len(box.to("grace@example.org")); n != 5 {
-		t.Errorf("%d mails, want 5", n)
-	}
+	asked(8, "203.0.113.%d", 5) // a stranger with a network of his own
+	asked(2, "198.51.100.%d", 7)
+	asked(24, "192.0.%d.1", 20) // one with many
 }
 
 // TestProvedAddressWinsOverStatedOne: an account that somebody opened with another's address keeps what it has, and not the
@@ -233,7 +250,8 @@ func TestProvedAddressWinsOverStatedOne(t *testing.T) {
 	box := &postbox{}
 	squatted := open(t, strangers(auth.ModeOpen, box))
 	squatter := squatted.Browser()
-	if got := squatter.Send("POST", "/api/v1/auth/sign-up", `{"email":"grace@example.org","password":"squatted it"}`); got.StatusCode != 201 {
+	if got := squatter.Send("POST", "/api/v1/auth/sign-up",
+		`{"email":"grace@example.org","password":"squatted it"}`); got.StatusCode != 201 {
 		t.Fatalf("%d %s", got.StatusCode, got.Text)
 	}
 	firstID, _, _ := whoAmI(t, squatter)
@@ -261,7 +279,8 @@ func TestProvedAddressWinsOverStatedOne(t *testing.T) {
 	if credit := available(t, squatter); credit != 0 {
 		t.Errorf("the squatter has %d pence", credit)
 	}
-	if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"`+name+`","password":"squatted it"}`); got.StatusCode != 200 {
+	if got := d.Anonymous().Send("POST", "/api/v1/auth/sign-in", `{"email":"`+name+
+		`","password":"squatted it"}`); got.StatusCode != 200 {
 		t.Errorf("the earlier account by its new name: %d %s", got.StatusCode, got.Text)
 	}
 }
@@ -290,7 +309,8 @@ func TestAnAddressBringsOneAllowance(t *testing.T) {
 
 func TestWhoMayOpenAnAccount(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[auth.Mode]string{auth.ModeProvider: "sign in with its identity provider, at /api/v1/auth/oidc/start", auth.ModeClosed: "opens no accounts"} {
+	for mode, want := range map[auth.Mode]string{auth.ModeProvider: "sign in with its identity provider, at " +
+		"/api/v1/auth/oidc/start", auth.ModeClosed: "opens no accounts"} {
 		d := open(t, strangers(mode, &postbox{}))
 		wantFailure(t, d.Anonymous().Send("POST", "/api/v1/auth/sign-up", newcomer), 404, fault.NotFound, want)
 	}
@@ -348,7 +368,8 @@ func TestSignUpsAreCountedByNetwork(t *testing.T) {
 	from := func(address string, want int) {
 		t.Helper()
 		n++
-		got := d.Anonymous().Send("POST", "/api/v1/auth/sign-up", fmt.Sprintf(`{"email":"u%d@example.org","password":"correct horse"}`, n), "X-Forwarded-For", address)
+		got := d.Anonymous().Send("POST", "/api/v1/auth/sign-up",
+			fmt.Sprintf(`{"email":"u%d@example.org","password":"correct horse"}`, n), "X-Forwarded-For", address)
 		if got.StatusCode != want {
 			t.Errorf("%s: %d %s, want %d", address, got.StatusCode, got.Text, want)
 		}
@@ -375,7 +396,8 @@ func TestProofPage(t *testing.T) {
 	b.Send("POST", "/api/v1/auth/sign-up", newcomer)
 	link := box.link(t, "grace@example.org")
 	for range 2 {
-		if page := b.Send("GET", "/verify-email?token="+link, ""); page.StatusCode != 200 || !strings.Contains(page.Text, `name="token" value="`+link+`"`) {
+		if page := b.Send("GET", "/verify-email?token="+link, ""); page.StatusCode != 200 ||
+			!strings.Contains(page.Text, `name="token" value="`+link+`"`) {
 			t.Fatalf("the page: %d %s", page.StatusCode, page.Text)
 		}
 	}
@@ -391,7 +413,8 @@ func TestProofPage(t *testing.T) {
 		return d.Browser().Send("POST", "/verify-email", body, "Content-Type", form, "Origin", origin)
 	}
 	wantFailure(t, send("https://evil.example"), 403, fault.CSRFRejected, "")
-	if got := send(d.Base); got.StatusCode != 400 || !strings.Contains(got.Text, "another password") || !strings.Contains(got.Text, link) {
+	if got := send(d.Base); got.StatusCode != 400 || !strings.Contains(got.Text, "another password") ||
+		!strings.Contains(got.Text, link) {
 		t.Errorf("another password: %d %s", got.StatusCode, got.Text)
 	}
 	password = "correct horse"
@@ -413,8 +436,8 @@ func TestProofPage(t *testing.T) {
 func TestSessionShowsStorage(t *testing.T) {
 	t.Parallel()
 	d := open(t, func(deps *api.Deps) {
-		deps.Storage = func(_ context.Context, accountID string) (auth.Storage, error) {
-			return auth.Storage{UsedBytes: int64(len(accountID)), UsedObjects: 2, QuotaBytes: 100}, nil
+		deps.Storage = func(_ context.Context, accountID string) (contract.Storage, error) {
+			return contract.Storage{UsedBytes: int64(len(accountID)), UsedObjects: 2, QuotaBytes: 100}, nil
 		}
 	})
 	b := d.SignUp()

@@ -24,7 +24,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// largestBody is what submit and estimate take (decisions.md).
+// largestBody is what submit and estimate take (doc/contract.md §8).
 const largestBody = 160 << 20
 
 // openSpool starts a front door with an operation that takes the largest body, and a spool of its own.
@@ -35,7 +35,8 @@ func openSpool(t *testing.T, bytes int64, during func()) (d *apitest.Door, dir s
 	d = open(t, func(deps *api.Deps) {
 		metrics, deps.Config.SpoolDir, deps.Config.SpoolBytes = deps.Metrics, dir, bytes
 		deps.Groups = append(deps.Groups, func(a huma.API) {
-			huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-library", Method: http.MethodPost, Path: "/v1/probe/library"},
+			huma.Register(a, access.Guarded(huma.Operation{OperationID: "probe-library", Method: http.MethodPost,
+				Path: "/v1/probe/library"},
 				access.Rule{Public: true, MaxBody: largestBody}),
 				func(_ context.Context, in *largeInput) (*struct{ Body int }, error) {
 					during()
@@ -84,7 +85,8 @@ func heldFiles(t *testing.T, dir string) int {
 		t.Skipf("no /proc: %v", err)
 	}
 	for _, one := range descriptors {
-		if target, err := os.Readlink(filepath.Join("/proc/self/fd", one.Name())); err == nil && strings.HasPrefix(target, dir+"/") {
+		if target, err := os.Readlink(filepath.Join("/proc/self/fd", one.Name())); err == nil &&
+			strings.HasPrefix(target, dir+"/") {
 			held++
 		}
 	}
@@ -230,7 +232,8 @@ func TestCutBodyIsNoRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	padding := strings.Repeat(" ", 100<<10) // beyond what is read together with the header
-	_, err = fmt.Fprintf(conn, "POST /api/v1/probe/echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{\"text\":\"a\"}%s", 200<<10, padding)
+	_, err = fmt.Fprintf(conn, "POST /api/v1/probe/echo HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{\"text\":\"a\"}%s",
+		200<<10, padding)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,8 @@
 package api
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
-	"fmt"
-	"html/template"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +12,8 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -32,15 +30,8 @@ var (
 	//go:embed visitors/sign-in.css
 	signInCSS string
 
-	signInTemplate = template.Must(template.New("sign-in").Parse(signInHTML))
-	// signInPolicy lets the page's own style in and its form lead to this service, and nothing else.
-	signInPolicy = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'", digestOf(signInCSS))
+	signInPages = page.New(page.Source{HTML: signInHTML, CSS: signInCSS, Forms: true})
 )
-
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return base64.StdEncoding.EncodeToString(sum[:])
-}
 
 // visitors lets browsers sign in where a private page asks for it. It works without scripts.
 type visitors struct {
@@ -76,7 +67,6 @@ func (v *visitors) signedIn(c *fiber.Ctx) error {
 
 // signInView is what the page shows.
 type signInView struct {
-	Style         template.CSS
 	Next          string
 	Email         string
 	Refusal       string
@@ -108,7 +98,8 @@ func (v *visitors) form(c *fiber.Ctx, fields ...string) (url.Values, error) {
 	}
 	form, err := url.ParseQuery(string(raw))
 	if err != nil || slices.ContainsFunc(fields, func(field string) bool { return !storable(form.Get(field)) }) {
-		return nil, fault.New(fault.Validation, "body: send %s as application/x-www-form-urlencoded, in UTF-8", strings.Join(fields, ", "))
+		return nil, fault.New(fault.Validation, "body: send %s as application/x-www-form-urlencoded, in UTF-8",
+			strings.Join(fields, ", "))
 	}
 	return form, nil
 }
@@ -121,9 +112,9 @@ func (v *visitors) enter(c *fiber.Ctx) error {
 	}
 	ctx := v.guard.edge.place(c.UserContext(), c)
 	next := nextPage(form.Get("next"))
-	_, token, err := v.sessions.SignIn(ctx, auth.SignInRequest{Email: form.Get("email"), Password: form.Get("password")})
+	_, token, err := v.sessions.SignIn(ctx, contract.SignInRequest{Email: form.Get("email"), Password: form.Get("password")})
 	if fault.Is(err, fault.Unauthorized) {
-		return v.send(c, http.StatusUnauthorized, signInView{Next: next, Email: form.Get("email"), Refusal: "No account has this email with this password."})
+		return v.send(c, http.StatusUnauthorized, signInView{Next: next, Email: form.Get("email"), Refusal: refusal(err)})
 	}
 	if err != nil {
 		return err
@@ -133,14 +124,17 @@ func (v *visitors) enter(c *fiber.Ctx) error {
 	return c.Redirect(next, http.StatusSeeOther)
 }
 
+// refusal tells a browser why it is not let in. That an account is locked is known to whoever has its password alone.
+func refusal(err error) string {
+	if errors.Is(err, auth.ErrLocked) {
+		return "This account is locked. Ask whoever runs this deployment."
+	}
+	return "No account has this email with this password."
+}
+
 func (v *visitors) send(c *fiber.Ctx, status int, view signInView) error {
-	view.Style = template.CSS(signInCSS) //nolint:gosec // G203: the file beside this one
 	if v.provider {
 		view.ProviderStart = prefix + "/v1/auth/oidc/start?" + url.Values{"next": {view.Next}}.Encode()
 	}
-	var text bytes.Buffer
-	if err := signInTemplate.Execute(&text, view); err != nil {
-		return fmt.Errorf("write the sign-in page: %w", err)
-	}
-	return sendPage(c, status, text.Bytes())
+	return signInPages.Send(c, status, page.View{Title: "Sign in", Body: view})
 }

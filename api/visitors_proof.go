@@ -1,27 +1,25 @@
 package api
 
 import (
-	"bytes"
 	_ "embed"
-	"fmt"
-	"html/template"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
 
-	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
 var (
 	//go:embed visitors/verify-email.html
-	proofHTML     string
-	proofTemplate = template.Must(template.New("verify-email").Parse(proofHTML))
+	proofHTML string
+
+	proofPages = page.New(page.Source{HTML: proofHTML, CSS: signInCSS, Forms: true})
 )
 
 // proofView is what the page shows that the link in a mail leads to: a question, that it is answered, or why it cannot be.
 type proofView struct {
-	Style   template.CSS
 	Token   string
 	Email   string
 	Refusal string
@@ -38,13 +36,14 @@ func (v *visitors) takeProof(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	proof := auth.EmailProof{Token: form.Get("token"), Password: form.Get("password")}
+	proof := contract.EmailProof{Token: form.Get("token"), Password: form.Get("password")}
 	account, err := v.sessions.Prove(v.guard.edge.place(c.UserContext(), c), proof)
 	if fault.Is(err, fault.Validation) {
 		return sendProof(c, http.StatusBadRequest, proofView{Token: proof.Token, Wrong: true})
 	}
 	if fault.Is(err, fault.NotFound) {
-		return sendProof(c, http.StatusBadRequest, proofView{Refusal: "This link is not good any more. Sign in, or sign up again to get another."})
+		return sendProof(c, http.StatusBadRequest, proofView{Refusal: "This link is not good any more. Sign in, or sign up again " +
+			"to get another."})
 	}
 	if err != nil {
 		return err
@@ -53,18 +52,9 @@ func (v *visitors) takeProof(c *fiber.Ctx) error {
 }
 
 func sendProof(c *fiber.Ctx, status int, view proofView) error {
-	view.Style = template.CSS(signInCSS) //nolint:gosec // G203: the file beside this one
-	var text bytes.Buffer
-	if err := proofTemplate.Execute(&text, view); err != nil {
-		return fmt.Errorf("write the page of a link: %w", err)
+	title := "Confirm your address"
+	if view.Email != "" {
+		title = "Address confirmed"
 	}
-	return sendPage(c, status, text.Bytes())
-}
-
-// sendPage sends a page of the visitors' with what its browser may do.
-func sendPage(c *fiber.Ctx, status int, text []byte) error {
-	c.Set(fiber.HeaderContentSecurityPolicy, signInPolicy)
-	c.Set(fiber.HeaderReferrerPolicy, "same-origin") // under no-referrer the form's origin would be null
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(status).Send(text)
+	return proofPages.Send(c, status, page.View{Title: title, Body: view})
 }

@@ -9,22 +9,20 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
-// Scopes of specification §2.7.
+// Scopes that operations ask for.
 const (
-	JobsRead      = "jobs:read"
-	JobsWrite     = "jobs:write"
-	CreditsRead   = "credits:read"
-	Convert       = "convert"
-	MolecularChat = "molecular:chat"
-	ProjectsRead  = "projects:read"
-	ProjectsWrite = "projects:write"
+	JobsRead      = contract.ScopeJobsRead
+	JobsWrite     = contract.ScopeJobsWrite
+	CreditsRead   = contract.ScopeCreditsRead
+	Convert       = contract.ScopeConvert
+	MolecularChat = contract.ScopeMolecularChat
+	ProjectsRead  = contract.ScopeProjectsRead
+	ProjectsWrite = contract.ScopeProjectsWrite
 )
-
-// Scopes lists every scope that a key may carry.
-var Scopes = []string{JobsRead, JobsWrite, CreditsRead, Convert, MolecularChat, ProjectsRead, ProjectsWrite}
 
 // Environments of a key. A test key is never billed.
 const (
@@ -58,9 +56,10 @@ type Rule struct {
 
 // Deprecation says since when an operation should not be used any more, until when it works, and what replaces it.
 type Deprecation struct {
-	Since     time.Time // header Deprecation, RFC 9745
-	Sunset    time.Time // header Sunset, RFC 8594; at least 90 days after Since (specification §9)
-	Successor string    // path template of the operation that replaces it, "/v1/molecular/projects/{projectId}"; "" when there is none
+	Since  time.Time // header Deprecation, RFC 9745
+	Sunset time.Time // header Sunset, RFC 8594; at least 90 days after Since (doc/contract.md §9)
+	// path template of the operation that replaces it, "/v1/molecular/projects/{projectId}"; "" when there is none
+	Successor string
 }
 
 const ruleKey = "access.rule"

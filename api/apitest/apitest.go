@@ -23,13 +23,11 @@ import (
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres/pgtest"
 	"github.com/molfabric/molfabric/internal/redistest"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // Patience bounds every wait of a test. Only a failing test waits so long.
 const Patience = time.Minute
-
-// secretBytes is the length of the deployment's secret.
-const secretBytes = 32
 
 // Door is a front door on a real socket, with a database schema and a Redis prefix of its own.
 type Door struct {
@@ -55,7 +53,7 @@ func Open(t testing.TB, change ...func(*api.Deps)) *Door {
 		DB: pgtest.Served(t), Redis: rdb, Ledger: billing.NewLedger(book, id.New), Metrics: prometheus.NewRegistry(),
 		Log: slog.New(slog.NewJSONHandler(d.Log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: time.Now,
 		Config: api.Config{
-			Version: "test", KeySecret: bytes.Repeat([]byte("k"), secretBytes), RedisPrefix: prefix,
+			Version: "test", KeySecrets: secret.One(bytes.Repeat([]byte("k"), secret.MinBytes)), RedisPrefix: prefix,
 			SignUp: auth.Admission{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, // as on a system of one machine
 		},
 	}

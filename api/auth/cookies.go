@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
 	// CookieName is the cookie of a browser session.
-	CookieName = "molfabric_session"
+	CookieName = contract.SessionCookie
 	// flowCookieName is the cookie of a sign-in that is at the identity provider.
 	flowCookieName = "molfabric_oidc"
 	// flowCookiePath keeps it from every other operation.

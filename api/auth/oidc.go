@@ -10,6 +10,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/molfabric/molfabric/internal/auditlog"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/mail"
@@ -38,7 +39,7 @@ func (s *Service) StartOIDC(ctx context.Context, next string) (address, sealed s
 	if address, err = s.provider.address(ctx, f); err != nil {
 		return "", "", err
 	}
-	sealed, err = f.seal(s.flowKey)
+	sealed, err = f.seal(s.flowKeys[0])
 	return address, sealed, err
 }
 
@@ -49,7 +50,7 @@ func (s *Service) FinishOIDC(ctx context.Context, back callback) (next, token st
 	if _, err := s.provider.discover(ctx); err != nil {
 		return "", "", err
 	}
-	f, err := unseal(s.flowKey, back.flow, s.now())
+	f, err := unseal(s.flowKeys, back.flow, s.now())
 	if err != nil {
 		return "", "", err
 	}
@@ -110,12 +111,14 @@ func (s *Service) accountOf(ctx context.Context, tx *sqlx.Tx, who identity, sess
 	}
 	email, err := address(who.Email)
 	if err != nil {
-		return "", nil, fault.New(fault.Validation, "email: the identity provider gives no address for this identity, and an account needs one")
+		return "", nil, fault.New(fault.Validation, "email: the identity provider gives no address for this identity, and an "+
+			"account needs one")
 	}
 	if s.Admission.Mode == ModeVerified && !who.EmailVerified { // there is no account before its address is proved, nor word of one
-		return "", nil, fault.New(fault.Validation, "email: the identity provider has not verified the address of this identity; verify it there, or sign up with a password")
+		return "", nil, fault.New(fault.Validation, "email: the identity provider has not verified the address of this identity; "+
+			"verify it there, or sign up with a password")
 	}
-	existing, _, err := selectByEmail(ctx, tx, email)
+	existing, err := selectByEmail(ctx, tx, email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s.openFor(ctx, tx, who, email)
 	}
@@ -141,7 +144,8 @@ func (s *Service) accountOf(ctx context.Context, tx *sqlx.Tx, who identity, sess
 	return "", nil, errTaken
 }
 
-var errTaken = fault.New(fault.Validation, "email: an account with this address exists already; sign in to it first, then start this again to "+
+var errTaken = fault.New(fault.Validation, "email: an account with this address exists already; sign in to it first, then start "+
+	"this again to "+
 	"bind the identity (which the provider must have verified the address of)")
 
 // takeOver opens an account for the owner of an address that stood under an account which never proved it.
@@ -164,8 +168,9 @@ func (s *Service) openFor(ctx context.Context, tx *sqlx.Tx, who identity, email 
 		return "", nil, errClosed
 	}
 	name := []rune(strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(who.Name, "\x00", ""), "")))
-	account := Account{
-		AccountID: id.New("acct_"), Email: email, Name: string(name[:min(len(name), maxNameChars)]), Plan: firstPlan, CreatedAt: s.now(),
+	account := contract.Account{
+		AccountID: id.New("acct_"), Email: email, Name: string(name[:min(len(name), maxNameChars)]), Plan: firstPlan,
+		CreatedAt: s.now(),
 	}
 	if account.Name == "" {
 		account.Name, _, _ = strings.Cut(email, "@")

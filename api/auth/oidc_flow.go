@@ -6,11 +6,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // flowLife is how long somebody may take at the identity provider: a password manager and a second factor fit.
@@ -26,11 +28,14 @@ type flow struct {
 	Until    time.Time `json:"until"`
 }
 
-// sealKey derives the key of the cookie, so that it and an API key's digest can never stand for each other.
-func sealKey(secret []byte) []byte {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("sign-in at an identity provider"))
-	return mac.Sum(nil)
+// flowKeys derives the keys of the cookie, that of the sealing secret first, so that it and an API key's digest can never stand for
+// each other.
+func flowKeys(secrets secret.Ring) [][]byte {
+	keys := make([][]byte, len(secrets.All()))
+	for i, one := range secrets.All() {
+		keys[i] = sign(one, "sign-in at an identity provider")
+	}
+	return keys
 }
 
 // seal writes the flow with a signature.
@@ -43,11 +48,11 @@ func (f flow) seal(key []byte) (string, error) {
 	return text + "." + base64.RawURLEncoding.EncodeToString(sign(key, text)), nil
 }
 
-// unseal reads a flow that seal has written under the same key and that is not over. Errors: fault.Validation.
-func unseal(key []byte, sealed string, now time.Time) (flow, error) {
+// unseal reads a flow that seal has written under one of the keys and that is not over. Errors: fault.Validation.
+func unseal(keys [][]byte, sealed string, now time.Time) (flow, error) {
 	text, signature, _ := strings.Cut(sealed, ".")
 	got, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil || !hmac.Equal(got, sign(key, text)) {
+	if err != nil || !slices.ContainsFunc(keys, func(key []byte) bool { return hmac.Equal(got, sign(key, text)) }) {
 		return flow{}, startAgain()
 	}
 	var f flow
@@ -68,7 +73,8 @@ func sign(key []byte, text string) []byte {
 }
 
 func startAgain() error {
-	return fault.New(fault.Validation, "this sign-in was not started in this browser, or took longer than %d minutes: start it again",
+	return fault.New(fault.Validation, "this sign-in was not started in this browser, or took longer than %d minutes: start "+
+		"it again",
 		int(flowLife/time.Minute))
 }
 

@@ -9,9 +9,11 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 )
 
-const signUpText = "Opens an account and signs this browser in. An address that has an account already is refused. The free credit comes when the " +
+const signUpText = "Opens an account and signs this browser in. An address that has an account already is refused. The free " +
+	"credit comes when the " +
 	"address is proved, by the link in a mail, or at once where the deployment trusts the caller's network.\n\n" +
-	"A deployment may prove addresses first. The answer is then the same for every address, with or without an account, and sets no cookie: " +
+	"A deployment may prove addresses first. The answer is then the same for every address, with or without an account, and sets " +
+	"no cookie: " +
 	"follow the link in the mail, then sign in. 404 where no account can be opened with a password."
 
 var tags = []string{"Sign-in"}
@@ -22,6 +24,30 @@ func Register(api huma.API, s *Service) {
 	registerProofs(api, s)
 	registerSessions(api, s)
 	registerProvider(api, s)
+	registerClosing(api, s)
+}
+
+const closeText = "Closes the account of this session for good, at once: its sessions, keys, identities and shares end, and its " +
+	"files, results, projects and settings " +
+	"are deleted within minutes. Its bills, its ledger and how much its jobs used are kept, as bookkeeping asks, under the " +
+	"account's id and without name and address.\n\n" +
+	"It takes the account's password, or a session younger than ten minutes where it has none. 409 JOB_NOT_ENDED while a job " +
+	"runs: cancel it first. " +
+	"409 CREDIT_NOT_CONFIRMED tells what credit is left; forfeitCreditPence with this amount gives it up. " +
+	"The address may open another account, which gets no free credit if this one had it."
+
+func registerClosing(api huma.API, s *Service) {
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "close-account", Method: http.MethodPost, Path: "/v1/account/close", Tags: tags,
+		Errors:  []int{http.StatusConflict},
+		Summary: "Close the account", Description: closeText,
+	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *closeInput) (*closeOutput, error) {
+		closed, err := s.Close(ctx, access.From(ctx).AccountID, in.Session.Value, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &closeOutput{SetCookie: endedCookie(ctx, CookieName, "/"), Body: closed}, nil
+	})
 }
 
 func registerPasswords(api huma.API, s *Service) {
@@ -52,9 +78,10 @@ func registerPasswords(api huma.API, s *Service) {
 		return &accountOutput{SetCookie: sessionText(ctx, token), Body: account}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
-		OperationID: "change-password", Method: http.MethodPost, Path: "/v1/auth/password", Tags: tags, DefaultStatus: http.StatusNoContent,
-		Summary:     "Change the password",
-		Description: "Ends every other session of the account. API keys stay: revoke those that may have been seen.",
+		OperationID: "change-password", Method: http.MethodPost, Path: "/v1/auth/password", Tags: tags,
+		DefaultStatus: http.StatusNoContent,
+		Summary:       "Change the password",
+		Description:   "Ends every other session of the account. API keys stay: revoke those that may have been seen.",
 	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *passwordInput) (*struct{}, error) {
 		return nil, s.ChangePassword(ctx, access.From(ctx).AccountID, in.Session.Value, in.Body)
 	})
@@ -63,9 +90,10 @@ func registerPasswords(api huma.API, s *Service) {
 func registerProofs(api huma.API, s *Service) {
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "verify-email", Method: http.MethodPost, Path: "/v1/auth/verify-email", Tags: tags,
-		Errors:      []int{http.StatusForbidden, http.StatusNotFound},
-		Summary:     "Prove an address",
-		Description: "Takes the token of a link that was sent to the address. The account gets its free credit, once. It begins no session.",
+		Errors:  []int{http.StatusForbidden, http.StatusNotFound},
+		Summary: "Prove an address",
+		Description: "Takes the token of a link that was sent to the address. The account gets its free credit, once. It begins " +
+			"no session.",
 	}, access.Rule{Public: true}), func(ctx context.Context, in *proofInput) (*proofOutput, error) {
 		account, err := s.Prove(ctx, in.Body)
 		if err != nil {
@@ -74,10 +102,11 @@ func registerProofs(api huma.API, s *Service) {
 		return &proofOutput{Body: account}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
-		OperationID: "send-verification", Method: http.MethodPost, Path: "/v1/auth/verification", Tags: tags, DefaultStatus: http.StatusNoContent,
-		Errors:      []int{http.StatusNotFound},
-		Summary:     "Send the link that proves the address again",
-		Description: "Sends a link to the address of the account, at most five an hour. 404 where the deployment sends no mail.",
+		OperationID: "send-verification", Method: http.MethodPost, Path: "/v1/auth/verification", Tags: tags,
+		DefaultStatus: http.StatusNoContent,
+		Errors:        []int{http.StatusNotFound},
+		Summary:       "Send the link that proves the address again",
+		Description:   "Sends a link to the address of the account, at most five an hour. 404 where the deployment sends no mail.",
 	}, access.Rule{SessionOnly: true}), func(ctx context.Context, _ *struct{}) (*struct{}, error) {
 		return nil, s.SendProof(ctx, access.From(ctx).AccountID)
 	})
@@ -110,7 +139,8 @@ func registerProvider(api huma.API, s *Service) {
 		OperationID: "start-oidc", Method: http.MethodGet, Path: startPath, Tags: tags, DefaultStatus: http.StatusFound,
 		Errors:  []int{http.StatusNotFound},
 		Summary: "Sign in with the identity provider",
-		Description: "Sends the browser to the deployment's OpenID Connect provider. 404 when there is none. A browser that is signed in already " +
+		Description: "Sends the browser to the deployment's OpenID Connect provider. 404 when there is none. A browser that is " +
+			"signed in already " +
 			"binds the identity to its account, when the provider vouches for the account's address.",
 	}, access.Rule{Public: true}), func(ctx context.Context, in *startInput) (*startOutput, error) {
 		address, flow, err := s.StartOIDC(ctx, in.Next)
@@ -123,7 +153,8 @@ func registerProvider(api huma.API, s *Service) {
 		OperationID: "finish-oidc", Method: http.MethodGet, Path: callbackPath, Tags: tags, DefaultStatus: http.StatusFound,
 		Errors:  []int{http.StatusUnauthorized, http.StatusNotFound},
 		Summary: "Come back from the identity provider",
-		Description: "The provider sends the browser here. Starts a session for the account of the identity, opening one at the first time, " +
+		Description: "The provider sends the browser here. Starts a session for the account of the identity, opening one at the " +
+			"first time, " +
 			"and goes to the page that was asked for.",
 		SkipValidateParams: true, // providers add parameters of their own
 	}, access.Rule{Public: true}), func(ctx context.Context, in *callbackInput) (*callbackOutput, error) {
@@ -133,6 +164,7 @@ func registerProvider(api huma.API, s *Service) {
 		if err != nil {
 			return nil, err
 		}
-		return &callbackOutput{Location: next, Session: sessionCookie(ctx, token), Flow: endedCookie(ctx, flowCookieName, flowCookiePath)}, nil
+		return &callbackOutput{Location: next, Session: sessionCookie(ctx, token),
+			Flow: endedCookie(ctx, flowCookieName, flowCookiePath)}, nil
 	})
 }

@@ -31,7 +31,8 @@ type hasher struct {
 
 func newHasher() *hasher {
 	h := &hasher{turns: newTurns()}
-	h.decoy = encode(argon2.IDKey([]byte("decoy"), make([]byte, argonSaltBytes), argonPasses, argonMemoryKiB, argonThreads, argonDigestSize),
+	h.decoy = encode(argon2.IDKey([]byte("decoy"), make([]byte, argonSaltBytes), argonPasses, argonMemoryKiB, argonThreads,
+		argonDigestSize),
 		make([]byte, argonSaltBytes))
 	return h
 }

@@ -129,7 +129,9 @@ func (p *provider) redeem(ctx context.Context, f flow, code string) (identity, e
 }
 
 // describe fills in address and name, from the identity token or, where a provider keeps that short, from its user information.
-func (p *provider) describe(ctx context.Context, found *oidc.Provider, verified *oidc.IDToken, token *oauth2.Token, who *identity) error {
+func (p *provider) describe(
+	ctx context.Context, found *oidc.Provider, verified *oidc.IDToken, token *oauth2.Token, who *identity,
+) error {
 	var claims struct {
 		Email         string   `json:"email"`
 		EmailVerified saidTrue `json:"email_verified"`
@@ -154,11 +156,13 @@ func (p *provider) describe(ctx context.Context, found *oidc.Provider, verified 
 }
 
 func providerAway(err error) error {
-	return fault.Wrap(fmt.Errorf("ask the identity provider: %w", err), fault.ProviderUnavailable, "the identity provider does not answer: try again")
+	return fault.Wrap(fmt.Errorf("ask the identity provider: %w", err), fault.ProviderUnavailable,
+		"the identity provider does not answer: try again")
 }
 
 func notVouched(err error) error {
-	return fault.Wrap(fmt.Errorf("redeem a sign-in: %w", err), fault.Unauthorized, "the identity provider does not vouch for this sign-in: start it again")
+	return fault.Wrap(fmt.Errorf("redeem a sign-in: %w", err), fault.Unauthorized,
+		"the identity provider does not vouch for this sign-in: start it again")
 }
 
 // saidTrue is a boolean that some providers write as text.

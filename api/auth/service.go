@@ -22,8 +22,10 @@ import (
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/auditlog"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
@@ -48,13 +50,13 @@ type Deps struct {
 	SignInLimit throttle.Limit // attempts at one password from one address
 	WideLimit   throttle.Limit // attempts at any password, and new accounts, from one address
 	Admission   Admission
-	Mail        Mailer // nil sends none: no address can be proved then
-	Secret      []byte // what the state of a sign-in at the identity provider is signed under
+	Mail        Mailer      // nil sends none: no address can be proved then
+	Secrets     secret.Ring // what the state of a sign-in at the identity provider is signed under
 	OIDC        OIDC
 	PublicURL   string // how browsers reach this service: "https://molfabric.example.org"; needed with OIDC and Mail
 	Now         func() time.Time
 	// Storage tells what an account's files take; nil where nobody keeps any.
-	Storage func(ctx context.Context, accountID string) (Storage, error)
+	Storage func(ctx context.Context, accountID string) (contract.Storage, error)
 }
 
 // Service is safe for concurrent use.
@@ -62,12 +64,13 @@ type Service struct {
 	Deps
 	passwords *hasher
 	provider  *provider
-	flowKey   []byte
+	flowKeys  [][]byte
 }
 
 // New returns the service.
 func New(deps Deps) *Service {
-	return &Service{Deps: deps, passwords: newHasher(), provider: newProvider(deps.OIDC, deps.PublicURL, deps.Now), flowKey: sealKey(deps.Secret)}
+	return &Service{Deps: deps, passwords: newHasher(), provider: newProvider(deps.OIDC, deps.PublicURL, deps.Now),
+		flowKeys: flowKeys(deps.Secrets)}
 }
 
 // startSession lets a browser in. Errors: fault.Unauthorized for a locked account.
@@ -78,7 +81,7 @@ func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, toke
 		return err
 	}
 	if locked {
-		return errLocked
+		return ErrLocked
 	}
 	if err := deleteOldSessions(ctx, tx, accountID, now, maxSessions-1); err != nil {
 		return err
@@ -89,36 +92,38 @@ func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, toke
 	return s.write(ctx, tx, accountID, auditlog.SignedIn, "")
 }
 
-// errLocked tells whoever has the right credential of a locked account why it opens nothing.
-var errLocked = fault.New(fault.Unauthorized, "the account is locked: ask whoever runs this deployment")
+// ErrLocked tells whoever has the right credential of a locked account why it opens nothing.
+var ErrLocked = fault.New(fault.Unauthorized, "the account is locked: ask whoever runs this deployment")
 
 // write adds what an account's owner did to the audit log.
 func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, event auditlog.Event, detail string) error {
-	return auditlog.Write(ctx, tx, auditlog.Line{At: s.now(), AccountID: accountID, Actor: auditlog.Owner, Event: event, Detail: detail,
+	return auditlog.Write(ctx, tx, auditlog.Line{At: s.now(), AccountID: accountID, Actor: auditlog.Owner, Event: event,
+		Detail:  detail,
 		Address: access.Address(ctx)})
 }
 
 // SignIn starts a session. Errors: fault.Unauthorized for an unknown address and a wrong password alike, after the same
 // time; *throttle.Exceeded after too many attempts.
-func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string, error) {
+func (s *Service) SignIn(ctx context.Context, in contract.SignInRequest) (contract.Account, string, error) {
 	email := strings.TrimSpace(in.Email)
 	if err := s.attempt(ctx, email); err != nil {
-		return Account{}, "", err
+		return contract.Account{}, "", err
 	}
-	account, hash, err := selectByEmail(tenant.Everyone(ctx, "the address tells the account"), s.DB, email)
+	account, err := selectByEmail(tenant.Everyone(ctx, "the address tells the account"), s.DB, email)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return Account{}, "", err
+		return contract.Account{}, "", err
 	}
+	hash := account.PasswordHash
 	unknown := hash == "" // no account, or one without a password
 	if unknown {
 		hash = s.passwords.decoy
 	}
 	ok, err := s.passwords.matches(ctx, in.Password, hash)
 	if err != nil {
-		return Account{}, "", err
+		return contract.Account{}, "", err
 	}
 	if !ok || unknown {
-		return Account{}, "", errNotIn
+		return contract.Account{}, "", errNotIn
 	}
 	token := newToken()
 	ctx = tenant.With(ctx, account.AccountID)
@@ -128,7 +133,7 @@ func (s *Service) SignIn(ctx context.Context, in SignInRequest) (Account, string
 		}
 		return s.startSession(ctx, tx, account.AccountID, token)
 	})
-	return account, token, err
+	return account.Account, token, err
 }
 
 var errNotIn error = fault.New(fault.Unauthorized, "no account has this email with this password")
@@ -162,7 +167,7 @@ func (s *Service) Verify(ctx context.Context, token string) (access.Principal, e
 		return access.Principal{}, err
 	}
 	if session.Locked {
-		return access.Principal{}, errLocked
+		return access.Principal{}, ErrLocked
 	}
 	if now.Sub(session.LastSeenAt) > seenEvery {
 		if err := touchSession(ctx, s.DB, digest(token), now); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/auditlog"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -66,7 +67,8 @@ func (s *Service) mayOpen() error {
 	}
 }
 
-var errClosed = fault.New(fault.NotFound, "this deployment opens no accounts: ask whoever runs it; existing accounts sign in as before")
+var errClosed = fault.New(fault.NotFound, "this deployment opens no accounts: ask whoever runs it; existing accounts sign in "+
+	"as before")
 
 // count is what one event is counted under.
 type count struct {
@@ -112,7 +114,7 @@ func around(counted string) string {
 //
 // Errors: fault.Validation for an address that is none, or that has an account already and is not proved first; fault.NotFound
 // where nobody opens an account with a password; *throttle.Exceeded after too many accounts from one network address.
-func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string, error) {
+func (s *Service) SignUp(ctx context.Context, in contract.SignUpRequest) (contract.Account, string, error) {
 	email, err := address(in.Email)
 	if err == nil {
 		err = s.mayOpen()
@@ -121,7 +123,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string
 		err = s.countSignUp(ctx)
 	}
 	if err != nil {
-		return Account{}, "", err
+		return contract.Account{}, "", err
 	}
 	name := strings.TrimSpace(in.Name)
 	if name == "" {
@@ -129,16 +131,16 @@ func (s *Service) SignUp(ctx context.Context, in SignUpRequest) (Account, string
 	}
 	hash, err := s.passwords.hash(ctx, in.Password)
 	if err != nil {
-		return Account{}, "", err
+		return contract.Account{}, "", err
 	}
-	account := Account{AccountID: id.New("acct_"), Email: email, Name: name, Plan: firstPlan, CreatedAt: s.now()}
+	account := contract.Account{AccountID: id.New("acct_"), Email: email, Name: name, Plan: firstPlan, CreatedAt: s.now()}
 	if s.Admission.Mode == ModeVerified {
 		return account, "", s.askFirst(ctx, account, hash)
 	}
 	return s.openNow(ctx, account, hash)
 }
 
-func (s *Service) openNow(ctx context.Context, account Account, hash string) (Account, string, error) {
+func (s *Service) openNow(ctx context.Context, account contract.Account, hash string) (contract.Account, string, error) {
 	token, link := newToken(), newToken()
 	told := s.Mail != nil && !access.Trusted(ctx)
 	ctx = tenant.With(ctx, account.AccountID)
@@ -154,7 +156,8 @@ func (s *Service) openNow(ctx context.Context, account Account, hash string) (Ac
 		return s.startSession(ctx, tx, account.AccountID, token)
 	})
 	if postgres.IsUniqueViolation(err, "accounts_email") {
-		return Account{}, "", fault.New(fault.Validation, "email: an account with this address exists already; sign in instead")
+		return contract.Account{}, "", fault.New(fault.Validation, "email: an account with this address exists already; "+
+			"sign in instead")
 	}
 	if err == nil && told {
 		s.post(ctx, s.proveAddress(account.Email, link))
@@ -164,13 +167,13 @@ func (s *Service) openNow(ctx context.Context, account Account, hash string) (Ac
 
 // askFirst keeps a sign-up until the link that it sends is followed. The owner of an address that has an account gets a mail that
 // says so; the caller cannot tell the two apart, by the answer or by what is done for it.
-func (s *Service) askFirst(ctx context.Context, account Account, hash string) error {
+func (s *Service) askFirst(ctx context.Context, account contract.Account, hash string) error {
 	if s.Mail == nil {
 		return fault.New(fault.ProviderUnavailable,
 			"this deployment sends no mail for the moment, and opens accounts only for addresses that were proved")
 	}
 	ctx = tenant.Everyone(ctx, "the address tells the account")
-	existing, _, err := selectByEmail(ctx, s.DB, account.Email)
+	existing, err := selectByEmail(ctx, s.DB, account.Email)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -190,18 +193,24 @@ func (s *Service) askFirst(ctx context.Context, account Account, hash string) er
 	return nil
 }
 
-// open stores a new account. Its free credit waits until its address is proved, unless its network is trusted.
-func (s *Service) open(ctx context.Context, tx *sqlx.Tx, account Account, passwordHash string, proved bool) error {
+// open stores a new account. Its free credit waits until its address is proved, unless its network is trusted. An address that has
+// had it, with an account that was closed, gets none.
+func (s *Service) open(ctx context.Context, tx *sqlx.Tx, account contract.Account, passwordHash string, proved bool) error {
+	row := accountRow{Account: account, PasswordHash: passwordHash}
 	if proved {
-		account.VerifiedAt = &account.CreatedAt
+		row.VerifiedAt = &account.CreatedAt
 	}
-	if err := insertAccount(ctx, tx, account, passwordHash); err != nil {
+	if err := insertAccount(ctx, tx, row); err != nil {
 		return err
 	}
 	if err := s.write(ctx, tx, account.AccountID, auditlog.SignedUp, ""); err != nil {
 		return err
 	}
-	if proved || access.Trusted(ctx) {
+	had, err := isClosedAddress(ctx, tx, addressMACs(s.Secrets, account.Email))
+	if err != nil {
+		return err
+	}
+	if !had && (proved || access.Trusted(ctx)) {
 		return s.Ledger.OpenAccount(ctx, tx, account.AccountID, account.Plan, account.CreatedAt)
 	}
 	return s.Ledger.OpenWithheld(ctx, tx, account.AccountID, account.Plan, account.CreatedAt)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
@@ -22,46 +23,46 @@ type session struct {
 }
 
 // insertAccount breaks the constraint accounts_email when the address is taken. An empty hash is no password.
-func insertAccount(ctx context.Context, tx *sqlx.Tx, a Account, passwordHash string) error {
+// accountRow is an account as it is stored.
+type accountRow struct {
+	contract.Account
+	VerifiedAt   *time.Time // when the address was proved; nil for one that was only stated
+	PasswordHash string     // "" where it has none
+}
+
+func insertAccount(ctx context.Context, tx *sqlx.Tx, a accountRow) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO accounts (id, email, name, password_hash, plan, created_at, email_verified_at)
 		VALUES ($1, $2, $3, nullif($4, ''), $5, $6, $7)`,
-		a.AccountID, a.Email, a.Name, passwordHash, a.Plan, a.CreatedAt, a.VerifiedAt)
+		a.AccountID, a.Email, a.Name, a.PasswordHash, a.Plan, a.CreatedAt, a.VerifiedAt)
 	return wrap(err, "open account")
 }
 
-const selectAccount = `SELECT id, email, name, plan, created_at, email_verified_at, coalesce(password_hash, '') AS password_hash FROM accounts `
+const selectAccount = `SELECT id AS AccountID, email, name, plan, created_at AS CreatedAt, email_verified_at AS VerifiedAt,
+	coalesce(password_hash, '') AS PasswordHash FROM accounts `
 
-type accountRow struct {
-	Account
-	PasswordHash string `db:"password_hash"`
-}
-
-// selectByEmail finds an account however its address is capitalised, with the hash of its password, "" where it has none.
-// Errors: sql.ErrNoRows.
-func selectByEmail(ctx context.Context, db sqlx.QueryerContext, email string) (Account, string, error) {
-	var row accountRow
-	err := sqlx.GetContext(ctx, db, &row, selectAccount+`WHERE lower(email) = lower($1)`, email)
-	if err != nil {
-		return Account{}, "", wrap(err, "read account by email")
-	}
-	row.CreatedAt = row.CreatedAt.UTC()
-	return row.Account, row.PasswordHash, nil
+// selectByEmail finds an account however its address is capitalised. Errors: sql.ErrNoRows.
+func selectByEmail(ctx context.Context, db sqlx.QueryerContext, email string) (accountRow, error) {
+	return readAccount(ctx, db, selectAccount+`WHERE lower(email) = lower($1)`, email)
 }
 
 // selectByID is selectByEmail for an id.
-func selectByID(ctx context.Context, db sqlx.QueryerContext, accountID string) (Account, string, error) {
+func selectByID(ctx context.Context, db sqlx.QueryerContext, accountID string) (accountRow, error) {
+	return readAccount(ctx, db, selectAccount+`WHERE id = $1`, accountID)
+}
+
+func readAccount(ctx context.Context, db sqlx.QueryerContext, statement, named string) (accountRow, error) {
 	var row accountRow
-	err := sqlx.GetContext(ctx, db, &row, selectAccount+`WHERE id = $1`, accountID)
-	if err != nil {
-		return Account{}, "", wrap(err, "read account")
+	if err := sqlx.GetContext(ctx, db, &row, statement, named); err != nil {
+		return accountRow{}, wrap(err, "read account") // not row, whose pointers are set by then
 	}
 	row.CreatedAt = row.CreatedAt.UTC()
-	return row.Account, row.PasswordHash, nil
+	return row, nil
 }
 
 // replacePassword reports whether the password was still the old one.
 func replacePassword(ctx context.Context, tx *sqlx.Tx, accountID, oldHash, newHash string) (bool, error) {
-	done, err := tx.ExecContext(ctx, `UPDATE accounts SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, accountID, oldHash, newHash)
+	done, err := tx.ExecContext(ctx, `UPDATE accounts SET password_hash = $3 WHERE id = $1 AND password_hash = $2`, accountID,
+		oldHash, newHash)
 	if err != nil {
 		return false, wrap(err, "replace password")
 	}
@@ -69,17 +70,20 @@ func replacePassword(ctx context.Context, tx *sqlx.Tx, accountID, oldHash, newHa
 	return changed == 1, wrap(err, "replace password")
 }
 
-// holdPassword keeps the account's password as it is until the transaction ends, and reports false when it is another than hash already.
+// holdPassword keeps the account's password as it is until the transaction ends, and reports false when it is another than hash
+// already.
 func holdPassword(ctx context.Context, tx *sqlx.Tx, accountID, hash string) (bool, error) {
 	var same bool
-	err := tx.GetContext(ctx, &same, `SELECT password_hash = $2 FROM accounts WHERE id = $1 AND password_hash IS NOT NULL FOR SHARE`, accountID, hash)
+	err := tx.GetContext(ctx, &same, `SELECT password_hash = $2 FROM accounts
+		WHERE id = $1 AND password_hash IS NOT NULL FOR SHARE`, accountID, hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
 	return same, wrap(err, "hold a password")
 }
 
-// isLocked tells whether an operator has locked the account, and keeps that so until the transaction ends; no account is not locked.
+// isLocked tells whether an operator has locked the account, and keeps that so until the transaction ends; no account is not
+// locked.
 func isLocked(ctx context.Context, tx *sqlx.Tx, accountID string) (bool, error) {
 	var locked bool
 	err := tx.GetContext(ctx, &locked, `SELECT locked_at IS NOT NULL FROM accounts WHERE id = $1 FOR SHARE`, accountID)
@@ -90,7 +94,8 @@ func isLocked(ctx context.Context, tx *sqlx.Tx, accountID string) (bool, error) 
 }
 
 func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 postgres.Bytes, accountID string, now, expires time.Time) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at) VALUES ($1, $2, $3, $4, $3)`,
+	_, err := tx.ExecContext(ctx, `INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at)
+		VALUES ($1, $2, $3, $4, $3)`,
 		tokenSHA256, accountID, now, expires)
 	return wrap(err, "start session")
 }

@@ -17,9 +17,9 @@ type stateQuery struct {
 
 func selectStates(ctx context.Context, db sqlx.QueryerContext, q stateQuery) ([]AccountState, error) {
 	states := []AccountState{}
-	err := sqlx.SelectContext(ctx, db, &states, `SELECT a.id, a.email, a.name, a.plan, a.created_at, a.email_verified_at,
+	err := sqlx.SelectContext(ctx, db, &states, `SELECT a.id AS AccountID, a.email, a.name, a.plan, a.created_at AS CreatedAt,
 			a.email_verified_at AS proved_at,
-			a.locked_at, a.locked_because, a.password_hash IS NOT NULL AS has_password,
+			a.locked_at, a.locked_because, a.closed_at, a.password_hash IS NOT NULL AS has_password,
 			(SELECT count(*) FROM account_identities i WHERE i.account_id = a.id) AS identities,
 			(SELECT count(*) FROM sessions s WHERE s.account_id = a.id AND s.expires_at > $3) AS sessions,
 			(SELECT count(*) FROM api_keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL
@@ -39,19 +39,22 @@ func selectStates(ctx context.Context, db sqlx.QueryerContext, q stateQuery) ([]
 }
 
 func setLock(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time, reason string) error {
-	return changeAccount(ctx, tx, "lock", `UPDATE accounts SET locked_at = coalesce(locked_at, $2), locked_because = $3 WHERE id = $1`,
+	return changeAccount(ctx, tx, "lock", `UPDATE accounts SET locked_at = coalesce(locked_at, $2), locked_because = $3
+		WHERE id = $1 AND closed_at IS NULL`,
 		accountID, now, reason)
 }
 
 func clearLock(ctx context.Context, tx *sqlx.Tx, accountID string) error {
-	return changeAccount(ctx, tx, "unlock", `UPDATE accounts SET locked_at = NULL, locked_because = NULL WHERE id = $1`, accountID)
+	return changeAccount(ctx, tx, "unlock", `UPDATE accounts SET locked_at = NULL, locked_because = NULL
+		WHERE id = $1 AND closed_at IS NULL`, accountID)
 }
 
 func setPassword(ctx context.Context, tx *sqlx.Tx, accountID, hash string) error {
-	return changeAccount(ctx, tx, "set the password of", `UPDATE accounts SET password_hash = $2 WHERE id = $1`, accountID, hash)
+	return changeAccount(ctx, tx, "set the password of", `UPDATE accounts SET password_hash = $2
+		WHERE id = $1 AND closed_at IS NULL`, accountID, hash)
 }
 
-// changeAccount changes one account. Errors: ErrNoAccount.
+// changeAccount changes one account. Errors: ErrNoAccount, also of one that was closed meanwhile.
 func changeAccount(ctx context.Context, tx *sqlx.Tx, doing, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {

@@ -26,9 +26,11 @@ func takeProof(ctx context.Context, tx *sqlx.Tx, tokenSHA256 postgres.Bytes, now
 	return p, wrap(err, "follow a link")
 }
 
-// selectProofPassword returns the address that a link was sent to, and the hash of the password of its sign-up or account; "" where that
-// has none. Errors: sql.ErrNoRows.
-func selectProofPassword(ctx context.Context, db sqlx.QueryerContext, tokenSHA256 postgres.Bytes, now time.Time) (email, hash string, err error) {
+// selectProofPassword returns the address that a link was sent to, and the hash of the password of its sign-up or account; "" where
+// that has none. Errors: sql.ErrNoRows.
+func selectProofPassword(
+	ctx context.Context, db sqlx.QueryerContext, tokenSHA256 postgres.Bytes, now time.Time,
+) (email, hash string, err error) {
 	var row struct {
 		Email string `db:"email"`
 		Hash  string `db:"hash"`
@@ -61,10 +63,11 @@ func markProved(ctx context.Context, tx *sqlx.Tx, accountID, email string, now t
 	return changed == 1, wrap(err, "note a proved address")
 }
 
-// renameUnproved gives an account another name in the place of an address that it has not proved, and reports false when it has, or is
-// locked: a lock is not left behind with an address.
+// renameUnproved gives an account another name in the place of an address that it has not proved, and reports false when it has, or
+// is locked: a lock is not left behind with an address.
 func renameUnproved(ctx context.Context, tx *sqlx.Tx, accountID, name string) (bool, error) {
-	done, err := tx.ExecContext(ctx, `UPDATE accounts SET email = $2 WHERE id = $1 AND email_verified_at IS NULL AND locked_at IS NULL`, accountID, name)
+	done, err := tx.ExecContext(ctx, `UPDATE accounts SET email = $2 WHERE id = $1 AND email_verified_at IS NULL
+		AND locked_at IS NULL`, accountID, name)
 	if err != nil {
 		return false, wrap(err, "take an address away")
 	}

@@ -85,7 +85,8 @@ func (t *turns) join(address string) (*line, error) {
 	l := t.lines[address]
 	switch {
 	case l != nil && l.length >= maxLine:
-		return nil, fault.New(fault.RateLimited, "%d passwords from this address wait to be checked: send one after the other", maxLine)
+		return nil, fault.New(fault.RateLimited, "%d passwords from this address wait to be checked: send one after the other",
+			maxLine)
 	case t.waiting >= maxWaiting:
 		return nil, errTooMany
 	case l == nil:

@@ -119,7 +119,8 @@ func providerFault(err error) error {
 		refused.HTTPStatusCode, refused.Type, refused.Code, refused.Param, refused.RequestID)
 	switch status := refused.HTTPStatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return fault.Wrap(reason, fault.NoPaymentMethod, "payments do not work in this deployment: tell its operator; nothing was charged")
+		return fault.Wrap(reason, fault.NoPaymentMethod, "payments do not work in this deployment: tell its operator; nothing "+
+			"was charged")
 	case status == http.StatusConflict || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
 		return fault.Wrap(reason, fault.ProviderUnavailable, "the payment provider is away for the moment: try again")
 	default:

@@ -17,6 +17,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/credits"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
@@ -49,7 +50,7 @@ func topUp(browser *apitest.Caller, body string) apitest.Answer {
 func (s *shop) wallet(browser *apitest.Caller) int64 {
 	s.t.Helper()
 	got := browser.Send("GET", "/api/v1/credits/balance", "")
-	var balance credits.Balance
+	var balance contract.Balance
 	if err := json.Unmarshal([]byte(got.Text), &balance); err != nil || got.StatusCode != 200 {
 		s.t.Fatalf("balance: %d %s", got.StatusCode, got.Text)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 var tags = []string{"Credits"}
@@ -18,7 +19,8 @@ func Register(api huma.API, s *Service) {
 	registerReading(api, s)
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "top-up", Method: http.MethodPost, Path: "/v1/credits/topup", Tags: tags,
-		Summary: "Buy credit", Description: "Opens a hosted checkout. The wallet is credited when the payment provider reports the payment, " +
+		Summary: "Buy credit", Description: "Opens a hosted checkout. The wallet is credited when the payment provider reports " +
+			"the payment, " +
 			"moments after it was made. A deployment without a payment provider answers 402 NO_PAYMENT_METHOD.",
 		Errors: []int{http.StatusPaymentRequired},
 	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *topUpInput) (*topUpOutput, error) {
@@ -45,7 +47,8 @@ func registerReading(api huma.API, s *Service) {
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "list-transactions", Method: http.MethodGet, Path: "/v1/credits/transactions", Tags: tags,
-		Summary: "List the ledger", Description: "Newest first. hold and hold_release are memos: they change what is available, not the balance.",
+		Summary: "List the ledger", Description: "Newest first. hold and hold_release are memos: they change what is available, " +
+			"not the balance.",
 	}, rule), func(ctx context.Context, in *transactionsInput) (*transactionsOutput, error) {
 		list, err := s.Transactions(ctx, access.From(ctx).AccountID, in.filter())
 		if err != nil {
@@ -58,19 +61,23 @@ func registerReading(api huma.API, s *Service) {
 // registerEvents adds the address that the payment provider sends its events to. A signature covers the body's bytes as they
 // came, so the operation takes them unread: huma knows them as a text, and the document is told what they are.
 func registerEvents(api huma.API, s *Service) {
-	body := &huma.RequestBody{Required: true, Description: "An event of the provider's API, as it was signed.", Content: map[string]*huma.MediaType{}}
+	body := &huma.RequestBody{Required: true, Description: "An event of the provider's API, as it was signed.",
+		Content: map[string]*huma.MediaType{}}
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "receive-payment-event", Method: http.MethodPost, Path: "/v1/webhooks/stripe", Tags: tags,
-		Summary: "Take an event of the payment provider", Description: "For Stripe alone. The Stripe-Signature header is the credential: " +
-			"without a valid one of the last five minutes the answer is 400. Register this address for checkout.session.completed, " +
-			"checkout.session.async_payment_succeeded, checkout.session.async_payment_failed, checkout.session.expired and charge.refunded; " +
+		Summary: "Take an event of the payment provider", Description: "For Stripe alone. The Stripe-Signature header is the " +
+			"credential: " +
+			"without a valid one of the last five minutes the answer is 400. Register this address for " +
+			"checkout.session.completed, " +
+			"checkout.session.async_payment_succeeded, checkout.session.async_payment_failed, checkout.session.expired and " +
+			"charge.refunded; " +
 			"other events are accepted and ignored. A payment is credited once, whatever the order and number of deliveries.",
 		RequestBody: body, SkipValidateBody: true,
 	}, access.Rule{Public: true, MaxBody: maxEventBytes}), func(ctx context.Context, in *eventInput) (*eventOutput, error) {
 		if err := s.Receive(ctx, in.RawBody, in.Signature); err != nil {
 			return nil, err
 		}
-		return &eventOutput{Body: PaymentEventReceipt{Received: true}}, nil
+		return &eventOutput{Body: contract.PaymentEventReceipt{Received: true}}, nil
 	})
 	body.Content[jsonType].Schema = &huma.Schema{
 		Type: huma.TypeObject, AdditionalProperties: true, Required: []string{"id", "object", "type", "data"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
@@ -72,9 +73,11 @@ func New(deps Deps) (*Service, error) {
 	}
 	switch {
 	case deps.Payments.WebhookSecret == "":
-		return nil, errors.New("credits: a secret key of the payment provider needs the webhook's secret beside it: payments would be taken and never credited")
+		return nil, errors.New("credits: a secret key of the payment provider needs the webhook's secret beside it: payments " +
+			"would be taken and never credited")
 	case s.home == "":
-		return nil, errors.New("credits: a secret key of the payment provider needs the service's public URL beside it: checkouts lead back there")
+		return nil, errors.New("credits: a secret key of the payment provider needs the service's public URL beside it: " +
+			"checkouts lead back there")
 	}
 	var err error
 	s.stripe, err = newStripe(deps.Payments)
@@ -82,56 +85,57 @@ func New(deps Deps) (*Service, error) {
 }
 
 // Balance is what the account owns now.
-func (s *Service) Balance(ctx context.Context, accountID string) (Balance, error) {
+func (s *Service) Balance(ctx context.Context, accountID string) (contract.Balance, error) {
 	balance, err := s.Ledger.Balance(ctx, s.DB, accountID, s.now())
 	if err != nil {
-		return Balance{}, err
+		return contract.Balance{}, err
 	}
 	return balanceOf(balance), nil
 }
 
 // Transactions is a page of the account's ledger.
-func (s *Service) Transactions(ctx context.Context, accountID string, filter billing.Filter) (TransactionList, error) {
+func (s *Service) Transactions(ctx context.Context, accountID string, filter billing.Filter) (contract.TransactionList, error) {
 	page, err := s.Ledger.Transactions(ctx, s.DB, accountID, filter)
 	if err != nil {
-		return TransactionList{}, err
+		return contract.TransactionList{}, err
 	}
 	return pageOf(page), nil
 }
 
 // TopUp opens a checkout. Nothing is credited: the provider's event does that. Errors: fault.UnknownTier, fault.Validation for a
 // page that is not ours, fault.NoPaymentMethod, fault.ProviderUnavailable, throttle.Exceeded.
-func (s *Service) TopUp(ctx context.Context, accountID string, r TopUpRequest) (TopUpResponse, error) {
+func (s *Service) TopUp(ctx context.Context, accountID string, r contract.TopUpRequest) (contract.TopUpResponse, error) {
 	if err := billing.CheckTier(string(r.TierID)); err != nil {
-		return TopUpResponse{}, err
+		return contract.TopUpResponse{}, err
 	}
 	success, err := s.landing("successUrl", r.SuccessURL, successPage)
 	if err != nil {
-		return TopUpResponse{}, err
+		return contract.TopUpResponse{}, err
 	}
 	cancel, err := s.landing("cancelUrl", r.CancelURL, cancelPage)
 	if err != nil {
-		return TopUpResponse{}, err
+		return contract.TopUpResponse{}, err
 	}
 	if s.stripe == nil {
 		// No 503: clients take that for a passing trouble and try again, here for ever.
-		return TopUpResponse{}, fault.New(fault.NoPaymentMethod, "payments are not configured in this deployment: ask its operator for credit")
+		return contract.TopUpResponse{}, fault.New(fault.NoPaymentMethod, "payments are not configured in this deployment: ask "+
+			"its operator for credit")
 	}
 	if verdict := s.Limiter.Take(ctx, "checkout:"+accountID, checkoutLimit); !verdict.Allowed {
-		return TopUpResponse{}, verdict.Exceeded("too many checkouts")
+		return contract.TopUpResponse{}, verdict.Exceeded("too many checkouts")
 	}
 	payment, email, err := s.begin(ctx, accountID, string(r.TierID))
 	if err != nil {
-		return TopUpResponse{}, err
+		return contract.TopUpResponse{}, err
 	}
 	checkout, err := s.openCheckout(ctx, order{Payment: payment, email: email, successURL: success, cancelURL: cancel})
 	if err != nil {
-		return TopUpResponse{}, err
+		return contract.TopUpResponse{}, err
 	}
 	err = postgres.InTx(ctx, s.DB, func(tx *sqlx.Tx) error {
 		return s.Ledger.NoteCheckout(ctx, tx, payment.ID, checkout.ID, s.now())
 	})
-	return TopUpResponse{URL: checkout.URL, TierID: r.TierID}, err
+	return contract.TopUpResponse{URL: checkout.URL, TierID: r.TierID}, err
 }
 
 // begin stores the payment that the provider will be asked for.
@@ -159,7 +163,8 @@ func (s *Service) landing(member, asked, otherwise string) (string, error) {
 			}
 		}
 	}
-	return "", fault.New(fault.Validation, "%s: must be a page of this service or of one of its configured origins, with its scheme and host", member)
+	return "", fault.New(fault.Validation, "%s: must be a page of this service or of one of its configured origins, with its "+
+		"scheme and host", member)
 }
 
 // inside tells whether an address lies in an origin such as "https://app.example.org": what follows the latter's text must end the

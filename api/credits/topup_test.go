@@ -73,7 +73,8 @@ func TestTopUpOpensACheckout(t *testing.T) {
 	keys := map[string]bool{}
 	for _, tt := range []struct{ tier, more, pence, success, cancel, title string }{
 		{"topup-10", "", "1000", publicURL + "/dashboard?topup=success", publicURL + "/dashboard?topup=cancelled", "£10.00"},
-		{"topup-50", `,"successUrl":"` + friend + `/paid?id={CHECKOUT_SESSION_ID}"`, "5000", friend + "/paid?id={CHECKOUT_SESSION_ID}", publicURL + "/dashboard?topup=cancelled", "£52.50, with a bonus of £2.50"},
+		{"topup-50", `,"successUrl":"` + friend + `/paid?id={CHECKOUT_SESSION_ID}"`, "5000",
+			friend + "/paid?id={CHECKOUT_SESSION_ID}", publicURL + "/dashboard?topup=cancelled", "£52.50, with a bonus of £2.50"},
 		{"topup-200", `,"cancelUrl":"` + publicURL + `"`, "20000", publicURL + "/dashboard?topup=success", publicURL, "£220.00"},
 		{"topup-500", "", "50000", publicURL + "/dashboard?topup=success", publicURL + "/dashboard?topup=cancelled", "£575.00"},
 	} {
@@ -87,9 +88,11 @@ func TestTopUpOpensACheckout(t *testing.T) {
 		payment := o.form.Get("client_reference_id")
 		for member, want := range map[string]string{
 			"mode": "payment", "line_items[0][price_data][unit_amount]": tt.pence, "line_items[0][price_data][currency]": "gbp",
-			"line_items[0][quantity]": "1", "success_url": tt.success, "cancel_url": tt.cancel, "adaptive_pricing[enabled]": "false",
-			"metadata[molfabric_payment]": payment, "metadata[molfabric_account]": browser.AccountID, "metadata[molfabric_tier]": tt.tier,
-			"payment_intent_data[metadata][molfabric_payment]": payment, "payment_intent_data[metadata][molfabric_account]": browser.AccountID,
+			"line_items[0][quantity]": "1", "success_url": tt.success, "cancel_url": tt.cancel,
+			"adaptive_pricing[enabled]": "false", "metadata[molfabric_payment]": payment,
+			"metadata[molfabric_account]": browser.AccountID, "metadata[molfabric_tier]": tt.tier,
+			"payment_intent_data[metadata][molfabric_payment]": payment,
+			"payment_intent_data[metadata][molfabric_account]": browser.AccountID,
 		} {
 			if o.form.Get(member) != want {
 				t.Errorf("%s: %s is %q, want %q", tt.tier, member, o.form.Get(member), want)
@@ -111,8 +114,10 @@ func TestTopUpOpensACheckout(t *testing.T) {
 			Pence   string `db:"price_pence"`
 			Open    bool   `db:"open"`
 		}
-		err := s.DB.GetContext(t.Context(), &stored, `SELECT account_id, status, price_pence, checkout_id LIKE 'cs_test_%' AS open FROM payments WHERE id = $1`, payment)
-		if err != nil || stored.Account != browser.AccountID || stored.Status != "pending" || stored.Pence != tt.pence || !stored.Open {
+		err := s.DB.GetContext(t.Context(), &stored, `SELECT account_id, status, price_pence, checkout_id LIKE 'cs_test_%' AS open
+			FROM payments WHERE id = $1`, payment)
+		if err != nil || stored.Account != browser.AccountID || stored.Status != "pending" || stored.Pence != tt.pence ||
+			!stored.Open {
 			t.Errorf("%s: stored %+v, %v", tt.tier, stored, err)
 		}
 	}
@@ -133,13 +138,16 @@ func TestTopUpIsChecked(t *testing.T) {
 		{`{"tierId":""}`, "UNKNOWN_TIER", "tierId: must be one of"},
 		{`{"tierId":"topup-11"}`, "UNKNOWN_TIER", `"topup-10", "topup-50", "topup-200", "topup-500"`},
 		{`{"tierId":"topup-10","successUrl":""}`, "VALIDATION_ERROR", "successUrl: expected length >= 1"},
-		{`{"tierId":"topup-10","successUrl":"` + publicURL + "/" + strings.Repeat("x", 2048) + `"}`, "VALIDATION_ERROR", "successUrl: expected length <= 2048"},
+		{`{"tierId":"topup-10","successUrl":"` + publicURL + "/" + strings.Repeat("x", 2048) + `"}`, "VALIDATION_ERROR",
+			"successUrl: expected length <= 2048"},
 	} {
 		wantRefusal(t, topUp(browser, tt.body), 400, tt.code, tt.message)
 	}
 	for _, page := range []string{
-		"https://evil.test/", publicURL + ".evil.test/", publicURL + "@evil.test/", publicURL + ":444/", "http://app.molfabric.test/",
-		"/dashboard", "//app.molfabric.test/", "javascript:alert(1)", `https://app.molfabric.test\\@evil.test/`, "app.molfabric.test",
+		"https://evil.test/", publicURL + ".evil.test/", publicURL + "@evil.test/", publicURL + ":444/",
+		"http://app.molfabric.test/",
+		"/dashboard", "//app.molfabric.test/", "javascript:alert(1)", `https://app.molfabric.test\\@evil.test/`,
+		"app.molfabric.test",
 		"https://user@app.molfabric.test/", publicURL + "/%zz", "https://studio.example.organic/",
 	} {
 		for _, member := range []string{"successUrl", "cancelUrl"} {
@@ -185,22 +193,26 @@ func TestTopUpNeedsASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	anyone := s.Anonymous()
-	wantRefusal(t, anyone.Send("POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Authorization", "Bearer "+made.Key), 403, "SESSION_REQUIRED", "")
+	wantRefusal(t, anyone.Send("POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Authorization", "Bearer "+made.Key), 403,
+		"SESSION_REQUIRED", "")
 	wantRefusal(t, topUp(anyone, `{"tierId":"topup-10"}`), 401, "UNAUTHORIZED", "")
-	wantRefusal(t, browser.Send("POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Origin", "https://evil.test"), 403, "CSRF_REJECTED", "")
+	wantRefusal(t, browser.Send("POST", "/api/v1/credits/topup", `{"tierId":"topup-10"}`, "Origin", "https://evil.test"), 403,
+		"CSRF_REJECTED", "")
 }
 
 func TestTopUpWithoutAProvider(t *testing.T) {
 	t.Parallel()
 	s := open(t, credits.Payments{})
 	browser := s.SignUp()
-	wantRefusal(t, topUp(browser, `{"tierId":"topup-10"}`), 402, "NO_PAYMENT_METHOD", "payments are not configured in this deployment")
+	wantRefusal(t, topUp(browser, `{"tierId":"topup-10"}`), 402, "NO_PAYMENT_METHOD",
+		"payments are not configured in this deployment")
 	wantRefusal(t, topUp(browser, `{"tierId":"topup-1"}`), 400, "UNKNOWN_TIER", "")
 }
 
 func TestTopUpWhileTheProviderIsAway(t *testing.T) {
 	t.Parallel()
-	for name, address := range map[string]string{"nobody listens": nowhere(t), "it fails": failing(t, 500), "it is overrun": failing(t, 429)} {
+	for name, address := range map[string]string{"nobody listens": nowhere(t), "it fails": failing(t, 500),
+		"it is overrun": failing(t, 429)} {
 		s := open(t, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: address})
 		browser := s.SignUp()
 		got := topUp(browser, `{"tierId":"topup-10"}`)
@@ -246,7 +258,8 @@ func TestPaymentsThatCannotWorkAreRefusedAtStart(t *testing.T) {
 		{publicURL, credits.Payments{SecretKey: secretKey}, "webhook's secret"},
 		{"", credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret}, "public URL"},
 		{"app.example.org", credits.Payments{}, "public URL"},
-		{publicURL, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: "localhost"}, "address of the payment provider"},
+		{publicURL, credits.Payments{SecretKey: secretKey, WebhookSecret: webhookSecret, APIURL: "localhost"},
+			"address of the payment provider"},
 	} {
 		_, err := credits.New(credits.Deps{PublicURL: tt.public, Payments: tt.payments})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), secretKey) {

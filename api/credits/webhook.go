@@ -79,9 +79,11 @@ func (s *Service) write(ctx context.Context, tx *sqlx.Tx, e billing.PaymentEvent
 	line := auditlog.Line{At: s.now(), AccountID: r.Payment.AccountID, Actor: auditlog.Provider}
 	switch r.Outcome {
 	case billing.OutcomeCredited:
-		line.Event, line.Detail = auditlog.PaymentCredited, billing.Display(r.Payment.PricePence+r.Payment.BonusPence)+", payment "+r.Payment.ID
+		line.Event, line.Detail = auditlog.PaymentCredited, billing.Display(r.Payment.PricePence+r.Payment.BonusPence)+", payment "+
+			r.Payment.ID
 	case billing.OutcomeReclaimed:
-		line.Event, line.Detail = auditlog.PaymentReclaimed, billing.Display(r.Payment.ReclaimedPence)+" so far, payment "+r.Payment.ID
+		line.Event, line.Detail = auditlog.PaymentReclaimed, billing.Display(r.Payment.ReclaimedPence)+" so far, payment "+
+			r.Payment.ID
 	case billing.OutcomeRefused:
 		line.Event, line.Detail = auditlog.PaymentRefused, "payment "+r.Payment.ID+", event "+e.ID+": "+r.Objection
 	default:
@@ -96,7 +98,8 @@ func refusedSignature() error {
 
 // report logs what an event came to: a refusal and a shortfall are for an operator to look at.
 func (s *Service) report(e billing.PaymentEvent, r billing.Receipt) {
-	log := s.Log.With("event_id", e.ID, "kind", e.Kind, "payment_id", r.Payment.ID, "account_id", r.Payment.AccountID, "outcome", r.Outcome)
+	log := s.Log.With("event_id", e.ID, "kind", e.Kind, "payment_id", r.Payment.ID, "account_id", r.Payment.AccountID, "outcome",
+		r.Outcome)
 	switch {
 	case r.Outcome == billing.OutcomeRefused:
 		log.Error("a payment event contradicts its payment: nothing was credited", "reason", r.Objection)
@@ -160,5 +163,6 @@ func named(event *billing.PaymentEvent, metadata map[string]string) bool {
 }
 
 func unreadable(err error) error {
-	return fault.Wrap(fmt.Errorf("read a payment event: %w", err), fault.Validation, "data.object: cannot be read as what the event's type says")
+	return fault.Wrap(fmt.Errorf("read a payment event: %w", err), fault.Validation,
+		"data.object: cannot be read as what the event's type says")
 }

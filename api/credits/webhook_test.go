@@ -14,7 +14,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/credits"
-	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
@@ -99,8 +99,9 @@ func event(kind string, object, change members) string {
 		object[name] = value
 	}
 	text, err := json.MarshalIndent(members{
-		"id": id.New("evt_"), "object": "event", "type": kind, "api_version": "2020-08-27", "created": time.Now().Unix(), "livemode": false,
-		"pending_webhooks": 1, "request": members{"id": nil, "idempotency_key": nil}, "data": members{"object": object},
+		"id": id.New("evt_"), "object": "event", "type": kind, "api_version": "2020-08-27", "created": time.Now().Unix(),
+		"livemode": false, "pending_webhooks": 1, "request": members{"id": nil, "idempotency_key": nil},
+		"data": members{"object": object},
 	}, "", "  ")
 	if err != nil {
 		panic(err) // the members of a test are JSON
@@ -148,9 +149,11 @@ func TestPaymentReachesTheWallet(t *testing.T) {
 		t.Errorf("wallet holds %d, want 5250", got)
 	}
 	got := c.browser.Send("GET", "/api/v1/credits/transactions?limit=2", "")
-	var list struct{ Transactions []credits.Transaction }
-	if err := json.Unmarshal([]byte(got.Text), &list); err != nil || len(list.Transactions) != 2 || list.Transactions[0].Type != "bonus" ||
-		list.Transactions[0].AmountCents != 250 || list.Transactions[1].Type != "top_up" || list.Transactions[1].AmountCents != 5000 || list.Transactions[1].Status != "settled" {
+	var list struct{ Transactions []contract.Transaction }
+	if err := json.Unmarshal([]byte(got.Text), &list); err != nil || len(list.Transactions) != 2 ||
+		list.Transactions[0].Type != "bonus" ||
+		list.Transactions[0].AmountCents != 250 || list.Transactions[1].Type != "top_up" ||
+		list.Transactions[1].AmountCents != 5000 || list.Transactions[1].Status != "settled" {
 		t.Errorf("%d %s", got.StatusCode, got.Text)
 	}
 	c.wantClean()
@@ -159,7 +162,8 @@ func TestPaymentReachesTheWallet(t *testing.T) {
 func TestMoneyThatTakesDays(t *testing.T) {
 	t.Parallel()
 	c := openTill(t, "topup-10")
-	c.wantStatus(c.checkout("checkout.session.completed", c.payment, members{"amount_total": 1000, "payment_status": "unpaid"}), 200)
+	c.wantStatus(c.checkout("checkout.session.completed", c.payment, members{"amount_total": 1000, "payment_status": "unpaid"}),
+		200)
 	if got := c.wallet(c.browser); got != 0 {
 		t.Errorf("before the money has come: wallet holds %d", got)
 	}
@@ -167,11 +171,13 @@ func TestMoneyThatTakesDays(t *testing.T) {
 	if got := c.wallet(c.browser); got != 1000 {
 		t.Errorf("wallet holds %d, want 1000", got)
 	}
-	for kind, want := range map[string]string{"checkout.session.async_payment_failed": "failed", "checkout.session.expired": "expired"} {
+	for kind, want := range map[string]string{"checkout.session.async_payment_failed": "failed",
+		"checkout.session.expired": "expired"} {
 		payment := c.order("topup-10")
 		c.wantStatus(c.checkout(kind, payment, members{"amount_total": 1000, "payment_status": "unpaid"}), 200)
 		var status string
-		if err := c.DB.GetContext(t.Context(), &status, `SELECT status FROM payments WHERE id = $1`, payment); err != nil || status != want {
+		if err := c.DB.GetContext(t.Context(), &status, `SELECT status FROM payments WHERE id = $1`, payment); err != nil ||
+			status != want {
 			t.Errorf("after %s: %q, %v", kind, status, err)
 		}
 	}
@@ -208,13 +214,16 @@ func TestEventsThatCreditNothing(t *testing.T) {
 	stranger := c.SignUp()
 	const completed = "checkout.session.completed"
 	for name, body := range map[string]string{
-		"less":             c.checkout(completed, c.payment, members{"amount_total": 1}),
-		"nothing":          c.checkout(completed, c.payment, members{"amount_total": 0, "payment_status": "no_payment_required"}),
-		"null":             c.checkout(completed, c.payment, members{"amount_total": nil}),
-		"dollars":          c.checkout(completed, c.payment, members{"amount_total": 5000, "currency": "usd"}),
-		"another account":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": c.payment, "molfabric_account": stranger.AccountID}}),
-		"unknown account":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": c.payment, "molfabric_account": "acct_x"}}),
-		"unknown payment":  c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{"molfabric_payment": "pay_x", "molfabric_account": c.browser.AccountID}}),
+		"less":    c.checkout(completed, c.payment, members{"amount_total": 1}),
+		"nothing": c.checkout(completed, c.payment, members{"amount_total": 0, "payment_status": "no_payment_required"}),
+		"null":    c.checkout(completed, c.payment, members{"amount_total": nil}),
+		"dollars": c.checkout(completed, c.payment, members{"amount_total": 5000, "currency": "usd"}),
+		"another account": c.checkout(completed, c.payment, members{"amount_total": 5000,
+			"metadata": members{"molfabric_payment": c.payment, "molfabric_account": stranger.AccountID}}),
+		"unknown account": c.checkout(completed, c.payment, members{"amount_total": 5000,
+			"metadata": members{"molfabric_payment": c.payment, "molfabric_account": "acct_x"}}),
+		"unknown payment": c.checkout(completed, c.payment, members{"amount_total": 5000,
+			"metadata": members{"molfabric_payment": "pay_x", "molfabric_account": c.browser.AccountID}}),
 		"another checkout": c.checkout(completed, c.payment, members{"amount_total": 5000, "id": "cs_test_other"}),
 		"another sale":     c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": members{}}),
 		"no metadata":      c.checkout(completed, c.payment, members{"amount_total": 5000, "metadata": nil}),
@@ -266,16 +275,19 @@ func TestSignatures(t *testing.T) {
 		"an older scheme":     {body, []string{"Stripe-Signature", strings.Replace(good[1], "v1=", "v0=", 1)}},
 		"signed, but no JSON": {"paid", signed("paid", webhookSecret, time.Now())},
 		"signed, but a list":  {"[]", signed("[]", webhookSecret, time.Now())},
-		"signed, but no data": {`{"id":"evt_1","object":"event","type":"checkout.session.completed"}`, signed(`{"id":"evt_1","object":"event","type":"checkout.session.completed"}`, webhookSecret, time.Now())},
+		"signed, but no data": {`{"id":"evt_1","object":"event","type":"checkout.session.completed"}`,
+			signed(`{"id":"evt_1","object":"event","type":"checkout.session.completed"}`, webhookSecret, time.Now())},
 	} {
 		got := c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", tt.body, tt.header...)
-		if got.StatusCode != 400 || strings.Contains(got.Text, "whsec") || strings.Contains(got.Text, "timestamp") || strings.Contains(got.Text, c.payment) {
+		if got.StatusCode != 400 || strings.Contains(got.Text, "whsec") || strings.Contains(got.Text, "timestamp") ||
+			strings.Contains(got.Text, c.payment) {
 			t.Errorf("%s: %d %s", name, got.StatusCode, got.Text)
 		}
 	}
 	wantRefusal(t, c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", body), 400, "VALIDATION_ERROR", "Stripe-Signature")
 	large := `{"id":"evt_1","pad":"` + strings.Repeat("x", 256<<10) + `"}`
-	wantRefusal(t, c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", large, signed(large, webhookSecret, time.Now())...), 413, "PAYLOAD_TOO_LARGE", "")
+	wantRefusal(t, c.Anonymous().Send("POST", "/api/v1/webhooks/stripe", large, signed(large, webhookSecret, time.Now())...), 413,
+		"PAYLOAD_TOO_LARGE", "")
 	if got := c.wallet(c.browser); got != 0 {
 		t.Errorf("wallet holds %d", got)
 	}
@@ -346,7 +358,8 @@ func TestDocumentTellsTheTiers(t *testing.T) {
 	}
 	request := document.Components.Schemas["TopUpRequest"]
 	var tier struct{ Enum []string }
-	if err := json.Unmarshal(request.Properties["tierId"], &tier); err != nil || !slices.Equal(tier.Enum, billing.TierIDs) || !slices.Equal(request.Required, []string{"tierId"}) {
+	if err := json.Unmarshal(request.Properties["tierId"], &tier); err != nil || !slices.Equal(tier.Enum, contract.TierIDs) ||
+		!slices.Equal(request.Required, []string{"tierId"}) {
 		t.Errorf("got %v, %v", request, err)
 	}
 	body := string(document.Paths["/v1/webhooks/stripe"]["post"].RequestBody)

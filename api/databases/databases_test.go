@@ -13,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/databases"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
@@ -28,13 +29,13 @@ func open(t *testing.T) (*apitest.Door, *sequences.Registry) {
 	return door, registry
 }
 
-func list(t *testing.T, caller *apitest.Caller, query string) []databases.SequenceDatabase {
+func list(t *testing.T, caller *apitest.Caller, query string) []contract.SequenceDatabase {
 	t.Helper()
 	got := caller.Send("GET", "/api/v1/molecular/blast/databases"+query, "")
 	if got.StatusCode != http.StatusOK || got.Header.Get("Cache-Control") != "private, max-age=60" {
 		t.Fatalf("%q: got %d %v %s", query, got.StatusCode, got.Header, got.Text)
 	}
-	var answer databases.DatabaseList
+	var answer contract.DatabaseList
 	decoder := json.NewDecoder(strings.NewReader(got.Text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&answer); err != nil || answer.Databases == nil {
@@ -53,7 +54,8 @@ func TestUsersReadTheList(t *testing.T) {
 	if got := list(t, caller, ""); len(got) != 0 {
 		t.Errorf("got %+v of a new deployment", got)
 	}
-	for _, words := range []string{"swissprot 2025_04 2025-10-15 prot a", "swissprot 2026_01 2026-01-28 prot b", "refseq 230 2026-02-01 nucl c"} {
+	for _, words := range []string{"swissprot 2025_04 2025-10-15 prot a", "swissprot 2026_01 2026-01-28 prot b",
+		"refseq 230 2026-02-01 nucl c"} {
 		w := strings.Fields(words)
 		if err := apitest.AddDatabase(t.Context(), door.DB, w[0], w[1], w[2], w[3], w[4]); err != nil {
 			t.Fatal(err)
@@ -66,17 +68,19 @@ func TestUsersReadTheList(t *testing.T) {
 		}
 		return strings.Join(words, ", ")
 	}
-	for query, want := range map[string]string{"": "refseq 230, swissprot 2026_01, swissprot 2025_04", "?type=prot": "swissprot 2026_01, swissprot 2025_04", "?type=nucl": "refseq 230"} {
+	for query, want := range map[string]string{"": "refseq 230, swissprot 2026_01, swissprot 2025_04",
+		"?type=prot": "swissprot 2026_01, swissprot 2025_04", "?type=nucl": "refseq 230"} {
 		if got := names(query); got != want {
 			t.Errorf("%q: got %s, want %s", query, got, want)
 		}
 	}
-	want := databases.SequenceDatabase{Name: "refseq", Version: "230", ReleasedOn: "2026-02-01", Type: "nucl", Checksum: strings.Repeat("c", 64),
-		Title: "refseq of a test", Sequences: 3, Residues: 300, ByteSize: 30}
+	want := contract.SequenceDatabase{Name: "refseq", Version: "230", ReleasedOn: "2026-02-01", Type: "nucl",
+		Checksum: strings.Repeat("c", 64), Title: "refseq of a test", Sequences: 3, Residues: 300, ByteSize: 30}
 	if got := list(t, caller, "?type=nucl")[0]; got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if _, err := registry.Retire(tenant.Everyone(t.Context(), "the operator keeps the databases"), "swissprot", "2026_01"); err != nil {
+	if _, err := registry.Retire(tenant.Everyone(t.Context(), "the operator keeps the databases"), "swissprot",
+		"2026_01"); err != nil {
 		t.Fatal(err)
 	}
 	if got := names("?type=prot"); got != "swissprot 2025_04" {

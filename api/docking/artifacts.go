@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
@@ -33,29 +34,32 @@ const (
 
 // Artifact reads a file of one of the account's docking jobs, and looks whether it still is what its digest says, at most once an
 // hour. Errors: fault.NotFound.
-func (s *Service) Artifact(ctx context.Context, accountID, id string) (DockingArtifact, error) {
+func (s *Service) Artifact(ctx context.Context, accountID, id string) (contract.DockingArtifact, error) {
 	row, err := s.verified(ctx, accountID, id)
 	if err != nil {
-		return DockingArtifact{}, err
+		return contract.DockingArtifact{}, err
 	}
 	return row.view(), nil
 }
 
 // Download gives a short-lived address of a file of one of the account's docking jobs. Errors: fault.NotFound;
 // fault.ChecksumMismatch for a file that is gone or has other bytes.
-func (s *Service) Download(ctx context.Context, accountID, id string) (DockingDownload, error) {
+func (s *Service) Download(ctx context.Context, accountID, id string) (contract.DockingDownload, error) {
 	row, err := s.verified(ctx, accountID, id)
 	if err != nil {
-		return DockingDownload{}, err
+		return contract.DockingDownload{}, err
 	}
 	if row.Failed {
-		return DockingDownload{}, fault.New(fault.ChecksumMismatch, "artifactId: the stored file is gone, or is not what its SHA-256 says; run the docking again (POST …/runs/{id}/reproduce)")
+		return contract.DockingDownload{}, fault.New(fault.ChecksumMismatch,
+			"artifactId: the stored file is gone, or is not what its "+
+				"SHA-256 says; run the docking again (POST …/runs/{id}/reproduce)")
 	}
 	url, err := s.deps.Objects.PresignGet(ctx, row.StorageKey, path.Base(row.Name), downloadLifetime)
 	if err != nil {
-		return DockingDownload{}, fmt.Errorf("signing artifact %s: %w", id, err)
+		return contract.DockingDownload{}, fmt.Errorf("signing artifact %s: %w", id, err)
 	}
-	return DockingDownload{URL: url, ExpiresAt: s.deps.Now().UTC().Add(downloadLifetime).Truncate(time.Second), Artifact: row.view()}, nil
+	return contract.DockingDownload{URL: url, ExpiresAt: s.deps.Now().UTC().Add(downloadLifetime).Truncate(time.Second),
+		Artifact: row.view()}, nil
 }
 
 // verified reads a file with the outcome of a look at it that is no older than verifyEvery. While the store is away there is none.

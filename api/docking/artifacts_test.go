@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/molfabric/molfabric/api/docking"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -25,21 +25,25 @@ func TestArtifactsAreVerified(t *testing.T) {
 	l := open(t)
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
-	pose := get[docking.DockingPose](c, "/poses/"+d.poses[0][1])
-	if sdf := pose.Artifacts.SDF; sdf == nil || sdf.Record != 2 || sdf.Verification.Status != "PENDING" || sdf.Schema != "service.docking.artifact/v1" || pose.Artifacts.PDBQT != nil {
+	pose := get[contract.DockingPose](c, "/poses/"+d.poses[0][1])
+	if sdf := pose.Artifacts.SDF; sdf == nil || sdf.Record != 2 || sdf.Verification.Status != "PENDING" ||
+		sdf.Schema != "service.docking.artifact/v1" || pose.Artifacts.PDBQT != nil {
 		t.Errorf("the pose's files: %+v", pose.Artifacts)
 	}
-	sound := get[docking.DockingArtifact](c, "/artifacts/"+d.sdf[0])
-	if sound.Verification.Status != "VERIFIED" || sound.Verification.VerifiedAt == nil || sound.Format != "sdf" || sound.Name != "poses/00001.sdf" || sound.JobID != d.job {
+	sound := get[contract.DockingArtifact](c, "/artifacts/"+d.sdf[0])
+	if sound.Verification.Status != "VERIFIED" || sound.Verification.VerifiedAt == nil || sound.Format != "sdf" ||
+		sound.Name != "poses/00001.sdf" || sound.JobID != d.job {
 		t.Errorf("got %+v", sound)
 	}
-	if again := get[docking.DockingPose](c, "/poses/"+d.poses[0][0]); again.Artifacts.SDF.Verification.Status != "VERIFIED" {
+	if again := get[contract.DockingPose](c, "/poses/"+d.poses[0][0]); again.Artifacts.SDF.Verification.Status != "VERIFIED" {
 		t.Errorf("what was seen is not kept: %+v", again.Artifacts.SDF)
 	}
-	if _, err := l.objects.Put(t.Context(), l.keyOfArtifact(d.sdf[0]), strings.NewReader(strings.Repeat("x", int(sound.ByteSize))), "text/plain", ""); err != nil {
+	if _, err := l.objects.Put(t.Context(), l.keyOfArtifact(d.sdf[0]), strings.NewReader(strings.Repeat("x", int(sound.ByteSize))),
+		"text/plain", ""); err != nil {
 		t.Fatal(err)
 	}
-	if soon := get[docking.DockingArtifact](c, "/artifacts/"+d.sdf[0]); soon.Verification != sound.Verification && !soon.Verification.VerifiedAt.Equal(*sound.Verification.VerifiedAt) {
+	if soon := get[contract.DockingArtifact](c, "/artifacts/"+d.sdf[0]); soon.Verification != sound.Verification &&
+		!soon.Verification.VerifiedAt.Equal(*sound.Verification.VerifiedAt) {
 		t.Errorf("looked again within the hour: %+v", soon.Verification)
 	}
 	if err := l.objects.Delete(t.Context(), l.keyOfArtifact(d.sdf[1])); err != nil {
@@ -48,16 +52,18 @@ func TestArtifactsAreVerified(t *testing.T) {
 	l.exec(`UPDATE artifacts SET byte_size = byte_size + 1 WHERE id = $1`, d.sdf[2])
 	l.ahead.Store(int64(61 * time.Minute))
 	for i, what := range []string{"other bytes", "gone", "another size"} {
-		if got := get[docking.DockingArtifact](c, "/artifacts/"+d.sdf[i]); got.Verification.Status != "FAILED" || got.Verification.VerifiedAt == nil {
+		if got := get[contract.DockingArtifact](c, "/artifacts/"+d.sdf[i]); got.Verification.Status != "FAILED" ||
+			got.Verification.VerifiedAt == nil {
 			t.Errorf("%s: got %+v", what, got.Verification)
 		}
 		want(t, what, c.Send("GET", base+"/artifacts/"+d.sdf[i]+"/download", ""), 422, fault.ChecksumMismatch, "artifactId")
 	}
-	if _, err := l.objects.Put(t.Context(), l.keyOfArtifact(d.sdf[0]), strings.NewReader(sdfOf(screen()[0])), "text/plain", ""); err != nil {
+	if _, err := l.objects.Put(t.Context(), l.keyOfArtifact(d.sdf[0]), strings.NewReader(sdfOf(screen()[0])), "text/plain",
+		""); err != nil {
 		t.Fatal(err)
 	}
 	l.ahead.Store(int64(3 * time.Hour))
-	if got := get[docking.DockingArtifact](c, "/artifacts/"+d.sdf[0]); got.Verification.Status != "VERIFIED" {
+	if got := get[contract.DockingArtifact](c, "/artifacts/"+d.sdf[0]); got.Verification.Status != "VERIFIED" {
 		t.Errorf("put right: got %+v", got.Verification)
 	}
 }
@@ -101,7 +107,7 @@ func TestAFileWithoutADigestIsRead(t *testing.T) {
 			t.Fatalf("the store keeps a digest: %+v, %v", info, err)
 		}
 		wanted := []string{"VERIFIED", "FAILED"}[i]
-		if got := get[docking.DockingArtifact](c, "/artifacts/"+d.sdf[i]); got.Verification.Status != wanted {
+		if got := get[contract.DockingArtifact](c, "/artifacts/"+d.sdf[i]); got.Verification.Status != wanted {
 			t.Errorf("file %d: got %+v, want %s", i, got.Verification, wanted)
 		}
 	}
@@ -131,8 +137,9 @@ func TestDownload(t *testing.T) {
 	l := open(t)
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
-	made := get[docking.DockingDownload](c, "/artifacts/"+d.sdf[0]+"/download")
-	if text := fetched(t, made.URL); text != sdfOf(screen()[0]) || made.Artifact.Verification.Status != "VERIFIED" || time.Until(made.ExpiresAt) > 15*time.Minute {
+	made := get[contract.DockingDownload](c, "/artifacts/"+d.sdf[0]+"/download")
+	if text := fetched(t, made.URL); text != sdfOf(screen()[0]) || made.Artifact.Verification.Status != "VERIFIED" ||
+		time.Until(made.ExpiresAt) > 15*time.Minute {
 		t.Errorf("got %s, %+v", text, made)
 	}
 	led := c.Send("GET", base+"/artifacts/"+d.sdf[0]+"/download?redirect=true", "")
@@ -142,7 +149,7 @@ func TestDownload(t *testing.T) {
 	hidden := l.file(c.AccountID, &d, "ligands.json", "json", "intermediate", "{}")
 	want(t, "an intermediate file", c.Send("GET", base+"/artifacts/"+hidden, ""), 404, fault.NotFound, "artifactId")
 	report := l.file(c.AccountID, &d, "report.html", "html", "result", "<p>")
-	if got := get[docking.DockingArtifact](c, "/artifacts/"+report); got.Format != "html" || got.Role != "result" {
+	if got := get[contract.DockingArtifact](c, "/artifacts/"+report); got.Format != "html" || got.Role != "result" {
 		t.Errorf("got %+v", got)
 	}
 	l.exec(`DELETE FROM docking_runs WHERE id = $1`, d.run)

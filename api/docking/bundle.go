@@ -12,20 +12,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/export"
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/job"
 )
 
 const (
 	typeZIP = "application/zip"
-	// maxBundleBytes bounds the stored files of a bundle: about what a client with 20 Mbit/s takes within export.MaxAge, and twice what
-	// the largest library's poses have.
+	// maxBundleBytes bounds the stored files of a bundle: about what a client with 20 Mbit/s takes within list.MaxAge, and twice
+	// what the largest library's poses have.
 	maxBundleBytes = 2 << 30
-	// maxBundleFiles bounds the files of a job that a bundle lists: the largest library has two files of poses a ligand, a complex of
-	// some, and a log of each task.
+	// maxBundleFiles bounds the files of a job that a bundle lists: the largest library has two files of poses a ligand, a complex
+	// of some, and a log of each task.
 	maxBundleFiles = 60_000
 	// maxBundleInputs bounds the given files that a bundle lists: one a ligand of the largest library, and the receptor's.
 	maxBundleInputs = 10_100
@@ -33,15 +33,18 @@ const (
 	requestPart = 4 << 20
 )
 
-const bundleText = "An archive of a run that has ended, to keep or to publish: an RO-Crate 1.1 with its inputs by their digests, programs, command lines, parameters, seed, cost and citations (ro-crate-metadata.json); " +
-	"a paragraph for a paper's methods section (methods.md); the submission (request.json); the job's provenance (provenance.json); a list of all files (artifacts.csv); and the results themselves. " +
-	"poses=true adds every ligand's poses and the complexes. Each file is held against its SHA-256 on the way: a bundle with a file that is gone or has other bytes breaks the connection. " +
+const bundleText = "An archive of a run that has ended, to keep or to publish: an RO-Crate 1.1 with its inputs by their digests, " +
+	"programs, command lines, parameters, seed, cost and citations (ro-crate-metadata.json); " +
+	"a paragraph for a paper's methods section (methods.md); the submission (request.json); the job's provenance " +
+	"(provenance.json); a list of all files (artifacts.csv); and the results themselves. " +
+	"poses=true adds every ligand's poses and the complexes. Each file is held against its SHA-256 on the way: a bundle with a " +
+	"file that is gone or has other bytes breaks the connection. " +
 	"The same run gives the same bytes. A run that has not ended has no bundle yet (422); one of more than 2 GiB is 413."
 
 // Provenancer knows how jobs' results came to be.
 type Provenancer interface {
-	// KeptProvenance is the provenance of one of the account's jobs as JSON, without addresses that expire. Of a job that has ended it
-	// is always the same. Errors: fault.NotFound.
+	// KeptProvenance is the provenance of one of the account's jobs as JSON, without addresses that expire. Of a job that has ended
+	// it is always the same. Errors: fault.NotFound.
 	KeptProvenance(ctx context.Context, accountID, jobID string) (json.RawMessage, error)
 }
 
@@ -54,7 +57,8 @@ func bundleOperation() huma.Operation {
 	op := read("get-docking-run-bundle", "/runs/{id}/bundle", "Download a docking run", bundleText)
 	op.Errors = []int{http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}
 	op.Responses = map[string]*huma.Response{"200": {
-		Description: "OK", Content: map[string]*huma.MediaType{typeZIP: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
+		Description: "OK", Content: map[string]*huma.MediaType{typeZIP: {Schema: &huma.Schema{Type: huma.TypeString,
+			Format: "binary"}}},
 	}}
 	return op
 }
@@ -71,8 +75,9 @@ func (s *Service) Bundle(ctx context.Context, accountID, id string, poses bool) 
 	if err != nil {
 		return nil, err
 	}
-	if !job.Status(run.Status).Terminal() {
-		return nil, fault.New(fault.ArtifactNotFound, "runId: the run is %s and has a bundle once it has ended; wait for that", run.Status)
+	if !run.Status.Terminal() {
+		return nil, fault.New(fault.ArtifactNotFound, "runId: the run is %s and has a bundle once it has ended; wait for that",
+			run.Status)
 	}
 	d, err := s.dossierOf(ctx, accountID, run, poses)
 	if err != nil {
@@ -82,9 +87,9 @@ func (s *Service) Bundle(ctx context.Context, accountID, id string, poses bool) 
 	if err != nil {
 		return nil, err
 	}
-	whole, cancel := context.WithTimeout(ctx, export.MaxAge)
+	whole, cancel := context.WithTimeout(ctx, list.MaxAge)
 	zipper := newZipper(d.endedAt(), parcels)
-	return s.exports.Begin(ctx, accountID, export.Export{
+	return s.exports.Begin(ctx, accountID, list.Export{
 		MediaType: typeZIP, Filename: "docking-" + run.ID + ".zip",
 		Next:  func(context.Context) ([]byte, error) { return zipper.next(whole) },
 		Close: func() { zipper.close(); cancel() },
@@ -95,7 +100,7 @@ func (s *Service) Bundle(ctx context.Context, accountID, id string, poses bool) 
 type dossier struct {
 	run        runRow
 	documents  documents
-	view       DockingRun
+	view       contract.DockingRun
 	spec       engines.Spec
 	files      []madeFile
 	given      []givenRow
@@ -141,7 +146,8 @@ func (s *Service) dossierOf(ctx context.Context, accountID string, run runRow, p
 		return d, err
 	}
 	if d.files = laidOut(made, poses); len(made) > maxBundleFiles || bytesOf(d.files) > maxBundleBytes {
-		return d, fault.New(fault.PayloadTooLarge, "the bundle would have more than %d files or %d bytes; leave poses=true out, or download the files one by one", maxBundleFiles, maxBundleBytes)
+		return d, fault.New(fault.PayloadTooLarge, "the bundle would have more than %d files or %d bytes; leave poses=true out, "+
+			"or download the files one by one", maxBundleFiles, maxBundleBytes)
 	}
 	if d.given, err = s.store.given(ctx, run.JobID, maxBundleInputs); err != nil {
 		return d, err
@@ -225,10 +231,11 @@ func (s *Service) pack(accountID string, d dossier) ([]parcel, error) {
 		if !f.included {
 			continue
 		}
-		parcels = append(parcels, parcel{path: f.path, sha256: f.SHA256, byteSize: f.ByteSize, open: func(ctx context.Context) (io.ReadCloser, error) {
-			body, _, err := s.deps.Objects.Get(ctx, f.StorageKey)
-			return body, err
-		}})
+		parcels = append(parcels, parcel{path: f.path, sha256: f.SHA256, byteSize: f.ByteSize,
+			open: func(ctx context.Context) (io.ReadCloser, error) {
+				body, _, err := s.deps.Objects.Get(ctx, f.StorageKey)
+				return body, err
+			}})
 	}
 	return parcels, nil
 }

@@ -10,12 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/rocrate"
 )
 
 // licence stands where the owner has to choose one.
-const licence = "No licence has been granted yet. The results belong to the account that ran the docking; its owner may put a licence here."
+const licence = "No licence has been granted yet. The results belong to the account that ran the docking; its owner may put a " +
+	"licence here."
 
 // program is what people should know of a program beside its version.
 type program struct {
@@ -25,7 +28,8 @@ type program struct {
 
 // known are the programs of a docking by the names that they are reported under.
 var known = map[string]program{
-	"vina":        {"AutoDock Vina", "https://github.com/ccsb-scripps/AutoDock-Vina", []string{"10.1021/acs.jcim.1c00203", "10.1002/jcc.21334"}},
+	"vina": {"AutoDock Vina", "https://github.com/ccsb-scripps/AutoDock-Vina",
+		[]string{"10.1021/acs.jcim.1c00203", "10.1002/jcc.21334"}},
 	"rdkit":       {"RDKit", "https://www.rdkit.org", []string{"10.5281/zenodo.591637"}},
 	"meeko":       {"Meeko", "https://github.com/forlilab/Meeko", []string{"Meeko"}},
 	"molscrub":    {"molscrub", "https://github.com/forlilab/molscrub", []string{"molscrub"}},
@@ -65,18 +69,21 @@ const unknownVersion = "not reported"
 // crate describes the bundle. own are the files that are not the job's.
 func (d dossier) crate(own []parcel) rocrate.Crate {
 	c := rocrate.Crate{
-		Name:        d.title(),
-		Description: "Receptor, ligands, search, scores and their origin of one docking run. methods.md tells it in words; artifacts.csv lists every file of the run with its SHA-256, included here or not.",
-		Published:   d.endedAt(), License: licence, Identifier: d.run.ID, Properties: d.properties(),
+		Name: d.title(),
+		Description: "Receptor, ligands, search, scores and their origin of one docking run. methods.md tells it in words; " +
+			"artifacts.csv lists every file of the run with its SHA-256, included here or not.",
+		Published: d.endedAt(), License: licence, Identifier: d.run.ID, Properties: d.properties(),
 	}
 	for _, one := range own {
 		c.Files = append(c.Files, rocrate.File{
-			Path: one.path, MediaType: ownFiles[one.path].mediaType, Description: ownFiles[one.path].about, SHA256: one.sha256, ByteSize: one.byteSize,
+			Path: one.path, MediaType: ownFiles[one.path].mediaType, Description: ownFiles[one.path].about, SHA256: one.sha256,
+			ByteSize: one.byteSize,
 		})
 	}
 	for _, f := range d.files {
 		if f.included {
-			c.Files = append(c.Files, rocrate.File{Path: f.path, MediaType: mediaType(f.MediaType), SHA256: f.SHA256, ByteSize: f.ByteSize})
+			c.Files = append(c.Files, rocrate.File{Path: f.path, MediaType: mediaType(f.MediaType), SHA256: f.SHA256,
+				ByteSize: f.ByteSize})
 		}
 	}
 	c.Files = append(c.Files, d.givenFiles()...)
@@ -86,7 +93,8 @@ func (d dossier) crate(own []parcel) rocrate.Crate {
 	for _, one := range d.steps {
 		action := d.action(one)
 		if !slices.ContainsFunc(c.Programs, func(p rocrate.Program) bool { return p.Name == action.Program }) {
-			c.Programs = append(c.Programs, rocrate.Program{Name: action.Program, Version: unknownVersion, URL: known[action.Program].url})
+			c.Programs = append(c.Programs, rocrate.Program{Name: action.Program, Version: unknownVersion,
+				URL: known[action.Program].url})
 		}
 		c.Actions = append(c.Actions, action)
 	}
@@ -98,10 +106,11 @@ func (d dossier) crate(own []parcel) rocrate.Crate {
 
 // ownFiles are the files of every bundle that are not the job's.
 var ownFiles = map[string]struct{ mediaType, about string }{
-	fileMethods:    {"text/markdown", "A paragraph for a paper's methods section with its references, and the versions of the programs."},
-	fileArtifacts:  {typeCSV, "Every file of the run with its SHA-256, and whether it is here."},
-	fileProvenance: {typeJSON, "The job: its tasks and their attempts, workers, times, costs, inputs and outputs."},
-	fileRequest:    {typeJSON, "The submission, with every default filled in."},
+	fileMethods: {"text/markdown", "A paragraph for a paper's methods section with its references, and the versions of the " +
+		"programs."},
+	fileArtifacts:  {list.CSV, "Every file of the run with its SHA-256, and whether it is here."},
+	fileProvenance: {list.JSON, "The job: its tasks and their attempts, workers, times, costs, inputs and outputs."},
+	fileRequest:    {list.JSON, "The submission, with every default filled in."},
 }
 
 // mediaType is a media type without its parameters.
@@ -127,7 +136,8 @@ func (d dossier) givenFiles() (files []rocrate.File) {
 		}
 		seen[row.StorageKey] = true
 		f := rocrate.File{
-			Path: givenPath(row), Elsewhere: true, Name: row.Name, Description: "Given as " + row.StorageKey + ".", SHA256: row.SHA256.String, ByteSize: row.ByteSize.Int64,
+			Path: givenPath(row), Elsewhere: true, Name: row.Name, Description: "Given as " + row.StorageKey + ".",
+			SHA256: row.SHA256.String, ByteSize: row.ByteSize.Int64,
 		}
 		if row.Kind == receptorTask && row.Name == receptorTask {
 			f.SHA256 = cmp.Or(f.SHA256, d.receptorSHA256())
@@ -153,7 +163,7 @@ func (d dossier) action(one step) rocrate.Action {
 	kind := vina.KindOf(one.Stage, one.Kind)
 	a := rocrate.Action{
 		ID: one.Kind, Name: cmp.Or(parts[kind].title, one.Kind), Program: engineProgram, Failed: one.Failed == one.Tasks,
-		StartedAt: timeOrNil(one.StartedAt), EndedAt: timeOrNil(one.FinishedAt),
+		StartedAt: wire.TimeOrNil(one.StartedAt), EndedAt: wire.TimeOrNil(one.FinishedAt),
 	}
 	for _, name := range parts[kind].programs {
 		if d.documents.programs[name] != "" {
@@ -206,7 +216,8 @@ func (d dossier) properties() []rocrate.Property {
 		{Name: "ligandsDocked", Value: v.Counts.Completed}, {Name: "ligandsFailed", Value: v.Counts.Failed},
 	}
 	if box := v.Box; box != nil {
-		list = append(list, rocrate.Property{Name: "boxSource", Value: box.Source}, rocrate.Property{Name: "boxCenter", Value: triple(box.Center), Unit: "Å"},
+		list = append(list, rocrate.Property{Name: "boxSource", Value: box.Source},
+			rocrate.Property{Name: "boxCenter", Value: triple(box.Center), Unit: "Å"},
 			rocrate.Property{Name: "boxSize", Value: triple(box.Size), Unit: "Å"})
 	}
 	for _, one := range []struct {
@@ -214,8 +225,8 @@ func (d dossier) properties() []rocrate.Property {
 		value *string
 	}{
 		{"receptorIdentitySha256", v.Receptor.IdentitySHA256}, {"receptorPreparationSha256", v.Receptor.PreparationSHA256},
-		{"receptorToolchainSha256", v.Receptor.ToolchainSHA256}, {"experimentId", &v.ExperimentID}, {"jobId", &v.JobID}, {"batchId", v.BatchID},
-		{"reproducesRunId", v.ReproducesRunID},
+		{"receptorToolchainSha256", v.Receptor.ToolchainSHA256}, {"experimentId", &v.ExperimentID}, {"jobId", &v.JobID},
+		{"batchId", v.BatchID}, {"reproducesRunId", v.ReproducesRunID},
 	} {
 		if one.value != nil {
 			list = append(list, rocrate.Property{Name: one.name, Value: *one.value})

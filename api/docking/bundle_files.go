@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/rocrate"
@@ -77,10 +78,10 @@ func bytesOf(files []madeFile) (sum int64) {
 
 var fileColumns = []column[madeFile]{
 	{"artifactId", func(f madeFile) string { return f.ID }},
-	{"name", func(f madeFile) string { return text(f.Name) }},
-	{"task", func(f madeFile) string { return text(f.Task) }},
+	{"name", func(f madeFile) string { return list.Foreign(f.Name) }},
+	{"task", func(f madeFile) string { return list.Foreign(f.Task) }},
 	{"role", func(f madeFile) string { return f.Role }},
-	{"mediaType", func(f madeFile) string { return text(f.MediaType) }},
+	{"mediaType", func(f madeFile) string { return list.Foreign(f.MediaType) }},
 	{"sha256", func(f madeFile) string { return f.SHA256 }},
 	{"byteSize", func(f madeFile) string { return fmt.Sprint(f.ByteSize) }},
 	{"included", func(f madeFile) string {

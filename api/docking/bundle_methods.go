@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // maxChainsNamed bounds the chains that a sentence names.
@@ -55,7 +56,8 @@ func (r *references) number(paper string) int {
 func (d dossier) methods() []byte {
 	r := &references{all: d.spec.Citations}
 	sentences := slices.DeleteFunc([]string{
-		d.receptorSentence(r), d.ligandSentence(r), d.dockingSentence(r), d.validationSentence(), d.analysisSentence(r), d.outcomeSentence(),
+		d.receptorSentence(r), d.ligandSentence(r), d.dockingSentence(r), d.validationSentence(), d.analysisSentence(r),
+		d.outcomeSentence(),
 	}, func(sentence string) bool { return sentence == "" })
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Methods\n\n%s\n", strings.Join(sentences, " "))
@@ -77,7 +79,8 @@ func (d dossier) methods() []byte {
 		}
 		fmt.Fprintf(&out, "| %s | %s | %s |\n", plainMarkdown(titleOf(name)), plainMarkdown(d.documents.programs[name]), page)
 	}
-	fmt.Fprintf(&out, "\nRun `%s`, seed %d. The command lines, digests and times are in %s and %s.\n", d.run.ID, d.run.Seed, fileMetadata, fileProvenance)
+	fmt.Fprintf(&out, "\nRun `%s`, seed %d. The command lines, digests and times are in %s and %s.\n", d.run.ID, d.run.Seed,
+		fileMetadata, fileProvenance)
 	return []byte(out.String())
 }
 
@@ -166,7 +169,8 @@ func (d dossier) receptorSentence(r *references) string {
 	if p.Preparation.ForceField != "" {
 		conditions += " (" + plainMarkdown(p.Preparation.ForceField) + " force field)"
 	}
-	protonated := fmt.Sprintf("%s. It was protonated with %s and %s%s%s", subject, d.version("pdb2pqr"), d.version("propka"), conditions, r.cite("pdb2pqr", "propka"))
+	protonated := fmt.Sprintf("%s. It was protonated with %s and %s%s%s", subject, d.version("pdb2pqr"), d.version("propka"),
+		conditions, r.cite("pdb2pqr", "propka"))
 	return protonated + " and converted with " + d.version("meeko") + r.cite("meeko") + "."
 }
 
@@ -227,7 +231,7 @@ func (d dossier) dockingSentence(r *references) string {
 }
 
 // searchLength says how long each ligand was searched for.
-func searchLength(v DockingRun) string {
+func searchLength(v contract.DockingRun) string {
 	if v.ExhaustivenessAuto {
 		return fmt.Sprintf("in independent rounds with seeds of their own until two had found the same best pose "+
 			"(within 1.5 Å and 0.5 kcal/mol), up to an exhaustiveness of %d", v.Exhaustiveness)
@@ -240,8 +244,10 @@ func (d dossier) validationSentence() string {
 	if v == nil || v.RedockRMSDAngstrom == nil {
 		return ""
 	}
-	return fmt.Sprintf("As a check, the structure's own ligand %s was taken out and docked again: its best-scored pose lies %.2f Å from the crystal pose "+
-		"(root mean square deviation of the heavy atoms in place, corrected for symmetry).", plainMarkdown(v.NativeComponentID), *v.RedockRMSDAngstrom)
+	return fmt.Sprintf("As a check, the structure's own ligand %s was taken out and docked again: its best-scored pose lies %.2f "+
+		"Å from the crystal pose "+
+		"(root mean square deviation of the heavy atoms in place, corrected for symmetry).", plainMarkdown(v.NativeComponentID),
+		*v.RedockRMSDAngstrom)
 }
 
 func (d dossier) analysisSentence(r *references) string {
@@ -261,12 +267,14 @@ func (d dossier) analysisSentence(r *references) string {
 
 // stagesInWords are the stages at which a ligand fails, as a sentence names them.
 var stagesInWords = map[string]string{
-	"parse": "reading the ligand", "protonate": "protonation", "embed": "3D embedding", "dock": "docking", "parse_output": "reading the poses",
+	"parse": "reading the ligand", "protonate": "protonation", "embed": "3D embedding", "dock": "docking",
+	"parse_output": "reading the poses",
 }
 
 func (d dossier) outcomeSentence() string {
 	c := d.view.Counts
-	sentence := fmt.Sprintf("Of %d %s, %d %s docked; they are ranked by the score of their best pose, and ligand efficiency is that score, sign reversed, by heavy atoms.",
+	sentence := fmt.Sprintf("Of %d %s, %d %s docked; they are ranked by the score of their best pose, and ligand efficiency is "+
+		"that score, sign reversed, by heavy atoms.",
 		c.Total, plural(c.Total, "ligand"), c.Completed, was(c.Completed))
 	var failed []string
 	for _, stage := range slices.Sorted(maps.Keys(d.failures)) {

@@ -14,47 +14,55 @@ import (
 	"testing"
 	"time"
 
-	"github.com/molfabric/molfabric/api/docking"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
 // outputs are what a docking of two ligands leaves, by task.
 var outputs = []struct{ task, name, format, role string }{
-	{"receptor", "receptor.pdbqt", "pdbqt", "result"}, {"receptor", "receptor.pdb", "pdb", "result"}, {"receptor", "receptor.json", "json", "result"},
-	{"receptor", "box.json", "json", "result"}, {"receptor", "serials.json", "json", "intermediate"}, {"receptor", "logs/receptor.log", "log", "log"},
+	{"receptor", "receptor.pdbqt", "pdbqt", "result"}, {"receptor", "receptor.pdb", "pdb", "result"},
+	{"receptor", "receptor.json", "json", "result"}, {"receptor", "box.json", "json", "result"},
+	{"receptor", "serials.json", "json", "intermediate"}, {"receptor", "logs/receptor.log", "log", "log"},
 	{"dock-00000", "poses/00001.pdbqt", "pdbqt", "result"}, {"dock-00000", "logs/dock-00000.log", "log", "log"},
 	{"dock-00001", "poses/00002.pdbqt", "pdbqt", "result"}, {"analyse-0000", "analysis.json", "json", "result"},
-	{"analyse-0000", "poses/00001.sdf", "sdf", "result"}, {"rank", "results.json", "json", "result"}, {"rank", "results.csv", "csv", "result"},
-	{"rank", "best.sdf", "sdf", "result"}, {"rank", "report.html", "html", "result"}, {"rank", "provenance.json", "json", "provenance"},
-	{"rank", "timings.json", "json", "log"}, {"rank", "complexes/00001.pdb", "pdb", "result"}, {"rank", "../../etc/passwd", "txt", "result"},
+	{"analyse-0000", "poses/00001.sdf", "sdf", "result"}, {"rank", "results.json", "json", "result"},
+	{"rank", "results.csv", "csv", "result"}, {"rank", "best.sdf", "sdf", "result"}, {"rank", "report.html", "html", "result"},
+	{"rank", "provenance.json", "json", "provenance"}, {"rank", "timings.json", "json", "log"},
+	{"rank", "complexes/00001.pdb", "pdb", "result"}, {"rank", "../../etc/passwd", "txt", "result"},
 }
 
 // finished submits the library and stores what its tasks leave. It returns the run and the artifacts by name.
-func (w *works) finished(c chemist) (run docking.DockingRun, artifacts map[string]string) {
+func (w *works) finished(c chemist) (run contract.DockingRun, artifacts map[string]string) {
 	w.t.Helper()
 	run = w.submit(c)
-	w.exec(`UPDATE docking_runs SET box = '{"source":"explicit","centerAngstrom":[1,2,3],"sizeAngstrom":[20,20,20],"notes":[]}', receptor = $2,
-		programs = '{"vina":"1.2.7","rdkit":"2026.3.4","meeko":"0.7.1","molscrub":"0.2","pdb2pqr":"3.7.1","propka":"3.5.1","prolif":"2.2.3","python":"3.12.3"}',
+	w.exec(`UPDATE docking_runs SET box = '{"source":"explicit","centerAngstrom":[1,2,3],"sizeAngstrom":[20,20,20],"notes":[]}',
+		receptor = $2,
+		programs = '{"vina":"1.2.7","rdkit":"2026.3.4","meeko":"0.7.1","molscrub":"0.2","pdb2pqr":"3.7.1","propka":"3.5.1",
+			"prolif":"2.2.3","python":"3.12.3"}',
 		native_component_id = 'STI', validation = '{"rmsdAngstrom":0.75,"closestRmsdAngstrom":0.5,"passed":true}' WHERE id = $1`, run.RunID,
 		`{"format":"pdb","preparation":{"protonationMethod":"pdb2pqr","protonationPh":7.4,"forceField":"AMBER"},"identity":{"inputSha256":"`+strings.Repeat("5a", 32)+`","chains":["A|B"]},"hashes":{}}`)
 	var tasks []struct{ ID, Name string }
-	if err := w.DB.SelectContext(w.t.Context(), &tasks, `SELECT id, name FROM tasks WHERE job_id = $1 ORDER BY ordinal`, run.JobID); err != nil {
+	if err := w.DB.SelectContext(w.t.Context(), &tasks, `SELECT id, name FROM tasks WHERE job_id = $1 ORDER BY ordinal`,
+		run.JobID); err != nil {
 		w.t.Fatal(err)
 	}
 	artifacts = map[string]string{}
 	for i, task := range tasks {
 		at := noon.Add(time.Duration(i) * time.Minute)
 		w.exec(`UPDATE tasks SET status = 'SUCCEEDED' WHERE id = $1`, task.ID)
-		w.exec(`INSERT INTO task_attempts (task_id, attempt, outcome, cpu_us, started_at, finished_at) VALUES ($1, 1, 'SUCCEEDED', 1500000, $2, $3)`, task.ID, at, at.Add(30*time.Second))
+		w.exec(`INSERT INTO task_attempts (task_id, attempt, outcome, cpu_us, started_at, finished_at)
+			VALUES ($1, 1, 'SUCCEEDED', 1500000, $2, $3)`, task.ID, at, at.Add(30*time.Second))
 		for _, output := range outputs {
 			if output.task == task.Name {
-				artifacts[output.name] = w.file(c.AccountID, &docked{job: run.JobID, task: task.ID}, output.name, output.format, output.role, "content of "+output.name)
+				artifacts[output.name] = w.file(c.AccountID, &docked{job: run.JobID, task: task.ID}, output.name, output.format,
+					output.role, "content of "+output.name)
 			}
 		}
 	}
 	w.end(run.RunID, []float64{-5, -4}, "a", "b")
-	w.exec(`UPDATE jobs SET started_at = $2, finished_at = $3, charged_pence = 35 WHERE id = $1`, run.JobID, noon, noon.Add(time.Hour))
+	w.exec(`UPDATE jobs SET started_at = $2, finished_at = $3, charged_pence = 35 WHERE id = $1`, run.JobID, noon,
+		noon.Add(time.Hour))
 	return run, artifacts
 }
 
@@ -86,7 +94,8 @@ func TestABundleHoldsARun(t *testing.T) {
 	c := w.rich()
 	run, artifacts := w.finished(c)
 	got := c.Send("GET", base+"/runs/mine/bundle", "")
-	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "application/zip" || got.Header.Get("Content-Disposition") != `attachment; filename="docking-`+run.RunID+`.zip"` ||
+	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "application/zip" ||
+		got.Header.Get("Content-Disposition") != `attachment; filename="docking-`+run.RunID+`.zip"` ||
 		got.Header.Get("X-Total-Count") != "" {
 		t.Fatalf("got %d %v %s", got.StatusCode, got.Header, got.Text)
 	}
@@ -95,8 +104,9 @@ func TestABundleHoldsARun(t *testing.T) {
 	}
 	names, files := unzip(t, got.Text)
 	wanted := []string{
-		"ro-crate-metadata.json", "methods.md", "artifacts.csv", "provenance.json", "request.json", "box.json", "logs/receptor.log", "receptor.json", "receptor.pdb", "receptor.pdbqt",
-		"best.sdf", "rank/provenance.json", "report.html", "results.csv", "results.json", "timings.json",
+		"ro-crate-metadata.json", "methods.md", "artifacts.csv", "provenance.json", "request.json", "box.json", "logs/receptor.log",
+		"receptor.json", "receptor.pdb", "receptor.pdbqt", "best.sdf", "rank/provenance.json", "report.html", "results.csv",
+		"results.json", "timings.json",
 	}
 	if !slices.Equal(names, wanted) {
 		t.Errorf("got files %q, want %q", names, wanted)
@@ -104,17 +114,25 @@ func TestABundleHoldsARun(t *testing.T) {
 	checkCrate(t, files)
 	for name, parts := range map[string][]string{
 		"methods.md": {
-			"The receptor was an uploaded structure (SHA-256 5a5a5a5a5a5a…), chain A\\|B. It was protonated with PDB2PQR 3.7.1 and PROPKA 3.5.1 at pH 7.4 (AMBER force field) [1,2] and converted with Meeko 0.7.1 [3].",
-			"2 ligands were given (2 as SMILES), protonated with molscrub 0.2 [4], embedded", "AutoDock Vina 1.2.7 with its Vina scoring function [6,7] in a box of 20 × 20 × 20 Å centred at (1.000, 2.000, 3.000) Å, placed by its given centre and size",
-			"ligand STI was taken out and docked again: its best-scored pose lies 0.75 Å", "Interactions were found with ProLIF 2.2.3 [8].", "Of 2 ligands, 2 were docked",
-			"1. Jurrus E", "<https://doi.org/10.1002/pro.3280>", "| AutoDock Vina | 1.2.7 | <https://github.com/ccsb-scripps/AutoDock-Vina> |",
+			"The receptor was an uploaded structure (SHA-256 5a5a5a5a5a5a…), chain A\\|B. It was protonated with PDB2PQR 3.7.1 " +
+				"and PROPKA 3.5.1 at pH 7.4 (AMBER force field) [1,2] and converted with Meeko 0.7.1 [3].",
+			"2 ligands were given (2 as SMILES), protonated with molscrub 0.2 [4], embedded",
+			"AutoDock Vina 1.2.7 with its Vina scoring function [6,7] in a box of 20 × 20 × 20 Å centred at (1.000, 2.000, " +
+				"3.000) Å, placed by its given centre and size",
+			"ligand STI was taken out and docked again: its best-scored pose lies 0.75 Å",
+			"Interactions were found with ProLIF 2.2.3 [8].", "Of 2 ligands, 2 were docked",
+			"1. Jurrus E", "<https://doi.org/10.1002/pro.3280>",
+			"| AutoDock Vina | 1.2.7 | <https://github.com/ccsb-scripps/AutoDock-Vina> |",
 		},
 		"ro-crate-metadata.json": {
-			`"description": "python -B program/dock.py --request request.json (2 tasks)"`, `"startTime": "2026-11-21T12:00:00+00:00"`, `"value": 0.35`, `"unitText": "GBP"`,
-			`"https://doi.org/10.1021/acs.jcim.1c00203"`, `"softwareVersion": "1.2.7"`, `"urn:sha256:` + strings.Repeat("5a", 32) + `:receptor.pdb"`,
+			`"description": "python -B program/dock.py --request request.json (2 tasks)"`,
+			`"startTime": "2026-11-21T12:00:00+00:00"`, `"value": 0.35`, `"unitText": "GBP"`,
+			`"https://doi.org/10.1021/acs.jcim.1c00203"`, `"softwareVersion": "1.2.7"`, `"urn:sha256:` + strings.Repeat("5a", 32) +
+				`:receptor.pdb"`,
 		},
 		"artifacts.csv": {
-			artifacts["results.csv"] + ",results.csv,rank,result,text/plain,", artifacts["poses/00001.pdbqt"] + ",poses/00001.pdbqt,dock-00000,result,text/plain,",
+			artifacts["results.csv"] + ",results.csv,rank,result,text/plain,",
+			artifacts["poses/00001.pdbqt"] + ",poses/00001.pdbqt,dock-00000,result,text/plain,",
 		},
 	} {
 		for _, part := range parts {
@@ -123,7 +141,8 @@ func TestABundleHoldsARun(t *testing.T) {
 			}
 		}
 	}
-	if included := strings.Join(column(t, files["artifacts.csv"], "included"), " "); strings.Contains(files["artifacts.csv"], "serials.json") || strings.Count(included, "yes") != 11 || strings.Count(included, "no") != 7 {
+	if included := strings.Join(column(t, files["artifacts.csv"], "included"), " "); strings.Contains(files["artifacts.csv"],
+		"serials.json") || strings.Count(included, "yes") != 11 || strings.Count(included, "no") != 7 {
 		t.Errorf("got %s", files["artifacts.csv"])
 	}
 	var told struct {
@@ -132,7 +151,8 @@ func TestABundleHoldsARun(t *testing.T) {
 		Request   struct{ SHA256 string }
 		Documents []map[string]any
 	}
-	if err := json.Unmarshal([]byte(files["provenance.json"]), &told); err != nil || told.JobID != run.JobID || !told.Complete || told.Request.SHA256 != digestOf(files["request.json"]) ||
+	if err := json.Unmarshal([]byte(files["provenance.json"]), &told); err != nil || told.JobID != run.JobID || !told.Complete ||
+		told.Request.SHA256 != digestOf(files["request.json"]) ||
 		len(told.Documents) != 1 || told.Documents[0]["url"] != nil || !strings.Contains(files["request.json"], `"c1ccccc1"`) {
 		t.Errorf("got %+v, %v, of the request %s", told, err, files["request.json"])
 	}
@@ -202,7 +222,8 @@ func TestABundleWithPoses(t *testing.T) {
 	got := c.Send("GET", base+"/runs/"+run.RunID+"/bundle?poses=true", "")
 	_, files := unzip(t, got.Text)
 	checkCrate(t, files)
-	for _, name := range []string{"poses/00001.pdbqt", "poses/00001.sdf", "poses/00002.pdbqt", "complexes/00001.pdb", "analysis.json"} {
+	for _, name := range []string{"poses/00001.pdbqt", "poses/00001.sdf", "poses/00002.pdbqt", "complexes/00001.pdb",
+		"analysis.json"} {
 		if files[name] != "content of "+name {
 			t.Errorf("%s: got %q", name, files[name])
 		}
@@ -227,11 +248,13 @@ func TestABundleIsRefused(t *testing.T) {
 	w.exec(`UPDATE artifacts SET byte_size = $2 WHERE id = $1`, artifacts["results.csv"], 3<<30)
 	want(t, "a bundle beyond the bound", c.Send("GET", base+"/runs/"+run.RunID+"/bundle", ""), 413, fault.PayloadTooLarge, "poses")
 	w.exec(`UPDATE artifacts SET byte_size = 10 WHERE id = $1`, artifacts["results.csv"])
-	want(t, "a small bundle with other bytes", c.Send("GET", base+"/runs/"+run.RunID+"/bundle", ""), 422, fault.ChecksumMismatch, "results.csv")
+	want(t, "a small bundle with other bytes", c.Send("GET", base+"/runs/"+run.RunID+"/bundle", ""), 422, fault.ChecksumMismatch,
+		"results.csv")
 	if err := w.objects.Delete(t.Context(), w.keyOfArtifact(artifacts["results.csv"])); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "a small bundle with a lost file", c.Send("GET", base+"/runs/"+run.RunID+"/bundle", ""), 422, fault.ChecksumMismatch, "results.csv")
+	want(t, "a small bundle with a lost file", c.Send("GET", base+"/runs/"+run.RunID+"/bundle", ""), 422, fault.ChecksumMismatch,
+		"results.csv")
 }
 
 // A run that ended before anything was prepared has a bundle too: its request and its provenance.
@@ -241,10 +264,12 @@ func TestABundleOfACancelledRun(t *testing.T) {
 	c := w.rich()
 	run := w.submit(c)
 	w.exec(`UPDATE docking_results SET status = 'FAILED', error = 'not docked: the job was cancelled' WHERE run_id = $1`, run.RunID)
-	w.exec(`UPDATE jobs SET status = 'CANCELLED', finished_at = $2, charged_pence = 0 WHERE id = $1`, run.JobID, noon.Add(time.Hour))
+	w.exec(`UPDATE jobs SET status = 'CANCELLED', finished_at = $2, charged_pence = 0 WHERE id = $1`, run.JobID,
+		noon.Add(time.Hour))
 	got := c.Send("GET", base+"/runs/"+run.RunID+"/bundle", "")
 	names, files := unzip(t, got.Text)
-	if len(names) != 5 || !strings.Contains(files["methods.md"], "The run ended before it was prepared. 2 ligands were given (2 as SMILES).") ||
+	if len(names) != 5 || !strings.Contains(files["methods.md"], "The run ended before it was prepared. 2 ligands were given (2 "+
+		"as SMILES).") ||
 		!strings.Contains(files["methods.md"], "The others failed: 2 in a run that ended before.") {
 		t.Errorf("got %q, %s", names, files["methods.md"])
 	}
@@ -263,7 +288,8 @@ func TestABrokenBundleIsNotWhole(t *testing.T) {
 	}
 	w.exec(`DELETE FROM artifacts WHERE id = $1`, artifacts["results.json"])
 	var task string
-	if err := w.DB.GetContext(t.Context(), &task, `SELECT id FROM tasks WHERE job_id = $1 AND name = 'rank'`, run.JobID); err != nil {
+	if err := w.DB.GetContext(t.Context(), &task, `SELECT id FROM tasks WHERE job_id = $1 AND name = 'rank'`,
+		run.JobID); err != nil {
 		t.Fatal(err)
 	}
 	large := w.file(c.AccountID, &docked{job: run.JobID, task: task}, "large.json", "json", "result", noise.String())

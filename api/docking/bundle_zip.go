@@ -30,9 +30,10 @@ type parcel struct {
 // written is a file whose text is there.
 func written(path string, text []byte) parcel {
 	sum := sha256.Sum256(text)
-	return parcel{path: path, sha256: hex.EncodeToString(sum[:]), byteSize: int64(len(text)), open: func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(text)), nil
-	}}
+	return parcel{path: path, sha256: hex.EncodeToString(sum[:]), byteSize: int64(len(text)),
+		open: func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(text)), nil
+		}}
 }
 
 // zipper makes an archive piece by piece. The same parcels and time give the same bytes. One goroutine at a time uses it.
@@ -116,7 +117,8 @@ func (z *zipper) copy() error {
 
 // lost says that a file is not what it was.
 func (p parcel) lost() error {
-	return fault.New(fault.ChecksumMismatch, "the stored file %s is gone, or is not what its SHA-256 says; run the docking again (POST …/runs/{id}/reproduce)", p.path)
+	return fault.New(fault.ChecksumMismatch, "the stored file %s is gone, or is not what its SHA-256 says; run the docking again "+
+		"(POST …/runs/{id}/reproduce)", p.path)
 }
 
 // close lets go of what is being packed. It may be called again.

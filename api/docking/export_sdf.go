@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/object"
 )
 
@@ -176,11 +178,13 @@ func (s *Service) drawResults(ctx context.Context, accountID string, rows []resu
 	return out, nil
 }
 
-func resultItems(r DockingResult, poseID string) []item {
+func resultItems(r contract.DockingResult, poseID string) []item {
 	return []item{
-		{"ligandId", r.LigandID}, {"label", r.Label}, {"rank", whole(r.Rank)}, {"bestScoreKcalMol", number(r.BestScoreKcalMol)},
-		{"ligandEfficiency", number(r.LigandEfficiency)}, {"cnnScore", number(r.CNNScore)},
-		{"cnnAffinityPk", number(r.CNNAffinityPk)}, {"canonicalSmiles", plain(r.CanonicalSMILES)}, {"inchiKey", plain(r.InChIKey)},
+		{"ligandId", r.LigandID}, {"label", r.Label}, {"rank", list.Whole(r.Rank)}, {"bestScoreKcalMol",
+			list.Number(r.BestScoreKcalMol)},
+		{"ligandEfficiency", list.Number(r.LigandEfficiency)}, {"cnnScore", list.Number(r.CNNScore)},
+		{"cnnAffinityPk", list.Number(r.CNNAffinityPk)}, {"canonicalSmiles", plain(r.CanonicalSMILES)}, {"inchiKey",
+			plain(r.InChIKey)},
 		{"passedChecks", truth(r.PassedChecks)}, {"interactions", strings.Join(r.Interactions, listSeparator)},
 		{"resultId", r.ResultID}, {"poseId", poseID}, {"runId", r.RunID},
 	}
@@ -216,8 +220,10 @@ func (s *Service) drawPoses(ctx context.Context, poses []posed) ([]byte, error) 
 
 func poseItems(p posed) []item {
 	return []item{
-		{"ligandId", p.LigandID}, {"label", p.Label}, {"poseRank", whole(&p.Rank)}, {"scoreKcalMol", number(&p.ScoreKcalMol)},
-		{"referenceRmsdAngstrom", number(p.ReferenceRMSDAngstrom)}, {"passedChecks", truth(p.passedChecks())},
-		{"interactions", strings.Join(keysOf(p.contacts), listSeparator)}, {"poseId", p.PoseID}, {"resultId", p.ResultID}, {"runId", p.RunID},
+		{"ligandId", p.LigandID}, {"label", p.Label}, {"poseRank", list.Whole(&p.Rank)}, {"scoreKcalMol",
+			list.Number(&p.ScoreKcalMol)},
+		{"referenceRmsdAngstrom", list.Number(p.ReferenceRMSDAngstrom)}, {"passedChecks", truth(p.passedChecks())},
+		{"interactions", strings.Join(keysOf(p.contacts), listSeparator)}, {"poseId", p.PoseID}, {"resultId", p.ResultID},
+		{"runId", p.RunID},
 	}
 }

@@ -43,7 +43,8 @@ func TestResultsAsATable(t *testing.T) {
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
 	got := c.Send("GET", base+"/runs/"+d.run+"/results", "", "Accept", "text/csv")
-	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/csv" || got.Header.Get("X-Total-Count") != "7" || got.Header.Get("X-Truncated") != "false" ||
+	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/csv" || got.Header.Get("X-Total-Count") != "7" ||
+		got.Header.Get("X-Truncated") != "false" ||
 		got.Header.Get("Content-Disposition") != `attachment; filename="docking-results.csv"` {
 		t.Fatalf("got %d %v", got.StatusCode, got.Header)
 	}
@@ -63,8 +64,10 @@ func TestResultsAsATable(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, cells, wanted)
 		}
 	}
-	some := c.Send("GET", base+"/results?status=COMPLETED&sort=-score&limit=2", "", "Accept", "text/csv;q=0.9, application/json;q=0.1")
-	if names := strings.Join(column(t, some.Text, "ligandId"), " "); names != "ethanol pdbqt-only" || some.Header.Get("X-Total-Count") != "4" || some.Header.Get("X-Truncated") != "true" {
+	some := c.Send("GET", base+"/results?status=COMPLETED&sort=-score&limit=2", "", "Accept",
+		"text/csv;q=0.9, application/json;q=0.1")
+	if names := strings.Join(column(t, some.Text, "ligandId"), " "); names != "ethanol pdbqt-only" ||
+		some.Header.Get("X-Total-Count") != "4" || some.Header.Get("X-Truncated") != "true" {
 		t.Errorf("filtered: got %s, %v", names, some.Header)
 	}
 	head := c.Send("HEAD", base+"/results", "", "Accept", "text/csv")
@@ -72,8 +75,9 @@ func TestResultsAsATable(t *testing.T) {
 		t.Errorf("HEAD: got %d %q", head.StatusCode, head.Text)
 	}
 	for accept, kind := range map[string]string{
-		"": "application/json", "*/*": "application/json", "text/html, */*;q=0.1": "application/json", "image/png": "application/json", ";;;": "application/json",
-		"text/csv, application/json": "text/csv", "application/json;q=0.5, chemical/x-mdl-sdfile": "chemical/x-mdl-sdfile", "text/csv;q=0": "application/json",
+		"": "application/json", "*/*": "application/json", "text/html, */*;q=0.1": "application/json",
+		"image/png": "application/json", ";;;": "application/json", "text/csv, application/json": "text/csv",
+		"application/json;q=0.5, chemical/x-mdl-sdfile": "chemical/x-mdl-sdfile", "text/csv;q=0": "application/json",
 	} {
 		if got := c.Send("GET", base+"/results", "", "Accept", accept); got.Header.Get("Content-Type") != kind {
 			t.Errorf("Accept %q: got %s, want %s", accept, got.Header.Get("Content-Type"), kind)
@@ -98,7 +102,9 @@ func TestResultsAsStructures(t *testing.T) {
 		t.Fatalf("got %d %v %s", got.StatusCode, got.Header, got.Text)
 	}
 	for i, parts := range [][]string{
-		{"imatinib\n", "    1.0000    0.0000", ">  <poseRank>\n1\n\n", ">  <rank>\n1\n\n", ">  <bestScoreKcalMol>\n-13.25\n\n", ">  <resultId>\n" + d.results[0] + "\n\n", ">  <poseId>\n" + d.poses[0][0] + "\n\n", "A:ASP:381:hydrogen_bond; A:LEU:52A:hydrophobic"},
+		{"imatinib\n", "    1.0000    0.0000", ">  <poseRank>\n1\n\n", ">  <rank>\n1\n\n", ">  <bestScoreKcalMol>\n-13.25\n\n",
+			">  <resultId>\n" + d.results[0] + "\n\n", ">  <poseId>\n" + d.poses[0][0] + "\n\n",
+			"A:ASP:381:hydrogen_bond; A:LEU:52A:hydrophobic"},
 		{"nilotinib\n", ">  <label>\n=HYPERLINK(1)\n\n", ">  <passedChecks>\nfalse\n\n"},
 		{"ethanol\n", ">  <rank>\n4\n\n"},
 	} {
@@ -119,22 +125,26 @@ func TestPosesAsStructures(t *testing.T) {
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
 	one := c.Send("GET", base+"/poses/"+d.poses[0][2], "", "Accept", "chemical/x-mdl-sdfile")
-	if records := recordsIn(one.Text); len(records) != 1 || !strings.Contains(records[0], "    3.0000    0.0000") || !strings.Contains(records[0], ">  <poseRank>\n3\n") ||
+	if records := recordsIn(one.Text); len(records) != 1 || !strings.Contains(records[0], "    3.0000    0.0000") ||
+		!strings.Contains(records[0], ">  <poseRank>\n3\n") ||
 		!strings.Contains(records[0], ">  <scoreKcalMol>\n-12.25\n") {
 		t.Errorf("the third pose: got %d %s", one.StatusCode, one.Text)
 	}
 	all := c.Send("GET", base+"/results/"+d.results[0]+"/poses", "", "Accept", "chemical/x-mdl-sdfile")
-	if records := recordsIn(all.Text); len(records) != 3 || !strings.Contains(records[1], "    2.0000    0.0000") || !strings.Contains(records[0], "A:ASP:381:hydrogen_bond; A:LEU:52A:hydrophobic") {
+	if records := recordsIn(all.Text); len(records) != 3 || !strings.Contains(records[1], "    2.0000    0.0000") ||
+		!strings.Contains(records[0], "A:ASP:381:hydrogen_bond; A:LEU:52A:hydrophobic") {
 		t.Errorf("all poses: got %d %s", all.StatusCode, all.Text)
 	}
 	table := c.Send("GET", base+"/poses", "", "Accept", "text/csv")
 	if ranks := column(t, table.Text, "rank"); len(ranks) != 7 || table.Header.Get("X-Total-Count") != "7" {
 		t.Errorf("a table of all poses: got %s", table.Text)
 	}
-	if failed := column(t, c.Send("GET", base+"/poses/"+d.poses[0][1], "", "Accept", "text/csv").Text, "failedChecks"); len(failed) != 1 || failed[0] != "clash" {
+	if failed := column(t, c.Send("GET", base+"/poses/"+d.poses[0][1], "", "Accept", "text/csv").Text,
+		"failedChecks"); len(failed) != 1 || failed[0] != "clash" {
 		t.Errorf("failed checks: got %v", failed)
 	}
-	want(t, "a pose without SDF", c.Send("GET", base+"/poses/"+d.poses[6][0], "", "Accept", "chemical/x-mdl-sdfile"), 404, fault.NotFound, "SDF")
+	want(t, "a pose without SDF", c.Send("GET", base+"/poses/"+d.poses[6][0], "", "Accept", "chemical/x-mdl-sdfile"), 404,
+		fault.NotFound, "SDF")
 }
 
 // A pose whose file is lost or too short keeps its place, and says what happened.
@@ -163,7 +173,8 @@ func TestLostPosesAreNamed(t *testing.T) {
 		t.Fatalf("%d records, want 3", len(records))
 	}
 	for i, name := range []string{"imatinib", "nilotinib"} {
-		if !strings.HasPrefix(records[i], name+"\n\n\n  0  0") || !strings.Contains(records[i], ">  <error>\nthe file with this pose is lost\n") || !strings.Contains(records[i], ">  <ligandId>\n"+name+"\n") {
+		if !strings.HasPrefix(records[i], name+"\n\n\n  0  0") || !strings.Contains(records[i],
+			">  <error>\nthe file with this pose is lost\n") || !strings.Contains(records[i], ">  <ligandId>\n"+name+"\n") {
 			t.Errorf("got %s", records[i])
 		}
 	}
@@ -176,8 +187,10 @@ func TestALongExport(t *testing.T) {
 	c := l.account()
 	const many = 1203
 	d := l.dock(c.AccountID, "COMPLETED", true, noon)
-	l.exec(`INSERT INTO docking_results (id, account_id, run_id, ligand_index, ligand_id, label, source, prepare_task, dock_task, status, best_score_kcal_mol, created_at, updated_at)
-		SELECT 'result_' || lpad(n::text, 32, '0'), $1, $2, n, 'l' || n, 'l' || n, 'smiles', 'p', 'd', 'COMPLETED', CASE WHEN n % 3 > 0 THEN -(n % 100) END, $3, $3 FROM generate_series(0, $4::int - 1) n`,
+	l.exec(`INSERT INTO docking_results (id, account_id, run_id, ligand_index, ligand_id, label, source, prepare_task, dock_task,
+		status, best_score_kcal_mol, created_at, updated_at)
+		SELECT 'result_' || lpad(n::text, 32, '0'), $1, $2, n, 'l' || n, 'l' || n, 'smiles', 'p', 'd', 'COMPLETED',
+		CASE WHEN n % 3 > 0 THEN -(n % 100) END, $3, $3 FROM generate_series(0, $4::int - 1) n`,
 		c.AccountID, d.run, noon, many)
 	got := c.Send("GET", base+"/runs/"+d.run+"/results", "", "Accept", "text/csv")
 	names := column(t, got.Text, "ligandId")
@@ -201,8 +214,10 @@ func TestABrokenExportIsNotWhole(t *testing.T) {
 	l := open(t)
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon)
-	l.exec(`INSERT INTO docking_results (id, account_id, run_id, ligand_index, ligand_id, label, source, prepare_task, dock_task, status, notes, created_at, updated_at)
-		SELECT 'result_' || lpad(n::text, 32, '0'), $1, $2, n, 'l' || n, 'l' || n, 'smiles', 'p', 'd', 'PENDING', CASE WHEN n < 400 THEN '[]' ELSE '{}' END::jsonb, $3, $3 FROM generate_series(0, 499) n`,
+	l.exec(`INSERT INTO docking_results (id, account_id, run_id, ligand_index, ligand_id, label, source, prepare_task, dock_task,
+		status, notes, created_at, updated_at)
+		SELECT 'result_' || lpad(n::text, 32, '0'), $1, $2, n, 'l' || n, 'l' || n, 'smiles', 'p', 'd', 'PENDING',
+		CASE WHEN n < 400 THEN '[]' ELSE '{}' END::jsonb, $3, $3 FROM generate_series(0, 499) n`,
 		c.AccountID, d.run, noon)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.Base+base+"/runs/"+d.run+"/results?sort=index", nil)
 	if err != nil {
@@ -222,7 +237,8 @@ func TestABrokenExportIsNotWhole(t *testing.T) {
 	if response.StatusCode != 200 || errors.Is(last, io.EOF) || lines < 2 {
 		t.Errorf("got %d and %d lines that ended with %v, want a broken answer", response.StatusCode, lines, last)
 	}
-	want(t, "from its beginning", c.Send("GET", base+"/runs/"+d.run+"/results?sort=index", "", "Accept", "application/json"), 200, "", "")
+	want(t, "from its beginning", c.Send("GET", base+"/runs/"+d.run+"/results?sort=index", "", "Accept", "application/json"), 200,
+		"", "")
 }
 
 // While the store is away, structures are a 503 and files are PENDING.
@@ -254,7 +270,8 @@ func TestTheStoreIsAway(t *testing.T) {
 	}
 	l.ahead.Store(int64(2 * time.Hour))
 	for _, artifact := range d.sdf[:2] {
-		if got := c.Send("GET", base+"/artifacts/"+artifact, ""); got.StatusCode != 200 || !strings.Contains(got.Text, `"verification":{"status":"PENDING","verifiedAt":null}`) {
+		if got := c.Send("GET", base+"/artifacts/"+artifact, ""); got.StatusCode != 200 ||
+			!strings.Contains(got.Text, `"verification":{"status":"PENDING","verifiedAt":null}`) {
 			t.Errorf("away: got %d %s", got.StatusCode, got.Text)
 		}
 	}

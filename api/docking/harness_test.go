@@ -20,6 +20,7 @@ import (
 	"github.com/molfabric/molfabric/api/keys"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
@@ -32,11 +33,12 @@ const base = "/api/v1/molecular/docking"
 // lab is a front door with the group's operations, on real stores.
 type lab struct {
 	*apitest.Door
-	t       *testing.T
-	objects *object.Store
-	keyring *keys.Service
-	spec    *huma.OpenAPI
-	ahead   atomic.Int64 // nanoseconds that the group's clock is ahead
+	t        *testing.T
+	objects  *object.Store
+	keyring  *keys.Service
+	dockings *docking.Service
+	spec     *huma.OpenAPI
+	ahead    atomic.Int64 // nanoseconds that the group's clock is ahead
 }
 
 func open(t *testing.T) *lab {
@@ -56,7 +58,7 @@ func openOn(t *testing.T, objects *object.Store, submitter func(*api.Deps) submi
 	t.Helper()
 	l := &lab{t: t, objects: objects}
 	l.Door = apitest.Open(t, apitest.Unhurried, func(deps *api.Deps) {
-		l.keyring = keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
+		l.keyring = keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
 		group := docking.Deps{
 			DB: deps.DB, Objects: objects, Engines: engines.NewRegistry(vina.New()), Currency: "GBP", Log: deps.Log,
 			Now: func() time.Time { return time.Now().Add(time.Duration(l.ahead.Load())) },
@@ -66,6 +68,7 @@ func openOn(t *testing.T, objects *object.Store, submitter func(*api.Deps) submi
 			group.Submitter, group.Provenance = made, made
 		}
 		service := docking.New(group)
+		l.dockings = service
 		deps.Groups = []func(huma.API){func(a huma.API) { docking.Register(a, service); l.spec = a.OpenAPI() }}
 		deps.Private = []api.PrivatePage{service.Mount}
 	})
@@ -82,13 +85,15 @@ type chemist struct {
 func (l *lab) account() chemist {
 	l.t.Helper()
 	accountID := id.New("acct_")
-	l.exec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
+	l.exec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID,
+		accountID+"@example.org")
 	return l.keyOf(accountID, access.Live, access.JobsRead, access.JobsWrite)
 }
 
 func (l *lab) keyOf(accountID, environment string, scopes ...string) chemist {
 	l.t.Helper()
-	made, err := l.keyring.Create(tenant.With(l.t.Context(), accountID), accountID, keys.CreateRequest{Name: "test", Environment: environment, Scopes: scopes})
+	made, err := l.keyring.Create(tenant.With(l.t.Context(), accountID), accountID,
+		contract.CreateRequest{Name: "test", Environment: environment, Scopes: scopes})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -127,7 +132,8 @@ func want(t *testing.T, what string, got apitest.Answer, status int, code fault.
 		Error string
 		Code  fault.Code
 	}
-	if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != status || failure.Code != code || !strings.Contains(failure.Error, named) {
+	if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != status || failure.Code != code ||
+		!strings.Contains(failure.Error, named) {
 		t.Errorf("%s: got %d %s, want %d %s that names %q", what, got.StatusCode, got.Text, status, code, named)
 	}
 }
@@ -164,24 +170,32 @@ const receptor = `{"protonation":"PDB2PQR","notes":["two waters removed"],"reuse
 func (l *lab) dock(accountID, status string, batch bool, at time.Time, ligands ...ligand) docked {
 	l.t.Helper()
 	d := docked{experiment: id.New("exp_"), job: id.New("job_"), task: id.New("task_"), run: id.New("run_")}
-	l.exec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, accrued_micropence, created_at, updated_at)
+	l.exec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count,
+		estimated_pence, held_pence, accrued_micropence, created_at, updated_at)
 		VALUES ($1, $2, 'simulation', 'autodock-vina', 'receptor.pdb', '{}', $3, 1, 2, 150, 300, 2000000, $4, $4)`, d.job, accountID, status, at)
 	if strings.HasPrefix(status, "COMPLETED") {
-		l.exec(`UPDATE jobs SET started_at = $2, finished_at = $3, charged_pence = 125 WHERE id = $1`, d.job, at.Add(time.Second), at.Add(61*time.Second+500*time.Millisecond))
+		l.exec(`UPDATE jobs SET started_at = $2, finished_at = $3, charged_pence = 125 WHERE id = $1`, d.job, at.Add(time.Second),
+			at.Add(61*time.Second+500*time.Millisecond))
 	}
-	for i, task := range []struct{ id, stage, name string }{{id.New("task_"), "prepare", "receptor"}, {d.task, "dock", "dock-00000"}} {
-		l.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
+	for i, task := range []struct{ id, stage, name string }{{id.New("task_"), "prepare", "receptor"},
+		{d.task, "dock", "dock-00000"}} {
+		l.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready,
+			status)
 			VALUES ($1, $2, $3, $4, $5, $4, $6, true, 1, 'cpu.autodock-vina', true, 'SUCCEEDED')`, task.id, d.job, accountID, i, task.stage, task.name)
-		l.exec(`INSERT INTO task_attempts (task_id, attempt, outcome, cpu_us, finished_at) VALUES ($1, 1, 'LOST', 500000, $2), ($1, 2, 'SUCCEEDED', $3, $2)`, task.id, at, 1_000_000*(i+1))
+		l.exec(`INSERT INTO task_attempts (task_id, attempt, outcome, cpu_us, finished_at) VALUES ($1, 1, 'LOST', 500000, $2), ($1,
+			2, 'SUCCEEDED', $3, $2)`, task.id, at, 1_000_000*(i+1))
 	}
-	l.exec(`INSERT INTO docking_experiments (id, account_id, receptor_key, name, receptor, created_at) VALUES ($1, $2, $1, '1IEP', '{"pdbId":"1IEP","storageKey":null,"sha256":null,"format":"mmcif"}', $3)`,
+	l.exec(`INSERT INTO docking_experiments (id, account_id, receptor_key, name, receptor, created_at)
+		VALUES ($1, $2, $1, '1IEP', '{"pdbId":"1IEP","storageKey":null,"sha256":null,"format":"mmcif"}', $3)`,
 		d.experiment, accountID, at)
 	if batch {
 		d.batch = id.New("batch_")
-		l.exec(`INSERT INTO docking_batches (id, account_id, experiment_id, job_id, shard_size, seed, ligand_count, created_at) VALUES ($1, $2, $3, $4, 2, 7, $5, $6)`,
+		l.exec(`INSERT INTO docking_batches (id, account_id, experiment_id, job_id, shard_size, seed, ligand_count, created_at)
+			VALUES ($1, $2, $3, $4, 2, 7, $5, $6)`,
 			d.batch, accountID, d.experiment, d.job, len(ligands), at)
 	}
-	l.exec(`INSERT INTO docking_runs (id, account_id, experiment_id, batch_id, job_id, request_id, request_run_id, exhaustiveness, num_modes, energy_range_kcal_mol, seed, cpu_threads,
+	l.exec(`INSERT INTO docking_runs (id, account_id, experiment_id, batch_id, job_id, request_id, request_run_id, exhaustiveness,
+		num_modes, energy_range_kcal_mol, seed, cpu_threads,
 			ligand_count, programs, box, receptor, created_at)
 		VALUES ($1, $2, $3, nullif($4, ''), $5, 'req-1', 'mine', 8, 9, 3, 7, 1, $6, '{"vina":"1.2.7","prolif":"2.2.3"}',
 			'{"source":"explicit","centerAngstrom":[1,2,3],"sizeAngstrom":[20,20,20],"notes":[]}', $7, $8)`,
@@ -201,12 +215,15 @@ func (l *lab) addLigand(accountID string, d *docked, index int, one ligand, at t
 	if one.label == "" {
 		one.label = one.name
 	}
-	l.exec(`INSERT INTO docking_results (id, account_id, run_id, ligand_index, ligand_id, label, source, input_smiles, prepare_task, dock_task, status, failure_stage, error,
-			canonical_smiles, inchi_key, heavy_atoms, best_score_kcal_mol, ligand_efficiency, pose_count, passed_checks, interactions, notes, pdbqt_sha256, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, 'smiles', 'CCO', 'ligands-0000', 'dock-00000', $7, nullif($8, ''), nullif($8, ''), 'CCO', nullif($9, ''), 3, nullif($10::float8, 0), nullif($11::float8, 0), $12,
+	l.exec(`INSERT INTO docking_results (id, account_id, run_id, ligand_index, ligand_id, label, source, input_smiles, prepare_task,
+		dock_task, status, failure_stage, error,
+			canonical_smiles, inchi_key, heavy_atoms, best_score_kcal_mol, ligand_efficiency, pose_count, passed_checks,
+			interactions, notes, pdbqt_sha256, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 'smiles', 'CCO', 'ligands-0000', 'dock-00000', $7, nullif($8, ''), nullif($8, ''), 'CCO',
+		nullif($9, ''), 3, nullif($10::float8, 0), nullif($11::float8, 0), $12,
 			$13, $14, '["a salt was taken off"]', nullif($15, ''), $16, $16)`,
-		result, accountID, d.run, index, one.name, one.label, one.status, one.stage, one.inchiKey, one.score, one.efficiency, one.poses,
-		one.passed, interactionsOf(one), one.pdbqt, at)
+		result, accountID, d.run, index, one.name, one.label, one.status, one.stage, one.inchiKey, one.score, one.efficiency,
+		one.poses, one.passed, interactionsOf(one), one.pdbqt, at)
 	d.results = append(d.results, result)
 	poses, sdf := []string{}, ""
 	if one.poses > 0 && !one.noSDF {
@@ -214,7 +231,8 @@ func (l *lab) addLigand(accountID string, d *docked, index int, one ligand, at t
 	}
 	for rank := 1; rank <= one.poses; rank++ {
 		pose := id.New("pose_")
-		l.exec(`INSERT INTO docking_poses (id, account_id, result_id, rank, score_kcal_mol, rmsd_lower_bound, rmsd_upper_bound, inter, intra, torsional, unbound, checks, interactions, sdf_artifact, created_at)
+		l.exec(`INSERT INTO docking_poses (id, account_id, result_id, rank, score_kcal_mol, rmsd_lower_bound, rmsd_upper_bound,
+			inter, intra, torsional, unbound, checks, interactions, sdf_artifact, created_at)
 			VALUES ($1, $2, $3, $4, $5::float8 + ($4 - 1) * 0.5, $4 - 1, $4, -10, -1, 1, -1, $6, $7, nullif($8, ''), $9)`,
 			pose, accountID, result, rank, one.score, checksOf(rank), contactsOf(rank), sdf, at)
 		poses = append(poses, pose)
@@ -225,12 +243,14 @@ func (l *lab) addLigand(accountID string, d *docked, index int, one ligand, at t
 // file stores a file of a docking job and returns its artifact's id.
 func (l *lab) file(accountID string, d *docked, name, format, role, content string) string {
 	l.t.Helper()
-	artifact, key := id.New("art_"), "accounts/"+accountID+"/"+d.job+"/"+name
+	// No key has such parts: a store may take them for ways.
+	artifact, key := id.New("art_"), "accounts/"+accountID+"/"+d.job+"/"+strings.ReplaceAll(name, "..", "up")
 	if _, err := l.objects.Put(l.t.Context(), key, strings.NewReader(content), "text/plain", ""); err != nil {
 		l.t.Fatal(err)
 	}
 	sum := sha256.Sum256([]byte(content))
-	l.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
+	l.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format,
+		created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'text/plain', $10, now())`,
 		artifact, d.job, d.task, accountID, name, role, key, hex.EncodeToString(sum[:]), len(content), format)
 	return artifact
@@ -240,7 +260,8 @@ func (l *lab) file(accountID string, d *docked, name, format, role, content stri
 func sdfOf(one ligand) string {
 	var text strings.Builder
 	for rank := 1; rank <= one.poses; rank++ {
-		fmt.Fprintf(&text, "%s\n     RDKit          3D\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    %d.0000    0.0000    0.0000 C   0  0\nM  END\n>  <ligandId>\n%s\n\n>  <poseRank>\n%d\n\n$$$$\n",
+		fmt.Fprintf(&text, "%s\n     RDKit          3D\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    %d.0000    0.0000    "+
+			"0.0000 C   0  0\nM  END\n>  <ligandId>\n%s\n\n>  <poseRank>\n%d\n\n$$$$\n",
 			one.name, rank, one.name, rank)
 	}
 	return text.String()

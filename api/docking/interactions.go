@@ -8,7 +8,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// interactionTypes are the kinds of contact between a ligand and a receptor (decisions.md, "Docking").
+// interactionTypes are the kinds of contact between a ligand and a receptor (doc/contract.md §2.10).
 var interactionTypes = []string{
 	"hydrogen_bond", "hydrophobic", "pi_stacking", "pi_cation", "salt_bridge", "halogen_bond", "water_bridge", "metal_complex",
 }
@@ -34,8 +34,10 @@ func patternsOf(asked []string) ([]interactionPattern, error) {
 	for i, text := range asked {
 		pattern, ok := patternOf(text)
 		if !ok {
-			return nil, fault.New(fault.Validation, "interaction: expected chain:residueName:residue:type, such as A:ASP:381:hydrogen_bond, with an insertion code "+
-				"right behind the residue's number and * for any of a part; type is one of %s", strings.Join(interactionTypes, ", "))
+			return nil, fault.New(fault.Validation, "interaction: expected chain:residueName:residue:type, such as "+
+				"A:ASP:381:hydrogen_bond, with an insertion code "+
+				"right behind the residue's number and * for any of a part; type is one of %s",
+				strings.Join(interactionTypes, ", "))
 		}
 		patterns[i] = pattern
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/molfabric/molfabric/api/docking"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -19,7 +19,7 @@ func (c chemist) walk(path, query string, limit int) []string {
 	var names []string
 	cursor := ""
 	for range 100 {
-		page := get[docking.DockingResultList](c, fmt.Sprintf("%s?limit=%d&cursor=%s%s", path, limit, cursor, query))
+		page := get[contract.DockingResultList](c, fmt.Sprintf("%s?limit=%d&cursor=%s%s", path, limit, cursor, query))
 		for _, r := range page.Results {
 			names = append(names, r.LigandID)
 		}
@@ -42,7 +42,8 @@ func TestResultsArePagedUnderEverySort(t *testing.T) {
 	c := l.account()
 	l.dock(l.account().AccountID, "COMPLETED", true, noon, screen()...)
 	first := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
-	l.dock(c.AccountID, "COMPLETED", false, noon.Add(time.Hour), ligand{name: "solo", score: -7, efficiency: 0.5, poses: 1, noSDF: true})
+	l.dock(c.AccountID, "COMPLETED", false, noon.Add(time.Hour), ligand{name: "solo", score: -7, efficiency: 0.5, poses: 1,
+		noSDF: true})
 	l.exec(`UPDATE docking_results SET label = repeat($2, 512) WHERE id = $1`, first.results[3], "𝔘")
 	for sort, wanted := range map[string]string{
 		"":                  "solo",
@@ -73,7 +74,8 @@ func TestResultsArePagedUnderEverySort(t *testing.T) {
 		if got := strings.Join(c.walk(path, "", 2), " "); got != "imatinib nilotinib pdbqt-only ethanol broken waiting now" {
 			t.Errorf("%s: got %s", path, got)
 		}
-		if got := strings.Join(c.walk(path, "&sort=index", 3), " "); got != "imatinib nilotinib ethanol broken waiting now pdbqt-only" {
+		if got := strings.Join(c.walk(path, "&sort=index", 3), " "); got != "imatinib nilotinib ethanol broken waiting now "+
+			"pdbqt-only" {
 			t.Errorf("%s by index: got %s", path, got)
 		}
 	}
@@ -85,7 +87,8 @@ func TestOtherListsArePaged(t *testing.T) {
 	c := l.account()
 	var made []docked
 	for i := range 5 {
-		made = append(made, l.dock(c.AccountID, "COMPLETED", true, noon.Add(time.Duration(i/2)*time.Second), ligand{name: "a", score: -1, poses: 4, noSDF: true}))
+		made = append(made, l.dock(c.AccountID, "COMPLETED", true, noon.Add(time.Duration(i/2)*time.Second),
+			ligand{name: "a", score: -1, poses: 4, noSDF: true}))
 	}
 	for _, list := range []struct {
 		name string
@@ -93,21 +96,21 @@ func TestOtherListsArePaged(t *testing.T) {
 		page func(path string) ([]string, *string)
 	}{
 		{"experiments", func(d docked) string { return d.experiment }, func(path string) (ids []string, next *string) {
-			page := get[docking.DockingExperimentList](c, path)
+			page := get[contract.DockingExperimentList](c, path)
 			for _, one := range page.Experiments {
 				ids = append(ids, one.ExperimentID)
 			}
 			return ids, page.NextCursor
 		}},
 		{"batches", func(d docked) string { return d.batch }, func(path string) (ids []string, next *string) {
-			page := get[docking.DockingBatchList](c, path)
+			page := get[contract.DockingBatchList](c, path)
 			for _, one := range page.Batches {
 				ids = append(ids, one.BatchID)
 			}
 			return ids, page.NextCursor
 		}},
 		{"runs", func(d docked) string { return d.run }, func(path string) (ids []string, next *string) {
-			page := get[docking.DockingRunList](c, path)
+			page := get[contract.DockingRunList](c, path)
 			for _, one := range page.Runs {
 				ids = append(ids, one.RunID)
 			}
@@ -131,8 +134,8 @@ func TestOtherListsArePaged(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", list.name, got, wanted)
 		}
 	}
-	poses := get[docking.DockingPoseList](c, "/results/"+made[0].results[0]+"/poses?limit=3")
-	rest := get[docking.DockingPoseList](c, "/results/"+made[0].results[0]+"/poses?limit=3&cursor="+*poses.NextCursor)
+	poses := get[contract.DockingPoseList](c, "/results/"+made[0].results[0]+"/poses?limit=3")
+	rest := get[contract.DockingPoseList](c, "/results/"+made[0].results[0]+"/poses?limit=3&cursor="+*poses.NextCursor)
 	for i, pose := range append(poses.Poses, rest.Poses...) {
 		if pose.Rank != i+1 || pose.PoseID != made[0].poses[0][i] {
 			t.Errorf("pose %d: %+v", i, pose)
@@ -141,10 +144,11 @@ func TestOtherListsArePaged(t *testing.T) {
 	if len(rest.Poses) != 1 || rest.NextCursor != nil {
 		t.Errorf("the last page: %+v", rest)
 	}
-	if all := get[docking.DockingPoseList](c, "/poses?limit=100"); len(all.Poses) != 20 || all.Poses[0].ResultID != made[4].results[0] {
+	if all := get[contract.DockingPoseList](c, "/poses?limit=100"); len(all.Poses) != 20 ||
+		all.Poses[0].ResultID != made[4].results[0] {
 		t.Errorf("%d poses", len(all.Poses))
 	}
-	if good := get[docking.DockingPoseList](c, "/poses?maxScore=-0.5&resultId="+made[1].results[0]); len(good.Poses) != 2 {
+	if good := get[contract.DockingPoseList](c, "/poses?maxScore=-0.5&resultId="+made[1].results[0]); len(good.Poses) != 2 {
 		t.Errorf("%d poses of -0.5 and better, want 2", len(good.Poses))
 	}
 }
@@ -155,8 +159,9 @@ func TestCursorsAreBound(t *testing.T) {
 	l := open(t)
 	c := l.account()
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
-	next := *get[docking.DockingResultList](c, "/runs/"+d.run+"/results?limit=1&status=COMPLETED").NextCursor
-	if got := c.Send("GET", base+"/runs/"+d.run+"/results?limit=2&status=COMPLETED&sort=score&cursor="+next, ""); got.StatusCode != 200 {
+	next := *get[contract.DockingResultList](c, "/runs/"+d.run+"/results?limit=1&status=COMPLETED").NextCursor
+	if got := c.Send("GET", base+"/runs/"+d.run+"/results?limit=2&status=COMPLETED&sort=score&cursor="+next,
+		""); got.StatusCode != 200 {
 		t.Errorf("another limit: %d %s", got.StatusCode, got.Text)
 	}
 	forged := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
@@ -176,7 +181,8 @@ func TestCursorsAreBound(t *testing.T) {
 		"a huge tie":     "/results?sort=score&cursor=" + forged(`{"b":"x","k":"1","t":9999999999,"i":"y"}`),
 	} {
 		want(t, name, c.Send("GET", base+path, ""), 400, fault.InvalidCursor, "cursor")
-		want(t, name+" as CSV", c.Send("GET", base+strings.Replace(path, "/runs?", "/results?", 1), "", "Accept", "text/csv"), 400, fault.InvalidCursor, "cursor")
+		want(t, name+" as CSV", c.Send("GET", base+strings.Replace(path, "/runs?", "/results?", 1), "", "Accept", "text/csv"), 400,
+			fault.InvalidCursor, "cursor")
 	}
 }
 
@@ -219,14 +225,16 @@ func TestResultsAreFiltered(t *testing.T) {
 		}
 	}
 	for query, named := range map[string]string{
-		"interaction=ASP:381": "chain:residueName:residue:type", "interaction=A:ASP:381:hug": "hydrogen_bond", "interaction=A:ASP:x:*": "interaction",
-		"interaction=A:ASP:38%271:*": "interaction", "interaction=A:%25:381:*": "interaction", "interaction=": "interaction", "status=DONE": "status",
-		"sort=colour": "sort", "sort=": "sort", "maxScore=low": "maxScore", "maxScore=NaN": "maxScore", "limit=0": "limit", "limit=101": "limit", "limit=10001": "limit",
-		"inchiKey=XYZ": "inchiKey", "failureStage=birth": "failureStage", "passedChecks=maybe": "passedChecks", "colour=red": "colour", "minLigandEfficiency=Inf": "minLigandEfficiency",
+		"interaction=ASP:381": "chain:residueName:residue:type", "interaction=A:ASP:381:hug": "hydrogen_bond",
+		"interaction=A:ASP:x:*": "interaction", "interaction=A:ASP:38%271:*": "interaction",
+		"interaction=A:%25:381:*": "interaction", "interaction=": "interaction", "status=DONE": "status", "sort=colour": "sort",
+		"sort=": "sort", "maxScore=low": "maxScore", "maxScore=NaN": "maxScore", "limit=0": "limit", "limit=101": "limit",
+		"limit=10001": "limit", "inchiKey=XYZ": "inchiKey", "failureStage=birth": "failureStage",
+		"passedChecks=maybe": "passedChecks", "colour=red": "colour", "minLigandEfficiency=Inf": "minLigandEfficiency",
 	} {
 		want(t, query, c.Send("GET", base+"/results?"+query, ""), 400, fault.Validation, named)
 	}
-	if first := get[docking.DockingResult](c, "/results/"+d.results[6]); first.Rank == nil || *first.Rank != 3 {
+	if first := get[contract.DockingResult](c, "/results/"+d.results[6]); first.Rank == nil || *first.Rank != 3 {
 		t.Errorf("a filter changes the rank: %+v", first)
 	}
 }

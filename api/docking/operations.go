@@ -7,6 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/wire"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // base is where the operations lie.
@@ -14,14 +16,16 @@ const base = "/v1/molecular/docking"
 
 // Register adds the group's operations.
 func Register(api huma.API, s *Service) {
-	huma.Register(api, read("list-docking-experiments", "/experiments", "List docking experiments", experimentsText), s.listExperiments)
-	huma.Register(api, read("get-docking-experiment", "/experiments/{id}", "Read a docking experiment", experimentText), s.getExperiment)
+	huma.Register(api, read("list-docking-experiments", "/experiments", "List docking experiments", experimentsText),
+		s.listExperiments)
+	huma.Register(api, read("get-docking-experiment", "/experiments/{id}", "Read a docking experiment", experimentText),
+		s.getExperiment)
 	huma.Register(api, read("list-docking-batches", "/batches", "List docking batches", batchesText), s.listBatches)
-	huma.Register(api, read("get-docking-batch", "/batches/{id}", "Read a docking batch", batchText), s.getBatch)
+	huma.Register(api, orGone(read("get-docking-batch", "/batches/{id}", "Read a docking batch", batchText)), s.getBatch)
 	huma.Register(api, read("list-docking-runs", "/runs", "List docking runs", runsText), s.listRuns)
-	huma.Register(api, read("get-docking-run", "/runs/{id}", "Read a docking run", runText), s.getRun)
-	huma.Register(api, bundleOperation(), s.bundle)
-	huma.Register(api, reproduceOperation(), s.reproduce)
+	huma.Register(api, orGone(read("get-docking-run", "/runs/{id}", "Read a docking run", runText)), s.getRun)
+	huma.Register(api, orGone(bundleOperation()), s.bundle)
+	huma.Register(api, orGone(reproduceOperation()), s.reproduce)
 	registerResults(api, s)
 	registerPoses(api, s)
 	huma.Register(api, read("get-docking-artifact", "/artifacts/{id}", "Read a docking artifact", artifactText), s.getArtifact)
@@ -34,9 +38,12 @@ const (
 	batchesText     = "Batches of the account, newest first: each is a library that was docked as one job."
 	batchText       = "A library that was docked as one job, with its best ten ligands so far."
 	runsText        = "Runs of the account, newest first: each is one docking job, of a single ligand or of a library."
-	runText         = "One docking job: receptor, box, search, time and cost. The id may be the caller's own name of the run (dockingRequest.runId); of several the newest answers. Of a repetition, reproduction says what it found."
-	artifactText    = "A file of a docking job. Whether it still is what its SHA-256 says is looked up at most once an hour; FAILED means that it is gone or has other bytes."
-	downloadText    = "A short-lived address of a file of a docking job, made anew for every call; never store it. With redirect=true the answer leads there. A file that is gone or has other bytes is 422."
+	runText         = "One docking job: receptor, box, search, time and cost. The id may be the caller's own name of the run " +
+		"(dockingRequest.runId); of several the newest answers. Of a repetition, reproduction says what it found."
+	artifactText = "A file of a docking job. Whether it still is what its SHA-256 says is looked up at most once an hour; FAILED " +
+		"means that it is gone or has other bytes."
+	downloadText = "A short-lived address of a file of a docking job, made anew for every call; never store it. With " +
+		"redirect=true the answer leads there. A file that is gone or has other bytes is 422."
 )
 
 // operation is an operation of the group.
@@ -50,50 +57,46 @@ func read(id, path, summary, text string) huma.Operation {
 	return operation(http.MethodGet, id, path, summary, text, access.Rule{Scope: access.JobsRead})
 }
 
-// answer is a JSON answer.
-type answer[T any] struct{ Body T }
-
-func answered[T any](body T, err error) (*answer[T], error) {
-	if err != nil {
-		return nil, err
-	}
-	return &answer[T]{Body: body}, nil
+// orGone adds the answer for a job whose owner had its files deleted.
+func orGone(op huma.Operation) huma.Operation {
+	op.Errors = append(op.Errors, http.StatusGone)
+	return op
 }
 
-func (s *Service) listExperiments(ctx context.Context, in *ExperimentQuery) (*answer[DockingExperimentList], error) {
-	return answered(s.Experiments(ctx, access.From(ctx).AccountID, *in))
+func (s *Service) listExperiments(ctx context.Context, in *ExperimentQuery) (*wire.Answer[contract.DockingExperimentList], error) {
+	return wire.Answered(s.Experiments(ctx, access.From(ctx).AccountID, *in))
 }
 
 func (s *Service) getExperiment(ctx context.Context, in *struct {
 	ID string `path:"id" doc:"Id of the experiment."`
-}) (*answer[DockingExperiment], error) {
-	return answered(s.Experiment(ctx, access.From(ctx).AccountID, in.ID))
+}) (*wire.Answer[contract.DockingExperiment], error) {
+	return wire.Answered(s.Experiment(ctx, access.From(ctx).AccountID, in.ID))
 }
 
-func (s *Service) listBatches(ctx context.Context, in *BatchQuery) (*answer[DockingBatchList], error) {
-	return answered(s.Batches(ctx, access.From(ctx).AccountID, *in))
+func (s *Service) listBatches(ctx context.Context, in *BatchQuery) (*wire.Answer[contract.DockingBatchList], error) {
+	return wire.Answered(s.Batches(ctx, access.From(ctx).AccountID, *in))
 }
 
 func (s *Service) getBatch(ctx context.Context, in *struct {
 	ID string `path:"id" doc:"Id of the batch."`
-}) (*answer[DockingBatch], error) {
-	return answered(s.Batch(ctx, access.From(ctx).AccountID, in.ID))
+}) (*wire.Answer[contract.DockingBatch], error) {
+	return wire.Answered(s.Batch(ctx, access.From(ctx).AccountID, in.ID))
 }
 
-func (s *Service) listRuns(ctx context.Context, in *RunQuery) (*answer[DockingRunList], error) {
-	return answered(s.Runs(ctx, access.From(ctx).AccountID, *in))
+func (s *Service) listRuns(ctx context.Context, in *RunQuery) (*wire.Answer[contract.DockingRunList], error) {
+	return wire.Answered(s.Runs(ctx, access.From(ctx).AccountID, *in))
 }
 
 func (s *Service) getRun(ctx context.Context, in *struct {
 	ID string `path:"id" doc:"Id of the run, or the caller's own name of it."`
-}) (*answer[DockingRun], error) {
-	return answered(s.Run(ctx, access.From(ctx).AccountID, in.ID))
+}) (*wire.Answer[contract.DockingRun], error) {
+	return wire.Answered(s.Run(ctx, access.From(ctx).AccountID, in.ID))
 }
 
 func (s *Service) getArtifact(ctx context.Context, in *struct {
 	ID string `path:"id" doc:"Id of the artifact."`
-}) (*answer[DockingArtifact], error) {
-	return answered(s.Artifact(ctx, access.From(ctx).AccountID, in.ID))
+}) (*wire.Answer[contract.DockingArtifact], error) {
+	return wire.Answered(s.Artifact(ctx, access.From(ctx).AccountID, in.ID))
 }
 
 type downloadInput struct {
@@ -104,7 +107,7 @@ type downloadInput struct {
 type downloadOutput struct {
 	Status   int
 	Location string `header:"Location" doc:"Address of the file, with redirect=true."`
-	Body     *DockingDownload
+	Body     *contract.DockingDownload
 }
 
 func (s *Service) download(ctx context.Context, in *downloadInput) (*downloadOutput, error) {

@@ -2,26 +2,34 @@ package docking
 
 import (
 	"context"
-	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/api/wire"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
-	resultsText    = "Results of the account, one a ligand, newest first unless sort says otherwise. " + exportText
-	runResults     = "Results of a run, best by its rankBy first unless sort says otherwise; while the job runs, those without a figure yet come last. " + exportText
-	batchResults   = "Results of a batch, best by its rankBy first unless sort says otherwise; while the job runs, those without a figure yet come last. " + exportText
-	resultText     = "What became of one ligand."
-	posesText      = "Poses of the account, newest first. " + poseExportText
-	resultPoses    = "Poses of a result, best first. " + poseExportText
-	poseText       = "One pose of a ligand. Accept: chemical/x-mdl-sdfile gets exactly this pose as a structure, text/csv its figures."
-	contactsText   = "Contacts between a pose and the receptor, by the receptor author's numbering. Before the analysis the list is empty and analysed is false."
-	exportText     = "Accept: text/csv gets the same list as a table, chemical/x-mdl-sdfile the best pose of each result as a structure with its figures as data items; both with the same filters and sort, whole up to limit. " + cellText
-	poseExportText = "Accept: text/csv gets the same list as a table, chemical/x-mdl-sdfile the poses as structures with their figures as data items. " + cellText
-	cellText       = "X-Total-Count tells how many entries there are, X-Truncated whether the answer stops before the last. A cell that a spreadsheet would take for a formula begins with an apostrophe. An export that cannot go on breaks the connection."
+	resultsText = "Results of the account, one a ligand, newest first unless sort says otherwise. " + exportText
+	runResults  = "Results of a run, best by its rankBy first unless sort says otherwise; while the job runs, those without a " +
+		"figure yet come last. " + exportText
+	batchResults = "Results of a batch, best by its rankBy first unless sort says otherwise; while the job runs, those without " +
+		"a figure yet come last. " + exportText
+	resultText  = "What became of one ligand."
+	posesText   = "Poses of the account, newest first. " + poseExportText
+	resultPoses = "Poses of a result, best first. " + poseExportText
+	poseText    = "One pose of a ligand. Accept: chemical/x-mdl-sdfile gets exactly this pose as a structure, text/csv its " +
+		"figures."
+	contactsText = "Contacts between a pose and the receptor, by the receptor author's numbering. Before the analysis the list " +
+		"is empty and analysed is false."
+	exportText = "Accept: text/csv gets the same list as a table, chemical/x-mdl-sdfile the best pose of each result as a " +
+		"structure with its figures as data items; both with the same filters and sort, whole up to limit. " + cellText
+	poseExportText = "Accept: text/csv gets the same list as a table, chemical/x-mdl-sdfile the poses as structures with their " +
+		"figures as data items. " + cellText
+	cellText = "X-Total-Count tells how many entries there are, X-Truncated whether the answer stops before the last. A cell " +
+		"that a spreadsheet would take for a formula begins with an apostrophe. An export that cannot go on breaks the connection."
 )
 
 type resultsInput struct{ ResultQuery }
@@ -32,52 +40,29 @@ type resultsOfInput struct {
 }
 
 func registerResults(api huma.API, s *Service) {
-	results := reflect.TypeFor[DockingResultList]()
-	huma.Register(api, exported(api, read("list-docking-results", "/results", "List docking results", resultsText), results), s.listResults(api))
-	huma.Register(api, exported(api, read("list-docking-run-results", "/runs/{id}/results", "List a docking run's results", runResults), results), s.listRunResults(api))
-	huma.Register(api, exported(api, read("list-docking-batch-results", "/batches/{id}/results", "List a docking batch's results", batchResults), results), s.listBatchResults(api))
+	all := read("list-docking-results", "/results", "List docking results", resultsText)
+	huma.Register(api, exported[contract.DockingResultList](api, all), s.listResults(api))
+	ofRun := orGone(read("list-docking-run-results", "/runs/{id}/results", "List a docking run's results", runResults))
+	huma.Register(api, exported[contract.DockingResultList](api, ofRun), s.listRunResults(api))
+	ofBatch := orGone(read("list-docking-batch-results", "/batches/{id}/results", "List a docking batch's results", batchResults))
+	huma.Register(api, exported[contract.DockingResultList](api, ofBatch), s.listBatchResults(api))
 	huma.Register(api, read("get-docking-result", "/results/{id}", "Read a docking result", resultText), s.getResult)
 }
 
 func registerPoses(api huma.API, s *Service) {
-	poses := reflect.TypeFor[DockingPoseList]()
-	huma.Register(api, exported(api, read("list-docking-poses", "/poses", "List docking poses", posesText), poses), s.listPoses(api))
-	huma.Register(api, exported(api, read("list-docking-result-poses", "/results/{id}/poses", "List a docking result's poses", resultPoses), poses), s.listResultPoses(api))
-	huma.Register(api, exported(api, read("get-docking-pose", "/poses/{id}", "Read a docking pose", poseText), reflect.TypeFor[DockingPose]()), s.getPose(api))
-	huma.Register(api, read("list-docking-pose-interactions", "/poses/{id}/interactions", "List a docking pose's interactions", contactsText), s.getInteractions)
+	all := read("list-docking-poses", "/poses", "List docking poses", posesText)
+	huma.Register(api, exported[contract.DockingPoseList](api, all), s.listPoses(api))
+	ofResult := read("list-docking-result-poses", "/results/{id}/poses", "List a docking result's poses", resultPoses)
+	huma.Register(api, exported[contract.DockingPoseList](api, ofResult), s.listResultPoses(api))
+	one := read("get-docking-pose", "/poses/{id}", "Read a docking pose", poseText)
+	huma.Register(api, exported[contract.DockingPose](api, one), s.getPose(api))
+	huma.Register(api, read("list-docking-pose-interactions", "/poses/{id}/interactions", "List a docking pose's interactions",
+		contactsText), s.getInteractions)
 }
 
-// exported documents the three media types of an operation whose JSON answer is of a type.
-func exported(api huma.API, op huma.Operation, body reflect.Type) huma.Operation {
-	file := &huma.Schema{Type: huma.TypeString}
-	op.Responses = map[string]*huma.Response{"200": {
-		Description: "OK",
-		Content: map[string]*huma.MediaType{
-			typeJSON: {Schema: api.OpenAPI().Components.Schemas.Schema(body, true, "")},
-			typeCSV:  {Schema: file},
-			typeSDF:  {Schema: file},
-		},
-		Headers: map[string]*huma.Param{
-			"X-Total-Count": {Description: "Of CSV and SDF: how many entries there are.", Schema: &huma.Schema{Type: huma.TypeInteger}},
-			"X-Truncated":   {Description: "Of CSV and SDF: whether the answer stops before the last entry.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
-		},
-	}}
-	return op
-}
-
-// inJSON is an answer in JSON of an operation that can also answer otherwise.
-func inJSON(api huma.API, body any, err error) (*huma.StreamResponse, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &huma.StreamResponse{Body: func(out huma.Context) {
-		out.SetHeader("Content-Type", typeJSON)
-		out.SetHeader("Vary", "Accept")
-		out.SetStatus(http.StatusOK)
-		if err := api.Marshal(out.BodyWriter(), typeJSON, body); err != nil {
-			panic(err) // a view that JSON cannot write is a fault of ours; the front door answers it
-		}
-	}}, nil
+// exported documents the three media types of an operation whose JSON answer is a T.
+func exported[T any](api huma.API, op huma.Operation) huma.Operation {
+	return list.Documented[T](api, op, "CSV and SDF", list.CSV, typeSDF)
 }
 
 func (s *Service) listResults(api huma.API) func(context.Context, *resultsInput) (*huma.StreamResponse, error) {
@@ -116,17 +101,17 @@ func bestFirst(rankBy string) string {
 
 func (s *Service) answerResults(ctx context.Context, api huma.API, of scope, query ResultQuery) (*huma.StreamResponse, error) {
 	accountID := access.From(ctx).AccountID
-	if mediaType := negotiate(query.Accept); mediaType != typeJSON {
+	if mediaType := negotiate(query.Accept); mediaType != list.JSON {
 		return s.exportResults(ctx, accountID, of, query, mediaType)
 	}
-	list, err := s.Results(ctx, accountID, of, query)
-	return inJSON(api, list, err)
+	answer, err := s.Results(ctx, accountID, of, query)
+	return list.InJSON(api, answer, err)
 }
 
 func (s *Service) getResult(ctx context.Context, in *struct {
 	ID string `path:"id" doc:"Id of the result."`
-}) (*answer[DockingResult], error) {
-	return answered(s.Result(ctx, access.From(ctx).AccountID, in.ID))
+}) (*wire.Answer[contract.DockingResult], error) {
+	return wire.Answered(s.Result(ctx, access.From(ctx).AccountID, in.ID))
 }
 
 type posesInput struct {
@@ -155,13 +140,15 @@ func (s *Service) listResultPoses(api huma.API) func(context.Context, *resultPos
 	}
 }
 
-func (s *Service) answerPoses(ctx context.Context, api huma.API, resultID string, o order, query PoseQuery) (*huma.StreamResponse, error) {
+func (s *Service) answerPoses(
+	ctx context.Context, api huma.API, resultID string, o order, query PoseQuery,
+) (*huma.StreamResponse, error) {
 	accountID := access.From(ctx).AccountID
-	if mediaType := negotiate(query.Accept); mediaType != typeJSON {
+	if mediaType := negotiate(query.Accept); mediaType != list.JSON {
 		return s.exportPoses(ctx, accountID, resultID, o, query, mediaType)
 	}
-	list, err := s.Poses(ctx, accountID, resultID, o, query)
-	return inJSON(api, list, err)
+	answer, err := s.Poses(ctx, accountID, resultID, o, query)
+	return list.InJSON(api, answer, err)
 }
 
 type poseInput struct {
@@ -172,17 +159,17 @@ type poseInput struct {
 func (s *Service) getPose(api huma.API) func(context.Context, *poseInput) (*huma.StreamResponse, error) {
 	return func(ctx context.Context, in *poseInput) (*huma.StreamResponse, error) {
 		accountID := access.From(ctx).AccountID
-		if mediaType := negotiate(in.Accept); mediaType != typeJSON {
+		if mediaType := negotiate(in.Accept); mediaType != list.JSON {
 			return s.exportPose(ctx, accountID, in.ID, mediaType)
 		}
 		pose, err := s.Pose(ctx, accountID, in.ID)
-		return inJSON(api, pose, err)
+		return list.InJSON(api, pose, err)
 	}
 }
 
 func (s *Service) getInteractions(ctx context.Context, in *struct {
 	ID string `path:"id" doc:"Id of the pose."`
 	InteractionQuery
-}) (*answer[DockingInteractions], error) {
-	return answered(s.Interactions(ctx, access.From(ctx).AccountID, in.ID, in.InteractionQuery))
+}) (*wire.Answer[contract.DockingInteractions], error) {
+	return wire.Answered(s.Interactions(ctx, access.From(ctx).AccountID, in.ID, in.InteractionQuery))
 }

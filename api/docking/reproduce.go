@@ -9,53 +9,49 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/wire"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/job"
 )
 
-const reproduceText = "Submits the run's request again as a job of its own, with the seed pinned to what it was and every input held against the digest that it had. The expected cost is set aside and what is used is charged. " +
-	"Read the new run to learn what came of it: its reproduction says whether the poses are identical, within tolerance or different, and why. dockingRequest's names stay with the first run. " +
+const reproduceText = "Submits the run's request again as a job of its own, with the seed pinned to what it was and every input " +
+	"held against the digest that it had. The expected cost is set aside and what is used is charged. " +
+	"Read the new run to learn what came of it: its reproduction says whether the poses are identical, within tolerance or " +
+	"different, and why. dockingRequest's names stay with the first run. " +
 	"With an Idempotency-Key the request may be sent again: the first answer comes back."
-
-// DockingReproduceResponse is the receipt of a repetition.
-type DockingReproduceResponse struct {
-	RunID            string `json:"runId" doc:"Id of the new run."`
-	JobID            string `json:"jobId" doc:"The job that docks it."`
-	ReproducesRunID  string `json:"reproducesRunId" doc:"The run that it repeats."`
-	Status           string `json:"status" enum:"SUBMITTED,QUEUED,RUNNING,CANCELLING,COMPLETED,COMPLETED_WITH_FAILURES,FAILED,CANCELLED" doc:"State of the job: SUBMITTED, unless this is an answer given before."`
-	EstimatedCost    Pounds `json:"estimatedCost" doc:"Expected cost, in pounds."`
-	Currency         string `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
-	IdempotentReplay bool   `json:"idempotentReplay,omitempty" doc:"True when an earlier request with the same idempotency key made the run."`
-}
 
 // Reproduce repeats one of the caller's runs. With an idempotency key it may be called again and answers as the first time.
 // Errors: fault.NotFound, fault.IdempotencyKeyReused for a key that made another job, and those of a submission.
-func (s *Service) Reproduce(ctx context.Context, caller access.Principal, id, key string) (DockingReproduceResponse, error) {
+func (s *Service) Reproduce(
+	ctx context.Context, caller access.Principal, id, key string,
+) (contract.DockingReproduceResponse, error) {
 	of, err := s.findRun(ctx, caller.AccountID, id)
 	if err != nil {
-		return DockingReproduceResponse{}, err
+		return contract.DockingReproduceResponse{}, err
 	}
 	receipt, err := s.deps.Submitter.Resubmit(ctx, caller, of.JobID, of.Seed, of.ID, key)
 	if err != nil {
-		return DockingReproduceResponse{}, err
+		return contract.DockingReproduceResponse{}, err
 	}
 	made, err := s.store.runOfJob(ctx, caller.AccountID, receipt.JobID)
 	if err != nil {
-		return DockingReproduceResponse{}, fmt.Errorf("reading the run of job %s: %w", receipt.JobID, err)
+		return contract.DockingReproduceResponse{}, fmt.Errorf("reading the run of job %s: %w", receipt.JobID, err)
 	}
 	if receipt.Replayed && made.ReproducesRunID.String != of.ID {
-		return DockingReproduceResponse{}, fault.New(fault.IdempotencyKeyReused, "idempotencyKey: it was used for a different request; send a new key")
+		return contract.DockingReproduceResponse{}, fault.New(fault.IdempotencyKeyReused,
+			"idempotencyKey: it was used for a different request; send a new key")
 	}
-	return DockingReproduceResponse{
-		RunID: made.ID, JobID: receipt.JobID, ReproducesRunID: of.ID, Status: made.Status, EstimatedCost: poundsOf(receipt.Quote.EstimatedPence),
-		Currency: receipt.Quote.Currency, IdempotentReplay: receipt.Replayed,
+	return contract.DockingReproduceResponse{
+		RunID: made.ID, JobID: receipt.JobID, ReproducesRunID: of.ID, Status: made.Status,
+		EstimatedCost: wire.PoundsOf(receipt.Quote.EstimatedPence), Currency: receipt.Quote.Currency,
+		IdempotentReplay: receipt.Replayed,
 	}, nil
 }
 
 // reproduction holds a repetition against the run that it repeats; nil when that one is gone.
-func (s *Service) reproduction(ctx context.Context, accountID string, again runRow) (*DockingReproduction, error) {
+func (s *Service) reproduction(ctx context.Context, accountID string, again runRow) (*contract.DockingReproduction, error) {
 	of, err := s.store.run(ctx, accountID, again.ReproducesRunID.String)
-	if fault.Is(err, fault.NotFound) {
+	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.FilesDeleted) {
 		return nil, nil
 	}
 	if err != nil {
@@ -79,7 +75,7 @@ func (s *Service) factsOf(ctx context.Context, accountID string, r runRow) (fact
 	if err != nil {
 		return facts{}, err
 	}
-	f := facts{RunID: r.ID, Ended: job.Status(r.Status).Terminal(), Settings: r.settings(d)}
+	f := facts{RunID: r.ID, Ended: r.Status.Terminal(), Settings: r.settings(d)}
 	if f.Ended {
 		f.Outcomes, err = s.store.outcomes(ctx, accountID, r.ID)
 	}
@@ -98,21 +94,24 @@ func (r runRow) exhaustiveness() string {
 func (r runRow) settings(d documents) map[string]string {
 	settings := map[string]string{
 		"seed": strconv.FormatInt(r.Seed, 10), "exhaustiveness": r.exhaustiveness(), "numModes": strconv.Itoa(r.NumModes),
-		"energyRangeKcalMol": strconv.FormatFloat(r.EnergyRangeKcalMol, 'g', -1, 64), "cpuThreads": strconv.Itoa(r.CPUThreads), "status": r.Status,
+		"energyRangeKcalMol": strconv.FormatFloat(r.EnergyRangeKcalMol, 'g', -1, 64), "cpuThreads": strconv.Itoa(r.CPUThreads),
+		"status": string(r.Status),
 	}
 	for program, version := range d.programs {
 		settings["version of "+program] = version
 	}
 	for name, digest := range map[string]*string{
-		"receptor.identitySha256": d.receptor.Hashes.ReceptorIdentitySHA256, "receptor.preparationSha256": d.receptor.Hashes.PreparationSHA256,
-		"receptor.toolchainSha256": d.receptor.Hashes.ToolchainSHA256,
+		"receptor.identitySha256":    d.receptor.Hashes.ReceptorIdentitySHA256,
+		"receptor.preparationSha256": d.receptor.Hashes.PreparationSHA256,
+		"receptor.toolchainSha256":   d.receptor.Hashes.ToolchainSHA256,
 	} {
 		if digest != nil {
 			settings[name] = *digest
 		}
 	}
 	if d.box != nil {
-		settings["box.center"], settings["box.size"] = fmt.Sprintf("%.3f Å", d.box.CenterAngstrom), fmt.Sprintf("%.3f Å", d.box.SizeAngstrom)
+		settings["box.center"], settings["box.size"] = fmt.Sprintf("%.3f Å", d.box.CenterAngstrom),
+			fmt.Sprintf("%.3f Å", d.box.SizeAngstrom)
 	}
 	return settings
 }
@@ -124,7 +123,7 @@ type reproduceInput struct {
 
 type reproduceOutput struct {
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request made the run."`
-	Body     DockingReproduceResponse
+	Body     contract.DockingReproduceResponse
 }
 
 func (s *Service) reproduce(ctx context.Context, in *reproduceInput) (*reproduceOutput, error) {

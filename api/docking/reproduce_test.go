@@ -13,11 +13,11 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
@@ -50,7 +50,8 @@ func openWorks(t *testing.T) *works {
 	w.lab = openOn(t, objects, func(deps *api.Deps) submitting {
 		registry := engines.NewRegistry(vina.New())
 		w.jobs = jobs.New(jobs.Deps{
-			DB: deps.DB, Engines: registry, Objects: objects, Currency: book.Currency, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			DB: deps.DB, Engines: registry, Objects: objects, Currency: book.Currency, Log: slog.New(slog.DiscardHandler),
+			Now: time.Now,
 			Uploads: func(_ context.Context, _ string, keys []string) (map[string]engines.Object, error) {
 				found := map[string]engines.Object{}
 				for _, key := range keys {
@@ -59,8 +60,9 @@ func openWorks(t *testing.T) *works {
 				return found, nil
 			},
 			Scheduler: scheduler.New(scheduler.Deps{
-				DB: deps.DB, Queue: queue.New(rdb, prefix), Engines: registry, Prices: book, Ledger: w.ledger, Recorders: map[string]scheduler.Recorder{recorder.EngineID: recorder.Recorder{}},
-				Log: slog.New(slog.DiscardHandler), Now: time.Now,
+				DB: deps.DB, Queue: queue.New(rdb, prefix), Engines: registry, Prices: book, Ledger: w.ledger,
+				Recorders: map[string]scheduler.Recorder{recorder.EngineID: recorder.Recorder{}},
+				Log:       slog.New(slog.DiscardHandler), Now: time.Now,
 			}),
 		})
 		return w.jobs
@@ -92,7 +94,7 @@ const library = `{"jobType":"simulation","simulator":"vina","sceneFile":"recepto
 		{"ligandId":"b","label":"benzene","source":{"kind":"smiles","smiles":"c1ccccc1"}}]}}`
 
 // submit submits the library and returns its run.
-func (w *works) submit(c chemist) docking.DockingRun {
+func (w *works) submit(c chemist) contract.DockingRun {
 	w.t.Helper()
 	var request jobs.SubmitRequest
 	if err := json.Unmarshal([]byte(library), &request); err != nil {
@@ -106,22 +108,24 @@ func (w *works) submit(c chemist) docking.DockingRun {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for _, run := range get[docking.DockingRunList](c, "/runs").Runs {
+	for _, run := range get[contract.DockingRunList](c, "/runs").Runs {
 		if run.JobID == receipt.JobID {
 			return run
 		}
 	}
 	w.t.Fatal("the job has no run")
-	return docking.DockingRun{}
+	return contract.DockingRun{}
 }
 
 // end ends a run with a score and the poses' digest for each of its two ligands.
 func (w *works) end(run string, scores []float64, pdbqt ...string) {
 	w.t.Helper()
 	for i, score := range scores {
-		w.exec(`UPDATE docking_results SET status = 'COMPLETED', best_score_kcal_mol = $3, pdbqt_sha256 = $4 WHERE run_id = $1 AND ligand_index = $2`, run, i, score, pdbqt[i])
+		w.exec(`UPDATE docking_results SET status = 'COMPLETED', best_score_kcal_mol = $3, pdbqt_sha256 = $4
+			WHERE run_id = $1 AND ligand_index = $2`, run, i, score, pdbqt[i])
 	}
-	w.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now(), charged_pence = 0 WHERE id = (SELECT job_id FROM docking_runs WHERE id = $1)`, run)
+	w.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now(), charged_pence = 0 WHERE id = (SELECT job_id FROM docking_runs
+		WHERE id = $1)`, run)
 }
 
 func TestReproduce(t *testing.T) {
@@ -132,32 +136,38 @@ func TestReproduce(t *testing.T) {
 	w.exec(`UPDATE docking_runs SET programs = '{"vina":"1.2.6"}' WHERE id = $1`, first.RunID)
 	path := base + "/runs/" + first.RunID + "/reproduce"
 	got := c.Send("POST", path, "", "Idempotency-Key", "key-0002")
-	var made docking.DockingReproduceResponse
+	var made contract.DockingReproduceResponse
 	got.Decode(t, &made)
-	if got.StatusCode != 202 || made.ReproducesRunID != first.RunID || made.RunID == first.RunID || made.Status != "SUBMITTED" || made.Currency != "GBP" || made.EstimatedCost == "" || made.IdempotentReplay {
+	if got.StatusCode != 202 || made.ReproducesRunID != first.RunID || made.RunID == first.RunID || made.Status != "SUBMITTED" ||
+		made.Currency != "GBP" || made.EstimatedCost == "" || made.IdempotentReplay {
 		t.Fatalf("got %d %s", got.StatusCode, got.Text)
 	}
 	again := c.Send("POST", path, "", "Idempotency-Key", "key-0002")
-	if told := strings.Replace(again.Text, `,"idempotentReplay":true`, "", 1); again.StatusCode != 202 || told != got.Text || again.Header.Get("Idempotency-Replayed") != "true" {
+	if told := strings.Replace(again.Text, `,"idempotentReplay":true`, "", 1); again.StatusCode != 202 || told != got.Text ||
+		again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("replay: got %d %s, want %s", again.StatusCode, again.Text, got.Text)
 	}
-	want(t, "the key for another run", c.Send("POST", base+"/runs/"+made.RunID+"/reproduce", "", "Idempotency-Key", "key-0002"), 422, fault.IdempotencyKeyReused, "")
-	run := get[docking.DockingRun](c, "/runs/"+made.RunID)
-	if run.ReproducesRunID == nil || *run.ReproducesRunID != first.RunID || run.Seed != first.Seed || run.RequestRunID != nil || run.Reproduction.Verdict != "PENDING" || run.LigandCount != 2 {
+	want(t, "the key for another run", c.Send("POST", base+"/runs/"+made.RunID+"/reproduce", "", "Idempotency-Key", "key-0002"),
+		422, fault.IdempotencyKeyReused, "")
+	run := get[contract.DockingRun](c, "/runs/"+made.RunID)
+	if run.ReproducesRunID == nil || *run.ReproducesRunID != first.RunID || run.Seed != first.Seed || run.RequestRunID != nil ||
+		run.Reproduction.Verdict != "PENDING" || run.LigandCount != 2 {
 		t.Errorf("got %+v, %+v", run, run.Reproduction)
 	}
-	if named := get[docking.DockingRun](c, "/runs/mine"); named.RunID != first.RunID {
+	if named := get[contract.DockingRun](c, "/runs/mine"); named.RunID != first.RunID {
 		t.Errorf("the caller's name has moved to %s", named.RunID)
 	}
 	w.end(first.RunID, []float64{-5, -4}, "a", "b")
 	w.end(made.RunID, []float64{-5, -4}, "a", "b")
 	w.exec(`UPDATE docking_runs SET programs = '{"vina":"1.2.7"}' WHERE id = $1`, made.RunID)
-	if r := get[docking.DockingRun](c, "/runs/"+made.RunID).Reproduction; r.Verdict != "IDENTICAL" || r.OfRunID != first.RunID || r.Compared.Identical != 2 ||
+	if r := get[contract.DockingRun](c, "/runs/"+made.RunID).Reproduction; r.Verdict != "IDENTICAL" || r.OfRunID != first.RunID ||
+		r.Compared.Identical != 2 ||
 		!slices.Equal(r.Reasons, []string{"version of vina: 1.2.6, then 1.2.7"}) {
 		t.Errorf("got %+v", r)
 	}
 	w.end(made.RunID, []float64{-5, -4.05}, "a", "c")
-	if r := get[docking.DockingRun](c, "/runs/"+made.RunID).Reproduction; r.Verdict != "WITHIN_TOLERANCE" || *r.Compared.ScoreDifferenceMaxKcalMol != 0.05 {
+	if r := get[contract.DockingRun](c, "/runs/"+made.RunID).Reproduction; r.Verdict != "WITHIN_TOLERANCE" ||
+		*r.Compared.ScoreDifferenceMaxKcalMol != 0.05 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -171,6 +181,7 @@ func TestReproduceIsRefused(t *testing.T) {
 	want(t, "a short key", c.Send("POST", path, "", "Idempotency-Key", "short"), 400, fault.Validation, "Idempotency-Key")
 	want(t, "a body", c.Send("POST", path, `{"seed":1}`), 400, fault.Validation, "")
 	want(t, "an unknown run", c.Send("POST", base+"/runs/"+id.New("run_")+"/reproduce", ""), 404, fault.NotFound, "runId")
-	w.exec(`UPDATE credit_accounts SET monthly_held_pence = monthly_pence, wallet_held_pence = wallet_pence WHERE account_id = $1`, c.AccountID)
+	w.exec(`UPDATE credit_accounts SET monthly_held_pence = monthly_pence, wallet_held_pence = wallet_pence WHERE account_id = $1`,
+		c.AccountID)
 	want(t, "no credit", c.Send("POST", path, ""), 402, fault.InsufficientCredits, "")
 }

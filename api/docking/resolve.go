@@ -3,12 +3,13 @@ package docking
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/internal/confirmation"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/structures"
 )
 
@@ -18,31 +19,12 @@ const maxCandidates = 20
 // ccdSource begins the source id of a component of the Chemical Component Dictionary.
 const ccdSource = "ccd:"
 
-const resolveText = "Looks a ligand up by its name, a synonym or its id in the wwPDB Chemical Component Dictionary. The id comes first, then names that are the query, names that begin with it, and names with all of its words. " +
-	"Letter case and punctuation do not count. A query that fits nothing has no candidates; a SMILES needs no look-up and is not read as one. " +
-	"To dock a candidate, send its componentId or its smiles as the ligand's source, and token, query and sourceId as the ligand's confirmation: the submission is refused when they do not belong together."
-
-// LigandQuery asks for a ligand.
-type LigandQuery struct {
-	Query string `json:"query" minLength:"1" maxLength:"512" doc:"Name, synonym or component id." example:"imatinib"`
-}
-
-// LigandCandidates is what a look-up found.
-type LigandCandidates struct {
-	Candidates []LigandCandidate `json:"candidates" doc:"At most 20, the best fit first."`
-}
-
-// LigandCandidate is a ligand that a query may mean.
-type LigandCandidate struct {
-	SourceID    string    `json:"sourceId" doc:"Id of the candidate in its source." example:"ccd:STI"`
-	Name        string    `json:"name" doc:"Name of the component."`
-	ComponentID *string   `json:"componentId" doc:"Id in the Chemical Component Dictionary." example:"STI"`
-	Formula     *string   `json:"formula" doc:"Sum formula; null when it is not known." example:"C29 H31 N7 O"`
-	InChIKey    *string   `json:"inchiKey" doc:"InChIKey; null when it is not known." example:"KTUFNOKKBVMGRW-UHFFFAOYSA-N"`
-	SMILES      string    `json:"smiles" doc:"The structure, as SMILES."`
-	Token       string    `json:"token" minLength:"32" maxLength:"8192" doc:"Confirms the candidate in a docking request of the same account."`
-	ExpiresAt   time.Time `json:"expiresAt" doc:"Until when the token is good: 24 hours."`
-}
+const resolveText = "Looks a ligand up by its name, a synonym or its id in the wwPDB Chemical Component Dictionary. The id comes " +
+	"first, then names that are the query, names that begin with it, and names with all of its words. " +
+	"Letter case and punctuation do not count. A query that fits nothing has no candidates; a SMILES needs no look-up and is not " +
+	"read as one. " +
+	"To dock a candidate, send its componentId or its smiles as the ligand's source, and token, query and sourceId as the " +
+	"ligand's confirmation: the submission is refused when they do not belong together."
 
 // Resolver looks ligands up. It is safe for concurrent use.
 type Resolver struct {
@@ -57,16 +39,17 @@ func NewResolver(library *structures.Library, signer *confirmation.Signer) *Reso
 
 // RegisterResolve adds the look-up. It reads and therefore asks for jobs:read alone.
 func RegisterResolve(api huma.API, r *Resolver) {
-	huma.Register(api, operation(http.MethodPost, "resolve-ligand", "/ligands/resolve", "Look a ligand up", resolveText, access.Rule{Scope: access.JobsRead}), r.resolve)
+	huma.Register(api, operation(http.MethodPost, "resolve-ligand", "/ligands/resolve", "Look a ligand up", resolveText,
+		access.Rule{Scope: access.JobsRead}), r.resolve)
 }
 
 // Resolve finds the ligands that a query may mean. Errors: fault.ProviderUnavailable.
-func (r *Resolver) Resolve(ctx context.Context, accountID, query string) (LigandCandidates, error) {
+func (r *Resolver) Resolve(ctx context.Context, accountID, query string) (contract.LigandCandidates, error) {
 	found, err := r.library.Search(ctx, query, maxCandidates)
 	if err != nil {
-		return LigandCandidates{}, err
+		return contract.LigandCandidates{}, err
 	}
-	shown := LigandCandidates{Candidates: []LigandCandidate{}}
+	shown := contract.LigandCandidates{Candidates: []contract.LigandCandidate{}}
 	for _, c := range found {
 		if c.SMILES == "" {
 			continue // of a component without one nothing can be docked
@@ -76,9 +59,10 @@ func (r *Resolver) Resolve(ctx context.Context, accountID, query string) (Ligand
 	return shown, nil
 }
 
-func (r *Resolver) candidate(accountID, query string, c structures.Component) LigandCandidate {
-	shown := LigandCandidate{
-		SourceID: ccdSource + c.ID, Name: c.Name, ComponentID: &c.ID, SMILES: c.SMILES, Formula: orNull(c.Formula), InChIKey: orNull(c.InChIKey),
+func (r *Resolver) candidate(accountID, query string, c structures.Component) contract.LigandCandidate {
+	shown := contract.LigandCandidate{
+		SourceID: ccdSource + c.ID, Name: c.Name, ComponentID: &c.ID, SMILES: c.SMILES, Formula: orNull(c.Formula),
+		InChIKey: orNull(c.InChIKey),
 	}
 	shown.Token, shown.ExpiresAt = r.signer.Sign(confirmation.Candidate{
 		AccountID: accountID, Query: query, SourceID: shown.SourceID, ComponentID: c.ID, SMILES: c.SMILES,
@@ -94,6 +78,8 @@ func orNull(text string) *string {
 	return &text
 }
 
-func (r *Resolver) resolve(ctx context.Context, in *struct{ Body LigandQuery }) (*answer[LigandCandidates], error) {
-	return answered(r.Resolve(ctx, access.From(ctx).AccountID, in.Body.Query))
+func (r *Resolver) resolve(
+	ctx context.Context, in *struct{ Body contract.LigandQuery },
+) (*wire.Answer[contract.LigandCandidates], error) {
+	return wire.Answered(r.Resolve(ctx, access.From(ctx).AccountID, in.Body.Query))
 }

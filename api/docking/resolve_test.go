@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/internal/confirmation"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/structures"
 )
@@ -26,9 +27,10 @@ func openResolver(t *testing.T, source, components string) (*apitest.Door, *conf
 	objects, _ := objecttest.New(t)
 	var signer *confirmation.Signer
 	door := apitest.Open(t, apitest.Unhurried, func(deps *api.Deps) {
-		library, err := structures.Open(structures.Deps{DB: deps.DB, Objects: objects, Source: source, Components: components, Log: deps.Log, Now: deps.Now})
+		library, err := structures.Open(structures.Deps{DB: deps.DB, Objects: objects, Source: source, Components: components,
+			Log: deps.Log, Now: deps.Now})
 		if err == nil {
-			signer, err = confirmation.NewSigner(deps.Config.KeySecret, deps.Now)
+			signer, err = confirmation.NewSigner(deps.Config.KeySecrets, deps.Now)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -47,15 +49,17 @@ func TestResolve(t *testing.T) {
 		"no such ligand": "", "CC(=O)Oc1ccccc1C(=O)O": "", " ": "", "%'; --": "",
 	} {
 		got := ada.Send("POST", resolvePath, `{"query":`+quoted(query)+`}`)
-		var answer docking.LigandCandidates
+		var answer contract.LigandCandidates
 		got.Decode(t, &answer)
 		var ids []string
 		for _, c := range answer.Candidates {
 			ids = append(ids, *c.ComponentID)
-			if c.SourceID != "ccd:"+*c.ComponentID || c.Name == "" || c.SMILES == "" || c.InChIKey == nil || c.Formula == nil || time.Until(c.ExpiresAt) > confirmation.Lifetime {
+			if c.SourceID != "ccd:"+*c.ComponentID || c.Name == "" || c.SMILES == "" || c.InChIKey == nil || c.Formula == nil ||
+				time.Until(c.ExpiresAt) > confirmation.Lifetime {
 				t.Errorf("%q: candidate %+v", query, c)
 			}
-			shown := confirmation.Candidate{AccountID: ada.AccountID, Query: query, SourceID: c.SourceID, ComponentID: *c.ComponentID, SMILES: c.SMILES}
+			shown := confirmation.Candidate{AccountID: ada.AccountID, Query: query, SourceID: c.SourceID,
+				ComponentID: *c.ComponentID, SMILES: c.SMILES}
 			if err := signer.Verify(c.Token, shown); err != nil {
 				t.Errorf("%q: the token of %s: %v", query, c.SourceID, err)
 			}
@@ -68,7 +72,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	many := ada.Send("POST", resolvePath, `{"query":"a"}`)
-	var answer docking.LigandCandidates
+	var answer contract.LigandCandidates
 	many.Decode(t, &answer)
 	if len(answer.Candidates) != 20 {
 		t.Errorf("a frequent letter has %d candidates, want 20", len(answer.Candidates))
@@ -109,14 +113,16 @@ func TestResolveAtAServer(t *testing.T) {
 	t.Cleanup(site.Close)
 	door, _ := openResolver(t, site.URL, "")
 	ada := door.SignUp()
-	var answer docking.LigandCandidates
+	var answer contract.LigandCandidates
 	ada.Send("POST", resolvePath, `{"query":"ben"}`).Decode(t, &answer)
-	if len(answer.Candidates) != 1 || answer.Candidates[0].SMILES != "c1ccc(cc1)C(=[NH2+])N" || answer.Candidates[0].Name != "BENZAMIDINE" {
+	if len(answer.Candidates) != 1 || answer.Candidates[0].SMILES != "c1ccc(cc1)C(=[NH2+])N" ||
+		answer.Candidates[0].Name != "BENZAMIDINE" {
 		t.Errorf("got %+v", answer)
 	}
 	site.Close()
 	got := ada.Send("POST", resolvePath, `{"query":"STI"}`)
-	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Text, "PROVIDER_UNAVAILABLE") {
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" ||
+		!strings.Contains(got.Text, "PROVIDER_UNAVAILABLE") {
 		t.Errorf("without the server: got %d %v %s", got.StatusCode, got.Header, got.Text)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/export"
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/scheduler"
@@ -26,7 +27,8 @@ type Submitter interface {
 	// job reproduces a run. With an idempotency key it may be called again and answers with the first receipt. The caller's own
 	// name of the run stays with the first one. Errors: fault.NotFound for a job that the caller does not have, and those of a
 	// submission.
-	Resubmit(ctx context.Context, caller access.Principal, jobID string, seed int64, reproducesRunID, idempotencyKey string) (scheduler.Receipt, error)
+	Resubmit(ctx context.Context, caller access.Principal, jobID string, seed int64, reproducesRunID,
+		idempotencyKey string) (scheduler.Receipt, error)
 }
 
 // Deps is what a Service needs; all are required.
@@ -45,70 +47,72 @@ type Deps struct {
 type Service struct {
 	deps    Deps
 	store   store
-	exports *export.Exports
+	exports *list.Exports
 }
 
 // New returns a Service. It starts nothing.
 func New(deps Deps) *Service {
-	return &Service{deps: deps, store: store{db: deps.DB}, exports: export.New(deps.Log)}
+	return &Service{deps: deps, store: store{db: deps.DB}, exports: list.NewExports(deps.Log)}
 }
 
 // Experiments reads a page of the account's experiments, newest first. Errors: fault.InvalidCursor.
-func (s *Service) Experiments(ctx context.Context, accountID string, query ExperimentQuery) (DockingExperimentList, error) {
-	bound := binding("experiments", query.Q)
+func (s *Service) Experiments(
+	ctx context.Context, accountID string, query ExperimentQuery,
+) (contract.DockingExperimentList, error) {
+	bound := list.Bind("experiments", query.Q)
 	from, err := newest.read(query.Cursor, bound)
 	if err != nil {
-		return DockingExperimentList{}, err
+		return contract.DockingExperimentList{}, err
 	}
 	rows, err := s.store.experiments(ctx, accountID, query.Q, from, query.Limit+1)
 	if err != nil {
-		return DockingExperimentList{}, err
+		return contract.DockingExperimentList{}, err
 	}
 	rows, next := cut(rows, query.Limit, bound, experimentRow.place)
-	list := DockingExperimentList{NextCursor: next}
-	list.Experiments, err = viewAll(rows, experimentRow.view)
-	return list, err
+	answer := contract.DockingExperimentList{NextCursor: next}
+	answer.Experiments, err = viewAll(rows, experimentRow.view)
+	return answer, err
 }
 
 // Experiment reads one of the account's experiments. Errors: fault.NotFound.
-func (s *Service) Experiment(ctx context.Context, accountID, id string) (DockingExperiment, error) {
+func (s *Service) Experiment(ctx context.Context, accountID, id string) (contract.DockingExperiment, error) {
 	if err := checkID("exp_", "experiment", id); err != nil {
-		return DockingExperiment{}, err
+		return contract.DockingExperiment{}, err
 	}
 	row, err := s.store.experiment(ctx, accountID, id)
 	if err != nil {
-		return DockingExperiment{}, err
+		return contract.DockingExperiment{}, err
 	}
 	return row.view()
 }
 
 // Batches reads a page of the account's batches, newest first. Errors: fault.InvalidCursor.
-func (s *Service) Batches(ctx context.Context, accountID string, query BatchQuery) (DockingBatchList, error) {
+func (s *Service) Batches(ctx context.Context, accountID string, query BatchQuery) (contract.DockingBatchList, error) {
 	filter := runFilter{ExperimentID: query.ExperimentID, Statuses: query.Status}
-	bound := binding("batches", filter)
+	bound := list.Bind("batches", filter)
 	from, err := newest.read(query.Cursor, bound)
 	if err != nil {
-		return DockingBatchList{}, err
+		return contract.DockingBatchList{}, err
 	}
 	rows, err := s.store.batches(ctx, accountID, filter, from, query.Limit+1)
 	if err != nil {
-		return DockingBatchList{}, err
+		return contract.DockingBatchList{}, err
 	}
 	rows, next := cut(rows, query.Limit, bound, batchRow.place)
-	list := DockingBatchList{NextCursor: next}
-	list.Batches, err = s.showBatches(ctx, accountID, rows)
-	return list, err
+	answer := contract.DockingBatchList{NextCursor: next}
+	answer.Batches, err = s.showBatches(ctx, accountID, rows)
+	return answer, err
 }
 
 // Batch reads one of the account's batches. Errors: fault.NotFound.
-func (s *Service) Batch(ctx context.Context, accountID, id string) (DockingBatch, error) {
+func (s *Service) Batch(ctx context.Context, accountID, id string) (contract.DockingBatch, error) {
 	row, err := s.findBatch(ctx, accountID, id)
 	if err != nil {
-		return DockingBatch{}, err
+		return contract.DockingBatch{}, err
 	}
 	views, err := s.showBatches(ctx, accountID, []batchRow{row})
 	if err != nil {
-		return DockingBatch{}, err
+		return contract.DockingBatch{}, err
 	}
 	return views[0], nil
 }
@@ -122,7 +126,7 @@ func (s *Service) findBatch(ctx context.Context, accountID, id string) (batchRow
 }
 
 // showBatches adds the running top ten to batches.
-func (s *Service) showBatches(ctx context.Context, accountID string, rows []batchRow) ([]DockingBatch, error) {
+func (s *Service) showBatches(ctx context.Context, accountID string, rows []batchRow) ([]contract.DockingBatch, error) {
 	runs := make([]string, len(rows))
 	for i, row := range rows {
 		runs[i] = row.RunID.String
@@ -131,7 +135,7 @@ func (s *Service) showBatches(ctx context.Context, accountID string, rows []batc
 	if err != nil {
 		return nil, err
 	}
-	views := make([]DockingBatch, len(rows))
+	views := make([]contract.DockingBatch, len(rows))
 	for i, row := range rows {
 		views[i] = row.view(top[row.RunID.String])
 	}
@@ -139,32 +143,32 @@ func (s *Service) showBatches(ctx context.Context, accountID string, rows []batc
 }
 
 // Runs reads a page of the account's runs, newest first. Errors: fault.InvalidCursor.
-func (s *Service) Runs(ctx context.Context, accountID string, query RunQuery) (DockingRunList, error) {
+func (s *Service) Runs(ctx context.Context, accountID string, query RunQuery) (contract.DockingRunList, error) {
 	filter := runFilter{
 		ExperimentID: query.ExperimentID, BatchID: query.BatchID, JobID: query.JobID, Statuses: query.Status,
 		RequestID: query.RequestID, RequestRunID: query.RequestRunID,
 	}
-	bound := binding("runs", filter)
+	bound := list.Bind("runs", filter)
 	from, err := newest.read(query.Cursor, bound)
 	if err != nil {
-		return DockingRunList{}, err
+		return contract.DockingRunList{}, err
 	}
 	rows, err := s.store.runs(ctx, accountID, filter, from, query.Limit+1)
 	if err != nil {
-		return DockingRunList{}, err
+		return contract.DockingRunList{}, err
 	}
 	rows, next := cut(rows, query.Limit, bound, runRow.place)
-	list := DockingRunList{NextCursor: next}
-	list.Runs, err = viewAll(rows, func(r runRow) (DockingRun, error) { return r.view(s.deps.Currency) })
-	return list, err
+	answer := contract.DockingRunList{NextCursor: next}
+	answer.Runs, err = viewAll(rows, func(r runRow) (contract.DockingRun, error) { return r.view(s.deps.Currency) })
+	return answer, err
 }
 
 // Run reads one of the account's runs, by its id or by the name that the caller has given it. Of a reproduction it tells what
 // came of it. Errors: fault.NotFound.
-func (s *Service) Run(ctx context.Context, accountID, id string) (DockingRun, error) {
+func (s *Service) Run(ctx context.Context, accountID, id string) (contract.DockingRun, error) {
 	row, err := s.findRun(ctx, accountID, id)
 	if err != nil {
-		return DockingRun{}, err
+		return contract.DockingRun{}, err
 	}
 	view, err := row.view(s.deps.Currency)
 	if err != nil || !row.ReproducesRunID.Valid {

@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/scheduler/erasure"
 )
 
 // maxBatchIDs bounds the batches that an experiment names.
@@ -19,96 +23,6 @@ const maxBatchIDs = 100
 // store reads the tables that the scheduler writes. Every query names the account, so that what another tenant has is as if
 // absent.
 type store struct{ db *sqlx.DB }
-
-// conditions are the parts of a WHERE clause and their arguments.
-type conditions struct {
-	where []string
-	args  []any
-}
-
-// owned begins with what is the account's.
-func owned(accountID string) *conditions {
-	c := &conditions{}
-	c.add("x.account_id = ?", accountID)
-	return c
-}
-
-// add adds a condition; each ? stands for the next of the values.
-func (c *conditions) add(condition string, values ...any) {
-	for _, value := range values {
-		condition = strings.Replace(condition, "?", c.arg(value), 1)
-	}
-	c.where = append(c.where, condition)
-}
-
-// arg adds an argument and returns its place.
-func (c *conditions) arg(value any) string {
-	c.args = append(c.args, value)
-	return fmt.Sprintf("$%d", len(c.args))
-}
-
-// after goes on behind a place in an order; nil is the beginning.
-func (c *conditions) after(o order, from *place) {
-	if from == nil {
-		return
-	}
-	value, _ := o.value(from.Key)
-	sign := ">"
-	if o.descending {
-		sign = "<"
-	}
-	places := []string{c.arg(value) + "::" + o.kind}
-	if o.tie != "" {
-		places = append(places, c.arg(from.Tie)+"::int")
-	}
-	places = append(places, c.arg(from.ID))
-	c.where = append(c.where, fmt.Sprintf("(%s) %s (%s)", strings.Join(o.sortedBy(), ", "), sign, strings.Join(places, ", ")))
-}
-
-func (c *conditions) String() string { return strings.Join(c.where, " AND ") }
-
-// sortedBy are the expressions of an order, of a table that is called x.
-func (o order) sortedBy() []string {
-	if o.tie == "" {
-		return []string{o.key, "x.id"}
-	}
-	return []string{o.key, o.tie, "x.id"}
-}
-
-// by is the ORDER BY of an order.
-func (o order) by() string { return o.directed(o.sortedBy()) }
-
-// again is the ORDER BY of an order over the rows that were chosen, with the columns of sorted.
-func (o order) again() string {
-	return o.directed([]string{"chosen.sort_value", "chosen.sort_tie", "chosen.id"})
-}
-
-func (o order) directed(expressions []string) string {
-	direction := " ASC"
-	if o.descending {
-		direction = " DESC"
-	}
-	return strings.Join(expressions, direction+", ") + direction
-}
-
-// sorted are the columns that say where a row stands in its list.
-type sorted struct {
-	ID        string `db:"id"`
-	SortValue any    `db:"sort_value"`
-	SortKey   string `db:"sort_key"` // the value as text
-	SortTie   int    `db:"sort_tie"`
-}
-
-func (s sorted) place() place { return place{Key: s.SortKey, Tie: s.SortTie, ID: s.ID} }
-
-// columns are those of sorted but the id.
-func (o order) columns() string {
-	tie := o.tie
-	if tie == "" {
-		tie = "0"
-	}
-	return fmt.Sprintf("%s AS sort_value, (%s)::text AS sort_key, %s AS sort_tie", o.key, o.key, tie)
-}
 
 type experimentRow struct {
 	sorted
@@ -122,35 +36,36 @@ type experimentRow struct {
 
 // experiments reads up to limit experiments, newest first.
 func (s store) experiments(ctx context.Context, accountID, text string, from *place, limit int) ([]experimentRow, error) {
-	c := owned(accountID)
+	c := list.Owned("x.account_id", accountID)
 	if text != "" {
-		c.add("(position(lower(?) in lower(x.name)) > 0 OR x.id = ? OR x.receptor->>'pdbId' = upper(?))", text, text, text)
+		c.Add("(position(lower(?) in lower(x.name)) > 0 OR x.id = ? OR x.receptor->>'pdbId' = upper(?))", text, text, text)
 	}
-	c.after(newest, from)
+	newest.behind(c, from)
 	return s.selectExperiments(ctx, c, limit)
 }
 
 // experiment reads one experiment. Errors: fault.NotFound.
 func (s store) experiment(ctx context.Context, accountID, id string) (experimentRow, error) {
-	c := owned(accountID)
-	c.add("x.id = ?", id)
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.id = ?", id)
 	return only(s.selectExperiments(ctx, c, 1))("experiment")
 }
 
-func (s store) selectExperiments(ctx context.Context, c *conditions, limit int) ([]experimentRow, error) {
+func (s store) selectExperiments(ctx context.Context, c *list.Conditions, limit int) ([]experimentRow, error) {
 	var rows []experimentRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
-    SELECT x.id, x.name, x.receptor, x.created_at, `+newest.columns()+`
-    FROM docking_experiments x WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
+    SELECT x.id, x.name, x.receptor, x.created_at, `+newest.selected()+`
+    FROM docking_experiments x WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.Arg(limit)+`
 )
 SELECT chosen.*, b.batch_ids, b.batch_count, r.run_count FROM chosen
 CROSS JOIN LATERAL (
-    SELECT (coalesce(array_agg(id ORDER BY created_at DESC, id DESC), '{}'))[1:`+c.arg(maxBatchIDs)+`] AS batch_ids, count(*) AS batch_count
+    SELECT (coalesce(array_agg(id ORDER BY created_at DESC, id DESC), '{}'))[1:`+c.Arg(maxBatchIDs)+`] AS batch_ids,
+        count(*) AS batch_count
     FROM docking_batches WHERE experiment_id = chosen.id
 ) b
 CROSS JOIN LATERAL (SELECT count(*) AS run_count FROM docking_runs WHERE experiment_id = chosen.id) r
-ORDER BY `+newest.again(), c.args...)
+ORDER BY `+newest.again(), c.Args...)
 	return rows, wrap(err, "reading docking experiments")
 }
 
@@ -160,17 +75,13 @@ type runFilter struct {
 	Statuses                                              []string
 }
 
-func (f runFilter) narrow(c *conditions) {
-	for _, one := range []struct{ column, value string }{
-		{"x.experiment_id", f.ExperimentID}, {"x.batch_id", f.BatchID}, {"x.job_id", f.JobID}, {"x.request_id", f.RequestID}, {"x.request_run_id", f.RequestRunID},
-	} {
-		if one.value != "" {
-			c.add(one.column+" = ?", one.value)
-		}
-	}
-	if len(f.Statuses) > 0 {
-		c.add("j.status = ANY(?)", pq.Array(f.Statuses))
-	}
+func (f runFilter) narrow(c *list.Conditions) {
+	c.Equal("x.experiment_id", f.ExperimentID)
+	c.Equal("x.batch_id", f.BatchID)
+	c.Equal("x.job_id", f.JobID)
+	c.Equal("x.request_id", f.RequestID)
+	c.Equal("x.request_run_id", f.RequestRunID)
+	c.In("j.status", f.Statuses)
 }
 
 // tally is how many ligands of a run stand where.
@@ -182,7 +93,8 @@ type tally struct {
 }
 
 // tallied counts the results of a run.
-const tallied = `SELECT count(*) FILTER (WHERE status = 'PREPARING') AS preparing, count(*) FILTER (WHERE status = 'DOCKING') AS docking,
+const tallied = `SELECT count(*) FILTER (WHERE status = 'PREPARING') AS preparing, count(*) FILTER (WHERE status = 'DOCKING') AS
+	docking,
         count(*) FILTER (WHERE status = 'COMPLETED') AS completed, count(*) FILTER (WHERE status = 'FAILED') AS failed
     FROM docking_results WHERE run_id = `
 
@@ -193,7 +105,7 @@ type batchRow struct {
 	RunID        sql.NullString `db:"run_id"`
 	RankBy       sql.NullString `db:"rank_by"` // of its run
 	JobID        string         `db:"job_id"`
-	Status       string         `db:"status"`
+	Status       job.Status     `db:"status"`
 	LigandCount  int            `db:"ligand_count"`
 	ShardSize    int            `db:"shard_size"`
 	Seed         int64          `db:"seed"`
@@ -202,30 +114,31 @@ type batchRow struct {
 
 // batches reads up to limit batches, newest first.
 func (s store) batches(ctx context.Context, accountID string, f runFilter, from *place, limit int) ([]batchRow, error) {
-	c := owned(accountID)
+	c := list.Owned("x.account_id", accountID)
 	f.narrow(c)
-	c.after(newest, from)
+	newest.behind(c, from)
 	return s.selectBatches(ctx, c, limit)
 }
 
-// batch reads one batch. Errors: fault.NotFound.
+// batch reads one batch. Errors: fault.NotFound, fault.FilesDeleted.
 func (s store) batch(ctx context.Context, accountID, id string) (batchRow, error) {
-	c := owned(accountID)
-	c.add("x.id = ?", id)
-	return only(s.selectBatches(ctx, c, 1))("batch")
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.id = ?", id)
+	row, err := only(s.selectBatches(ctx, c, 1))("batch")
+	return row, s.orDeleted(ctx, accountID, id, err)
 }
 
-func (s store) selectBatches(ctx context.Context, c *conditions, limit int) ([]batchRow, error) {
+func (s store) selectBatches(ctx context.Context, c *list.Conditions, limit int) ([]batchRow, error) {
 	var rows []batchRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
-    SELECT x.id, x.experiment_id, x.job_id, j.status, x.ligand_count, x.shard_size, x.seed, x.created_at, `+newest.columns()+`
-    FROM docking_batches x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
+    SELECT x.id, x.experiment_id, x.job_id, j.status, x.ligand_count, x.shard_size, x.seed, x.created_at, `+newest.selected()+`
+    FROM docking_batches x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.Arg(limit)+`
 )
 SELECT chosen.*, r.id AS run_id, r.rank_by, t.* FROM chosen
 LEFT JOIN docking_runs r ON r.batch_id = chosen.id
 CROSS JOIN LATERAL (`+tallied+`r.id) t
-ORDER BY `+newest.again(), c.args...)
+ORDER BY `+newest.again(), c.Args...)
 	return rows, wrap(err, "reading docking batches")
 }
 
@@ -280,6 +193,22 @@ func only[T any](rows []T, err error) func(kind string) (T, error) {
 		}
 		return rows[0], nil
 	}
+}
+
+// orDeleted tells of a run or a batch that was not found whether it was deleted. Errors: err, or fault.FilesDeleted in its place.
+func (s store) orDeleted(ctx context.Context, accountID, id string, err error) error {
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	var at time.Time
+	switch asked := s.db.GetContext(ctx, &at, `SELECT deleted_at FROM deleted_results WHERE account_id = $1 AND id = $2`, accountID,
+		id); {
+	case errors.Is(asked, sql.ErrNoRows):
+		return err
+	case asked != nil:
+		return wrap(asked, "looking for what was deleted")
+	}
+	return erasure.Gone(at)
 }
 
 func wrap(err error, doing string) error {

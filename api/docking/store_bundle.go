@@ -53,7 +53,8 @@ func (s store) steps(ctx context.Context, accountID, jobID string) ([]stepRow, [
 SELECT t.stage, `+kindOfTask+` AS kind, count(*) AS tasks, count(*) FILTER (WHERE t.status = 'FAILED') AS failed, min(t.ordinal) AS ordinal,
     min(r.started_at) AS started_at, max(r.finished_at) AS finished_at
 FROM tasks t CROSS JOIN LATERAL (
-    SELECT min(started_at) AS started_at, max(finished_at) AS finished_at FROM task_attempts WHERE task_id = t.id HAVING count(*) > 0
+    SELECT min(started_at) AS started_at, max(finished_at) AS finished_at FROM task_attempts
+    WHERE task_id = t.id HAVING count(*) > 0
 ) r
 WHERE t.account_id = $1 AND t.job_id = $2 GROUP BY 1, 2 ORDER BY min(t.ordinal)`, accountID, jobID)
 	if err != nil {
@@ -135,7 +136,8 @@ SELECT encode(sha256(bytes), 'hex') AS sha256, octet_length(bytes) AS byte_size 
 
 // requestPart reads up to size bytes of a job's request from an offset on.
 func (s store) requestPart(ctx context.Context, accountID, jobID string, offset int64, size int) (part []byte, err error) {
-	err = s.db.GetContext(ctx, &part, `SELECT substring(bytes FROM $3 + 1 FOR $4) FROM (`+keptRequest+`) kept`, accountID, jobID, offset, size)
+	err = s.db.GetContext(ctx, &part, `SELECT substring(bytes FROM $3 + 1 FOR $4) FROM (`+keptRequest+`) kept`, accountID, jobID,
+		offset, size)
 	return part, wrap(err, "reading the request of a docking job")
 }
 
@@ -149,8 +151,10 @@ type origins struct {
 
 // origins counts the ligands of a run by how they were given.
 func (s store) origins(ctx context.Context, accountID, runID string) (o origins, err error) {
-	err = s.db.GetContext(ctx, &o, `SELECT count(*) FILTER (WHERE source = 'smiles') AS smiles, count(*) FILTER (WHERE source = 'ccd') AS components,
-    count(*) FILTER (WHERE source = 'artifact') AS files, count(*) FILTER (WHERE notes::text LIKE '["given as PDBQT%') AS as_they_were
+	err = s.db.GetContext(ctx, &o, `SELECT count(*) FILTER (WHERE source = 'smiles') AS smiles, count(*) FILTER (WHERE source =
+		'ccd') AS components,
+    count(*) FILTER (WHERE source = 'artifact') AS files, count(*) FILTER (WHERE notes::text LIKE '["given as PDBQT%') AS
+    as_they_were
 FROM docking_results WHERE account_id = $1 AND run_id = $2`, accountID, runID)
 	return o, wrap(err, "counting the ligands of a docking run")
 }
@@ -179,7 +183,8 @@ func (s store) named(ctx context.Context, accountID, jobID string, names []strin
 		Name string `db:"name"`
 		ID   string `db:"id"`
 	}
-	err := s.db.SelectContext(ctx, &rows, `SELECT DISTINCT ON (a.name) a.name, a.id FROM artifacts a JOIN tasks t ON t.id = a.task_id
+	err := s.db.SelectContext(ctx, &rows, `SELECT DISTINCT ON (a.name) a.name, a.id FROM artifacts a
+		JOIN tasks t ON t.id = a.task_id
 WHERE a.account_id = $1 AND a.job_id = $2 AND a.name = ANY($3) AND a.role = 'result' ORDER BY a.name, t.ordinal, a.id`, accountID, jobID, pq.Array(names))
 	if err != nil {
 		return nil, wrap(err, "finding the files of a docking job")

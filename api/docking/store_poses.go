@@ -7,20 +7,23 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/api/list"
 )
 
 // poseFilter narrows lists of poses. Zero members filter nothing.
 type poseFilter struct {
 	ResultID string
 	MaxScore *float64
+	BestOf   []string `json:",omitempty"` // the best pose of each of these results
 }
 
-func (f poseFilter) narrow(c *conditions) {
-	if f.ResultID != "" {
-		c.add("x.result_id = ?", f.ResultID)
-	}
-	if f.MaxScore != nil {
-		c.add("x.score_kcal_mol <= ?", *f.MaxScore)
+func (f poseFilter) narrow(c *list.Conditions) {
+	c.Equal("x.result_id", f.ResultID)
+	c.AtMost("x.score_kcal_mol", f.MaxScore)
+	if len(f.BestOf) > 0 {
+		c.In("x.result_id", f.BestOf)
+		c.Add("x.rank = 1")
 	}
 }
 
@@ -53,38 +56,39 @@ type poseRow struct {
 
 // poses reads up to limit poses in an order.
 func (s store) poses(ctx context.Context, accountID string, f poseFilter, o order, from *place, limit int) ([]poseRow, error) {
-	c := owned(accountID)
+	c := list.Owned("x.account_id", accountID)
 	f.narrow(c)
-	c.after(o, from)
+	o.behind(c, from)
 	return s.selectPoses(ctx, c, o, limit)
 }
 
 // pose reads one pose. Errors: fault.NotFound.
 func (s store) pose(ctx context.Context, accountID, id string) (poseRow, error) {
-	c := owned(accountID)
-	c.add("x.id = ?", id)
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.id = ?", id)
 	return only(s.selectPoses(ctx, c, newest, 1))("pose")
 }
 
 // countPoses counts what poses lists.
 func (s store) countPoses(ctx context.Context, accountID string, f poseFilter) (count int, err error) {
-	c := owned(accountID)
+	c := list.Owned("x.account_id", accountID)
 	f.narrow(c)
-	err = s.db.GetContext(ctx, &count, `SELECT count(*) FROM docking_poses x WHERE `+c.String(), c.args...)
+	err = s.db.GetContext(ctx, &count, `SELECT count(*) FROM docking_poses x WHERE `+c.String(), c.Args...)
 	return count, wrap(err, "counting docking poses")
 }
 
-func (s store) selectPoses(ctx context.Context, c *conditions, o order, limit int) ([]poseRow, error) {
+func (s store) selectPoses(ctx context.Context, c *list.Conditions, o order, limit int) ([]poseRow, error) {
 	var rows []poseRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
     SELECT x.id, x.result_id, x.rank, coalesce(x.vina_rank, x.rank) AS vina_rank, x.cnn_score, x.cnn_affinity_pk,
         x.score_kcal_mol, x.rmsd_lower_bound, x.rmsd_upper_bound, x.inter, x.intra, x.torsional, x.unbound,
-        x.reference_rmsd_angstrom, x.checks, x.interactions, x.pdbqt_artifact, x.sdf_artifact, x.complex_artifact, x.created_at, `+o.columns()+`
-    FROM docking_poses x WHERE `+c.String()+` ORDER BY `+o.by()+` LIMIT `+c.arg(limit)+`
+        x.reference_rmsd_angstrom, x.checks, x.interactions, x.pdbqt_artifact, x.sdf_artifact, x.complex_artifact, x.created_at,
+        `+o.selected()+`
+    FROM docking_poses x WHERE `+c.String()+` ORDER BY `+o.by()+` LIMIT `+c.Arg(limit)+`
 )
 SELECT chosen.*, r.run_id, r.ligand_id, r.label, d.programs FROM chosen
-JOIN docking_results r ON r.id = chosen.result_id JOIN docking_runs d ON d.id = r.run_id ORDER BY `+o.again(), c.args...)
+JOIN docking_results r ON r.id = chosen.result_id JOIN docking_runs d ON d.id = r.run_id ORDER BY `+o.again(), c.Args...)
 	return rows, wrap(err, "reading docking poses")
 }
 
@@ -117,7 +121,8 @@ WHERE a.account_id = $1 AND d.account_id = $1 AND a.id = $2 AND a.role <> $3`, a
 // artifacts reads files by their ids; unknown ones stay out.
 func (s store) artifacts(ctx context.Context, accountID string, ids []string) (map[string]artifactRow, error) {
 	var rows []artifactRow
-	err := s.db.SelectContext(ctx, &rows, `SELECT `+artifactColumns+` FROM artifacts a WHERE a.account_id = $1 AND a.id = ANY($2)`, accountID, pq.Array(ids))
+	err := s.db.SelectContext(ctx, &rows, `SELECT `+artifactColumns+` FROM artifacts a WHERE a.account_id = $1 AND a.id = ANY($2)`,
+		accountID, pq.Array(ids))
 	if err != nil {
 		return nil, wrap(err, "reading docking artifacts")
 	}
@@ -138,7 +143,8 @@ func (s store) noteVerification(ctx context.Context, id string, at time.Time, fa
 func (s store) outcomes(ctx context.Context, accountID, runID string) ([]outcome, error) {
 	var rows []outcome
 	err := s.db.SelectContext(ctx, &rows, `
-SELECT ligand_index, ligand_id, status, coalesce(failure_stage, '') AS failure_stage, best_score_kcal_mol, coalesce(pdbqt_sha256, '') AS pdbqt_sha256
+SELECT ligand_index, ligand_id, status, coalesce(failure_stage, '') AS failure_stage, best_score_kcal_mol, coalesce(pdbqt_sha256,
+'') AS pdbqt_sha256
 FROM docking_results WHERE account_id = $1 AND run_id = $2 ORDER BY ligand_index`, accountID, runID)
 	return rows, wrap(err, "reading the outcomes of a docking run")
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/molfabric/molfabric/api/list"
 )
 
 // resultFilter narrows lists of results. Zero members filter nothing.
@@ -20,34 +22,27 @@ type resultFilter struct {
 	WithPoses                                              bool
 }
 
-func (f resultFilter) narrow(c *conditions) {
-	for _, one := range []struct{ column, value string }{
-		{"x.run_id", f.RunID}, {"d.batch_id", f.BatchID}, {"x.failure_stage", f.FailureStage}, {"x.ligand_id", f.LigandID},
-	} {
-		if one.value != "" {
-			c.add(one.column+" = ?", one.value)
-		}
-	}
+func (f resultFilter) narrow(c *list.Conditions) {
+	c.Equal("x.run_id", f.RunID)
+	c.Equal("d.batch_id", f.BatchID)
+	c.Equal("x.failure_stage", f.FailureStage)
+	c.Equal("x.ligand_id", f.LigandID)
+	c.In("x.status", f.Statuses)
+	c.AtMost("x.best_score_kcal_mol", f.MaxScore)
 	if f.Text != "" {
-		c.add("(position(lower(?) in lower(x.label)) > 0 OR position(lower(?) in lower(x.ligand_id)) > 0)", f.Text, f.Text)
+		c.Add("(position(lower(?) in lower(x.label)) > 0 OR position(lower(?) in lower(x.ligand_id)) > 0)", f.Text, f.Text)
 	}
 	if f.InChIKey != "" {
-		c.add("starts_with(x.inchi_key, ?)", f.InChIKey)
-	}
-	if len(f.Statuses) > 0 {
-		c.add("x.status = ANY(?)", pq.Array(f.Statuses))
-	}
-	if f.MaxScore != nil {
-		c.add("x.best_score_kcal_mol <= ?", *f.MaxScore)
+		c.Add("starts_with(x.inchi_key, ?)", f.InChIKey)
 	}
 	if f.MinLigandEfficiency != nil {
-		c.add("x.ligand_efficiency >= ?", *f.MinLigandEfficiency)
+		c.Add("x.ligand_efficiency >= ?", *f.MinLigandEfficiency)
 	}
 	if f.PassedChecks != nil {
-		c.add("x.passed_checks = ?", *f.PassedChecks)
+		c.Add("x.passed_checks = ?", *f.PassedChecks)
 	}
 	if f.WithPoses {
-		c.add("x.pose_count > 0")
+		c.Add("x.pose_count > 0")
 	}
 	for _, pattern := range f.Interactions {
 		pattern.narrow(c)
@@ -55,23 +50,19 @@ func (f resultFilter) narrow(c *conditions) {
 }
 
 // narrow asks for an interaction, by its key or part by part.
-func (p interactionPattern) narrow(c *conditions) {
+func (p interactionPattern) narrow(c *list.Conditions) {
 	if key, whole := p.key(); whole {
-		c.add("x.interactions @> ARRAY[?]::text[]", key)
+		c.Add("x.interactions @> ARRAY[?]::text[]", key)
 		return
 	}
-	condition := "cardinality(x.interactions) > 0"
-	inner := &conditions{args: c.args}
+	inner := &list.Conditions{Args: c.Args}
 	for i, part := range p.Parts {
 		if part != anyPart {
-			inner.add(fmt.Sprintf("split_part(i.key, ':', %d) = ?", i+1), part)
+			inner.Add(fmt.Sprintf("split_part(i.key, ':', %d) = ?", i+1), part)
 		}
 	}
-	c.args = inner.args
-	if len(inner.where) > 0 {
-		condition = "EXISTS (SELECT FROM unnest(x.interactions) AS i (key) WHERE " + inner.String() + ")"
-	}
-	c.where = append(c.where, condition)
+	c.Args = inner.Args
+	c.Add("EXISTS (SELECT FROM unnest(x.interactions) AS i (key) WHERE " + inner.String() + ")")
 }
 
 type resultRow struct {
@@ -108,46 +99,50 @@ type resultRow struct {
 }
 
 // results reads up to limit results in an order.
-func (s store) results(ctx context.Context, accountID string, f resultFilter, o order, from *place, limit int) ([]resultRow, error) {
-	c := owned(accountID)
+func (s store) results(
+	ctx context.Context, accountID string, f resultFilter, o order, from *place, limit int,
+) ([]resultRow, error) {
+	c := list.Owned("x.account_id", accountID)
 	f.narrow(c)
-	c.after(o, from)
+	o.behind(c, from)
 	return s.selectResults(ctx, c, o, limit)
 }
 
 // result reads one result. Errors: fault.NotFound.
 func (s store) result(ctx context.Context, accountID, id string) (resultRow, error) {
-	c := owned(accountID)
-	c.add("x.id = ?", id)
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.id = ?", id)
 	return only(s.selectResults(ctx, c, newest, 1))("result")
 }
 
 // countResults counts what results lists.
 func (s store) countResults(ctx context.Context, accountID string, f resultFilter) (count int, err error) {
-	c := owned(accountID)
+	c := list.Owned("x.account_id", accountID)
 	f.narrow(c)
-	err = s.db.GetContext(ctx, &count, `SELECT count(*) FROM docking_results x JOIN docking_runs d ON d.id = x.run_id WHERE `+c.String(), c.args...)
+	err = s.db.GetContext(ctx, &count, `SELECT count(*) FROM docking_results x JOIN docking_runs d ON d.id = x.run_id WHERE `+
+		c.String(), c.Args...)
 	return count, wrap(err, "counting docking results")
 }
 
 // selectResults reads results with their places in their runs, which filters do not change.
-func (s store) selectResults(ctx context.Context, c *conditions, o order, limit int) ([]resultRow, error) {
+func (s store) selectResults(ctx context.Context, c *list.Conditions, o order, limit int) ([]resultRow, error) {
 	var rows []resultRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
-    SELECT x.id, x.run_id, d.batch_id, x.ligand_index, x.ligand_id, x.label, x.source, x.input_smiles, x.status, x.failure_stage, x.error,
+    SELECT x.id, x.run_id, d.batch_id, x.ligand_index, x.ligand_id, x.label, x.source, x.input_smiles, x.status, x.failure_stage,
+    x.error,
         x.canonical_smiles, x.docked_smiles, x.inchi_key, x.formal_charge, x.heavy_atoms, x.rotatable_bonds, x.best_score_kcal_mol,
         x.cnn_score, x.cnn_affinity_pk, x.ligand_efficiency,
         x.pose_count, x.passed_checks, x.interactions, x.notes, x.dock_cpu_seconds,
-        x.convergence, x.created_at, x.updated_at, `+o.columns()+`
-    FROM docking_results x JOIN docking_runs d ON d.id = x.run_id WHERE `+c.String()+` ORDER BY `+o.by()+` LIMIT `+c.arg(limit)+`
+        x.convergence, x.created_at, x.updated_at, `+o.selected()+`
+    FROM docking_results x JOIN docking_runs d ON d.id = x.run_id WHERE `+c.String()+` ORDER BY `+o.by()+` LIMIT `+c.Arg(limit)+`
 ), ranks AS (
     SELECT x.id, row_number() OVER (PARTITION BY x.run_id
         ORDER BY CASE d.rank_by WHEN '`+rankByCNN+`' THEN -x.cnn_score END, x.best_score_kcal_mol, x.ligand_index) AS rank
     FROM docking_results x JOIN docking_runs d ON d.id = x.run_id
     WHERE x.run_id IN (SELECT run_id FROM chosen) AND x.best_score_kcal_mol IS NOT NULL
 )
-SELECT chosen.*, ranks.rank FROM chosen LEFT JOIN ranks ON ranks.id = chosen.id ORDER BY `+o.again(), c.args...)
+SELECT chosen.*, ranks.rank FROM chosen LEFT JOIN ranks ON ranks.id = chosen.id ORDER BY `+o.again(), c.Args...)
 	return rows, wrap(err, "reading docking results")
 }
 

@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"time"
+
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/job"
 )
 
 type runRow struct {
@@ -35,7 +38,7 @@ type runRow struct {
 	GateRMSDAngstrom   sql.Null[float64] `db:"gate_rmsd_angstrom"`
 	CreatedAt          time.Time         `db:"created_at"`
 
-	Status            string        `db:"status"`
+	Status            job.Status    `db:"status"`
 	SubmittedAt       time.Time     `db:"submitted_at"`
 	StartedAt         sql.NullTime  `db:"started_at"`
 	FinishedAt        sql.NullTime  `db:"finished_at"`
@@ -51,45 +54,47 @@ type runRow struct {
 
 // runs reads up to limit runs, newest first.
 func (s store) runs(ctx context.Context, accountID string, f runFilter, from *place, limit int) ([]runRow, error) {
-	c := owned(accountID)
+	c := list.Owned("x.account_id", accountID)
 	f.narrow(c)
-	c.after(newest, from)
+	newest.behind(c, from)
 	return s.selectRuns(ctx, c, limit)
 }
 
-// run reads one run. Errors: fault.NotFound.
+// run reads one run. Errors: fault.NotFound, fault.FilesDeleted.
 func (s store) run(ctx context.Context, accountID, id string) (runRow, error) {
-	c := owned(accountID)
-	c.add("x.id = ?", id)
-	return only(s.selectRuns(ctx, c, 1))("run")
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.id = ?", id)
+	row, err := only(s.selectRuns(ctx, c, 1))("run")
+	return row, s.orDeleted(ctx, accountID, id, err)
 }
 
 // runNamed reads the newest run that the caller has given a name. Errors: fault.NotFound.
 func (s store) runNamed(ctx context.Context, accountID, name string) (runRow, error) {
-	c := owned(accountID)
-	c.add("x.request_run_id = ?", name)
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.request_run_id = ?", name)
 	return only(s.selectRuns(ctx, c, 1))("run")
 }
 
 // runOfJob reads the run of a job. Errors: fault.NotFound.
 func (s store) runOfJob(ctx context.Context, accountID, jobID string) (runRow, error) {
-	c := owned(accountID)
-	c.add("x.job_id = ?", jobID)
+	c := list.Owned("x.account_id", accountID)
+	c.Add("x.job_id = ?", jobID)
 	return only(s.selectRuns(ctx, c, 1))("run")
 }
 
 // selectRuns reads runs with the state of their jobs, the CPU time of all attempts of all tasks, and how many ligands stand
 // where. The receptor's task is known by its name, those that dock by their stage.
-func (s store) selectRuns(ctx context.Context, c *conditions, limit int) ([]runRow, error) {
+func (s store) selectRuns(ctx context.Context, c *list.Conditions, limit int) ([]runRow, error) {
 	var rows []runRow
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
     SELECT x.id, x.experiment_id, x.batch_id, x.job_id, x.request_id, x.request_run_id, x.reproduces_run_id,
         x.exhaustiveness, x.exhaustiveness_auto, x.rank_by, x.num_modes,
-        x.energy_range_kcal_mol, x.seed, x.cpu_threads, x.ligand_count, x.programs, x.box, x.receptor, x.native_component_id, x.validation,
+        x.energy_range_kcal_mol, x.seed, x.cpu_threads, x.ligand_count, x.programs, x.box, x.receptor, x.native_component_id,
+        x.validation,
         x.gate_rmsd_angstrom, x.created_at, j.job_name, j.status, j.created_at AS submitted_at, j.started_at, j.finished_at,
-        j.estimated_pence, j.held_pence, j.accrued_micropence, j.charged_pence, `+newest.columns()+`
-    FROM docking_runs x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.arg(limit)+`
+        j.estimated_pence, j.held_pence, j.accrued_micropence, j.charged_pence, `+newest.selected()+`
+    FROM docking_runs x JOIN jobs j ON j.id = x.job_id WHERE `+c.String()+` ORDER BY `+newest.by()+` LIMIT `+c.Arg(limit)+`
 )
 SELECT chosen.*, e.receptor AS receptor_input, e.name AS receptor_name, t.*, u.* FROM chosen
 JOIN docking_experiments e ON e.id = chosen.experiment_id
@@ -99,6 +104,6 @@ CROSS JOIN LATERAL (
         coalesce(sum(a.cpu_us) FILTER (WHERE k.stage = 'dock'), 0) AS dock_cpu_us
     FROM tasks k JOIN task_attempts a ON a.task_id = k.id WHERE k.job_id = chosen.job_id
 ) u
-ORDER BY `+newest.again(), c.args...)
+ORDER BY `+newest.again(), c.Args...)
 	return rows, wrap(err, "reading docking runs")
 }

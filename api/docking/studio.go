@@ -1,20 +1,17 @@
 package docking
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
-	"net/http"
 	"regexp"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -38,29 +35,18 @@ var (
 	//go:embed studio/studio.css
 	studioCSS string
 
-	studioTemplate = template.Must(template.New("studio").Funcs(studioWords).Parse(studioHTML))
-	// studioPolicy lets the page's own style in and nothing else: no script runs, whatever a ligand is called.
-	studioPolicy = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", styleDigest())
+	studioPages = page.New(page.Source{HTML: studioHTML, CSS: studioCSS, Words: studioWords,
+		Home: page.Link{Name: "runs", URL: studioPath}})
 )
 
-func styleDigest() string {
-	sum := sha256.Sum256([]byte(studioCSS))
-	return base64.StdEncoding.EncodeToString(sum[:])
-}
-
-// Mount adds the page that uiLinks lead to (specification §9, rule 6). signedIn comes before it: it lets browsers with a session
+// Mount adds the page that uiLinks lead to (doc/contract.md §9, rule 6). signedIn comes before it: it lets browsers with a session
 // through and puts whose it is into the request's context.
 func (s *Service) Mount(app *fiber.App, signedIn fiber.Handler) {
 	app.Get(studioPath, signedIn, s.studio)
 }
 
-// studioPage is what the page shows: one subject, or a message in its place.
-type studioPage struct {
-	Title   string
-	Style   template.CSS
-	Refresh int // seconds; 0 for never
-	Up      []studioLink
-	Message string
+// studioBody is what the page shows: one of these.
+type studioBody struct {
 	Project string // address of a project
 	Home    *studioHome
 	Run     *studioRun
@@ -68,13 +54,11 @@ type studioPage struct {
 	Pose    *studioPose
 }
 
-type studioLink struct{ Name, URL string }
-
 // studioHome lists the newest runs.
-type studioHome struct{ Runs []DockingRun }
+type studioHome struct{ Runs []contract.DockingRun }
 
 // subjects are what the page shows, by the parameter that names it.
-var subjects = map[string]func(s *Service, ctx context.Context, accountID, id string, c *fiber.Ctx) (studioPage, error){
+var subjects = map[string]func(s *Service, ctx context.Context, accountID, id string, c *fiber.Ctx) (page.View, error){
 	"dockingBatch":  (*Service).studioBatch,
 	"dockingRun":    (*Service).studioOfRun,
 	"dockingResult": (*Service).studioOfResult,
@@ -93,60 +77,38 @@ func (s *Service) studio(c *fiber.Ctx) error {
 	switch len(named) {
 	case 0:
 		view, err := s.studioHome(ctx, accountID)
-		return sendStudio(c, view, err)
+		return studioPages.SendOr(c, view, err)
 	case 1:
 		view, err := subjects[named[0]](s, ctx, accountID, c.Query(named[0]), c)
-		return sendStudio(c, view, err)
+		return studioPages.SendOr(c, view, err)
 	}
-	return sendStudio(c, studioPage{}, fault.New(fault.Validation, "query: the page shows one thing at a time"))
+	return studioPages.SendOr(c, page.View{}, fault.New(fault.Validation, "query: the page shows one thing at a time"))
 }
 
-// sendStudio answers with a page. What another account has, and what nobody has, is one page; a link that cannot be read is another.
-func sendStudio(c *fiber.Ctx, view studioPage, err error) error {
-	status := http.StatusOK
-	switch {
-	case fault.Is(err, fault.NotFound):
-		status = http.StatusNotFound
-		view = studioPage{Title: "Not found", Message: "There is nothing of that name in your account. Are you signed in to the right one?"}
-	case fault.Is(err, fault.Validation), fault.Is(err, fault.InvalidCursor):
-		status = http.StatusBadRequest
-		view = studioPage{Title: "This link cannot be read", Message: "Use the link as it stands in the answer of the API, unchanged."}
-	case err != nil:
-		return err
-	}
-	view.Style = template.CSS(studioCSS) //nolint:gosec // G203: the file beside this one
-	var text bytes.Buffer
-	if err := studioTemplate.Execute(&text, view); err != nil {
-		return fmt.Errorf("write the studio: %w", err)
-	}
-	c.Set(fiber.HeaderContentSecurityPolicy, studioPolicy)
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(status).Send(text.Bytes())
-}
-
-func (s *Service) studioHome(ctx context.Context, accountID string) (studioPage, error) {
-	list, err := s.Runs(ctx, accountID, RunQuery{Query: page.Query{Limit: homeRuns}})
-	return studioPage{Title: "Docking runs", Home: &studioHome{Runs: list.Runs}}, err
+func (s *Service) studioHome(ctx context.Context, accountID string) (page.View, error) {
+	shown, err := s.Runs(ctx, accountID, RunQuery{Query: list.Query{Limit: homeRuns}})
+	return page.View{Title: "Docking runs", Body: studioBody{Home: &studioHome{Runs: shown.Runs}}}, err
 }
 
 // projectForm is the form of a project's id (RFC 9562).
 var projectForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // studioProject says where a project is: another group keeps it, and judges who may read it.
-func (s *Service) studioProject(_ context.Context, _, id string, c *fiber.Ctx) (studioPage, error) {
+func (s *Service) studioProject(_ context.Context, _, id string, c *fiber.Ctx) (page.View, error) {
 	if !projectForm.MatchString(id) {
-		return studioPage{}, noSuch("project")
+		return page.View{}, noSuch("project")
 	}
 	address := "/api/v1/molecular/projects/" + id
 	if revision := c.QueryInt("revision"); revision > 0 {
 		address += fmt.Sprintf("/revisions/%d", revision)
 	}
-	return studioPage{Title: "A molecular project", Message: "The studio shows dockings. A project is read and saved through the API.", Project: address}, nil
+	return page.View{Title: "A molecular project", Body: studioBody{Project: address},
+		Message: "The studio shows dockings. A project is read and saved through the API."}, nil
 }
 
 // refreshWhile is how soon a page is read again, by the state of its job.
-func refreshWhile(status string) int {
-	if job.Status(status).Terminal() {
+func refreshWhile(status job.Status) int {
+	if status.Terminal() {
 		return 0
 	}
 	return refreshSeconds

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // noFigure stands where there is no figure, or not yet.
@@ -22,7 +25,7 @@ var studioWords = template.FuncMap{
 	"isTrue":      func(value *bool) bool { return value != nil && *value },
 	"fixed":       fixed,
 	"energy":      twoDecimals,
-	"whole":       func(value *int) string { return cmp.Or(whole(value), noFigure) },
+	"whole":       func(value *int) string { return cmp.Or(list.Whole(value), noFigure) },
 	"money":       money,
 }
 
@@ -45,7 +48,7 @@ func twoDecimals(value *float64) string {
 }
 
 // money is what a run has cost, or has cost so far.
-func money(c DockingCost) string {
+func money(c contract.DockingCost) string {
 	if c.Final != nil {
 		return string(*c.Final) + " " + c.Currency
 	}

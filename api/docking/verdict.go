@@ -6,18 +6,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
-// The verdicts of a reproduction.
-const (
-	verdictPending   = "PENDING"
-	verdictIdentical = "IDENTICAL"
-	verdictWithin    = "WITHIN_TOLERANCE"
-	verdictDifferent = "DIFFERENT"
-)
-
-// statusFailed is how a ligand ends that cannot be docked.
-const statusFailed = "FAILED"
+// How a ligand ends: docked, or with the reason why it cannot be.
+const statusCompleted, statusFailed = "COMPLETED", "FAILED"
 
 const (
 	// toleranceKcalMol is how far two scores of a ligand may be apart: far less than Vina's scores are off by themselves
@@ -29,28 +23,6 @@ const (
 	// maxNamedLigands bounds the ligands that the reasons name one by one.
 	maxNamedLigands = 10
 )
-
-// DockingReproduction is what the repetition of a run found.
-type DockingReproduction struct {
-	_         struct{}               `nullable:"true"`
-	OfRunID   string                 `json:"ofRunId" doc:"The run that was repeated."`
-	Verdict   string                 `json:"verdict" enum:"PENDING,IDENTICAL,WITHIN_TOLERANCE,DIFFERENT" doc:"PENDING until both runs have ended. IDENTICAL: every ligand has the same poses to the byte. WITHIN_TOLERANCE: every ligand ended alike, with scores no further apart than the tolerance."`
-	Tolerance DockingTolerance       `json:"tolerance" doc:"How far apart scores may be."`
-	Reasons   []string               `json:"reasons" doc:"What differs: programs, receptor, box and search first, then up to ten ligands."`
-	Compared  DockingComparedLigands `json:"compared" doc:"What was compared."`
-}
-
-// DockingTolerance is how far apart two runs may be.
-type DockingTolerance struct {
-	ScoreKcalMol float64 `json:"scoreKcalMol" doc:"Of two scores of a ligand, in kcal/mol."`
-}
-
-// DockingComparedLigands is what a comparison of two runs has counted.
-type DockingComparedLigands struct {
-	Ligands                   int      `json:"ligands" doc:"Ligands that both runs have."`
-	Identical                 int      `json:"identical" doc:"Of these, ligands with the same poses to the byte, or the same failure."`
-	ScoreDifferenceMaxKcalMol *float64 `json:"scoreDifferenceMaxKcalMol" doc:"The largest difference of two scores of a ligand; null when no ligand has two."`
-}
 
 // outcome is what became of a ligand of a run.
 type outcome struct {
@@ -71,12 +43,13 @@ type facts struct {
 }
 
 // compare holds the repetition of a run against the run.
-func compare(of, again facts) DockingReproduction {
-	verdict := DockingReproduction{OfRunID: of.RunID, Verdict: verdictPending, Tolerance: DockingTolerance{ScoreKcalMol: toleranceKcalMol}, Reasons: []string{}}
+func compare(of, again facts) contract.DockingReproduction {
+	verdict := contract.DockingReproduction{OfRunID: of.RunID, Verdict: contract.VerdictPending,
+		Tolerance: contract.DockingTolerance{ScoreKcalMol: toleranceKcalMol}, Reasons: []string{}}
 	if !of.Ended || !again.Ended {
 		return verdict
 	}
-	verdict.Verdict = verdictIdentical
+	verdict.Verdict = contract.VerdictIdentical
 	verdict.Reasons = append(verdict.Reasons, settingsApart(of.Settings, again.Settings)...)
 	var apart []string
 	second := map[int]outcome{}
@@ -87,11 +60,11 @@ func compare(of, again facts) DockingReproduction {
 		b, both := second[a.LigandIndex]
 		delete(second, a.LigandIndex)
 		if !both || a.LigandID != b.LigandID {
-			verdict.Verdict = verdictDifferent
+			verdict.Verdict = contract.VerdictDifferent
 			apart = append(apart, fmt.Sprintf("ligand %s: only one of the runs has it at place %d", a.LigandID, a.LigandIndex+1))
 			continue
 		}
-		verdict.Compared.add(a, b)
+		count(&verdict.Compared, a, b)
 		found, reason := comparePair(a, b)
 		verdict.Verdict = worse(verdict.Verdict, found)
 		if reason != "" {
@@ -99,7 +72,7 @@ func compare(of, again facts) DockingReproduction {
 		}
 	}
 	for _, index := range slices.Sorted(maps.Keys(second)) {
-		verdict.Verdict = verdictDifferent
+		verdict.Verdict = contract.VerdictDifferent
 		apart = append(apart, fmt.Sprintf("ligand %s: only one of the runs has it at place %d", second[index].LigandID, index+1))
 	}
 	if more := len(apart) - maxNamedLigands; more > 0 {
@@ -109,8 +82,8 @@ func compare(of, again facts) DockingReproduction {
 	return verdict
 }
 
-// add counts two outcomes of one ligand.
-func (c *DockingComparedLigands) add(a, b outcome) {
+// count counts two outcomes of one ligand.
+func count(c *contract.DockingComparedLigands, a, b outcome) {
 	c.Ligands++
 	if same(a, b) {
 		c.Identical++
@@ -142,15 +115,18 @@ func same(a, b outcome) bool {
 func comparePair(a, b outcome) (verdict, reason string) {
 	switch {
 	case same(a, b):
-		return verdictIdentical, ""
+		return contract.VerdictIdentical, ""
 	case a.Status != b.Status || a.FailureStage != b.FailureStage:
-		return verdictDifferent, fmt.Sprintf("ligand %s: %s, then %s", a.LigandID, a.fate(), b.fate())
+		return contract.VerdictDifferent, fmt.Sprintf("ligand %s: %s, then %s", a.LigandID, a.fate(), b.fate())
 	case a.BestScoreKcalMol == nil || b.BestScoreKcalMol == nil:
-		return verdictDifferent, fmt.Sprintf("ligand %s: has no score in one of the runs, or in both", a.LigandID)
+		return contract.VerdictDifferent, fmt.Sprintf("ligand %s: has no score in one of the runs, or in both", a.LigandID)
 	case scoresApart(a, b) <= toleranceKcalMol:
-		return verdictWithin, fmt.Sprintf("ligand %s: other poses; score %.3f, then %.3f kcal/mol", a.LigandID, *a.BestScoreKcalMol, *b.BestScoreKcalMol)
+		return contract.VerdictWithinTolerance, fmt.Sprintf("ligand %s: other poses; score %.3f, then %.3f kcal/mol", a.LigandID,
+			*a.BestScoreKcalMol,
+			*b.BestScoreKcalMol)
 	}
-	return verdictDifferent, fmt.Sprintf("ligand %s: score %.3f, then %.3f kcal/mol", a.LigandID, *a.BestScoreKcalMol, *b.BestScoreKcalMol)
+	return contract.VerdictDifferent, fmt.Sprintf("ligand %s: score %.3f, then %.3f kcal/mol", a.LigandID, *a.BestScoreKcalMol,
+		*b.BestScoreKcalMol)
 }
 
 // fate is how a ligand ended, in words.
@@ -162,7 +138,7 @@ func (o outcome) fate() string {
 }
 
 func worse(a, b string) string {
-	order := []string{verdictIdentical, verdictWithin, verdictDifferent}
+	order := []string{contract.VerdictIdentical, contract.VerdictWithinTolerance, contract.VerdictDifferent}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 

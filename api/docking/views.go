@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -20,12 +22,15 @@ const (
 	scoringFunction = "vina"
 )
 
-// studio is the link of a resource (specification §9, rule 6); kind is dockingBatch and so on.
-func studio(kind, id string) UILinks { return UILinks{Studio: "/studio?" + kind + "=" + id} }
+// studio is the link of a resource (doc/contract.md §9, rule 6); kind is dockingBatch and so on.
+func studio(kind, id string) contract.UILinks {
+	return contract.UILinks{Studio: "/studio?" + kind + "=" + id}
+}
 
-func (r experimentRow) view() (DockingExperiment, error) {
-	view := DockingExperiment{
-		ExperimentID: r.ID, Name: r.Name, BatchIDs: r.BatchIDs, BatchCount: r.BatchCount, RunCount: r.RunCount, CreatedAt: r.CreatedAt.UTC(),
+func (r experimentRow) view() (contract.DockingExperiment, error) {
+	view := contract.DockingExperiment{
+		ExperimentID: r.ID, Name: r.Name, BatchIDs: r.BatchIDs, BatchCount: r.BatchCount, RunCount: r.RunCount,
+		CreatedAt: r.CreatedAt.UTC(),
 	}
 	if err := json.Unmarshal(r.Receptor, &view.Receptor); err != nil {
 		return view, fmt.Errorf("reading the receptor of experiment %s: %w", r.ID, err)
@@ -33,27 +38,28 @@ func (r experimentRow) view() (DockingExperiment, error) {
 	return view, nil
 }
 
-func (r batchRow) view(top []topRow) DockingBatch {
-	view := DockingBatch{
-		BatchID: r.ID, ExperimentID: r.ExperimentID, RunID: textOrNil(r.RunID), JobID: r.JobID, Status: r.Status,
-		Counts: r.counts(r.LigandCount), Progress: r.progress(r.LigandCount), LigandCount: r.LigandCount, ShardSize: r.ShardSize, Seed: r.Seed,
-		TopResults: make([]DockingTopResult, len(top)), CreatedAt: r.CreatedAt.UTC(), UILinks: studio("dockingBatch", r.ID),
+func (r batchRow) view(top []topRow) contract.DockingBatch {
+	view := contract.DockingBatch{
+		BatchID: r.ID, ExperimentID: r.ExperimentID, RunID: wire.TextOrNil(r.RunID), JobID: r.JobID, Status: r.Status,
+		Counts: r.counts(r.LigandCount), Progress: r.progress(r.LigandCount), LigandCount: r.LigandCount, ShardSize: r.ShardSize,
+		Seed: r.Seed, TopResults: make([]contract.DockingTopResult, len(top)), CreatedAt: r.CreatedAt.UTC(),
+		UILinks: studio("dockingBatch", r.ID),
 	}
 	for i, one := range top {
-		view.TopResults[i] = DockingTopResult{
+		view.TopResults[i] = contract.DockingTopResult{
 			ResultID: one.ID, Rank: i + 1, LigandID: one.LigandID, Label: one.Label, BestScoreKcalMol: one.BestScoreKcalMol,
-			LigandEfficiency: ptr(one.LigandEfficiency), UILinks: studio("dockingResult", one.ID),
+			LigandEfficiency: wire.OrNil(one.LigandEfficiency), UILinks: studio("dockingResult", one.ID),
 		}
 	}
 	return view
 }
 
-func (t tally) counts(total int) DockingCounts {
-	return DockingCounts{Total: total, Completed: t.Completed, Failed: t.Failed}
+func (t tally) counts(total int) contract.DockingCounts {
+	return contract.DockingCounts{Total: total, Completed: t.Completed, Failed: t.Failed}
 }
 
-func (t tally) progress(total int) DockingProgress {
-	progress := DockingProgress{Preparing: t.Preparing, Docking: t.Docking}
+func (t tally) progress(total int) contract.DockingProgress {
+	progress := contract.DockingProgress{Preparing: t.Preparing, Docking: t.Docking}
 	progress.Pending = max(total-t.Preparing-t.Docking-t.Completed-t.Failed, 0)
 	if total > 0 {
 		progress.Percent = math.Floor(float64(t.Completed+t.Failed)/float64(total)*1000) / 10
@@ -71,17 +77,17 @@ type boxDocument struct {
 
 // receptorDocument is what is stored of a receptor's preparation.
 type receptorDocument struct {
-	Protonation *string         `json:"protonation"`
-	Notes       []string        `json:"notes"`
-	Reused      *bool           `json:"reused"`
-	Preparation DockingDocument `json:"preparation"`
+	Protonation *string                  `json:"protonation"`
+	Notes       []string                 `json:"notes"`
+	Reused      *bool                    `json:"reused"`
+	Preparation contract.DockingDocument `json:"preparation"`
 	Hashes      struct {
 		ReceptorIdentitySHA256 *string `json:"receptorIdentitySha256"`
 		PreparationSHA256      *string `json:"preparationSha256"`
 		ToolchainSHA256        *string `json:"toolchainSha256"`
 		CacheKey               *string `json:"cacheKey"`
 	} `json:"hashes"`
-	Identity *DockingReceptorSelection `json:"identity"`
+	Identity *contract.DockingReceptorSelection `json:"identity"`
 }
 
 // validationDocument is what is stored of a redocking.
@@ -107,7 +113,7 @@ type documents struct {
 	programs   map[string]string
 	box        *boxDocument
 	receptor   receptorDocument
-	input      DockingReceptorInput
+	input      contract.DockingReceptorInput
 	validation validationDocument
 }
 
@@ -130,29 +136,30 @@ func (r runRow) documents() (d documents, err error) {
 	return d, nil
 }
 
-func (r runRow) view(currency string) (DockingRun, error) {
+func (r runRow) view(currency string) (contract.DockingRun, error) {
 	d, err := r.documents()
 	if err != nil {
-		return DockingRun{}, err
+		return contract.DockingRun{}, err
 	}
-	return DockingRun{
-		RunID: r.ID, RequestID: textOrNil(r.RequestID), RequestRunID: textOrNil(r.RequestRunID), ExperimentID: r.ExperimentID,
-		BatchID: textOrNil(r.BatchID), JobID: r.JobID, JobName: r.JobName, Engine: d.engine(), Box: d.box.view(),
+	return contract.DockingRun{
+		RunID: r.ID, RequestID: wire.TextOrNil(r.RequestID), RequestRunID: wire.TextOrNil(r.RequestRunID),
+		ExperimentID: r.ExperimentID,
+		BatchID:      wire.TextOrNil(r.BatchID), JobID: r.JobID, JobName: r.JobName, Engine: d.engine(), Box: d.box.view(),
 		Exhaustiveness: r.Exhaustiveness, ExhaustivenessAuto: r.ExhaustivenessAuto, RankBy: r.RankBy, NumModes: r.NumModes,
 		EnergyRangeKcalMol: r.EnergyRangeKcalMol, Seed: r.Seed, CPUThreads: r.CPUThreads, LigandCount: r.LigandCount,
 		Counts:   r.counts(r.LigandCount),
 		Receptor: d.preparedReceptor(r.ReceptorName), Validation: r.validation(d.validation),
-		ReproducesRunID: textOrNil(r.ReproducesRunID), Timing: r.timing(),
+		ReproducesRunID: wire.TextOrNil(r.ReproducesRunID), Timing: r.timing(),
 		Cost: r.cost(currency), Status: r.Status, CreatedAt: r.CreatedAt.UTC(), UILinks: studio("dockingRun", r.ID),
 	}, nil
 }
 
-func (d documents) engine() DockingEngine {
-	engine := DockingEngine{Name: engineName, ScoringFunction: scoringFunction, Programs: maps.Clone(d.programs)}
+func (d documents) engine() contract.DockingEngine {
+	engine := contract.DockingEngine{Name: engineName, ScoringFunction: scoringFunction, Programs: maps.Clone(d.programs)}
 	if engine.Programs == nil {
 		engine.Programs = map[string]string{}
 	}
-	engine.Version = filled(d.programs[engineProgram])
+	engine.Version = orNull(d.programs[engineProgram])
 	if toolchain := d.receptor.Hashes.ToolchainSHA256; toolchain != nil {
 		digest := "sha256:" + *toolchain
 		engine.WorkerImageDigest = &digest
@@ -160,37 +167,39 @@ func (d documents) engine() DockingEngine {
 	return engine
 }
 
-func (b *boxDocument) view() *DockingBox {
+func (b *boxDocument) view() *contract.DockingBox {
 	if b == nil {
 		return nil
 	}
-	return &DockingBox{Center: b.CenterAngstrom, Size: b.SizeAngstrom, Source: b.Source, Notes: listed(b.Notes)}
+	return &contract.DockingBox{Center: b.CenterAngstrom, Size: b.SizeAngstrom, Source: b.Source, Notes: listed(b.Notes)}
 }
 
-func (d documents) preparedReceptor(name string) DockingReceptor {
+func (d documents) preparedReceptor(name string) contract.DockingReceptor {
 	r := d.receptor
-	return DockingReceptor{
+	return contract.DockingReceptor{
 		Name:           name,
-		IdentitySHA256: r.Hashes.ReceptorIdentitySHA256, PreparationSHA256: r.Hashes.PreparationSHA256, ToolchainSHA256: r.Hashes.ToolchainSHA256,
-		CacheKey: r.Hashes.CacheKey, PDBID: d.input.PDBID, Selection: r.Identity, Protonation: r.Protonation, Preparation: r.Preparation,
-		Reused: r.Reused, Notes: listed(r.Notes),
+		IdentitySHA256: r.Hashes.ReceptorIdentitySHA256, PreparationSHA256: r.Hashes.PreparationSHA256,
+		ToolchainSHA256: r.Hashes.ToolchainSHA256, CacheKey: r.Hashes.CacheKey, PDBID: d.input.PDBID, Selection: r.Identity,
+		Protonation: r.Protonation, Preparation: r.Preparation, Reused: r.Reused, Notes: listed(r.Notes),
 	}
 }
 
-func (r runRow) validation(found validationDocument) *DockingRunValidation {
+func (r runRow) validation(found validationDocument) *contract.DockingRunValidation {
 	if !r.NativeComponentID.Valid {
 		return nil
 	}
-	return &DockingRunValidation{
-		NativeComponentID: r.NativeComponentID.String, RedockRMSDAngstrom: found.RMSDAngstrom, ClosestRMSDAngstrom: found.ClosestRMSDAngstrom,
-		GateRMSDAngstrom: ptr(r.GateRMSDAngstrom), Passed: found.Passed, Converged: found.converged(), CNNScore: found.CNNScore,
+	return &contract.DockingRunValidation{
+		NativeComponentID: r.NativeComponentID.String, RedockRMSDAngstrom: found.RMSDAngstrom,
+		ClosestRMSDAngstrom: found.ClosestRMSDAngstrom, GateRMSDAngstrom: wire.OrNil(r.GateRMSDAngstrom), Passed: found.Passed,
+		Converged: found.converged(), CNNScore: found.CNNScore,
 	}
 }
 
-func (r runRow) timing() DockingTiming {
-	timing := DockingTiming{
-		SubmittedAt: r.SubmittedAt.UTC(), StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
-		CPUSeconds: secondsOf(r.CPUMicros), ReceptorCPUSeconds: secondsOf(r.ReceptorCPUMicros), DockCPUSeconds: secondsOf(r.DockCPUMicros),
+func (r runRow) timing() contract.DockingTiming {
+	timing := contract.DockingTiming{
+		SubmittedAt: r.SubmittedAt.UTC(), StartedAt: wire.TimeOrNil(r.StartedAt), FinishedAt: wire.TimeOrNil(r.FinishedAt),
+		CPUSeconds: secondsOf(r.CPUMicros), ReceptorCPUSeconds: secondsOf(r.ReceptorCPUMicros),
+		DockCPUSeconds: secondsOf(r.DockCPUMicros),
 	}
 	if r.StartedAt.Valid && r.FinishedAt.Valid {
 		wall := secondsOf(r.FinishedAt.Time.Sub(r.StartedAt.Time).Microseconds())
@@ -201,12 +210,14 @@ func (r runRow) timing() DockingTiming {
 
 func secondsOf(micros int64) float64 { return (time.Duration(micros) * time.Microsecond).Seconds() }
 
-func (r runRow) cost(currency string) DockingCost {
+func (r runRow) cost(currency string) contract.DockingCost {
 	accrued := min(billing.Micropence(r.AccruedMicropence).RoundPence(), r.HeldPence)
-	cost := DockingCost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
+	cost := contract.DockingCost{Estimated: wire.PoundsOf(r.EstimatedPence), Held: wire.PoundsOf(r.HeldPence),
+		Accrued:  wire.PoundsOf(accrued),
+		Currency: currency}
 	if r.ChargedPence.Valid {
-		final := poundsOf(r.ChargedPence.Int64)
-		cost.Held, cost.Accrued, cost.Final = poundsOf(0), final, &final // nothing is left to hold or to meter
+		final := wire.PoundsOf(r.ChargedPence.Int64)
+		cost.Held, cost.Accrued, cost.Final = wire.PoundsOf(0), final, &final // nothing is left to hold or to meter
 	}
 	return cost
 }

@@ -7,19 +7,25 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/molfabric/molfabric/api/wire"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-func (r resultRow) view() (DockingResult, error) {
-	view := DockingResult{
-		ResultID: r.ID, RunID: r.RunID, BatchID: textOrNil(r.BatchID), LigandIndex: r.LigandIndex, LigandID: r.LigandID, Label: r.Label, Source: r.Source,
-		InputSMILES: textOrNil(r.InputSMILES), CanonicalSMILES: textOrNil(r.CanonicalSMILES), DockedSMILES: textOrNil(r.DockedSMILES),
-		InChIKey: textOrNil(r.InChIKey), FormalCharge: ptr(r.FormalCharge), HeavyAtoms: ptr(r.HeavyAtoms), RotatableBonds: ptr(r.RotatableBonds),
-		Status: r.Status, FailureStage: textOrNil(r.FailureStage), Error: textOrNil(r.Error), Rank: ptr(r.Rank),
-		BestScoreKcalMol: ptr(r.BestScoreKcalMol), CNNScore: ptr(r.CNNScore), CNNAffinityPk: ptr(r.CNNAffinityPk),
-		LigandEfficiency: ptr(r.LigandEfficiency), PoseCount: r.PoseCount, PassedChecks: ptr(r.PassedChecks),
-		Interactions: r.Interactions, Notes: []string{}, DockCPUSeconds: ptr(r.DockCPUSeconds),
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), UILinks: studio("dockingResult", r.ID),
+func (r resultRow) view() (contract.DockingResult, error) {
+	view := contract.DockingResult{
+		ResultID: r.ID, RunID: r.RunID, BatchID: wire.TextOrNil(r.BatchID), LigandIndex: r.LigandIndex, LigandID: r.LigandID,
+		Label: r.Label, Source: r.Source, InputSMILES: wire.TextOrNil(r.InputSMILES),
+		CanonicalSMILES: wire.TextOrNil(r.CanonicalSMILES),
+		DockedSMILES:    wire.TextOrNil(r.DockedSMILES), InChIKey: wire.TextOrNil(r.InChIKey),
+		FormalCharge: wire.OrNil(r.FormalCharge),
+		HeavyAtoms:   wire.OrNil(r.HeavyAtoms), RotatableBonds: wire.OrNil(r.RotatableBonds), Status: r.Status,
+		FailureStage: wire.TextOrNil(r.FailureStage), Error: wire.TextOrNil(r.Error), Rank: wire.OrNil(r.Rank),
+		BestScoreKcalMol: wire.OrNil(r.BestScoreKcalMol), CNNScore: wire.OrNil(r.CNNScore),
+		CNNAffinityPk:    wire.OrNil(r.CNNAffinityPk),
+		LigandEfficiency: wire.OrNil(r.LigandEfficiency), PoseCount: r.PoseCount, PassedChecks: wire.OrNil(r.PassedChecks),
+		Interactions: r.Interactions, Notes: []string{}, DockCPUSeconds: wire.OrNil(r.DockCPUSeconds), CreatedAt: r.CreatedAt.UTC(),
+		UpdatedAt: r.UpdatedAt.UTC(), UILinks: studio("dockingResult", r.ID),
 	}
 	if err := json.Unmarshal(r.Notes, &view.Notes); err != nil {
 		return view, fmt.Errorf("reading the notes of result %s: %w", r.ID, err)
@@ -34,24 +40,26 @@ func (r resultRow) view() (DockingResult, error) {
 }
 
 // view is a pose with those of its files that are known.
-func (r poseRow) view(files map[string]artifactRow) (DockingPose, error) {
-	view := DockingPose{
-		PoseID: r.ID, ResultID: r.ResultID, RunID: r.RunID, LigandID: r.LigandID, Label: r.Label, Rank: r.Rank, VinaRank: r.VinaRank,
-		CNNScore: ptr(r.CNNScore), CNNAffinityPk: ptr(r.CNNAffinityPk), ScoreKcalMol: r.ScoreKcalMol,
+func (r poseRow) view(files map[string]artifactRow) (contract.DockingPose, error) {
+	view := contract.DockingPose{
+		PoseID: r.ID, ResultID: r.ResultID, RunID: r.RunID, LigandID: r.LigandID, Label: r.Label, Rank: r.Rank,
+		VinaRank: r.VinaRank, CNNScore: wire.OrNil(r.CNNScore), CNNAffinityPk: wire.OrNil(r.CNNAffinityPk),
+		ScoreKcalMol:   r.ScoreKcalMol,
 		RMSDLowerBound: r.RMSDLowerBound, RMSDUpperBound: r.RMSDUpperBound,
-		Terms:                 DockingTerms{Inter: r.Inter, Intra: r.Intra, Torsional: r.Torsional, Unbound: r.Unbound},
-		ReferenceRMSDAngstrom: ptr(r.ReferenceRMSDAngstrom), Analysed: r.Interactions != nil, CreatedAt: r.CreatedAt.UTC(),
+		Terms:                 contract.DockingTerms{Inter: r.Inter, Intra: r.Intra, Torsional: r.Torsional, Unbound: r.Unbound},
+		ReferenceRMSDAngstrom: wire.OrNil(r.ReferenceRMSDAngstrom), Analysed: r.Interactions != nil, CreatedAt: r.CreatedAt.UTC(),
 		UILinks: studio("dockingPose", r.ID),
 	}
-	at := func(id string, record int) *DockingPoseArtifact {
+	at := func(id string, record int) *contract.DockingPoseArtifact {
 		file, known := files[id]
 		if !known {
 			return nil
 		}
-		return &DockingPoseArtifact{DockingArtifact: file.view(), Record: record}
+		return &contract.DockingPoseArtifact{DockingArtifact: file.view(), Record: record}
 	}
-	view.Artifacts = DockingPoseArtifacts{
-		SDF: at(r.SDFArtifact.String, r.Rank), PDBQT: at(r.PDBQTArtifact.String, r.VinaRank), ComplexPDB: at(r.ComplexArtifact.String, 1),
+	view.Artifacts = contract.DockingPoseArtifacts{
+		SDF: at(r.SDFArtifact.String, r.Rank), PDBQT: at(r.PDBQTArtifact.String, r.VinaRank),
+		ComplexPDB: at(r.ComplexArtifact.String, 1),
 	}
 	if r.Checks == nil {
 		return view, nil
@@ -80,11 +88,11 @@ func filesOf(rows []poseRow) []string {
 var analysers = []struct{ program, title string }{{"prolif", "ProLIF"}, {"plip", "PLIP"}}
 
 // contacts are a pose's interactions; nil before the analysis. Each names what found it, by itself or through the run's programs.
-func (r poseRow) contacts() ([]DockingInteraction, error) {
+func (r poseRow) contacts() ([]contract.DockingInteraction, error) {
 	if r.Interactions == nil {
 		return nil, nil
 	}
-	found := []DockingInteraction{}
+	found := []contract.DockingInteraction{}
 	programs := map[string]string{}
 	if err := json.Unmarshal(*r.Interactions, &found); err != nil {
 		return nil, fmt.Errorf("reading the interactions of pose %s: %w", r.ID, err)
@@ -92,10 +100,10 @@ func (r poseRow) contacts() ([]DockingInteraction, error) {
 	if err := json.Unmarshal(r.Programs, &programs); err != nil {
 		return nil, fmt.Errorf("reading the programs of pose %s: %w", r.ID, err)
 	}
-	var method *DockingMethod
+	var method *contract.DockingMethod
 	for _, one := range analysers {
 		if version := programs[one.program]; version != "" {
-			method = &DockingMethod{Tool: one.title, Version: version}
+			method = &contract.DockingMethod{Tool: one.title, Version: version}
 			break
 		}
 	}
@@ -110,25 +118,25 @@ func (r poseRow) contacts() ([]DockingInteraction, error) {
 	return found, nil
 }
 
-// key is an interaction as results list it and are searched by it.
-func (i DockingInteraction) key() string {
+// keyOf is an interaction as results list it and are searched by it.
+func keyOf(i contract.DockingInteraction) string {
 	r := i.Receptor
 	return strings.Join([]string{r.Chain, r.ResidueName, strconv.Itoa(r.Residue) + r.InsertionCode, i.Type}, ":")
 }
 
-func (a artifactRow) view() DockingArtifact {
-	return DockingArtifact{
-		Schema: mol.ArtifactSchema, ArtifactID: a.ID, StorageKey: a.StorageKey, SHA256: a.SHA256, ByteSize: a.ByteSize, MediaType: a.MediaType,
-		Format: a.Format, Name: a.Name, Role: a.Role, JobID: a.JobID, Verification: a.verification(),
+func (a artifactRow) view() contract.DockingArtifact {
+	return contract.DockingArtifact{
+		Schema: mol.ArtifactSchema, ArtifactID: a.ID, StorageKey: a.StorageKey, SHA256: a.SHA256, ByteSize: a.ByteSize,
+		MediaType: a.MediaType, Format: a.Format, Name: a.Name, Role: a.Role, JobID: a.JobID, Verification: a.verification(),
 	}
 }
 
-func (a artifactRow) verification() DockingVerification {
+func (a artifactRow) verification() contract.DockingVerification {
 	switch {
 	case !a.VerifiedAt.Valid:
-		return DockingVerification{Status: verificationPending}
+		return contract.DockingVerification{Status: verificationPending}
 	case a.Failed:
-		return DockingVerification{Status: verificationFailed, VerifiedAt: timeOrNil(a.VerifiedAt)}
+		return contract.DockingVerification{Status: verificationFailed, VerifiedAt: wire.TimeOrNil(a.VerifiedAt)}
 	}
-	return DockingVerification{Status: verificationVerified, VerifiedAt: timeOrNil(a.VerifiedAt)}
+	return contract.DockingVerification{Status: verificationVerified, VerifiedAt: wire.TimeOrNil(a.VerifiedAt)}
 }

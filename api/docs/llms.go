@@ -37,7 +37,8 @@ billed and cannot submit jobs.
 - Every failure is ` + "`{\"error\": message, \"code\": CODE}`" + `: the message names the wrong member. After 429 and 503 wait for Retry-After seconds.
 - Lists take limit (1 to 100) and cursor, and answer nextCursor, null on the last page.
 - Give every submission an idempotencyKey (8 to 255 characters): repeating it with the same request never starts a second job.
-- Ask for an estimate and have it agreed before submitting: a submission holds its price at once. A job is never charged above its hold.
+- Ask for an estimate and have it agreed before submitting: a submission holds its price at once. A job is never charged above
+  its hold.
 
 ## Dock a ligand
 
@@ -57,11 +58,21 @@ billed and cannot submit jobs.
 }
 ` + "```" + `
 
-4. GET {{prefix}}/v1/jobs/{jobId}/status every Retry-After seconds until terminal is true. Many ligands go into ligandLibrary in place of ligandIdentity.
-5. GET {{prefix}}/v1/jobs/{jobId}/outputs lists the files: results.json and results.csv rank the ligands (kcal/mol, lower is better), best.sdf and poses/
-   hold the poses. "exhaustiveness": "auto" searches each ligand until independent searches agree; a result's convergence says
-   whether they do. The addresses are short-lived: ask again rather than store them.
+4. GET {{prefix}}/v1/jobs/{jobId}/status every Retry-After seconds until terminal is true. Many ligands go into ligandLibrary in
+   place of ligandIdentity.
+5. GET {{prefix}}/v1/jobs/{jobId}/outputs lists the files: results.json and results.csv rank the ligands (kcal/mol, lower is
+   better), best.sdf and poses/ hold the poses. "exhaustiveness": "auto" searches each ligand until independent searches agree;
+   a result's convergence says whether they do. The addresses are short-lived: ask again rather than store them.
 
+## Draw a molecule
+
+1. POST {{prefix}}/v1/molecular/studio/sessions ` + "`{\"source\": \"pdb:1CBS\"}`" + ` answers sessionId; a source may also be pose:ID, run:ID,
+   frame:JOB/N, artifact:ID or upload:KEY.
+2. POST {{prefix}}/v1/molecular/studio/sessions/{sessionId}/messages ` + "`{\"message\": \"show the ligand as sticks and its pocket\"}`" + `
+   answers what was done, counted on the coordinates. A question is answered by the next message; what was not understood changed
+   nothing.
+3. POST {{prefix}}/v1/molecular/studio/renders/preview ` + "`{\"sessionId\": \"…\"}`" + ` answers with a small PNG at once;
+   POST {{prefix}}/v1/molecular/studio/renders orders a picture as a job.
 `
 
 // described is what the guide needs of the OpenAPI document.
@@ -90,7 +101,8 @@ func MountGuide(app *fiber.App, document []byte, documentPath string) error {
 }
 
 func (d described) guide(documentPath string) string {
-	words := strings.NewReplacer("{{title}}", d.Info.Title, "{{about}}", d.Info.Description, "{{document}}", documentPath, "{{prefix}}", d.prefix())
+	words := strings.NewReplacer("{{title}}", d.Info.Title, "{{about}}", d.Info.Description, "{{document}}", documentPath,
+		"{{prefix}}", d.prefix())
 	return words.Replace(guide) + d.list()
 }
 
@@ -113,7 +125,8 @@ func (d described) list() string {
 			if len(operation.Tags) > 0 {
 				tag = operation.Tags[0]
 			}
-			lines[tag] = append(lines[tag], fmt.Sprintf("- %s %s: %s\n", strings.ToUpper(method), d.prefix()+path, operation.Summary))
+			lines[tag] = append(lines[tag], fmt.Sprintf("- %s %s: %s\n", strings.ToUpper(method), d.prefix()+path,
+				operation.Summary))
 		}
 	}
 	var text strings.Builder

@@ -36,7 +36,8 @@ func TestGuide(t *testing.T) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s %v", path, response.Status, err)
 		}
-		if kind, keep := response.Header.Get("Content-Type"), response.Header.Get("Cache-Control"); !strings.HasPrefix(kind, "text/plain") || !strings.Contains(keep, "max-age") {
+		if kind, keep := response.Header.Get("Content-Type"), response.Header.Get("Cache-Control"); !strings.HasPrefix(kind,
+			"text/plain") || !strings.Contains(keep, "max-age") {
 			t.Errorf("%s: Content-Type %q, Cache-Control %q", path, kind, keep)
 		}
 		guide = string(text)
@@ -66,7 +67,8 @@ func TestGuide(t *testing.T) {
 func TestGuideLeavesDeprecatedOut(t *testing.T) {
 	t.Parallel()
 	d := described{Paths: nil}
-	text := `{"servers":[{"url":"/api"}],"paths":{"/v1/b":{"get":{"tags":["T"],"summary":"New"},"post":{"summary":"Old","deprecated":true}},"/v1/a":{"put":{"tags":["T"],"summary":"First"}}}}`
+	text :=
+		`{"servers":[{"url":"/api"}],"paths":{"/v1/b":{"get":{"tags":["T"],"summary":"New"},"post":{"summary":"Old","deprecated":true}},"/v1/a":{"put":{"tags":["T"],"summary":"First"}}}}`
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
 )
@@ -27,53 +28,73 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 		name, engine, body string
 		want               func(engines.Request) bool
 	}{
-		{"fpocket", "fpocket", `"jobType":"simulation","simulator":"FPocket","simulationParams":{"blastEvalue":1e-300}`, func(r engines.Request) bool {
-			return strings.Contains(string(r.Params), `"blastEvalue":1e-300`) && strings.Contains(string(r.Params), `"maxPockets":10`)
-		}},
-		{"blastp", "blastp", `"jobType":"simulation","simulator":"ncbi-blastp","taskCount":4.0,"simulationParams":{"blastMaxHits":10.0}`, func(r engines.Request) bool {
-			return r.TaskCount == 4 && strings.Contains(string(r.Params), `"blastMaxHits":10,`)
-		}},
+		{"fpocket", "fpocket", `"jobType":"simulation","simulator":"FPocket","simulationParams":{"blastEvalue":1e-300}`,
+			func(r engines.Request) bool {
+				return strings.Contains(string(r.Params), `"blastEvalue":1e-300`) &&
+					strings.Contains(string(r.Params), `"maxPockets":10`)
+			}},
+		{"blastp",
+			"blastp", `"jobType":"simulation","simulator":"ncbi-blastp","taskCount":4.0,"simulationParams":{"blastMaxHits":10.0}`,
+			func(r engines.Request) bool {
+				return r.TaskCount == 4 && strings.Contains(string(r.Params), `"blastMaxHits":10,`)
+			}},
 		{"blastn", "blastn", `"jobType":"simulation","simulator":"blastn"`, nil},
-		{"alphafold", "alphafold", `"jobType":"simulation","simulator":"AF2","recovery":{"mode":"resumable"}`, func(r engines.Request) bool { return r.Recovery == "resumable" }},
-		{"esmfold", "esmfold", `"jobType":"simulation","simulator":"ESMFold v1","recovery":{}`, func(r engines.Request) bool { return r.Recovery == "standard" && r.Frames == nil }},
+		{"alphafold", "alphafold", `"jobType":"simulation","simulator":"AF2","recovery":{"mode":"resumable"}`,
+			func(r engines.Request) bool { return r.Recovery == "resumable" }},
+		{"esmfold", "esmfold", `"jobType":"simulation","simulator":"ESMFold v1","recovery":{}`,
+			func(r engines.Request) bool { return r.Recovery == "standard" && r.Frames == nil }},
 		{"swan", "swan", `"jobType":"simulation","simulator":"swan","metadata":{}`, nil},
-		{"wavewatch3", "wavewatch3", `"jobType":"simulation","simulator":"WW3"`, func(r engines.Request) bool { return string(r.Metadata) == "{}" }},
-		{"docking", "autodock-vina", `"jobType":"simulation","simulator":"vina","simulationParams":{"seed":-2147483648,"blastEvalue":10}`, func(r engines.Request) bool {
-			return strings.Contains(string(r.Params), `"seed":-2147483648`) && strings.Contains(string(r.Params), `"shardSize":1`)
-		}},
+		{"wavewatch3", "wavewatch3", `"jobType":"simulation","simulator":"WW3"`,
+			func(r engines.Request) bool { return string(r.Metadata) == "{}" }},
+		{"docking",
+			"autodock-vina", `"jobType":"simulation","simulator":"vina","simulationParams":{"seed":-2147483648,"blastEvalue":10}`,
+			func(r engines.Request) bool {
+				return strings.Contains(string(r.Params), `"seed":-2147483648`) &&
+					strings.Contains(string(r.Params), `"shardSize":1`)
+			}},
 		{"still", "cycles", `"parameters":{"quality":"final"}`, func(r engines.Request) bool {
 			return frames.Format(r.Frames) == "1" && r.JobType == "render" && r.Parameters["quality"] == "final"
 		}},
-		{"frames", "cycles", `"jobType":"render","parameters":{"FrameRange":"1-100:10"}`, func(r engines.Request) bool { return frames.Count(r.Frames) == 10 }},
-		{"molecular", "molstar", `"jobType":"molecular","metadata":{"resolution":"640x480","fps":30}`, func(r engines.Request) bool {
-			return r.JobType == "molecular" && strings.Contains(string(r.Metadata), `"resolution":"640x480"`)
-		}},
-		{"ray-traced", "cycles", `"jobType":"molecular","metadata":{"renderEngine":"cycles","samples":64}`, func(r engines.Request) bool { return r.JobType == "molecular" }},
+		{"frames", "cycles", `"jobType":"render","parameters":{"FrameRange":"1-100:10"}`,
+			func(r engines.Request) bool { return frames.Count(r.Frames) == 10 }},
+		{"molecular", "molstar", `"jobType":"molecular","metadata":{"resolution":"640x480","fps":30}`,
+			func(r engines.Request) bool {
+				return r.JobType == "molecular" && strings.Contains(string(r.Metadata), `"resolution":"640x480"`)
+			}},
+		{"ray-traced", "cycles", `"jobType":"molecular","metadata":{"renderEngine":"cycles","samples":64}`,
+			func(r engines.Request) bool { return r.JobType == "molecular" }},
 	} {
 		response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate", "{"+c.body+"}")
-		if got := all[c.engine].request(); response.StatusCode != http.StatusOK || got.SceneFile.StorageKey != unknownScene || c.want != nil && !c.want(got) {
+		if got := all[c.engine].request(); response.StatusCode != http.StatusOK || got.SceneFile.StorageKey != unknownScene ||
+			c.want != nil && !c.want(got) {
 			t.Errorf("%s: estimate gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}
-		response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit", `{"sceneFile":"scene","attachments":["texture","scene"],"priority":9,`+c.body+"}")
+		response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit",
+			`{"sceneFile":"scene","attachments":["texture","scene"],"priority":9,`+c.body+"}")
 		got := all[c.engine].request()
-		if response.StatusCode != http.StatusOK || got.SceneFile.ByteSize != int64(len(smallReceptor)) || len(got.Attachments) != 2 || got.Attachments[0].ByteSize != 20 || c.want != nil && !c.want(got) {
+		if response.StatusCode != http.StatusOK || got.SceneFile.ByteSize != int64(len(smallReceptor)) ||
+			len(got.Attachments) != 2 || got.Attachments[0].ByteSize != 20 || c.want != nil && !c.want(got) {
 			t.Errorf("%s: submit gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}
 	}
 	// What only a submission may say.
 	submit := func(body string) engines.Request {
-		if response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit", `{"sceneFile":"scene",`+body+"}"); response.StatusCode != http.StatusOK {
+		if response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit",
+			`{"sceneFile":"scene",`+body+"}"); response.StatusCode != http.StatusOK {
 			t.Errorf("%s: got %d %s", body, response.StatusCode, text)
 		}
 		return all["cycles"].request()
 	}
-	if got := submit(`"outputFormat":"EXR","frameStart":1,"frameEnd":100,"frameStep":10.0`); got.OutputFormat != "EXR" || frames.Format(got.Frames) != "1-91:10" {
+	if got := submit(`"outputFormat":"EXR","frameStart":1,"frameEnd":100,"frameStep":10.0`); got.OutputFormat != "EXR" ||
+		frames.Format(got.Frames) != "1-91:10" {
 		t.Errorf("got %+v", got)
 	}
-	if got := submit(`"metadata":{"own" : {"id":12345678901234567890, "x":null}}`); string(got.Metadata) != `{"own" : {"id":12345678901234567890, "x":null}}` {
+	if got := submit(`"metadata":{"own" : {"id":12345678901234567890, "x":null}}`); string(
+		got.Metadata) != `{"own" : {"id":12345678901234567890, "x":null}}` {
 		t.Errorf("got %s, want the metadata byte for byte", got.Metadata)
 	}
-	if submit(`"jobType":"pipeline","simulator":"vina","frameStart":1,"frameEnd":2`); all["autodock-vina"].request().JobType != engines.JobTypePipeline || frames.Format(all["molstar"].request().Frames) != "1-2" {
+	if submit(
+		`"jobType":"pipeline","simulator":"vina","frameStart":1,"frameEnd":2`); all["autodock-vina"].request().JobType != engines.JobTypePipeline || frames.Format(all["molstar"].request().Frames) != "1-2" {
 		t.Errorf("got %+v, %+v", all["autodock-vina"].request(), all["molstar"].request())
 	}
 }
@@ -96,7 +117,8 @@ func TestDynamicsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := request(t, string(text))
-	asked := SubmitRequest{JobType: whole.JobType, Simulator: "openmm", SceneFile: "k", SimulationParams: &SimulationParams{DynamicsParams: whole.SimulationParams.DynamicsParams}}
+	asked := SubmitRequest{JobType: whole.JobType, Simulator: "openmm", SceneFile: "k",
+		SimulationParams: &SimulationParams{DynamicsParams: whole.SimulationParams.DynamicsParams}}
 	_, err = d.Submit(access.With(t.Context(), caller), caller, "", asked)
 	wantFault(t, "no file", err, fault.SceneNotFound, "sceneFile")
 	d.file(caller, "k", 11, "")
@@ -121,15 +143,25 @@ func TestIdempotencyOfEveryType(t *testing.T) {
 	caller := d.account()
 	d.scene(caller)
 	for i, c := range []struct{ first, same, other string }{
-		{`{"sceneFile":"scene"}`, `{"sceneFile":"scene","jobType":"render","frameStep":1,"recovery":{"mode":"standard"},"priority":1}`, `{"sceneFile":"scene","outputFormat":"PNG"}`},
-		{`{"sceneFile":"scene","frameStart":1,"frameEnd":9}`, `{"sceneFile":"scene","frameStart":1,"frameEnd":9,"frameStep":1.0}`, `{"sceneFile":"scene","frameStart":1,"frameEnd":9,"frameStep":2}`},
-		{`{"sceneFile":"scene","jobType":"molecular","metadata":{"a":1,"fps":24}}`, `{"metadata":{"fps":24,"a":1},"sceneFile":"scene","jobType":"molecular"}`, `{"sceneFile":"scene","jobType":"molecular","metadata":{"a":2,"fps":24}}`},
-		{`{"sceneFile":"scene","jobType":"simulation","simulator":"fpocket"}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"F Pocket","simulationParams":{"maxPockets":10}}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"fpocket","simulationParams":{"maxPockets":9}}`},
-		{`{"sceneFile":"scene","jobType":"simulation","simulator":"vina"}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"autodock-vina","simulationParams":{"dockingExecution":{},"receptorPreparation":{"forceField":"AMBER"}}}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"vina","simulationParams":{"dockingExecution":{"shardSize":2}}}`},
-		{`{"sceneFile":"scene","jobType":"simulation","simulator":"swan"}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"swan","simulationParams":{}}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"swan","taskCount":2}`},
+		{`{"sceneFile":"scene"}`,
+			`{"sceneFile":"scene","jobType":"render","frameStep":1,"recovery":{"mode":"standard"},"priority":1}`,
+			`{"sceneFile":"scene","outputFormat":"PNG"}`},
+		{`{"sceneFile":"scene","frameStart":1,"frameEnd":9}`, `{"sceneFile":"scene","frameStart":1,"frameEnd":9,"frameStep":1.0}`,
+			`{"sceneFile":"scene","frameStart":1,"frameEnd":9,"frameStep":2}`},
+		{`{"sceneFile":"scene","jobType":"molecular","metadata":{"a":1,"fps":24}}`,
+			`{"metadata":{"fps":24,"a":1},"sceneFile":"scene","jobType":"molecular"}`,
+			`{"sceneFile":"scene","jobType":"molecular","metadata":{"a":2,"fps":24}}`},
+		{`{"sceneFile":"scene","jobType":"simulation","simulator":"fpocket"}`,
+			`{"sceneFile":"scene","jobType":"simulation","simulator":"F Pocket","simulationParams":{"maxPockets":10}}`,
+			`{"sceneFile":"scene","jobType":"simulation","simulator":"fpocket","simulationParams":{"maxPockets":9}}`},
+		{`{"sceneFile":"scene","jobType":"simulation","simulator":"vina"}`,
+			`{"sceneFile":"scene","jobType":"simulation","simulator":"autodock-vina","simulationParams":{"dockingExecution":{},"receptorPreparation":{"forceField":"AMBER"}}}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"vina","simulationParams":{"dockingExecution":{"shardSize":2}}}`},
+		{`{"sceneFile":"scene","jobType":"simulation","simulator":"swan"}`,
+			`{"sceneFile":"scene","jobType":"simulation","simulator":"swan","simulationParams":{}}`,
+			`{"sceneFile":"scene","jobType":"simulation","simulator":"swan","taskCount":2}`},
 	} {
 		key := "idempotency-" + string(rune('a'+i))
-		answers := make([]SubmitResponse, 2)
+		answers := make([]contract.SubmitResponse, 2)
 		for n, body := range []string{c.first, c.same} {
 			response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit", body, "Idempotency-Key", key)
 			if response.StatusCode != http.StatusOK {
@@ -163,18 +195,22 @@ func TestRefusedAtTheDoor(t *testing.T) {
 		{`{"sceneFile":"scene","jobType":"molecular","frameStart":1}`, fault.Validation, "frameStart: is for render jobs only"},
 		{`{"sceneFile":"scene","simulator":"vina"}`, fault.Validation, "simulator: is for simulation jobs only"},
 		{`{"sceneFile":"scene","frameStart":3,"frameEnd":2}`, fault.Validation, "frameEnd: "},
-		{`{"sceneFile":"scene","jobType":"simulation","simulator":"swan","taskCount":20001}`, fault.Validation, "taskCount: at most 20000"},
+		{`{"sceneFile":"scene","jobType":"simulation","simulator":"swan","taskCount":20001}`, fault.Validation,
+			"taskCount: at most 20000"},
 		{`{"sceneFile":"scene","jobType":"molecular","metadata":{"resolution":"1x1"}}`, fault.Validation, "metadata.resolution: "},
-		{`{"sceneFile":"scene","jobType":"simulation","simulator":"openmm"}`, fault.Validation, "simulationParams.openmmRequest: is missing"},
+		{`{"sceneFile":"scene","jobType":"simulation","simulator":"openmm"}`, fault.Validation,
+			"simulationParams.openmmRequest: is missing"},
 		{`{"sceneFile":"scene","jobType":"simulation","simulator":"blast"}`, fault.UnsupportedSimulator, "simulator: "},
 	} {
 		_, err := d.Submit(access.With(t.Context(), caller), caller, "", request(t, c.body))
 		wantFault(t, c.body, err, c.code, c.place)
 	}
 	// An estimate ignores what does not apply, and bounds what does.
-	if _, err := d.Estimate(access.With(t.Context(), caller), caller.AccountID, EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(100)), Simulator: "vina"}); err != nil {
+	if _, err := d.Estimate(access.With(t.Context(), caller), caller.AccountID,
+		EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(100)), Simulator: "vina"}); err != nil {
 		t.Errorf("got %v, want accepted", err)
 	}
-	_, err := d.Estimate(access.With(t.Context(), caller), caller.AccountID, EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(0))})
+	_, err := d.Estimate(access.With(t.Context(), caller), caller.AccountID,
+		EstimateRequest{FrameStart: ref(int64(1)), FrameEnd: ref(int64(0))})
 	wantFault(t, "estimate", err, fault.Validation, "frameEnd: ")
 }

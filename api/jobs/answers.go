@@ -1,16 +1,35 @@
 package jobs
 
 import (
+	"context"
 	"net/http"
 	"reflect"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/scheduler"
 )
+
+// SubmitAnswer is Submit for callers that want the receipt as it goes over the wire.
+func (s *Service) SubmitAnswer(
+	ctx context.Context, caller access.Principal, headerKey string, request SubmitRequest,
+) (contract.SubmitResponse, error) {
+	receipt, err := s.Submit(ctx, caller, headerKey, request)
+	if err != nil {
+		return contract.SubmitResponse{}, err
+	}
+	answer, err := submitAnswer(receipt)
+	if err != nil {
+		return contract.SubmitResponse{}, err
+	}
+	return answer.Body, nil
+}
 
 // submitAnswer is the wire form of a receipt.
 func submitAnswer(receipt scheduler.Receipt) (*submitOutput, error) {
@@ -18,11 +37,12 @@ func submitAnswer(receipt scheduler.Receipt) (*submitOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &submitOutput{Body: SubmitResponse{
+	out := &submitOutput{Body: contract.SubmitResponse{
 		JobID: receipt.JobID, JobType: receipt.JobType, Receptor: forecast,
-		EstimatedCost: poundsOf(receipt.Quote.EstimatedPence), Currency: receipt.Quote.Currency,
-		Status: string(job.Submitted), Provider: provider, IdempotentReplay: receipt.Replayed,
-		Message: "The job is stored and will run; " + billing.Display(receipt.Quote.HeldPence) + " is set aside, and it never costs more.",
+		EstimatedCost: wire.PoundsOf(receipt.Quote.EstimatedPence), Currency: receipt.Quote.Currency,
+		Status: job.Submitted, Provider: provider, IdempotentReplay: receipt.Replayed,
+		Message: "The job is stored and will run; " + billing.Display(receipt.Quote.HeldPence) +
+			" is set aside, and it never costs more.",
 	}}
 	if receipt.Replayed {
 		out.Replayed = "true"
@@ -32,30 +52,34 @@ func submitAnswer(receipt scheduler.Receipt) (*submitOutput, error) {
 }
 
 // estimateAnswer is the wire form of a quote.
-func estimateAnswer(q billing.Quote) EstimateResponse {
-	rates := VariableRates{HardwareRate: exactPounds(q.Rates.HardwarePerCoreHour), EgressRate: exactPounds(q.Rates.EgressPerGB)}
+func estimateAnswer(q billing.Quote) contract.EstimateResponse {
+	rates := contract.VariableRates{HardwareRate: wire.ExactPounds(q.Rates.HardwarePerCoreHour),
+		EgressRate: wire.ExactPounds(q.Rates.EgressPerGB)}
 	if q.Rates.GPUPerDeviceHour != nil {
-		rates.GPURate = ref(exactPounds(*q.Rates.GPUPerDeviceHour))
+		rates.GPURate = ref(wire.ExactPounds(*q.Rates.GPUPerDeviceHour))
 	}
-	return EstimateResponse{
-		EstimatedCost: poundsOf(q.EstimatedPence), Currency: q.Currency, HasLicenseFee: q.HasLicenseFee, LicenseNames: q.LicenseNames,
-		Breakdown: Breakdown{
-			Compute: exactPounds(q.Breakdown.Compute), Software: exactPounds(q.Breakdown.Software), Storage: exactPounds(q.Breakdown.Storage),
-			Egress: exactPounds(q.Breakdown.Egress), StartFee: exactPounds(q.Breakdown.StartFee),
+	return contract.EstimateResponse{
+		EstimatedCost: wire.PoundsOf(q.EstimatedPence), Currency: q.Currency, HasLicenseFee: q.HasLicenseFee,
+		LicenseNames: q.LicenseNames,
+		Breakdown: contract.Breakdown{
+			Compute: wire.ExactPounds(q.Breakdown.Compute), Software: wire.ExactPounds(q.Breakdown.Software),
+			Storage: wire.ExactPounds(q.Breakdown.Storage), Egress: wire.ExactPounds(q.Breakdown.Egress),
+			StartFee: wire.ExactPounds(q.Breakdown.StartFee),
 		},
 		VariableRates: rates,
-		Range:         CostRange{Low: poundsOf(q.LowPence), Likely: poundsOf(q.LikelyPence), High: poundsOf(q.HighPence)},
+		Range: contract.CostRange{Low: wire.PoundsOf(q.LowPence), Likely: wire.PoundsOf(q.LikelyPence),
+			High: wire.PoundsOf(q.HighPence)},
 	}
 }
 
 // jobAnswer is a job with its entity tag, or 304 for a client that has it.
-func jobAnswer(view Job, ifNoneMatch string) (*jobOutput, error) {
+func jobAnswer(view contract.Job, ifNoneMatch string) (*jobOutput, error) {
 	tag, err := etag(view)
 	if err != nil {
 		return nil, err
 	}
 	out := &jobOutput{Status: http.StatusOK, ETag: tag, Body: view}
-	if matches(ifNoneMatch, tag) {
+	if wire.Matches(ifNoneMatch, tag) {
 		out.Status = http.StatusNotModified
 	}
 	if !view.Terminal {
@@ -66,7 +90,8 @@ func jobAnswer(view Job, ifNoneMatch string) (*jobOutput, error) {
 
 // cancelAnswer is 202 for the call that cancelled the job, and 200 for any later one.
 func cancelAnswer(jobID string, c scheduler.Cancellation) *cancelOutput {
-	out := &cancelOutput{Status: http.StatusAccepted, Body: CancelResponse{JobID: jobID, Status: string(c.Status), Message: "The job is being stopped."}}
+	out := &cancelOutput{Status: http.StatusAccepted, Body: contract.CancelResponse{JobID: jobID, Status: c.Status,
+		Message: "The job is being stopped."}}
 	switch {
 	case c.Status == job.Cancelled:
 		out.Body.Message = "The job is cancelled."
@@ -80,8 +105,8 @@ func cancelAnswer(jobID string, c scheduler.Cancellation) *cancelOutput {
 }
 
 // view is the wire form of an output file.
-func (f artifact) view(url string, expiresAt time.Time) Output {
-	return Output{
+func (f artifact) view(url string, expiresAt time.Time) contract.Output {
+	return contract.Output{
 		ArtifactID: f.ID, Name: f.Name, Role: f.Role, TaskIndex: f.TaskIndex, StorageKey: f.StorageKey, SHA256: f.SHA256,
 		ByteSize: f.ByteSize, MediaType: f.MediaType, Format: f.Format, Frame: f.Frame, URL: url, URLExpiresAt: expiresAt,
 	}
@@ -94,9 +119,9 @@ func eventsOperation(api huma.API) huma.Operation {
 		name string
 		data reflect.Type
 	}{
-		{"status", reflect.TypeFor[StatusEvent]()},
-		{"progress", reflect.TypeFor[ProgressEvent]()},
-		{"task", reflect.TypeFor[TaskEvent]()},
+		{"status", reflect.TypeFor[contract.StatusEvent]()},
+		{"progress", reflect.TypeFor[contract.ProgressEvent]()},
+		{"task", reflect.TypeFor[contract.TaskEvent]()},
 	}
 	var variants []*huma.Schema
 	for _, kind := range kinds {

@@ -49,13 +49,14 @@ func (s *Service) pipeline(r SubmitRequest, p picture) (engines.Engine, error) {
 	}
 	chain, ok := engines.NewPipeline(simulation, renderer)
 	if !ok {
-		return nil, fault.New(fault.UnsupportedSimulator, "simulator: the results of %s cannot be drawn by a pipeline; submit it as a simulation job", simulation.Spec().Title)
+		return nil, fault.New(fault.UnsupportedSimulator, "simulator: the results of %s cannot be drawn by a pipeline; submit it "+
+			"as a simulation job", simulation.Spec().Title)
 	}
 	return chain, nil
 }
 
 func (s *Service) simulator(jobType, name string) (engines.Engine, error) {
-	available := list(s.deps.Engines.Serving(engines.JobTypeSimulation))
+	available := listed(s.deps.Engines.Serving(engines.JobTypeSimulation))
 	if name == "" {
 		return nil, fault.New(fault.Validation, "simulator: is required for %s jobs; one of: %s", jobType, available)
 	}
@@ -66,12 +67,14 @@ func (s *Service) simulator(jobType, name string) (engines.Engine, error) {
 		return nil, fault.New(fault.UnsupportedSimulator, "simulator: %s; this deployment runs: %s", sentence, available)
 	}
 	if known, ok := engines.KnownSimulator(name); ok {
-		return nil, fault.New(fault.UnsupportedSimulator, "simulator: this deployment does not run %s; it runs: %s", known.Title, available)
+		return nil, fault.New(fault.UnsupportedSimulator, "simulator: this deployment does not run %s; it runs: %s", known.Title,
+			available)
 	}
 	if err := refuseMisspelt(name); err != nil {
 		return nil, err
 	}
-	return nil, fault.New(fault.UnsupportedSimulator, "simulator: there is no simulator of this name; this deployment runs: %s", available)
+	return nil, fault.New(fault.UnsupportedSimulator, "simulator: there is no simulator of this name; this deployment runs: %s",
+		available)
 }
 
 // refuseMisspelt says what a name that is near to a simulator's was meant to be. Errors: fault.UnsupportedSimulator.
@@ -92,9 +95,11 @@ func (s *Service) renderer(jobType, name, member string) (engines.Engine, error)
 	if engine, ok := s.deps.Engines.Lookup(name); ok && engine.Spec().Serves(jobType) {
 		return engine, nil
 	}
-	available := list(s.deps.Engines.Serving(jobType))
+	available := listed(s.deps.Engines.Serving(jobType))
 	if isKnown {
-		return nil, fault.New(fault.UnsupportedSimulator, "%s: this deployment does not run %s jobs with %s; renderers for them: %s", member, jobType, known.Title, available)
+		return nil, fault.New(fault.UnsupportedSimulator, "%s: this deployment does not run %s jobs with %s; renderers for "+
+			"them: %s", member, jobType, known.Title, available)
 	}
-	return nil, fault.New(fault.UnsupportedSimulator, "%s: there is no such renderer for %s jobs; renderers of this deployment for them: %s", member, jobType, available)
+	return nil, fault.New(fault.UnsupportedSimulator, "%s: there is no such renderer for %s jobs; renderers of this deployment "+
+		"for them: %s", member, jobType, available)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/stream"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -61,7 +62,8 @@ func (d *desk) next(lines <-chan string) string {
 // add appends an event and returns its id.
 func (d *desk) add(jobID, kind, body string) (eventID string) {
 	d.t.Helper()
-	if err := d.db.GetContext(d.t.Context(), &eventID, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1, $2, $3, now()) RETURNING id::text`, jobID, kind, body); err != nil {
+	if err := d.db.GetContext(d.t.Context(), &eventID, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1, $2, $3, now())
+		RETURNING id::text`, jobID, kind, body); err != nil {
 		d.t.Fatal(err)
 	}
 	return eventID
@@ -73,7 +75,8 @@ func (d *desk) become(jobID, status, body string) (eventID string) {
 	d.t.Helper()
 	err := d.db.GetContext(d.t.Context(), &eventID, `
 		WITH changed AS (
-			UPDATE jobs SET status = $2, finished_at = CASE WHEN $2 IN ('SUBMITTED', 'QUEUED', 'RUNNING', 'CANCELLING') THEN NULL ELSE now() END WHERE id = $1 RETURNING id
+			UPDATE jobs SET status = $2, finished_at = CASE WHEN $2 IN ('SUBMITTED', 'QUEUED', 'RUNNING',
+			'CANCELLING') THEN NULL ELSE now() END WHERE id = $1 RETURNING id
 		) INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'status', $3, now() FROM changed RETURNING id::text`, jobID, status, body)
 	if err != nil {
 		d.t.Fatal(err)
@@ -82,7 +85,7 @@ func (d *desk) become(jobID, status, body string) (eventID string) {
 }
 
 func (d *desk) openStreams() int {
-	return d.streams.slots.Taken()
+	return d.streams.Slots.Taken()
 }
 
 // settle waits until no stream is open.
@@ -114,7 +117,8 @@ func TestStreamTellsWhatHappensUntilTheEnd(t *testing.T) {
 	}
 	d.exec(`UPDATE jobs SET status = 'COMPLETED', finished_at = now() WHERE id = $1`, jobID)
 	end := d.add(jobID, "status", `{"status": "COMPLETED", "reason": "", "terminal": true}`)
-	for _, want := range []string{"id: " + end, "event: status", `data: {"reason": "", "status": "COMPLETED", "terminal": true}`, ""} {
+	for _, want := range []string{"id: " + end, "event: status", `data: {"reason": "", "status": "COMPLETED", "terminal": true}`,
+		""} {
 		if line := d.next(lines); line != want {
 			t.Errorf("got %q, want %q", line, want)
 		}
@@ -128,7 +132,8 @@ func TestStreamTellsWhatHappensUntilTheEnd(t *testing.T) {
 	if line := d.next(lines); line != "id: "+end {
 		t.Errorf("resumed with %q, want only what came after %s", line, progress)
 	}
-	if response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/events", "", "Last-Event-ID", end); response.StatusCode != http.StatusNoContent {
+	if response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/events", "", "Last-Event-ID",
+		end); response.StatusCode != http.StatusNoContent {
 		t.Errorf("after the end: got %d %s, want 204", response.StatusCode, text)
 	}
 }
@@ -138,7 +143,8 @@ func TestStreamSendsALongPastInBatches(t *testing.T) {
 	d := open(t)
 	caller := d.account()
 	jobID := d.submit(caller)
-	d.exec(`INSERT INTO job_events (job_id, kind, body, at) SELECT $1, 'progress', jsonb_build_object('percent', n / 10.0, 'message', ''), now() FROM generate_series(1, $2::int) n`, jobID, 2*eventBatch+50)
+	d.exec(`INSERT INTO job_events (job_id, kind, body, at) SELECT $1, 'progress', jsonb_build_object('percent', n / 10.0,
+		'message', ''), now() FROM generate_series(1, $2::int) n`, jobID, 2*eventBatch+50)
 	d.exec(`UPDATE jobs SET status = 'FAILED', finished_at = now() WHERE id = $1`, jobID)
 	d.add(jobID, "status", `{"status": "FAILED", "reason": "", "terminal": true}`)
 	lines, _ := d.stream(caller, jobID, "")
@@ -178,7 +184,7 @@ func (d *desk) read(lines <-chan string, count int) (events []string) {
 func TestStreamResumesAcrossARetry(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	d.streams.heartbeat = 20 * time.Millisecond // finds out that the client has gone
+	d.streams.Heartbeat = 20 * time.Millisecond // finds out that the client has gone
 	caller := d.account()
 	jobID := d.submit(caller)
 	var want []string
@@ -207,7 +213,8 @@ func TestStreamResumesAcrossARetry(t *testing.T) {
 	lines, _ = d.stream(caller, jobID, cut)
 	got = append(got, d.read(lines, 100)...) // it ends with the job
 	d.settle()
-	if response, _ := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/events", "", "Last-Event-ID", end); response.StatusCode != http.StatusNoContent {
+	if response, _ := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/events", "", "Last-Event-ID",
+		end); response.StatusCode != http.StatusNoContent {
 		t.Errorf("after the end: got %d, want 204", response.StatusCode)
 	}
 
@@ -228,15 +235,17 @@ func TestStreamResumesAcrossARetry(t *testing.T) {
 	// Who comes first after the retry reads over the end of the first run to that of the second.
 	lines, _ = d.stream(caller, jobID, "")
 	whole := d.read(lines, 100)
-	if len(whole) != len(got) || strings.Count(strings.Join(whole, "\n"), `"terminal":true`)+strings.Count(strings.Join(whole, "\n"), `"terminal": true`) != 1 {
-		t.Errorf("from the beginning: got\n%s\nwant %d events, of which the last alone is terminal", strings.Join(whole, "\n"), len(got))
+	if len(whole) != len(got) || strings.Count(strings.Join(whole, "\n"),
+		`"terminal":true`)+strings.Count(strings.Join(whole, "\n"), `"terminal": true`) != 1 {
+		t.Errorf("from the beginning: got\n%s\nwant %d events, of which the last alone is terminal", strings.Join(whole, "\n"),
+			len(got))
 	}
 }
 
 func TestStreamNoticesThatItsClientHasGone(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	d.streams.heartbeat = 20 * time.Millisecond
+	d.streams.Heartbeat = 20 * time.Millisecond
 	caller := d.account()
 	jobID := d.submit(caller)
 	lines, hangUp := d.stream(caller, jobID, "")
@@ -264,7 +273,7 @@ func TestStreamEndsWithTheServer(t *testing.T) {
 func TestStreamEndsAtItsAge(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	d.streams.maxAge = time.Millisecond
+	d.streams.MaxAge = time.Millisecond
 	caller := d.account()
 	lines, _ := d.stream(caller, d.submit(caller), "")
 	for d.next(lines) != "" {
@@ -276,7 +285,7 @@ func TestStreamEndsAtItsAge(t *testing.T) {
 func TestStreamEndsWithItsCredential(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	d.streams.recheck = time.Millisecond
+	d.streams.Recheck = time.Millisecond
 	caller := d.account()
 	jobID := d.submit(caller)
 	lines, _ := d.stream(caller, jobID, "")
@@ -298,7 +307,7 @@ func TestWatchRefusals(t *testing.T) {
 	wantFault(t, "another account", err, fault.NotFound, "")
 	_, _, err = d.Watch(access.With(t.Context(), caller), caller.AccountID, jobID, "soon")
 	wantFault(t, "id", err, fault.Validation, "Last-Event-ID")
-	for range maxAccountStreams {
+	for range stream.MaxAccount {
 		if _, _, err := d.Watch(access.With(t.Context(), caller), caller.AccountID, jobID, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -316,10 +325,10 @@ func TestStreamsOfOneAddressAreBounded(t *testing.T) {
 	d := open(t)
 	at := func(address string) context.Context { return access.WithAddress(d.t.Context(), address) }
 	var releases []func()
-	for range maxAddressStreams / maxAccountStreams {
+	for range stream.MaxAddress / stream.MaxAccount {
 		caller := d.account()
 		jobID := d.submit(caller)
-		for range maxAccountStreams {
+		for range stream.MaxAccount {
 			w, _, err := d.Watch(access.With(at("203.0.113.1"), caller), caller.AccountID, jobID, "")
 			if err != nil {
 				t.Fatal(err)
@@ -329,7 +338,8 @@ func TestStreamsOfOneAddressAreBounded(t *testing.T) {
 	}
 	caller := d.account()
 	jobID := d.submit(caller)
-	if _, _, err := d.Watch(access.With(at("203.0.113.1"), caller), caller.AccountID, jobID, ""); !fault.Is(err, fault.RateLimited) {
+	if _, _, err := d.Watch(access.With(at("203.0.113.1"), caller), caller.AccountID, jobID, ""); !fault.Is(err,
+		fault.RateLimited) {
 		t.Errorf("another account at the address: %v, want %s", err, fault.RateLimited)
 	}
 	w, _, err := d.Watch(access.With(at("203.0.113.2"), caller), caller.AccountID, jobID, "")

@@ -24,7 +24,7 @@ func (d *desk) registry(databases ...string) *sequences.Registry {
 		}
 	}
 	registry := sequences.New(sequences.Deps{DB: d.db, Objects: d.deps.Objects, Log: slog.New(slog.DiscardHandler), Now: time.Now})
-	d.deps.Databases = registry
+	d.lookup.Databases = registry
 	return registry
 }
 
@@ -37,14 +37,16 @@ func TestDatabasesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	all := recorders()
 	d := openWith(t, false, listOf(all)...)
-	registry := d.registry("swissprot 2025_04 2025-10-15 prot a", "swissprot 2026_01 2026-01-28 prot b", "refseq 230 2026-02-01 nucl c")
+	registry := d.registry("swissprot 2025_04 2025-10-15 prot a", "swissprot 2026_01 2026-01-28 prot b",
+		"refseq 230 2026-02-01 nucl c")
 	caller := d.account()
 	d.file(caller, "queries.fasta", 1000, strings.Repeat("f", 64))
 	check := func(name, simulator, params, version, letter string) {
 		t.Helper()
 		for _, from := range []access.Principal{caller, {}} { // an account, and a visitor
 			response, text := d.call(from, http.MethodPost, "/v1/jobs/estimate", search(simulator, params))
-			if got := all[simulator].request().Found.Database; response.StatusCode != http.StatusOK || got == nil || got.Version != version {
+			if got := all[simulator].request().Found.Database; response.StatusCode != http.StatusOK || got == nil ||
+				got.Version != version {
 				t.Errorf("%s: the estimate gave %d %s for %+v, want version %s", name, response.StatusCode, text, got, version)
 			}
 		}
@@ -55,7 +57,8 @@ func TestDatabasesAreLookedUp(t *testing.T) {
 		}
 		got := all[simulator].request().Found.Database
 		digest := strings.Repeat(letter, 64)
-		if got == nil || got.Version != version || got.Checksum != digest || got.Sequences != 3 || got.Residues != 300 || len(got.Files) != 2 {
+		if got == nil || got.Version != version || got.Checksum != digest || got.Sequences != 3 || got.Residues != 300 ||
+			len(got.Files) != 2 {
 			t.Errorf("%s: the engine was given %+v", name, got)
 			return
 		}
@@ -63,7 +66,8 @@ func TestDatabasesAreLookedUp(t *testing.T) {
 		if simulator == "blastn" {
 			file = got.Name + ".nhr"
 		}
-		if want := (engines.Object{StorageKey: "databases/blast/" + digest + "/" + file, SHA256: digest, ByteSize: 10}); got.Files[file] != want {
+		if want := (engines.Object{StorageKey: "databases/blast/" + digest + "/" + file, SHA256: digest,
+			ByteSize: 10}); got.Files[file] != want {
 			t.Errorf("%s: %s is %+v, want %+v", name, file, got.Files[file], want)
 		}
 	}
@@ -87,7 +91,8 @@ func TestDatabasesThatAreUnknown(t *testing.T) {
 	refused := func(name, simulator, params, want string) {
 		t.Helper()
 		body := search(simulator, params)
-		_, err := d.Submit(access.With(t.Context(), caller), caller, "", request(t, strings.Replace(body, "{", `{"sceneFile":"queries.fasta",`, 1)))
+		_, err := d.Submit(access.With(t.Context(), caller), caller, "",
+			request(t, strings.Replace(body, "{", `{"sceneFile":"queries.fasta",`, 1)))
 		wantFault(t, name, err, fault.Validation, want)
 		_, err = d.Estimate(t.Context(), "", decoded[EstimateRequest](t, body))
 		wantFault(t, name+", estimated", err, fault.Validation, want)
@@ -96,13 +101,20 @@ func TestDatabasesThatAreUnknown(t *testing.T) {
 	d.registry("refseq 230 2026-02-01 nucl c")
 	refused("none of the type", "blastp", "", "simulationParams.blastDatabaseName: this deployment has no database of proteins")
 	d.registry("swissprot 2025_04 2025-10-15 prot a", "trembl 2026_01 2026-01-28 prot b")
-	refused("several", "blastp", "", "simulationParams.blastDatabaseName: is required where databases of several names fit: swissprot 2025_04 (2025-10-15), trembl 2026_01 (2026-01-28)")
-	refused("another name", "blastp", `"blastDatabaseName":"nr"`, `simulationParams.blastDatabaseName: no database that fits the rest has the name "nr"; there is swissprot`)
-	refused("another version", "blastp", `"blastDatabaseName":"trembl","blastDatabaseVersion":"1"`, "simulationParams.blastDatabaseVersion: ")
-	refused("another date", "blastp", `"blastDatabaseName":"trembl","blastDatabaseDate":"2026-01-29"`, "simulationParams.blastDatabaseDate: ")
-	refused("another checksum", "blastp", `"blastDatabaseChecksum":"`+strings.Repeat("f", 64)+`"`, "simulationParams.blastDatabaseChecksum: ")
+	refused("several", "blastp", "", "simulationParams.blastDatabaseName: is required where databases of several names fit: "+
+		"swissprot 2025_04 (2025-10-15), trembl 2026_01 (2026-01-28)")
+	refused("another name", "blastp", `"blastDatabaseName":"nr"`,
+		`simulationParams.blastDatabaseName: no database that fits the rest has the name "nr"; there is swissprot`)
+	refused("another version", "blastp", `"blastDatabaseName":"trembl","blastDatabaseVersion":"1"`,
+		"simulationParams.blastDatabaseVersion: ")
+	refused("another date", "blastp", `"blastDatabaseName":"trembl","blastDatabaseDate":"2026-01-29"`,
+		"simulationParams.blastDatabaseDate: ")
+	refused("another checksum", "blastp", `"blastDatabaseChecksum":"`+strings.Repeat("f", 64)+`"`,
+		"simulationParams.blastDatabaseChecksum: ")
 	refused("another path", "blastp", `"blastDatabasePath":"swissprot/swissprot"`, "simulationParams.blastDatabasePath: ")
-	refused("a path outside", "blastp", `"blastDatabasePath":"../../etc/passwd"`, "simulationParams.blastDatabasePath: must stay below")
+	refused("a path outside", "blastp", `"blastDatabasePath":"../../etc/passwd"`,
+		"simulationParams.blastDatabasePath: must stay below")
 	refused("the other program's type", "blastn", `"blastDatabaseType":"prot"`, "simulationParams.blastDatabaseType: ")
-	refused("the other program's database", "blastn", `"blastDatabaseName":"swissprot"`, "swissprot 2025_04 holds proteins; this deployment's databases of nucleotides are: refseq 230 (2026-02-01)")
+	refused("the other program's database", "blastn", `"blastDatabaseName":"swissprot"`,
+		"swissprot 2025_04 holds proteins; this deployment's databases of nucleotides are: refseq 230 (2026-02-01)")
 }

@@ -16,6 +16,9 @@ import (
 const asPrepared = `{"forceField":"AMBER","addHydrogens":true,"protonationPh":7.40,"protonationMethod":"pdb2pqr-propka",` +
 	`"fixedProtonationStates":[],"removeComponents":[],"retainComponents":[],"waters":"none","leaveOut":[{"chain":"A"}]}`
 
+// preparedFiles are what a later docking takes over of a preparation.
+var preparedFiles = []string{"receptor.pdbqt", "receptor.pdb", "serials.json", "receptor.json"}
+
 // hex64 is a digest of one character.
 func hex64(c string) string { return strings.Repeat(c, 64) }
 
@@ -35,14 +38,17 @@ func (l *library) prepare(caller access.Principal, cacheKey, identity, how strin
 		if slices.Contains(lacking, name) {
 			continue
 		}
-		l.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
+		l.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type,
+			format, created_at)
 			VALUES ($1, $2, $3, $4, $5, 'intermediate', $6, $7, $8, '', '', now())`,
 			id.New("art_"), receipt.JobID, taskID, caller.AccountID, name, taskID+"/"+name, hex64(fmt.Sprint(i)), i+1)
-		if _, err := l.deps.Objects.Put(l.t.Context(), taskID+"/"+name, strings.NewReader(strings.Repeat("x", i+1)), "text/plain", ""); err != nil {
+		if _, err := l.deps.Objects.Put(l.t.Context(), taskID+"/"+name, strings.NewReader(strings.Repeat("x", i+1)), "text/plain",
+			""); err != nil {
 			l.t.Fatal(err)
 		}
 	}
-	l.exec(`INSERT INTO docking_preparations (account_id, cache_key, receptor_identity_sha256, preparation_sha256, toolchain_sha256, identity, preparation, task_id, created_at)
+	l.exec(`INSERT INTO docking_preparations (account_id, cache_key, receptor_identity_sha256, preparation_sha256, toolchain_sha256,
+		identity, preparation, task_id, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`, caller.AccountID, cacheKey, hex64("1"), hex64("2"), hex64("3"), identity, how, taskID)
 	return taskID
 }
@@ -85,13 +91,15 @@ func TestAPreparationIsFound(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(got.Files)); !slices.Equal(names, slices.Sorted(slices.Values(preparedFiles))) {
 		t.Errorf("files are %q", names)
 	}
-	if file := got.Files["receptor.pdbqt"]; file.StorageKey != newest+"/receptor.pdbqt" || file.SHA256 != hex64("0") || file.ByteSize != 1 {
+	if file := got.Files["receptor.pdbqt"]; file.StorageKey != newest+"/receptor.pdbqt" || file.SHA256 != hex64("0") ||
+		file.ByteSize != 1 {
 		t.Errorf("the receptor is %+v", file)
 	}
 
 	// A file that nobody has a digest of might be another one; a preparation that has lost a file is none.
 	l.file(caller, "receptor.pdb", 1000, "")
-	if _, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(ligand))); err != nil || l.engine.request().Found.Prepared != nil {
+	if _, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(ligand))); err != nil ||
+		l.engine.request().Found.Prepared != nil {
 		t.Errorf("without a digest: got %+v, %v", l.engine.request().Found.Prepared, err)
 	}
 	l.exec(`DELETE FROM artifacts WHERE name = 'serials.json' AND account_id = $1`, caller.AccountID)
@@ -117,12 +125,15 @@ func TestALostPreparationIsForgotten(t *testing.T) {
 		}
 	}
 	ligand := `"ligandIdentity":` + ccd("ATP", "")
-	named := ligand + fmt.Sprintf(`,"dockingExecution":{"preparedReceptor":{"cacheKey":%q,"receptorIdentitySha256":%q,"preparationSha256":%q,"toolchainSha256":%q,"workerImageDigest":"sha256:%s"}}`,
-		hex64("c"), hex64("1"), hex64("2"), hex64("3"), hex64("3"))
+	named := ligand +
+		fmt.Sprintf(
+			`,"dockingExecution":{"preparedReceptor":{"cacheKey":%q,"receptorIdentitySha256":%q,"preparationSha256":%q,"toolchainSha256":%q,"workerImageDigest":"sha256:%s"}}`,
+			hex64("c"), hex64("1"), hex64("2"), hex64("3"), hex64("3"))
 	lose("c", "serials.json")
 	_, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(named)))
 	wantFault(t, "by name", err, fault.ArtifactNotFound, "leave preparedReceptor out")
-	if _, err := l.deps.Objects.Put(t.Context(), tasks["b"]+"/receptor.json", strings.NewReader("another size"), "text/plain", ""); err != nil {
+	if _, err := l.deps.Objects.Put(t.Context(), tasks["b"]+"/receptor.json", strings.NewReader("another size"), "text/plain",
+		""); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.found(caller, ligand).Prepared; got == nil || got.CacheKey != hex64("a") {
@@ -133,7 +144,8 @@ func TestALostPreparationIsForgotten(t *testing.T) {
 		t.Errorf("with all lost: got %+v, want none", got)
 	}
 	var kept int
-	if err := l.db.Get(&kept, `SELECT count(*) FROM docking_preparations WHERE account_id = $1`, caller.AccountID); err != nil || kept != 0 {
+	if err := l.db.Get(&kept, `SELECT count(*) FROM docking_preparations WHERE account_id = $1`, caller.AccountID); err != nil ||
+		kept != 0 {
 		t.Errorf("%d preparations are remembered, %v; want none", kept, err)
 	}
 }
@@ -159,15 +171,18 @@ func TestAPreparationByName(t *testing.T) {
 	l.prepare(other, hex64("c"), `{}`, `{}`)
 	l.file(caller, "mine.pdbqt", 1, "")
 	named := func(cacheKey, identity, how, toolchain, image, more string) string {
-		return fmt.Sprintf(`"ligandIdentity":%s,"dockingExecution":{"preparedReceptor":{"cacheKey":%q,"receptorIdentitySha256":%q,"preparationSha256":%q,"toolchainSha256":%q,"workerImageDigest":"sha256:%s"%s}}`,
+		return fmt.Sprintf(
+			`"ligandIdentity":%s,"dockingExecution":{"preparedReceptor":{"cacheKey":%q,"receptorIdentitySha256":%q,"preparationSha256":%q,"toolchainSha256":%q,"workerImageDigest":"sha256:%s"%s}}`,
 			ccd("ATP", ""), hex64(cacheKey), hex64(identity), hex64(how), hex64(toolchain), hex64(image), more)
 	}
 	artifact := func(sha string, size int) string {
-		return fmt.Sprintf(`,"artifact":{"schema":"service.docking.artifact/v1","artifactId":"r","storageKey":"mine.pdbqt","sha256":%q,"byteSize":%d,"mediaType":"chemical/x-pdbqt","format":"pdbqt"}`, hex64(sha), size)
+		return fmt.Sprintf(
+			`,"artifact":{"schema":"service.docking.artifact/v1","artifactId":"r","storageKey":"mine.pdbqt","sha256":%q,"byteSize":%d,"mediaType":"chemical/x-pdbqt","format":"pdbqt"}`, hex64(sha), size)
 	}
 	for _, params := range []string{named("a", "1", "2", "3", "3", ""), named("a", "1", "2", "3", "3", artifact("0", 1))} {
 		got := l.found(caller, params).Prepared
-		if got == nil || got.CacheKey != hex64("a") || got.Files["receptor.pdbqt"].StorageKey != taskID+"/receptor.pdbqt" || len(got.Files) != len(preparedFiles) {
+		if got == nil || got.CacheKey != hex64("a") || got.Files["receptor.pdbqt"].StorageKey != taskID+"/receptor.pdbqt" ||
+			len(got.Files) != len(preparedFiles) {
 			t.Errorf("%s: got %+v", params, got)
 		}
 	}

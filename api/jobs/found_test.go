@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -13,10 +14,12 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/jobs/lookup"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/structures"
 )
 
@@ -63,18 +66,27 @@ func openLibrary(t *testing.T) *library {
 // know gives the service its dictionary and a source of structures.
 func (l *library) know(source string) {
 	l.t.Helper()
-	known, err := structures.Open(structures.Deps{DB: l.db, Objects: l.deps.Objects, Source: source, Components: "../../engines/vina/testdata/components.jsonl",
-		Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	known, err := structures.Open(structures.Deps{DB: l.db, Objects: l.deps.Objects, Source: source,
+		Components: "../../engines/vina/testdata/components.jsonl",
+		Log:        slog.New(slog.DiscardHandler), Now: time.Now})
 	if err == nil {
-		l.signer, err = confirmation.NewSigner([]byte("secret"), func() time.Time { return l.now() })
+		l.signer, err = confirmation.NewSigner(secret.One(bytes.Repeat([]byte("s"), secret.MinBytes)),
+			func() time.Time { return l.now() })
 	}
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.deps.Knowledge = struct {
+	l.lookup.Knowledge = struct {
 		*structures.Library
 		*confirmation.Signer
 	}{known, l.signer}
+}
+
+// knowNothing takes all knowledge from the service.
+func (l *library) knowNothing() {
+	deps := l.lookup.Deps
+	deps.Knowledge = nil
+	l.lookup = lookup.New(deps)
 }
 
 // dock is a docking of the account's receptor with these members of simulationParams.
@@ -152,9 +164,12 @@ func TestNamesThatAreUnknown(t *testing.T) {
 		_, err := l.Submit(access.With(t.Context(), caller), caller, "", request(t, dock(params)))
 		wantFault(t, name, err, code, place)
 	}
-	refused("a ligand", `"ligandIdentity":`+ccd("QQQ", ""), fault.Validation, "simulationParams.ligandIdentity.source.componentId: ")
-	refused("a ligand of a library", `"ligandLibrary":[`+ccd("ATP", "")+","+ccd("ZZ9", "")+","+ccd("QQQ", "")+"]", fault.Validation, "simulationParams.ligandLibrary[1].source.componentId: ")
-	refused("a ligand without a structure", `"ligandIdentity":`+ccd("NOS", ""), fault.Validation, "simulationParams.ligandIdentity.source.componentId: ")
+	refused("a ligand", `"ligandIdentity":`+ccd("QQQ", ""), fault.Validation,
+		"simulationParams.ligandIdentity.source.componentId: ")
+	refused("a ligand of a library", `"ligandLibrary":[`+ccd("ATP", "")+","+ccd("ZZ9", "")+","+ccd("QQQ", "")+"]", fault.Validation,
+		"simulationParams.ligandLibrary[1].source.componentId: ")
+	refused("a ligand without a structure", `"ligandIdentity":`+ccd("NOS", ""), fault.Validation,
+		"simulationParams.ligandIdentity.source.componentId: ")
 	refused("an entry", `"receptorPdbId":"9zzz"`, fault.Validation, "simulationParams.receptorPdbId: ")
 	refused("too many", `"ligandLibrary":[`+strings.Join(many, ",")+"]", fault.Validation, "201")
 
@@ -166,9 +181,10 @@ func TestNamesThatAreUnknown(t *testing.T) {
 	}
 	l.know(structures.SourceOff)
 	refused("off", `"receptorPdbId":"1CBS"`, fault.Validation, "simulationParams.receptorPdbId: ")
-	l.deps.Knowledge = ignorance{}
+	l.knowNothing()
 	refused("an entry, and no knowledge", `"receptorPdbId":"1CBS"`, fault.Validation, "simulationParams.receptorPdbId: ")
-	refused("a ligand, and no knowledge", `"ligandIdentity":`+ccd("ATP", ""), fault.Validation, "simulationParams.ligandIdentity.source.componentId: ")
+	refused("a ligand, and no knowledge", `"ligandIdentity":`+ccd("ATP", ""), fault.Validation,
+		"simulationParams.ligandIdentity.source.componentId: ")
 }
 
 // TestARepetitionLooksNothingUp: the first answer comes back whatever has become of the sources.
@@ -182,8 +198,9 @@ func TestARepetitionLooksNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.deps.Knowledge = ignorance{}
-	if again, err := l.Submit(access.With(t.Context(), caller), caller, "a-key-of-ours", body); err != nil || again.JobID != first.JobID || !again.Replayed {
+	l.knowNothing()
+	if again, err := l.Submit(access.With(t.Context(), caller), caller, "a-key-of-ours", body); err != nil ||
+		again.JobID != first.JobID || !again.Replayed {
 		t.Errorf("got %+v, %v", again, err)
 	}
 }
@@ -194,7 +211,8 @@ func TestConfirmations(t *testing.T) {
 	caller, other := l.account(), l.account()
 	l.file(caller, "receptor.pdb", 1000, "")
 	l.file(other, "receptor.pdb", 1000, "")
-	shown := confirmation.Candidate{AccountID: caller.AccountID, Query: "imatinib", SourceID: "ccd:STI", ComponentID: "STI", SMILES: "CCO"}
+	shown := confirmation.Candidate{AccountID: caller.AccountID, Query: "imatinib", SourceID: "ccd:STI", ComponentID: "STI",
+		SMILES: "CCO"}
 	token, _ := l.signer.Sign(shown)
 	with := func(token, query, sourceID string) string {
 		text, err := json.Marshal(map[string]string{"token": token, "query": query, "sourceId": sourceID})
@@ -223,7 +241,8 @@ func TestConfirmations(t *testing.T) {
 		{"another component", caller, ccd("ATP", good), place + ".source: "},
 		{"another SMILES", caller, smiles("CCC"), place + ".source: "},
 	} {
-		_, err := l.Submit(access.With(t.Context(), c.caller), c.caller, "", request(t, dock(`"ligandLibrary":[`+ccd("GOL", "")+","+c.ligand+"]")))
+		_, err := l.Submit(access.With(t.Context(), c.caller), c.caller, "",
+			request(t, dock(`"ligandLibrary":[`+ccd("GOL", "")+","+c.ligand+"]")))
 		if c.place == "" && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if c.place != "" {
@@ -234,7 +253,8 @@ func TestConfirmations(t *testing.T) {
 	expired := request(t, dock(`"ligandIdentity":`+ccd("STI", good)))
 	_, err := l.Submit(access.With(t.Context(), caller), caller, "", expired)
 	wantFault(t, "expired", err, fault.Validation, "simulationParams.ligandIdentity.confirmation.token: ")
-	if _, err := l.Submit(reproducing(access.With(t.Context(), caller), "run_1", nil), caller, "", expired); err != nil {
+	if _, err := l.accept(access.With(t.Context(), caller), caller, "",
+		submission{SubmitRequest: expired, first: &engines.Found{}}); err != nil {
 		t.Errorf("a repetition, which was confirmed the first time: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // TestDeviceTimeIsShownWhereItWasUsed: an answer about a job without devices is as it was before there were any.
@@ -15,8 +16,9 @@ func TestDeviceTimeIsShownWhereItWasUsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quoted := func(onGPU *billing.GPUWork) EstimateResponse {
-		quote, err := book.Quote(billing.QuoteRequest{Engine: "autodock-vina", Hardware: "cpu", ExpectedCPUSeconds: 3600, OnGPU: onGPU})
+	quoted := func(onGPU *billing.GPUWork) contract.EstimateResponse {
+		quote, err := book.Quote(billing.QuoteRequest{Engine: "autodock-vina", Hardware: "cpu", ExpectedCPUSeconds: 3600,
+			OnGPU: onGPU})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
@@ -101,7 +102,8 @@ func openWith(t *testing.T, pipeline bool, list ...engines.Engine) *desk {
 	d := &desk{t: t, db: pgtest.New(t), ledger: billing.NewLedger(book, id.New), files: map[string]engines.Object{}}
 	log := slog.New(slog.DiscardHandler)
 	d.Service = New(Deps{
-		DB: served, Engines: registry, Objects: objects, Uploads: d.owned, Currency: book.Currency, Pipeline: pipeline, Log: log, Now: time.Now,
+		DB: served, Engines: registry, Objects: objects, Uploads: d.owned, Currency: book.Currency, Pipeline: pipeline, Log: log,
+		Now: time.Now,
 		Scheduler: scheduler.New(scheduler.Deps{
 			DB: served, Queue: queue.New(rdb, prefix), Engines: registry, Prices: book, Ledger: d.ledger, Log: log, Now: time.Now,
 		}),
@@ -129,10 +131,12 @@ func (d *desk) listen() {
 	app.Use(func(c *fiber.Ctx) error { c.SetUserContext(base); return c.Next() })
 	config := huma.DefaultConfig("test", "1")
 	config.CreateHooks, config.RejectUnknownQueryParameters = nil, true
-	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: strictjson.Unmarshal}}
+	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal,
+		Unmarshal: strictjson.Unmarshal}}
 	operations := humafiber.NewV2(app, config)
 	operations.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
-		caller := access.Principal{AccountID: ctx.Header("X-Account"), Plan: "free", Environment: access.Live, Scopes: access.Scopes}
+		caller := access.Principal{AccountID: ctx.Header("X-Account"), Plan: "free", Environment: access.Live,
+			Scopes: contract.Scopes}
 		next(huma.WithContext(ctx, access.WithRecheck(access.With(ctx.Context(), caller), func(context.Context) error {
 			if d.ended.Load() {
 				return fault.New(fault.Unauthorized, "revoked")
@@ -165,7 +169,8 @@ func (d *desk) account() access.Principal {
 	d.t.Helper()
 	accountID := id.New("acct_")
 	err := postgres.InTx(d.t.Context(), d.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(d.t.Context(), `INSERT INTO accounts (id, email, name, password_hash, plan, created_at) VALUES ($1, $2, '', '', 'free', now())`, accountID, accountID+"@example.org")
+		_, err := tx.ExecContext(d.t.Context(), `INSERT INTO accounts (id, email, name, password_hash, plan, created_at)
+			VALUES ($1, $2, '', '', 'free', now())`, accountID, accountID+"@example.org")
 		if err != nil {
 			return err
 		}
@@ -174,7 +179,7 @@ func (d *desk) account() access.Principal {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return access.Principal{AccountID: accountID, Plan: "free", Environment: access.Live, Scopes: access.Scopes}
+	return access.Principal{AccountID: accountID, Plan: "free", Environment: access.Live, Scopes: contract.Scopes}
 }
 
 // file gives an account a stored file. One that is called .pdb holds a receptor.
@@ -189,7 +194,8 @@ func (d *desk) file(caller access.Principal, key string, byteSize int64, sha256 
 // put stores a file that is no account's yet.
 func (d *desk) put(key, content string) {
 	d.t.Helper()
-	if _, err := d.deps.Objects.Put(d.t.Context(), key, strings.NewReader(content), "chemical/x-pdb", digestOf(content)); err != nil {
+	if _, err := d.deps.Objects.Put(d.t.Context(), key, strings.NewReader(content), "chemical/x-pdb",
+		digestOf(content)); err != nil {
 		d.t.Fatal(err)
 	}
 }

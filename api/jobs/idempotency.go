@@ -27,7 +27,8 @@ func idempotencyKey(header string, body SubmitRequest) (string, error) {
 			return "", unsoundKey(place.name)
 		}
 		if found != "" && found != place.key {
-			return "", fault.New(fault.IdempotencyKeyMismatch, "%s and %s differ: send one key, or the same in both places", where, place.name)
+			return "", fault.New(fault.IdempotencyKeyMismatch, "%s and %s differ: send one key, or the same in both places", where,
+				place.name)
 		}
 		found, where = place.key, place.name
 	}

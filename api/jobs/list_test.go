@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -22,7 +23,8 @@ func TestListPagesAndFilters(t *testing.T) {
 	start := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	for i := range 5 {
 		jobID := d.submit(caller)
-		d.exec(`UPDATE jobs SET created_at = $2, job_name = $3 WHERE id = $1`, jobID, start.Add(time.Duration(i/2)*time.Minute), fmt.Sprintf("Screen 100%% no_%d", i))
+		d.exec(`UPDATE jobs SET created_at = $2, job_name = $3 WHERE id = $1`, jobID, start.Add(time.Duration(i/2)*time.Minute),
+			fmt.Sprintf("Screen 100%% no_%d", i))
 		ids = append([]string{jobID}, ids...)
 	}
 	d.exec(`UPDATE jobs SET status = 'FAILED', finished_at = now() WHERE id = $1`, ids[4])
@@ -62,18 +64,22 @@ func TestListPagesAndFilters(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	_, err := d.List(access.With(t.Context(), caller), caller.AccountID, ListQuery{Query: page.Query{Limit: 2, Cursor: "nonsense"}})
+	_, err := d.List(access.With(t.Context(), caller), caller.AccountID, ListQuery{Query: list.Query{Limit: 2, Cursor: "nonsense"}})
 	wantFault(t, "cursor", err, fault.InvalidCursor, "cursor")
-	response, text := d.call(caller, http.MethodGet, "/v1/jobs?status=FAILED&status=RUNNING&limit=1&createdAfter=2020-01-01T00:00:00Z", "")
-	if list := decoded[JobList](t, text); response.StatusCode != http.StatusOK || len(list.Jobs) != 1 || list.Jobs[0].JobID != ids[4] || list.NextCursor != nil {
+	response, text := d.call(caller, http.MethodGet,
+		"/v1/jobs?status=FAILED&status=RUNNING&limit=1&createdAfter=2020-01-01T00:00:00Z", "")
+	if list := decoded[contract.JobList](t, text); response.StatusCode != http.StatusOK || len(list.Jobs) != 1 ||
+		list.Jobs[0].JobID != ids[4] || list.NextCursor != nil {
 		t.Errorf("over the wire: got %d %s", response.StatusCode, text)
 	}
 	for _, query := range []string{
-		"status=DONE", "status=FAILED&status=DONE", "jobType=film", "limit=0", "limit=101", "limit=ten", "colour=red", "createdAfter=yesterday",
-		"createdBefore=2020-01-01", "q=" + strings.Repeat("a", 201), "simulator=" + strings.Repeat("a", 65), "cursor=" + strings.Repeat("a", 513),
+		"status=DONE", "status=FAILED&status=DONE", "jobType=film", "limit=0", "limit=101", "limit=ten", "colour=red",
+		"createdAfter=yesterday", "createdBefore=2020-01-01", "q=" + strings.Repeat("a", 201),
+		"simulator=" + strings.Repeat("a", 65), "cursor=" + strings.Repeat("a", 513),
 	} {
 		name, _, _ := strings.Cut(query, "=")
-		if response, text := d.call(caller, http.MethodGet, "/v1/jobs?"+query, ""); response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "query."+name) {
+		if response, text := d.call(caller, http.MethodGet, "/v1/jobs?"+query,
+			""); response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "query."+name) {
 			t.Errorf("%s: got %d %s, want a refusal that names the parameter", query, response.StatusCode, text)
 		}
 	}
@@ -93,7 +99,7 @@ func TestListIsStableUnderInserts(t *testing.T) {
 	for range 6 { // all of one moment: their ids alone tell them apart
 		want = append([]string{submitAt(at)}, want...)
 	}
-	query := ListQuery{Query: page.Query{Limit: 2}}
+	query := ListQuery{Query: list.Query{Limit: 2}}
 	for {
 		list, err := d.List(access.With(t.Context(), caller), caller.AccountID, query)
 		if err != nil {

@@ -13,7 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
@@ -27,62 +28,37 @@ const (
 	logReaders = 8
 )
 
-// TaskLog is what the program of one task printed.
-type TaskLog struct {
-	TaskID       string     `json:"taskId" doc:"Id of the task."`
-	Index        int        `json:"index" minimum:"0" doc:"Position of the task in the job's plan."`
-	Name         string     `json:"name" doc:"Name of the task."`
-	Stage        string     `json:"stage" doc:"Stage of the task."`
-	Status       string     `json:"status" enum:"PENDING,QUEUED,RUNNING,SUCCEEDED,FAILED,CANCELLED" doc:"State of the task."`
-	Attempt      int        `json:"attempt" minimum:"0" doc:"The attempt that printed it."`
-	Message      string     `json:"message" doc:"What the task said last about its progress."`
-	ArtifactID   *string    `json:"artifactId" doc:"Id of the log file; null while the task runs: the log is stored when it ends."`
-	ByteSize     int64      `json:"byteSize" minimum:"0" doc:"Size of the whole log."`
-	URL          *string    `json:"url" doc:"Short-lived address of the whole log; never store it."`
-	URLExpiresAt *time.Time `json:"urlExpiresAt" doc:"When the address ends."`
-	Text         *string    `json:"text" doc:"The last 16 KiB of the log, in UTF-8; null while there is no log file to read."`
-	Truncated    bool       `json:"truncated" doc:"Whether text is not the whole log."`
-}
-
-// LogList is a page of logs in the order of the plan.
-type LogList struct {
-	Logs       []TaskLog `json:"logs" doc:"Logs of tasks that have ended, and an entry for each task that runs now. A page may be shorter than limit: it carries 512 KiB of text at most."`
-	NextCursor *string   `json:"nextCursor" doc:"Cursor of the next page; null on the last."`
-}
-
 // LogQuery filters the logs of a job.
 type LogQuery struct {
-	page.Query
+	list.Query
 	Task string `query:"task" maxLength:"64" example:"12" doc:"Logs of this task alone: its index or its taskId."`
 }
 
 // Logs reads a page of the logs of a job's tasks in the order of the plan. Errors: fault.NotFound, fault.Validation,
 // fault.InvalidCursor.
-func (s *Service) Logs(ctx context.Context, accountID, jobID string, query LogQuery) (LogList, error) {
+func (s *Service) Logs(ctx context.Context, accountID, jobID string, query LogQuery) (contract.LogList, error) {
 	filter, err := logFilterOf(query)
 	if err != nil {
-		return LogList{}, err
+		return contract.LogList{}, err
 	}
-	if _, err := s.status(ctx, accountID, jobID); err != nil {
-		return LogList{}, err
+	if _, err := s.withFiles(ctx, accountID, jobID); err != nil {
+		return contract.LogList{}, err
 	}
 	rows, err := s.store.logs(ctx, accountID, jobID, filter)
 	if err != nil {
-		return LogList{}, err
+		return contract.LogList{}, err
 	}
-	list := LogList{}
-	if n := logPage(rows, query.Limit); n < len(rows) {
-		rows = rows[:n]
-		list.NextCursor = place{Ordinal: rows[n-1].Ordinal, Artifact: rows[n-1].sortKey()}.cursor()
-	}
-	list.Logs, err = s.logViews(ctx, rows)
-	return list, err
+	rows, next := list.Cut(rows, logPage(rows, query.Limit), func(r logRecord) place {
+		return place{Ordinal: &r.Ordinal, Artifact: r.sortKey()}
+	})
+	logs, err := s.logViews(ctx, rows)
+	return contract.LogList{Logs: logs, NextCursor: next}, err
 }
 
 var taskIndex = regexp.MustCompile(`^[0-9]{1,9}$`)
 
 func logFilterOf(query LogQuery) (logFilter, error) {
-	from, err := placeOf(query.Cursor)
+	from, err := list.Read[place](query.Cursor)
 	if err != nil {
 		return logFilter{}, err
 	}
@@ -111,8 +87,8 @@ func logPage(rows []logRecord, limit int) int {
 }
 
 // logViews reads the ends of the logs, several at once.
-func (s *Service) logViews(ctx context.Context, rows []logRecord) ([]TaskLog, error) {
-	views := make([]TaskLog, len(rows))
+func (s *Service) logViews(ctx context.Context, rows []logRecord) ([]contract.TaskLog, error) {
+	views := make([]contract.TaskLog, len(rows))
 	expiresAt := s.deps.Now().UTC().Add(outputURLLifetime).Truncate(time.Second)
 	readers, ctx := errgroup.WithContext(ctx)
 	readers.SetLimit(logReaders)
@@ -125,8 +101,8 @@ func (s *Service) logViews(ctx context.Context, rows []logRecord) ([]TaskLog, er
 	return views, readers.Wait()
 }
 
-func (s *Service) logView(ctx context.Context, r logRecord, expiresAt time.Time) (TaskLog, error) {
-	view := TaskLog{
+func (s *Service) logView(ctx context.Context, r logRecord, expiresAt time.Time) (contract.TaskLog, error) {
+	view := contract.TaskLog{
 		TaskID: r.TaskID, Index: r.Ordinal, Name: r.Name, Stage: r.Stage, Status: r.Status, Attempt: r.Attempt, Message: r.Message,
 	}
 	if !r.ArtifactID.Valid {
@@ -134,7 +110,7 @@ func (s *Service) logView(ctx context.Context, r logRecord, expiresAt time.Time)
 	}
 	url, err := s.deps.Objects.PresignGet(ctx, r.StorageKey.String, path.Base(r.FileName.String), outputURLLifetime)
 	if err != nil {
-		return TaskLog{}, fmt.Errorf("signing log %s: %w", r.ArtifactID.String, err)
+		return contract.TaskLog{}, fmt.Errorf("signing log %s: %w", r.ArtifactID.String, err)
 	}
 	view.ArtifactID, view.ByteSize, view.URL, view.URLExpiresAt = &r.ArtifactID.String, r.ByteSize.Int64, &url, &expiresAt
 	end, byteSize, err := s.deps.Objects.Tail(ctx, r.StorageKey.String, logTailBytes)
@@ -142,7 +118,7 @@ func (s *Service) logView(ctx context.Context, r logRecord, expiresAt time.Time)
 		return view, nil
 	}
 	if err != nil {
-		return TaskLog{}, err
+		return contract.TaskLog{}, err
 	}
 	view.Truncated = byteSize > int64(len(end))
 	view.Text = ref(readable(end, view.Truncated))

@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -23,8 +24,10 @@ func (d *desk) log(caller access.Principal, taskID string, attempt int, text str
 		d.t.Fatal(err)
 	}
 	artifactID = id.New("art_")
-	d.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
-		SELECT $1, t.job_id, t.id, t.account_id, 'logs/' || t.name || '.log', 'log', $3, $4, $5, 'text/plain; charset=utf-8', 'log', s.finished_at
+	d.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format,
+		created_at)
+		SELECT $1, t.job_id, t.id, t.account_id, 'logs/' || t.name || '.log', 'log', $3, $4, $5, 'text/plain; charset=utf-8', 'log',
+		s.finished_at
 		FROM tasks t JOIN task_attempts s ON s.task_id = t.id AND s.attempt = $6 WHERE t.id = $2`,
 		artifactID, taskID, key, info.SHA256, info.ByteSize, attempt)
 	return artifactID
@@ -36,17 +39,21 @@ func TestLogs(t *testing.T) {
 	caller := d.account()
 	jobID, tasks := d.worked(caller)
 	long := strings.Repeat("ü", logTailBytes) + "!" // the cut falls into the middle of a character
-	want := []string{d.log(caller, tasks[0], 1, "first try\n"), d.log(caller, tasks[0], 2, long), d.log(caller, tasks[1], 1, "bad \xff byte")}
-	d.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
-		SELECT $1, job_id, id, account_id, 'timings.json', 'log', $1, '', 1, 'application/json', 'json', now() FROM tasks WHERE id = $2`, id.New("art_"), tasks[0])
+	want := []string{d.log(caller, tasks[0], 1, "first try\n"), d.log(caller, tasks[0], 2, long),
+		d.log(caller, tasks[1], 1, "bad \xff byte")}
+	d.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format,
+		created_at)
+		SELECT $1, job_id, id, account_id, 'timings.json', 'log', $1, '', 1, 'application/json', 'json', now() FROM tasks
+		WHERE id = $2`, id.New("art_"), tasks[0])
 
 	response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/logs", "")
-	list := decoded[LogList](t, text)
-	if response.StatusCode != http.StatusOK || len(list.Logs) != 4 || list.NextCursor != nil {
+	shown := decoded[contract.LogList](t, text)
+	if response.StatusCode != http.StatusOK || len(shown.Logs) != 4 || shown.NextCursor != nil {
 		t.Fatalf("got %d %s, want three logs and a running task", response.StatusCode, text)
 	}
-	for i, log := range list.Logs[:3] {
-		if log.ArtifactID == nil || *log.ArtifactID != want[i] || log.Attempt != []int{1, 2, 1}[i] || log.Truncated != (i == 1) || log.URLExpiresAt == nil {
+	for i, log := range shown.Logs[:3] {
+		if log.ArtifactID == nil || *log.ArtifactID != want[i] || log.Attempt != []int{1, 2, 1}[i] || log.Truncated != (i == 1) ||
+			log.URLExpiresAt == nil {
 			t.Errorf("log %d: got %+v, want %s", i, log, want[i])
 		}
 		whole, err := http.Get(*log.URL)
@@ -58,13 +65,15 @@ func TestLogs(t *testing.T) {
 			t.Errorf("log %d: its address gives %d, %d bytes, want %d", i, whole.StatusCode, whole.ContentLength, log.ByteSize)
 		}
 	}
-	if cut := *list.Logs[1].Text; !utf8.ValidString(cut) || len(cut) != logTailBytes-1 || !strings.HasSuffix(long, cut) {
+	if cut := *shown.Logs[1].Text; !utf8.ValidString(cut) || len(cut) != logTailBytes-1 || !strings.HasSuffix(long, cut) {
 		t.Errorf("cut: got %d bytes", len(cut))
 	}
-	if *list.Logs[0].Text != "first try\n" || *list.Logs[2].Text != "bad \uFFFD byte" {
-		t.Errorf("got %q and %q", *list.Logs[0].Text, *list.Logs[2].Text)
+	if *shown.Logs[0].Text != "first try\n" || *shown.Logs[2].Text != "bad \uFFFD byte" {
+		t.Errorf("got %q and %q", *shown.Logs[0].Text, *shown.Logs[2].Text)
 	}
-	if running := list.Logs[3]; running.TaskID != tasks[2] || running.Status != "RUNNING" || running.Message != "docking benzene" || running.ArtifactID != nil || running.Text != nil || running.URL != nil || running.Truncated {
+	if running := shown.Logs[3]; running.TaskID != tasks[2] || running.Status != "RUNNING" ||
+		running.Message != "docking benzene" ||
+		running.ArtifactID != nil || running.Text != nil || running.URL != nil || running.Truncated {
 		t.Errorf("running: got %+v", running)
 	}
 
@@ -72,16 +81,18 @@ func TestLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, count := range map[string]int{tasks[0]: 2, "0": 2, "1": 1, "2": 1, "3": 0, "999999999": 0, id.New("task_"): 0} {
-		list, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, LogQuery{Query: page.Query{Limit: 20}, Task: query})
-		if err != nil || len(list.Logs) != count {
-			t.Errorf("task %s: got %+v, %v, want %d", query, list.Logs, err, count)
+		found, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID,
+			LogQuery{Query: list.Query{Limit: 20}, Task: query})
+		if err != nil || len(found.Logs) != count {
+			t.Errorf("task %s: got %+v, %v, want %d", query, found.Logs, err, count)
 		}
-		if query == "1" && (list.Logs[0].Text != nil || list.Logs[0].ArtifactID == nil) {
-			t.Errorf("a log that was removed from the store: got %+v", list.Logs[0])
+		if query == "1" && (found.Logs[0].Text != nil || found.Logs[0].ArtifactID == nil) {
+			t.Errorf("a log that was removed from the store: got %+v", found.Logs[0])
 		}
 	}
 	for _, query := range []string{"-1", "prepare", "task_1", "1e3"} {
-		_, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, LogQuery{Query: page.Query{Limit: 20}, Task: query})
+		_, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID,
+			LogQuery{Query: list.Query{Limit: 20}, Task: query})
 		wantFault(t, query, err, fault.Validation, "query.task")
 	}
 }
@@ -93,16 +104,16 @@ func TestLogsPages(t *testing.T) {
 	jobID, tasks := d.worked(caller)
 	want := []string{d.log(caller, tasks[0], 1, "1"), d.log(caller, tasks[0], 2, "2"), d.log(caller, tasks[1], 1, "3"), ""}
 	var got []string
-	for query := (LogQuery{Query: page.Query{Limit: 1}}); ; {
-		list, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, query)
-		if err != nil || len(list.Logs) != 1 {
-			t.Fatalf("got %+v, %v", list, err)
+	for query := (LogQuery{Query: list.Query{Limit: 1}}); ; {
+		found, err := d.Logs(access.With(t.Context(), caller), caller.AccountID, jobID, query)
+		if err != nil || len(found.Logs) != 1 {
+			t.Fatalf("got %+v, %v", found, err)
 		}
-		got = append(got, valueOr(list.Logs[0].ArtifactID, ""))
-		if list.NextCursor == nil {
+		got = append(got, valueOr(found.Logs[0].ArtifactID, ""))
+		if found.NextCursor == nil {
 			break
 		}
-		query.Cursor = *list.NextCursor
+		query.Cursor = *found.NextCursor
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // pollSeconds is the hint for a client that polls a job that has not ended.
@@ -29,27 +30,36 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, get("list-jobs", "/v1/jobs", "List jobs", listText), s.list)
 	huma.Register(api, readOperation("get-job", "/v1/jobs/{id}", "Read a job", http.StatusMethodNotAllowed), s.job)
 	huma.Register(api, readOperation("get-job-status", "/v1/jobs/{id}/status", "Read a job's status"), s.jobStatus)
-	huma.Register(api, get("get-job-outputs", "/v1/jobs/{id}/outputs", "List a job's files", outputsText), s.outputs)
+	huma.Register(api, fromFiles("get-job-outputs", "/v1/jobs/{id}/outputs", "List a job's files", outputsText), s.outputs)
 	huma.Register(api, get("list-job-tasks", "/v1/jobs/{id}/tasks", "List a job's tasks", tasksText), s.tasks)
 	huma.Register(api, get("get-job-task", "/v1/jobs/{id}/tasks/{taskId}", "Read a task", taskText), s.task)
-	huma.Register(api, get("get-job-logs", "/v1/jobs/{id}/logs", "Read a job's logs", logsText), s.logs)
-	huma.Register(api, get("get-job-provenance", "/v1/jobs/{id}/provenance", "Read a job's provenance", provenanceText), s.provenance)
+	huma.Register(api, fromFiles("get-job-logs", "/v1/jobs/{id}/logs", "Read a job's logs", logsText), s.logs)
+	huma.Register(api, fromFiles("get-job-provenance", "/v1/jobs/{id}/provenance", "Read a job's provenance", provenanceText),
+		s.provenance)
 	huma.Register(api, cancelOperation(api), s.cancel)
 	huma.Register(api, retryOperation(), s.retry)
+	huma.Register(api, deleteFilesOperation(), s.deleteFiles)
 	huma.Register(api, eventsOperation(api), s.events)
 }
 
 const (
-	submitText         = "Stores a job and sets its price aside. An answer means that the job will run. With an Idempotency-Key the request may be sent again: the first answer comes back."
+	submitText = "Stores a job and sets its price aside. An answer means that the job will run. With an Idempotency-Key " +
+		"the request may be sent again: the first answer comes back."
 	estimateText       = "Prices a job without storing anything. Any valid credential may ask."
-	publicEstimateText = "Prices a job as for an account without licences of its own. Nobody needs a credential; a body has at most 1 MB, so a large library is priced by one of its parts."
-	listText           = "Jobs of the account, newest first."
-	jobText            = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says when to ask again."
-	outputsText        = "Files that a job has made so far, newest first, each with a short-lived address. Answers while the job runs too; complete then is false."
-	cancelText         = "Asks a job to end. What it has used until then is charged. Asking again is harmless. The body may be left out."
-	eventsText         = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's state, and the start and the end of every task, comes once and in order; of the progress only the newest is kept. " +
-		"The stream ends with the job, after an hour, and when the service restarts; a client that comes back sends Last-Event-ID and gets what it missed, also what a retry has brought. " +
-		"204 says that there is nothing more to come for now. A comment every 15 seconds keeps a quiet stream open. At most 32 streams of an account are open at once."
+	publicEstimateText = "Prices a job as for an account without licences of its own. Nobody needs a credential; a body has at " +
+		"most 1 MB, so a large library is priced by one of its parts."
+	listText = "Jobs of the account, newest first."
+	jobText  = "The whole state of a job. Send the ETag as If-None-Match to be spared an unchanged answer; Retry-After says " +
+		"when to ask again."
+	outputsText = "Files that a job has made so far, newest first, each with a short-lived address. Answers while the job runs " +
+		"too; complete then is false."
+	cancelText = "Asks a job to end. What it has used until then is charged. Asking again is harmless. The body may be left out."
+	eventsText = "Server-sent events of a job: what has happened so far, then what happens. Every change of the job's state, and " +
+		"the start and the end of every task, comes once and in order; of the progress only the newest is kept. " +
+		"The stream ends with the job, after an hour, and when the service restarts; a client that comes back sends " +
+		"Last-Event-ID and gets what it missed, also what a retry has brought. " +
+		"204 says that there is nothing more to come for now. A comment every 15 seconds keeps a quiet stream open. At most 32 " +
+		"streams of an account are open at once."
 )
 
 type submitInput struct {
@@ -95,7 +105,7 @@ func memberOf(body io.Reader, name string) string {
 
 type submitOutput struct {
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier submission made the job."`
-	Body     SubmitResponse
+	Body     contract.SubmitResponse
 }
 
 func (s *Service) submit(ctx context.Context, in *submitInput) (*submitOutput, error) {
@@ -113,7 +123,7 @@ func (in *estimateInput) Resolve(ctx huma.Context) []error {
 	return misspeltFirst(ctx, in.Body.Simulator)
 }
 
-type estimateOutput struct{ Body EstimateResponse }
+type estimateOutput struct{ Body contract.EstimateResponse }
 
 func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
 	estimate, err := s.Estimate(ctx, access.From(ctx).AccountID, in.Body)
@@ -125,7 +135,7 @@ func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOut
 
 type listInput struct{ ListQuery }
 
-type listOutput struct{ Body JobList }
+type listOutput struct{ Body contract.JobList }
 
 func (s *Service) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	list, err := s.List(ctx, access.From(ctx).AccountID, in.ListQuery)
@@ -144,7 +154,7 @@ type jobOutput struct {
 	Status     int
 	ETag       string `header:"ETag"`
 	RetryAfter *int   `header:"Retry-After" doc:"Seconds until it is worth asking again; only while the job has not ended."`
-	Body       Job
+	Body       contract.Job
 }
 
 func (s *Service) job(ctx context.Context, in *jobInput) (*jobOutput, error) {
@@ -167,7 +177,7 @@ type outputsInput struct {
 	OutputQuery
 }
 
-type outputsOutput struct{ Body Outputs }
+type outputsOutput struct{ Body contract.Outputs }
 
 func (s *Service) outputs(ctx context.Context, in *outputsInput) (*outputsOutput, error) {
 	outputs, err := s.Outputs(ctx, access.From(ctx).AccountID, in.ID, in.OutputQuery)
@@ -178,17 +188,17 @@ func (s *Service) outputs(ctx context.Context, in *outputsInput) (*outputsOutput
 }
 
 type cancelInput struct {
-	ID   string         `path:"id" doc:"Id of the job."`
-	Body *CancelRequest `required:"false"`
+	ID   string                  `path:"id" doc:"Id of the job."`
+	Body *contract.CancelRequest `required:"false"`
 }
 
 type cancelOutput struct {
 	Status int
-	Body   CancelResponse
+	Body   contract.CancelResponse
 }
 
 func (s *Service) cancel(ctx context.Context, in *cancelInput) (*cancelOutput, error) {
-	reason := valueOr(in.Body, CancelRequest{}).Reason
+	reason := valueOr(in.Body, contract.CancelRequest{}).Reason
 	cancellation, err := s.Cancel(ctx, access.From(ctx).AccountID, in.ID, reason)
 	if err != nil {
 		return nil, err
@@ -209,7 +219,7 @@ func (s *Service) events(ctx context.Context, in *eventsInput) (*huma.StreamResp
 	if ended {
 		return &huma.StreamResponse{Body: func(out huma.Context) { out.SetStatus(http.StatusNoContent) }}, nil
 	}
-	return &huma.StreamResponse{Body: s.streams.respond(watcher)}, nil
+	return &huma.StreamResponse{Body: s.streams.Respond(watcher, watcher.release, "job", in.ID, "account", watcher.accountID)}, nil
 }
 
 func get(id, path, summary, text string) huma.Operation {
@@ -218,9 +228,17 @@ func get(id, path, summary, text string) huma.Operation {
 	}, access.Rule{Scope: access.JobsRead})
 }
 
+// fromFiles is get for what is read from a job's files, which their owner may have had deleted.
+func fromFiles(id, path, summary, text string) huma.Operation {
+	op := get(id, path, summary, text)
+	op.Errors = []int{http.StatusGone}
+	return op
+}
+
 func post(id, path, summary, text string, rule access.Rule, errors ...int) huma.Operation {
 	return access.Guarded(huma.Operation{
-		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Description: text, Tags: []string{"Jobs"}, Errors: errors,
+		OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Description: text, Tags: []string{"Jobs"},
+		Errors: errors,
 	}, rule)
 }
 
@@ -232,12 +250,14 @@ func readOperation(id, path, summary string, errors ...int) huma.Operation {
 }
 
 func cancelOperation(api huma.API) huma.Operation {
-	op := post("cancel-job", "/v1/jobs/{id}/cancel", "Cancel a job", cancelText, access.Rule{Scope: access.JobsWrite}, http.StatusConflict)
+	op := post("cancel-job", "/v1/jobs/{id}/cancel", "Cancel a job", cancelText, access.Rule{Scope: access.JobsWrite},
+		http.StatusConflict)
 	op.DefaultStatus = http.StatusAccepted
 	op.Responses = map[string]*huma.Response{"200": {
 		Description: "The job was being cancelled, or had been, before this call.",
 		Content: map[string]*huma.MediaType{
-			"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[CancelResponse](), true, "")},
+			"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(
+				reflect.TypeFor[contract.CancelResponse](), true, "")},
 		},
 	}}
 	return op

@@ -2,15 +2,13 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -24,146 +22,31 @@ const (
 	maxProvenanceDocuments = 100
 )
 
-// Provenance is everything that is known of how a job's results came to be.
-type Provenance struct {
-	Schema     string                 `json:"schema" enum:"molfabric.provenance/v1" doc:"Form of this document."`
-	JobID      string                 `json:"jobId" doc:"Id of the job."`
-	JobType    string                 `json:"jobType" doc:"Kind of job."`
-	JobName    string                 `json:"jobName" doc:"Empty when none was given."`
-	Status     string                 `json:"status" doc:"State of the job."`
-	Complete   bool                   `json:"complete" doc:"False while the job may still add to this document."`
-	Attempts   int                    `json:"attempts" doc:"How often the job was started; a retry starts it again."`
-	CreatedAt  time.Time              `json:"createdAt" doc:"When the job was submitted."`
-	StartedAt  *time.Time             `json:"startedAt" doc:"When its first task started; null before."`
-	FinishedAt *time.Time             `json:"finishedAt" doc:"When it ended; null before."`
-	Fabric     ProvenanceFabric       `json:"fabric" doc:"The service that ran the job, as it is now."`
-	Engine     ProvenanceEngine       `json:"engine" doc:"The engine that did the science."`
-	Request    ProvenanceRequest      `json:"request" doc:"What was asked for, with every default filled in."`
-	Seeds      []int64                `json:"seeds" doc:"Seeds of random choices in the tasks' parameters, each once, ascending."`
-	Inputs     []ProvenanceInput      `json:"inputs" doc:"Stored files that the tasks started from, by storage key."`
-	Executions []ProvenanceExecution  `json:"executions" doc:"Every attempt of every task that has ended, in the order of the plan."`
-	Outputs    []ProvenanceOutput     `json:"outputs" doc:"Files that the job made, in the order of the plan, then by name."`
-	Counts     ProvenanceCounts       `json:"counts" doc:"How many inputs, executions and outputs there are; a list shows the first 10,000."`
-	Cost       Cost                   `json:"cost" doc:"Money, in pounds."`
-	Citations  []ProvenanceCitation   `json:"citations" doc:"Papers to cite for a result of the engine."`
-	Documents  []ProvenanceAttachment `json:"documents" doc:"Provenance files that the engine itself wrote, in the order of the plan; the first 100."`
-}
-
-// ProvenanceFabric is the program that ran a job.
-type ProvenanceFabric struct {
-	Name    string `json:"name" example:"molfabric" doc:"The service."`
-	Version string `json:"version" doc:"Empty when the build does not know it."`
-}
-
-// ProvenanceEngine is an engine and what its tasks reported of themselves.
-type ProvenanceEngine struct {
-	ID       string              `json:"id" example:"autodock-vina" doc:"Canonical simulator id."`
-	Title    string              `json:"title" example:"AutoDock Vina" doc:"Name for people; empty when the engine is no longer served here."`
-	Programs map[string][]string `json:"programs" doc:"Program to the versions that its tasks reported; more than one when workers differed."`
-}
-
-// ProvenanceRequest is a submission as it is kept.
-type ProvenanceRequest struct {
-	SHA256   string                `json:"sha256" doc:"Fingerprint of the request as it is kept: two jobs with the same request have the same."`
-	ByteSize int64                 `json:"byteSize" minimum:"0" doc:"Size of the request as it is kept."`
-	Content  *ProvenanceSubmission `json:"content" doc:"The request itself, without its idempotency key; null when it is larger than 256 KiB."`
-}
-
-// ProvenanceSubmission is the submission, with every member as it is kept.
-type ProvenanceSubmission json.RawMessage
-
-// Schema describes an object with the members of a submission; it is shown and never read.
-func (ProvenanceSubmission) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
-}
-
-// MarshalJSON writes the text.
-func (p ProvenanceSubmission) MarshalJSON() ([]byte, error) { return p, nil }
-
-// UnmarshalJSON keeps the text.
-func (p *ProvenanceSubmission) UnmarshalJSON(text []byte) error {
-	*p = append((*p)[:0], text...)
-	return nil
-}
-
-// ProvenanceInput is a stored file that tasks started from.
-type ProvenanceInput struct {
-	StorageKey string  `json:"storageKey" doc:"Where the file lies."`
-	SceneFile  bool    `json:"sceneFile" doc:"Whether it is the job's sceneFile."`
-	SHA256     *string `json:"sha256" doc:"Digest that the worker checked; null when nobody had stated one."`
-	ByteSize   *int64  `json:"byteSize" doc:"Size in bytes; null when no task has read it."`
-}
-
-// ProvenanceExecution is one attempt of one task.
-type ProvenanceExecution struct {
-	TaskID    string `json:"taskId" doc:"Id of the task."`
-	TaskIndex int    `json:"taskIndex" doc:"Position of the task in the job's plan."`
-	Name      string `json:"name" doc:"Name of the task."`
-	Stage     string `json:"stage" doc:"Stage of the task."`
-	TaskAttempt
-}
-
-// ProvenanceOutput is a file that a job made.
-type ProvenanceOutput struct {
-	ArtifactID string    `json:"artifactId" doc:"Id of the file."`
-	TaskIndex  int       `json:"taskIndex" doc:"Position of the task that made it."`
-	Name       string    `json:"name" doc:"File name."`
-	Role       string    `json:"role" enum:"result,frame,log,preview,provenance,checkpoint" doc:"What the file is."`
-	StorageKey string    `json:"storageKey" doc:"Where the file lies."`
-	SHA256     string    `json:"sha256" doc:"64 lower-case hexadecimal digits."`
-	ByteSize   int64     `json:"byteSize" doc:"Size in bytes."`
-	MediaType  string    `json:"mediaType" doc:"Media type."`
-	Format     string    `json:"format" doc:"Format of the content."`
-	CreatedAt  time.Time `json:"createdAt" doc:"When it was stored."`
-}
-
-// ProvenanceCounts are the whole lengths of a provenance's lists.
-type ProvenanceCounts struct {
-	Inputs     int `json:"inputs" doc:"Files that the job read."`
-	Executions int `json:"executions" doc:"Attempts of tasks."`
-	Outputs    int `json:"outputs" doc:"Files that the job made."`
-}
-
-// ProvenanceCitation is a paper to cite.
-type ProvenanceCitation struct {
-	Text string `json:"text" doc:"The reference."`
-	DOI  string `json:"doi" example:"10.1002/jcc.21334" doc:"DOI of the paper, where there is one."`
-}
-
-// ProvenanceAttachment is a provenance file that an engine wrote.
-type ProvenanceAttachment struct {
-	ArtifactID   string    `json:"artifactId" doc:"Id of the file."`
-	TaskIndex    int       `json:"taskIndex" doc:"Position of the task that made it."`
-	Name         string    `json:"name" doc:"File name."`
-	SHA256       string    `json:"sha256" doc:"64 lower-case hexadecimal digits."`
-	URL          string    `json:"url" doc:"Short-lived address of the file; never store it."`
-	URLExpiresAt time.Time `json:"urlExpiresAt" doc:"Until when the address is good."`
-}
-
 // Provenance reads how a job's results came to be, at one moment. But for the addresses of its documents, a job that has ended
-// has one provenance for ever. Errors: fault.NotFound.
-func (s *Service) Provenance(ctx context.Context, accountID, jobID string) (Provenance, error) {
-	if err := checkForm(jobID); err != nil {
-		return Provenance{}, err
+// has one provenance for ever. Errors: fault.NotFound, fault.FilesDeleted.
+func (s *Service) Provenance(ctx context.Context, accountID, jobID string) (contract.Provenance, error) {
+	if _, err := s.withFiles(ctx, accountID, jobID); err != nil {
+		return contract.Provenance{}, err
 	}
 	past, err := s.store.past(ctx, accountID, jobID)
 	if err != nil {
-		return Provenance{}, err
+		return contract.Provenance{}, err
 	}
 	r := past.Job
-	document := Provenance{
+	document := contract.Provenance{
 		Schema: provenanceSchema, JobID: r.ID, JobType: r.JobType, JobName: r.JobName, Status: r.Status,
-		Complete: job.Status(r.Status).Terminal(), Attempts: r.Attempts,
-		CreatedAt: r.CreatedAt.UTC(), StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
-		Fabric: ProvenanceFabric{Name: provider, Version: s.deps.Version},
-		Engine: ProvenanceEngine{ID: r.Simulator.String, Programs: past.programs()}, Request: past.request(),
-		Seeds: append([]int64{}, past.Seeds...), Inputs: past.inputs(), Counts: past.Counts, Cost: r.cost(s.deps.Currency), Citations: []ProvenanceCitation{},
+		Complete: r.Status.Terminal(), Attempts: r.Attempts,
+		CreatedAt: r.CreatedAt.UTC(), StartedAt: wire.TimeOrNil(r.StartedAt), FinishedAt: wire.TimeOrNil(r.FinishedAt),
+		Fabric: contract.ProvenanceFabric{Name: provider, Version: s.deps.Version},
+		Engine: contract.ProvenanceEngine{ID: r.Simulator.String, Programs: past.programs()}, Request: past.request(),
+		Seeds: append([]int64{}, past.Seeds...), Inputs: past.inputs(), Counts: past.Counts, Cost: r.cost(s.deps.Currency),
+		Citations: []contract.ProvenanceCitation{},
 	}
 	if engine, ok := s.deps.Engines.Lookup(r.Simulator.String); ok {
 		spec := engine.Spec()
 		document.Engine.Title = spec.Title
 		for _, c := range spec.Citations {
-			document.Citations = append(document.Citations, ProvenanceCitation(c))
+			document.Citations = append(document.Citations, contract.ProvenanceCitation(c))
 		}
 	}
 	document.Executions, document.Outputs = past.executions(), past.outputs()
@@ -172,8 +55,8 @@ func (s *Service) Provenance(ctx context.Context, accountID, jobID string) (Prov
 }
 
 // documents signs the addresses of what the engine itself wrote on the provenance of its results.
-func (s *Service) documents(ctx context.Context, outputs []artifact) ([]ProvenanceAttachment, error) {
-	documents := []ProvenanceAttachment{}
+func (s *Service) documents(ctx context.Context, outputs []artifact) ([]contract.ProvenanceAttachment, error) {
+	documents := []contract.ProvenanceAttachment{}
 	expiresAt := s.deps.Now().UTC().Add(outputURLLifetime).Truncate(time.Second)
 	for _, f := range outputs {
 		if f.Role != string(engines.RoleProvenance) || len(documents) == maxProvenanceDocuments {
@@ -183,7 +66,7 @@ func (s *Service) documents(ctx context.Context, outputs []artifact) ([]Provenan
 		if err != nil {
 			return nil, fmt.Errorf("signing provenance %s: %w", f.ID, err)
 		}
-		documents = append(documents, ProvenanceAttachment{
+		documents = append(documents, contract.ProvenanceAttachment{
 			ArtifactID: f.ID, TaskIndex: f.TaskIndex, Name: f.Name, SHA256: f.SHA256, URL: url, URLExpiresAt: expiresAt,
 		})
 	}
@@ -198,19 +81,20 @@ func (p past) programs() map[string][]string {
 	return programs
 }
 
-func (p past) request() ProvenanceRequest {
-	request := ProvenanceRequest{SHA256: p.Job.RequestSHA256, ByteSize: p.Job.RequestByteSize}
+func (p past) request() contract.ProvenanceRequest {
+	request := contract.ProvenanceRequest{SHA256: p.Job.RequestSHA256, ByteSize: p.Job.RequestByteSize}
 	if p.Job.Request != nil {
-		request.Content = ref(ProvenanceSubmission(p.Job.Request))
+		request.Content = ref(contract.ProvenanceSubmission(p.Job.Request))
 	}
 	return request
 }
 
 // inputs are the files of the tasks; the scene is always among them.
-func (p past) inputs() []ProvenanceInput {
-	inputs := make([]ProvenanceInput, len(p.Inputs))
+func (p past) inputs() []contract.ProvenanceInput {
+	inputs := make([]contract.ProvenanceInput, len(p.Inputs))
 	for i, row := range p.Inputs {
-		inputs[i] = ProvenanceInput{StorageKey: row.StorageKey, SceneFile: row.StorageKey == p.Job.SceneFile, SHA256: textOrNil(row.SHA256)}
+		inputs[i] = contract.ProvenanceInput{StorageKey: row.StorageKey, SceneFile: row.StorageKey == p.Job.SceneFile,
+			SHA256: textOrNil(row.SHA256)}
 		if row.ByteSize.Valid {
 			inputs[i].ByteSize = &row.ByteSize.Int64
 		}
@@ -218,18 +102,19 @@ func (p past) inputs() []ProvenanceInput {
 	return inputs
 }
 
-func (p past) executions() []ProvenanceExecution {
-	executions := make([]ProvenanceExecution, len(p.Executions))
+func (p past) executions() []contract.ProvenanceExecution {
+	executions := make([]contract.ProvenanceExecution, len(p.Executions))
 	for i, row := range p.Executions {
-		executions[i] = ProvenanceExecution{TaskID: row.TaskID, TaskIndex: row.Ordinal, Name: row.Name, Stage: row.Stage, TaskAttempt: row.view()}
+		executions[i] = contract.ProvenanceExecution{TaskID: row.TaskID, TaskIndex: row.Ordinal, Name: row.Name, Stage: row.Stage,
+			TaskAttempt: row.view()}
 	}
 	return executions
 }
 
-func (p past) outputs() []ProvenanceOutput {
-	outputs := make([]ProvenanceOutput, len(p.Outputs))
+func (p past) outputs() []contract.ProvenanceOutput {
+	outputs := make([]contract.ProvenanceOutput, len(p.Outputs))
 	for i, f := range p.Outputs {
-		outputs[i] = ProvenanceOutput{
+		outputs[i] = contract.ProvenanceOutput{
 			ArtifactID: f.ID, TaskIndex: f.TaskIndex, Name: f.Name, Role: f.Role, StorageKey: f.StorageKey, SHA256: f.SHA256,
 			ByteSize: f.ByteSize, MediaType: f.MediaType, Format: f.Format, CreatedAt: f.CreatedAt.UTC(),
 		}

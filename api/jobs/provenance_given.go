@@ -101,6 +101,8 @@ func (g givenFacts) sortedSeeds() []int64 {
 }
 
 func (g givenFacts) sortedInputs() []inputFile {
-	files := slices.SortedFunc(maps.Values(g.inputs), func(a, b inputFile) int { return strings.Compare(a.StorageKey, b.StorageKey) })
+	files := slices.SortedFunc(maps.Values(g.inputs), func(a, b inputFile) int {
+		return strings.Compare(a.StorageKey, b.StorageKey)
+	})
 	return files[:min(len(files), maxProvenanceEntries)]
 }

@@ -27,7 +27,8 @@ func TestSeedsOfPlan(t *testing.T) {
 		`{}`: {},
 	} {
 		given := givenTo("scene")
-		if err := given.add(engines.Shard{Params: json.RawMessage(params)}); err != nil || !slices.Equal(given.sortedSeeds(), want) {
+		if err := given.add(engines.Shard{Params: json.RawMessage(params)}); err != nil ||
+			!slices.Equal(given.sortedSeeds(), want) {
 			t.Errorf("%s: got %v, %v; want %v", params, given.sortedSeeds(), err, want)
 		}
 	}
@@ -49,13 +50,15 @@ func TestInputsOfPlan(t *testing.T) {
 		return engines.Input{Name: "n", Object: &engines.Object{StorageKey: key, SHA256: sha256, ByteSize: size}}
 	}
 	given := givenTo("scene")
-	for _, inputs := range [][]engines.Input{{input("b", "", 1), {Name: "earlier", From: &engines.From{Stage: "prepare"}}}, {input("b", "ff", 1), input("a", "ee", 2)}} {
+	for _, inputs := range [][]engines.Input{{input("b", "", 1), {Name: "earlier", From: &engines.From{Stage: "prepare"}}},
+		{input("b", "ff", 1), input("a", "ee", 2)}} {
 		if err := given.add(engines.Shard{Inputs: inputs}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := given.sortedInputs()
-	if len(got) != 3 || got[0].StorageKey != "a" || got[0].ByteSize.Int64 != 2 || got[1].SHA256.String != "ff" || got[2].StorageKey != "scene" || got[2].ByteSize.Valid || got[2].SHA256.Valid {
+	if len(got) != 3 || got[0].StorageKey != "a" || got[0].ByteSize.Int64 != 2 || got[1].SHA256.String != "ff" ||
+		got[2].StorageKey != "scene" || got[2].ByteSize.Valid || got[2].SHA256.Valid {
 		t.Errorf("got %+v", got)
 	}
 }

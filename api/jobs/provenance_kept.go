@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // keptDocument is a provenance file that an engine wrote, without an address.
@@ -22,7 +24,7 @@ func (s *Service) KeptProvenance(ctx context.Context, accountID, jobID string) (
 		return nil, err
 	}
 	kept := struct {
-		Provenance
+		contract.Provenance
 		Documents []keptDocument `json:"documents"` // in place of Provenance's own
 	}{Provenance: told, Documents: make([]keptDocument, len(told.Documents))}
 	for i, d := range told.Documents {

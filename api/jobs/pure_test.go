@@ -3,20 +3,15 @@ package jobs
 import (
 	"database/sql"
 	"encoding/json"
-	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/api/jobs/parameters"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
-	"github.com/molfabric/molfabric/engines/openmm"
-	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
-	"github.com/molfabric/molfabric/internal/mol"
 )
 
 func TestIdempotencyKey(t *testing.T) {
@@ -36,7 +31,8 @@ func TestIdempotencyKey(t *testing.T) {
 		{"docking", "", SubmitRequest{DockingRequest: docking("docking-key")}, "docking-key", ""},
 		{"all alike", "same-key", SubmitRequest{IdempotencyKey: "same-key", DockingRequest: docking("same-key")}, "same-key", ""},
 		{"header and body differ", "header-key", SubmitRequest{IdempotencyKey: "body-key"}, "", fault.IdempotencyKeyMismatch},
-		{"body and docking differ", "", SubmitRequest{IdempotencyKey: "body-key", DockingRequest: docking("docking-key")}, "", fault.IdempotencyKeyMismatch},
+		{"body and docking differ", "", SubmitRequest{IdempotencyKey: "body-key", DockingRequest: docking("docking-key")}, "",
+			fault.IdempotencyKeyMismatch},
 		{"seven characters", "1234567", SubmitRequest{}, "", fault.Validation},
 		{"255 characters", strings.Repeat("ü", 255), SubmitRequest{}, strings.Repeat("ü", 255), ""},
 		{"256 characters", strings.Repeat("k", 256), SubmitRequest{}, "", fault.Validation},
@@ -61,11 +57,11 @@ func request(t *testing.T, text string) SubmitRequest {
 
 func canonicalText(t *testing.T, r SubmitRequest) string {
 	t.Helper()
-	params, _, err := completed(r.SimulationParams, r.Simulator)
+	params, err := parameters.Complete(r.SimulationParams, r.Simulator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := canonical(r, params)
+	text, err := canonical(r, params.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +97,8 @@ func TestCanonicalKeepsMetadataAndDropsTheKey(t *testing.T) {
 	t.Parallel()
 	got := canonicalText(t, request(t, `{"jobType":"simulation","sceneFile":"k","metadata":{"plugin":{"id":12345678901234567890,"ratio":1.50}},
 		"dockingRequest":{"requestId":"r1","runId":"r2","idempotencyKey":"12345678"}}`))
-	for _, part := range []string{`"id":12345678901234567890`, `"ratio":1.50`, `"dockingRequest":{"requestId":"r1","runId":"r2"}`, `"recovery":{"mode":"standard"}`} {
+	for _, part := range []string{`"id":12345678901234567890`, `"ratio":1.50`, `"dockingRequest":{"requestId":"r1","runId":"r2"}`,
+		`"recovery":{"mode":"standard"}`} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s lacks %s", got, part)
 		}
@@ -124,77 +121,11 @@ func TestCanonicalRefusesNumbersThatPostgresCannotHold(t *testing.T) {
 	}
 }
 
-func reference1(storageKey, sha string, size int64) mol.ArtifactReference {
-	return mol.ArtifactReference{StorageKey: storageKey, SHA256: sha, ByteSize: size}
-}
-
-func TestReferencesNameEveryFile(t *testing.T) {
-	t.Parallel()
-	receptor := reference1("k2", "", 1)
-	ligand := func(key string) mol.LigandEntry {
-		return mol.LigandEntry{Source: mol.LigandSource{Artifact: &mol.ArtifactSource{Artifact: reference1(key, "", 1)}}}
-	}
-	smiles := mol.LigandEntry{Source: mol.LigandSource{SMILES: &mol.SMILESSource{SMILES: "C"}}}
-	all := references(SubmitRequest{
-		SceneFile: "k0", Attachments: []string{"k1"},
-		SimulationParams: &SimulationParams{
-			DockingParams: vina.Params{
-				ReceptorArtifact: &receptor, LigandIdentity: ref(ligand("k3")), LigandLibrary: []mol.LigandEntry{smiles, ligand("k4")},
-				DockingExecution: &vina.DockingExecution{PreparedReceptor: &vina.PreparedReceptor{Artifact: &receptor}},
-			},
-			DynamicsParams: openmm.Params{Request: &openmm.DynamicsRequest{
-				Input: openmm.DynamicsInput{Amber: &openmm.AmberInput{
-					Prmtop: openmm.DynamicsArtifact{StorageKey: "k5"}, Coordinates: openmm.DynamicsArtifact{StorageKey: "k6"},
-				}},
-				Execution: openmm.DynamicsExecution{RestartCheckpoint: &openmm.DynamicsArtifact{StorageKey: "k7"}},
-			}},
-		},
-	})
-	var got []string
-	for _, r := range all {
-		got = append(got, r.path+"="+r.key)
-	}
-	want := []string{
-		"sceneFile=k0", "attachments[0]=k1", "simulationParams.receptorArtifact=k2",
-		"simulationParams.ligandIdentity.source.artifact=k3", "simulationParams.ligandLibrary[1].source.artifact=k4",
-		"simulationParams.dockingExecution.preparedReceptor.artifact=k2", "simulationParams.openmmRequest.input.prmtop=k5",
-		"simulationParams.openmmRequest.input.coordinates=k6", "simulationParams.openmmRequest.execution.restartCheckpoint=k7",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
-}
-
-func TestReferenceCheck(t *testing.T) {
-	t.Parallel()
-	said := stated{sha256: "aa", byteSize: 10}
-	for _, c := range []struct {
-		name  string
-		r     reference
-		found engines.Object
-		ok    bool
-		code  fault.Code
-		path  string
-	}{
-		{"scene", reference{path: "sceneFile", missing: fault.SceneNotFound}, engines.Object{ByteSize: 3}, true, "", ""},
-		{"no scene", reference{path: "sceneFile", missing: fault.SceneNotFound}, engines.Object{}, false, fault.SceneNotFound, "sceneFile:"},
-		{"no artifact", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{}, false, fault.ArtifactNotFound, "p.storageKey:"},
-		{"other size", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 11}, true, fault.ChecksumMismatch, "p.byteSize:"},
-		{"other digest", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10, SHA256: "bb"}, true, fault.ChecksumMismatch, "p.sha256:"},
-		{"digest unknown", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10}, true, "", ""},
-		{"all equal", reference{path: "p", stated: &said, missing: fault.ArtifactNotFound}, engines.Object{ByteSize: 10, SHA256: "aa"}, true, "", ""},
-	} {
-		err := c.r.check(c.found, c.ok)
-		if (err == nil) != (c.code == "") || err != nil && (fault.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.path)) {
-			t.Errorf("%s: got %v, want %s naming %s", c.name, err, c.code, c.path)
-		}
-	}
-}
-
 func TestAsValidation(t *testing.T) {
 	t.Parallel()
 	for field, path := range map[string]string{
-		"sceneFile": "sceneFile: ", "metadata.samples": "metadata.samples: ", "attachments[1]": "attachments[1]: ", "seed": "simulationParams.seed: ", "ligandLibrary[3].source": "simulationParams.ligandLibrary[3].source: ",
+		"sceneFile": "sceneFile: ", "metadata.samples": "metadata.samples: ", "attachments[1]": "attachments[1]: ",
+		"seed": "simulationParams.seed: ", "ligandLibrary[3].source": "simulationParams.ligandLibrary[3].source: ",
 	} {
 		err := asValidation(&engines.InvalidError{Field: field, Message: "is wrong"})
 		if !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), path+"is wrong") {
@@ -238,13 +169,16 @@ func TestDoing(t *testing.T) {
 		stage, message string
 	}{
 		{record{Status: "SUBMITTED"}, "queued", "waiting for a free worker"},
-		{record{Status: "RUNNING", StageRunning: text("dock"), MessageRunning: text("docking imatinib")}, "dock", "docking imatinib"},
-		{record{Status: "RUNNING", Running: 2, Pending: 3, StageRunning: text("dock"), MessageRunning: text("")}, "dock", "2 of 5 tasks running"},
+		{record{Status: "RUNNING", StageRunning: text("dock"), MessageRunning: text("docking imatinib")}, "dock",
+			"docking imatinib"},
+		{record{Status: "RUNNING", Running: 2, Pending: 3, StageRunning: text("dock"), MessageRunning: text("")}, "dock",
+			"2 of 5 tasks running"},
 		{record{Status: "RUNNING", Pending: 3, Succeeded: 1, StageNext: text("rank")}, "rank", "3 tasks wait for a free worker"},
 		{record{Status: "CANCELLING"}, "queued", "stopping what still runs"},
 		{record{Status: "QUEUED", Pending: 3, Software: text("houdini"), LicenseSeats: seats(2), LicensesInUse: seats(2)}, "queued",
 			"waits for a licence of houdini: 2 of 2 seats are in use"},
-		{record{Status: "RUNNING", Running: 2, StageRunning: text("frames"), Software: text("houdini"), LicenseSeats: seats(2), LicensesInUse: seats(2)},
+		{record{Status: "RUNNING", Running: 2, StageRunning: text("frames"), Software: text("houdini"), LicenseSeats: seats(2),
+			LicensesInUse: seats(2)},
 			"frames", "2 of 2 tasks running"},
 		{record{Status: "COMPLETED", Succeeded: 4}, "finished", "4 of 4 tasks succeeded"},
 	} {
@@ -261,8 +195,9 @@ func TestViewOfARunningAndOfAnEndedJob(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	r := record{
-		ID: "job_1", JobType: "simulation", Simulator: sql.NullString{String: "autodock-vina", Valid: true}, RecoveryMode: "standard", Status: "RUNNING",
-		EstimatedPence: 500, HeldPence: 1000, AccruedMicropence: int64(billing.FromPence(1200)), Attempts: 1, CreatedAt: at, UpdatedAt: at,
+		ID: "job_1", JobType: "simulation", Simulator: sql.NullString{String: "autodock-vina", Valid: true},
+		RecoveryMode: "standard", Status: "RUNNING", EstimatedPence: 500, HeldPence: 1000,
+		AccruedMicropence: int64(billing.FromPence(1200)), Attempts: 1, CreatedAt: at, UpdatedAt: at,
 		History: json.RawMessage(`[{"status":"SUBMITTED","at":"2026-05-04T05:02:01+02:00","reason":""}]`),
 	}
 	view, err := r.view("GBP")
@@ -274,39 +209,30 @@ func TestViewOfARunningAndOfAnEndedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		`"cost":{"estimated":5.00,"held":10.00,"accrued":10.00,"final":null,"currency":"GBP"}`, `"queue":null`, `"error":null`, `"preview":null`,
-		`"statusReason":null`, `"startedAt":null`, `"terminal":false`, `"statusHistory":[{"status":"SUBMITTED","at":"2026-05-04T03:02:01Z","reason":""}]`,
+		`"cost":{"estimated":5.00,"held":10.00,"accrued":10.00,"final":null,"currency":"GBP"}`, `"queue":null`, `"error":null`,
+		`"preview":null`, `"statusReason":null`, `"startedAt":null`, `"terminal":false`,
+		`"statusHistory":[{"status":"SUBMITTED","at":"2026-05-04T03:02:01Z","reason":""}]`,
 	} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("%s lacks %s", text, part)
 		}
 	}
 	r.Status, r.ChargedPence = "FAILED", sql.NullInt64{Int64: 7, Valid: true}
-	r.ErrorCode, r.FailureClass = sql.NullString{String: "RECEPTOR_UNREADABLE", Valid: true}, sql.NullString{String: "USER_INPUT", Valid: true}
+	r.ErrorCode, r.FailureClass = sql.NullString{String: "RECEPTOR_UNREADABLE", Valid: true},
+		sql.NullString{String: "USER_INPUT", Valid: true}
 	view, err = r.view("GBP")
 	if view.Cost.Held != "0.00" {
 		t.Errorf("after the end %s are held", view.Cost.Held)
 	}
-	if err != nil || view.Cost.Final == nil || *view.Cost.Final != "0.07" || view.Error == nil || view.Error.Code != "RECEPTOR_UNREADABLE" || !view.Terminal {
+	if err != nil || view.Cost.Final == nil || *view.Cost.Final != "0.07" || view.Error == nil ||
+		view.Error.Code != "RECEPTOR_UNREADABLE" || !view.Terminal {
 		t.Errorf("got %+v, %v", view, err)
 	}
 }
 
-func TestMatches(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]bool{"": false, `"a"`: true, `W/"a"`: true, `"b", "a"`: true, "*": true, `"b"`: false, "a": false} {
-		if got := matches(header, `"a"`); got != want {
-			t.Errorf("matches(%q) = %v, want %v", header, got, want)
-		}
-	}
-}
-
-func TestEventMessage(t *testing.T) {
+func TestTerminalEvents(t *testing.T) {
 	t.Parallel()
 	e := event{ID: 7, Kind: "status", Body: json.RawMessage(`{"status": "RUNNING"}`)}
-	if got, want := string(e.message()), "id: 7\nevent: status\ndata: {\"status\": \"RUNNING\"}\n\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 	for _, c := range []struct {
 		e    event
 		want bool
@@ -322,67 +248,17 @@ func TestEventMessage(t *testing.T) {
 	}
 }
 
-func TestLastEventID(t *testing.T) {
-	t.Parallel()
-	for header, want := range map[string]int64{"": 0, "0": 0, "12": 12, "-1": -1, "x": -1, "1.5": -1, "99999999999999999999": -1} {
-		got, err := lastEventID(header)
-		if want < 0 {
-			if !fault.Is(err, fault.Validation) {
-				t.Errorf("%q: got %d, %v; want %s", header, got, err, fault.Validation)
-			}
-		} else if err != nil || got != want {
-			t.Errorf("%q: got %d, %v; want %d", header, got, err, want)
-		}
-	}
-}
-
 func TestCheckID(t *testing.T) {
 	t.Parallel()
 	good := "job_" + strings.Repeat("0a", 16)
 	for id, want := range map[string]fault.Code{
 		good: "", "submit": fault.MethodNotAllowed, "estimate": fault.MethodNotAllowed, "upload-url": fault.MethodNotAllowed,
-		"": fault.NotFound, "job_": fault.NotFound, good + "0": fault.NotFound, good + "\n": fault.NotFound, "job_\x00": fault.NotFound,
+		"": fault.NotFound, "job_": fault.NotFound, good + "0": fault.NotFound, good + "\n": fault.NotFound,
+		"job_\x00": fault.NotFound,
 	} {
 		err := checkID(id)
 		if (err == nil) != (want == "") || err != nil && fault.CodeOf(err) != want {
 			t.Errorf("checkID(%q) = %v, want %s", id, err, want)
-		}
-	}
-}
-
-// What an engine is handed decoded is what it would have read.
-func TestDecodedIsWhatParamsSay(t *testing.T) {
-	t.Parallel()
-	given := request(t, `{"simulationParams":{"exhaustiveness":3,"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":20,"ligandLibrary":[{"ligandId":"l1","label":"L","source":{"kind":"smiles","smiles":"C<C>&"}}]}}`)
-	text, decoded, err := completed(given.SimulationParams, vina.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read vina.Params
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(read, decoded) {
-		t.Errorf("decoded %+v\nread    %+v", decoded, read)
-	}
-}
-
-// A library is written in runs, side by side, and is the same text: the idempotency of a repetition depends on it.
-func TestEncodeLibraryIsEncode(t *testing.T) {
-	t.Parallel()
-	var library []mol.LigandEntry
-	for i := range 1000 {
-		entry := mol.LigandEntry{LigandID: fmt.Sprint(i), Label: "[<&>] é", Source: mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: "C[C@H](N)[O-]"}}}
-		library = append(library, entry.Completed())
-		if i > 3 && i < 990 {
-			continue
-		}
-		want, err := encode(library)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := encodeLibrary(library); err != nil || string(got) != string(want) {
-			t.Fatalf("%d ligands: got %.200s, %v; want %.200s", len(library), got, err, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/engines/openmm"
 )
 
@@ -26,6 +27,18 @@ func (r *recorder) Foretell(request engines.Request) (json.RawMessage, error) {
 	return nil, nil
 }
 
+// Wants is what the engine in it wants, or else the engine of this build that has its id.
+func (r *recorder) Wants(request engines.Request) (engines.Wants, error) {
+	engine := r.Engine
+	if engine == nil {
+		engine, _ = all.Registry().Lookup(r.spec.ID)
+	}
+	if wanter, ok := engine.(engines.Wanter); ok {
+		return wanter.Wants(request)
+	}
+	return engines.Wants{}, nil
+}
+
 func (r *recorder) Plan(request engines.Request) ([]engines.Shard, error) {
 	r.mu.Lock()
 	r.last = request
@@ -42,13 +55,15 @@ func (r *recorder) Plan(request engines.Request) ([]engines.Shard, error) {
 	if r.Engine != nil {
 		return r.Engine.Plan(request)
 	}
-	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1, ExpectedCPUSeconds: 1}}, nil
+	return []engines.Shard{{Stage: "run", Name: "run", Params: json.RawMessage(`{}`), Essential: true, Items: 1,
+		ExpectedCPUSeconds: 1}}, nil
 }
 
 // Depict draws what the last shard leaves.
 func (r *recorder) Depict(_ engines.Request, plan []engines.Shard) (engines.Depiction, error) {
 	last := plan[len(plan)-1]
-	return engines.Depiction{Scene: engines.Scene{Format: "pdb", States: make([]engines.SceneState, 1)}, File: engines.From{Stage: last.Stage, Shard: last.Name, Output: "made.pdb"}}, nil
+	return engines.Depiction{Scene: engines.Scene{Format: "pdb", States: make([]engines.SceneState, 1)},
+		File: engines.From{Stage: last.Stage, Shard: last.Name, Output: "made.pdb"}}, nil
 }
 
 func (r *recorder) request() engines.Request {
@@ -59,13 +74,14 @@ func (r *recorder) request() engines.Request {
 
 // recorders are an engine for every canonical simulator and every other job type, by id.
 func recorders() map[string]*recorder {
-	all := map[string]*recorder{}
+	list := map[string]*recorder{}
 	for _, s := range engines.Simulators {
-		all[s.ID] = &recorder{spec: engines.Spec{ID: s.ID, Aliases: s.Aliases, Hardware: "cpu"}}
+		list[s.ID] = &recorder{spec: engines.Spec{ID: s.ID, Aliases: s.Aliases, Hardware: "cpu"}}
 	}
-	all["molstar"] = &recorder{spec: engines.Spec{ID: "molstar", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular}}}
-	all["cycles"] = &recorder{spec: engines.Spec{ID: "cycles", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular, engines.JobTypeRender}}}
-	return all
+	list["molstar"] = &recorder{spec: engines.Spec{ID: "molstar", Hardware: "cpu", JobTypes: []string{engines.JobTypeMolecular}}}
+	list["cycles"] = &recorder{spec: engines.Spec{ID: "cycles", Hardware: "cpu",
+		JobTypes: []string{engines.JobTypeMolecular, engines.JobTypeRender}}}
+	return list
 }
 
 func listOf(all map[string]*recorder) []engines.Engine {

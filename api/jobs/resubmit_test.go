@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"context"
 	"reflect"
 	"testing"
 
@@ -30,7 +29,8 @@ func TestResubmit(t *testing.T) {
 		t.Fatalf("got %+v, %v; want a job like %+v", again, err, first)
 	}
 	var same bool
-	if err := d.db.GetContext(t.Context(), &same, `SELECT b.request_text::jsonb = jsonb_set(a.request_text::jsonb, '{simulationParams,seed}', '-7') - 'dockingRequest'
+	if err := d.db.GetContext(t.Context(), &same, `SELECT b.request_text::jsonb = jsonb_set(a.request_text::jsonb,
+		'{simulationParams,seed}', '-7') - 'dockingRequest'
 		FROM jobs a, jobs b WHERE a.id = $1 AND b.id = $2`, first.JobID, again.JobID); err != nil || !same {
 		t.Errorf("the request is another one (%v)", err)
 	}
@@ -45,7 +45,8 @@ func TestResubmit(t *testing.T) {
 		_, err = d.Resubmit(access.With(t.Context(), other), other, jobID, 1, "run_1", "")
 		wantFault(t, "another account: "+jobID, err, fault.NotFound, "jobId")
 	}
-	d.exec(`UPDATE jobs SET request = request_text::jsonb, request_text = NULL WHERE id = $1`, first.JobID) // as jobs from before have it
+	// as jobs from before have it
+	d.exec(`UPDATE jobs SET request = request_text::jsonb, request_text = NULL WHERE id = $1`, first.JobID)
 	older, err := d.Resubmit(access.With(t.Context(), caller), caller, first.JobID, -7, "run_1", "key-0002")
 	if err != nil || older.JobID != again.JobID || !older.Replayed {
 		t.Errorf("replay of a job from before: got %+v, %v", older, err)
@@ -76,19 +77,10 @@ func TestResubmitLooksNothingUp(t *testing.T) {
 	if len(first.Structures) != 1 || !reflect.DeepEqual(again.Structures, first.Structures) {
 		t.Errorf("got the receptor %+v, want %+v", again.Structures, first.Structures)
 	}
-	for id, component := range map[string]engines.Component{"REA": first.Components["REA"], "STI": {SMILES: first.Components["STI"].SMILES}, "ST9": {SMILES: first.Components["ST9"].SMILES}} {
+	for id, component := range map[string]engines.Component{"REA": first.Components["REA"],
+		"STI": {SMILES: first.Components["STI"].SMILES}, "ST9": {SMILES: first.Components["ST9"].SMILES}} {
 		if again.Components[id] != component || component.SMILES == "" {
 			t.Errorf("%s: got %+v, want %+v", id, again.Components[id], component)
 		}
-	}
-}
-
-func TestReproducedRun(t *testing.T) {
-	t.Parallel()
-	if got := reproducedIn(context.Background()); got.runID != "" || got.found != nil {
-		t.Errorf("an ordinary submission reproduces %+v", got)
-	}
-	if got := reproducedIn(reproducing(t.Context(), "run_1", nil)); got.runID != "run_1" {
-		t.Errorf("got %+v", got)
 	}
 }

@@ -8,35 +8,23 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
-const retryText = "Runs a job that has ended again, under its own id: the tasks that did not succeed, or all. The expected cost of these is set aside anew, and what they use is charged. What they had made before is withdrawn at once; download it first if it is worth keeping. " +
+const retryText = "Runs a job that has ended again, under its own id: the tasks that did not succeed, or all. The expected cost " +
+	"of these is set aside anew, and what they use is charged. What they had made before is withdrawn at once; download it first " +
+	"if it is worth keeping. " +
 	"Tasks that failed for their input are not run again: submit a corrected request. The body may be left out. " +
 	"With an Idempotency-Key the request may be sent again: the first answer comes back."
 
-// RetryRequest says what of a job is run again.
-type RetryRequest struct {
-	Scope *string `json:"scope,omitempty" enum:"failed,all" default:"failed" doc:"failed: the tasks that failed or were cancelled, and what reads their files; what else has finished is kept and not charged again. all: every task."`
-}
-
-// RetryResponse is the answer to a retry.
-type RetryResponse struct {
-	JobID         string `json:"jobId" doc:"Id of the job; it stays the same."`
-	Status        string `json:"status" enum:"SUBMITTED,QUEUED,RUNNING" doc:"State of the job, which runs again."`
-	Attempt       int    `json:"attempt" minimum:"2" doc:"Which run of the job this is; the submission began the first."`
-	Tasks         int    `json:"tasks" minimum:"1" doc:"How many tasks run again."`
-	EstimatedCost Pounds `json:"estimatedCost" doc:"Expected cost of this run, in pounds."`
-	Currency      string `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
-	Message       string `json:"message" doc:"What happened, for people."`
-
-	IdempotentReplay bool `json:"idempotentReplay,omitempty" doc:"True when an earlier request with this key began the run."`
-}
-
 // Retry runs a job of the caller that has ended again; key may be "". Errors: those of scheduler.Retry, and fault.Validation for a
 // key that is none.
-func (s *Service) Retry(ctx context.Context, accountID, jobID, key string, request RetryRequest) (scheduler.Retried, error) {
+func (s *Service) Retry(
+	ctx context.Context, accountID, jobID, key string, request contract.RetryRequest,
+) (scheduler.Retried, error) {
 	if err := checkForm(jobID); err != nil {
 		return scheduler.Retried{}, err
 	}
@@ -51,18 +39,18 @@ func (s *Service) Retry(ctx context.Context, accountID, jobID, key string, reque
 }
 
 type retryInput struct {
-	ID             string        `path:"id" doc:"Id of the job."`
-	IdempotencyKey string        `header:"Idempotency-Key" minLength:"8" maxLength:"255" doc:"The same key with the same request answers as the first time."`
-	Body           *RetryRequest `required:"false"`
+	ID             string                 `path:"id" doc:"Id of the job."`
+	IdempotencyKey string                 `header:"Idempotency-Key" minLength:"8" maxLength:"255" doc:"The same key with the same request answers as the first time."`
+	Body           *contract.RetryRequest `required:"false"`
 }
 
 type retryOutput struct {
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request began the run."`
-	Body     RetryResponse
+	Body     contract.RetryResponse
 }
 
 func (s *Service) retry(ctx context.Context, in *retryInput) (*retryOutput, error) {
-	retried, err := s.Retry(ctx, access.From(ctx).AccountID, in.ID, in.IdempotencyKey, valueOr(in.Body, RetryRequest{}))
+	retried, err := s.Retry(ctx, access.From(ctx).AccountID, in.ID, in.IdempotencyKey, valueOr(in.Body, contract.RetryRequest{}))
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +69,11 @@ func retryOperation() huma.Operation {
 }
 
 // retryAnswer is the wire form of a retry.
-func retryAnswer(r scheduler.Retried) RetryResponse {
-	return RetryResponse{
-		JobID: r.JobID, Status: string(r.Status), Attempt: r.Attempt, Tasks: r.Tasks,
-		EstimatedCost: poundsOf(r.EstimatedPence), Currency: r.Currency, IdempotentReplay: r.Replayed,
-		Message: fmt.Sprintf("The job runs again: run %d, %d of its tasks; %s is set aside, and the run never costs more.", r.Attempt, r.Tasks, billing.Display(r.HeldPence)),
+func retryAnswer(r scheduler.Retried) contract.RetryResponse {
+	return contract.RetryResponse{
+		JobID: r.JobID, Status: r.Status, Attempt: r.Attempt, Tasks: r.Tasks,
+		EstimatedCost: wire.PoundsOf(r.EstimatedPence), Currency: r.Currency, IdempotentReplay: r.Replayed,
+		Message: fmt.Sprintf("The job runs again: run %d, %d of its tasks; %s is set aside, and the run never costs more.",
+			r.Attempt, r.Tasks, billing.Display(r.HeldPence)),
 	}
 }

@@ -23,8 +23,8 @@ func TestAnswersMatchTheirSchemas(t *testing.T) {
 	d.log(caller, tasks[0], 2, "mode | affinity")
 	d.made(caller, tasks[0], "provenance.json", "provenance")
 	for _, route := range []string{
-		"/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}/status", "/v1/jobs/{id}/outputs", "/v1/jobs/{id}/tasks", "/v1/jobs/{id}/tasks/{taskId}",
-		"/v1/jobs/{id}/logs", "/v1/jobs/{id}/provenance",
+		"/v1/jobs", "/v1/jobs/{id}", "/v1/jobs/{id}/status", "/v1/jobs/{id}/outputs", "/v1/jobs/{id}/tasks",
+		"/v1/jobs/{id}/tasks/{taskId}", "/v1/jobs/{id}/logs", "/v1/jobs/{id}/provenance",
 	} {
 		path := strings.NewReplacer("{id}", jobID, "{taskId}", tasks[1]).Replace(route)
 		response, text := d.call(caller, http.MethodGet, path, "")
@@ -57,7 +57,8 @@ func TestMisspeltSimulatorsAreToldFirst(t *testing.T) {
 	} {
 		for _, path := range []string{"/v1/jobs/submit", "/v1/jobs/estimate"} {
 			response, text := d.call(caller, http.MethodPost, path, body)
-			refused := response.StatusCode == http.StatusUnprocessableEntity && strings.Contains(text, string(fault.UnsupportedSimulator))
+			refused := response.StatusCode == http.StatusUnprocessableEntity &&
+				strings.Contains(text, string(fault.UnsupportedSimulator))
 			if !refused || !strings.Contains(text, want) {
 				t.Errorf("%s %s: got %d %s, want %s", path, body, response.StatusCode, text, want)
 			}
@@ -81,7 +82,8 @@ func TestForeignJobsAreAsIfAbsent(t *testing.T) {
 	owner, other := d.account(), d.account()
 	foreign := d.submit(owner)
 	var foreignTask string
-	if err := d.db.GetContext(t.Context(), &foreignTask, `SELECT id FROM tasks WHERE job_id = $1 AND ordinal = 0`, foreign); err != nil {
+	if err := d.db.GetContext(t.Context(), &foreignTask, `SELECT id FROM tasks WHERE job_id = $1 AND ordinal = 0`,
+		foreign); err != nil {
 		t.Fatal(err)
 	}
 	ids := []string{foreign, id.New("job_"), "job_0", strings.ToUpper(foreign), "x", strings.Repeat("a", 1000)}
@@ -109,7 +111,8 @@ func TestForeignJobsAreAsIfAbsent(t *testing.T) {
 				first = answer
 			}
 			if answer != first || !strings.Contains(text, string(fault.NotFound)) {
-				t.Errorf("%s %s of %.40s: got %s, want NOT_FOUND like that of another account's job, %s", route.method, route.path, jobID, answer, first)
+				t.Errorf("%s %s of %.40s: got %s, want NOT_FOUND like that of another account's job, %s", route.method, route.path,
+					jobID, answer, first)
 			}
 		}
 	}

@@ -25,9 +25,8 @@ const (
 	defaultFrame = 1
 )
 
-// checkMembers refuses members of a submission that belong to other job types, with fault.Validation. The specification says
-// "Render jobs only" and "Simulation jobs only" of them, so no documented request breaks, and whoever sends one expects frames
-// or tasks that the job would not have. A pipeline is both. The members of an estimate carry no such words (§2.5): there, what
+// checkMembers refuses members of a submission that belong to other job types, with fault.Validation: whoever
+// sends one expects frames or tasks that the job would not have (doc/contract.md §2.1). A pipeline is both. In an estimate, what
 // does not apply is ignored. simulationParams and dockingRequest are for whom they concern, and may stand everywhere.
 func checkMembers(r SubmitRequest) error {
 	jobType := valueOr(r.JobType, engines.JobTypeRender)
@@ -44,7 +43,8 @@ func checkMembers(r SubmitRequest) error {
 		{"taskCount", r.TaskCount != nil, engines.JobTypeSimulation},
 	} {
 		if member.given && jobType != member.only && jobType != engines.JobTypePipeline {
-			return fault.New(fault.Validation, "%s: is for %s jobs only; leave it out of a %s job", member.name, member.only, jobType)
+			return fault.New(fault.Validation, "%s: is for %s jobs only; leave it out of a %s job", member.name, member.only,
+				jobType)
 		}
 	}
 	return nil
@@ -70,7 +70,8 @@ func framesOf(r SubmitRequest) (asked []frames.Range, given bool, err error) {
 		case frames.Count(ranges) > maxFrames:
 			return fault.New(fault.Validation, "%s: is more than %d frames; submit them as several jobs", name, maxFrames)
 		case where != "" && !frames.Equal(asked, ranges):
-			return fault.New(fault.Validation, "%s: names other frames than %s; give one of them, or the same frames in both", name, where)
+			return fault.New(fault.Validation, "%s: names other frames than %s; give one of them, or the same frames in both", name,
+				where)
 		}
 		asked, where = ranges, name
 		return nil
@@ -81,7 +82,8 @@ func framesOf(r SubmitRequest) (asked []frames.Range, given bool, err error) {
 			return nil, false, err
 		}
 	} else if valueOr(r.FrameStep, 1) != 1 {
-		return nil, false, fault.New(fault.Validation, "frameStep: needs frameStart and frameEnd; in parameters the step stands behind a colon, as in 1-100:10")
+		return nil, false, fault.New(fault.Validation, "frameStep: needs frameStart and frameEnd; in parameters the step stands "+
+			"behind a colon, as in 1-100:10")
 	}
 	for _, name := range []string{"Frames", "FrameRange"} {
 		text, ok := r.Parameters[name]
@@ -121,7 +123,7 @@ type errRule string
 
 func (e errRule) Error() string { return string(e) }
 
-// picture is what metadata says about a rendering and who makes it, of the members of specification §2.3. Texts are "" and
+// picture is what metadata says about a rendering and who makes it, of the members of doc/contract.md §2.3. Texts are "" and
 // numbers nil when they are left out.
 type picture struct {
 	Software, Renderer, RenderEngine, Resolution string
@@ -139,7 +141,8 @@ func pictureOf(metadata Metadata) (picture, error) {
 	}
 	var p picture
 	for name, target := range map[string]any{
-		"software": &p.Software, "renderer": &p.Renderer, "renderEngine": &p.RenderEngine, "resolution": &p.Resolution, "fps": &p.FPS, "samples": &p.Samples,
+		"software": &p.Software, "renderer": &p.Renderer, "renderEngine": &p.RenderEngine, "resolution": &p.Resolution,
+		"fps": &p.FPS, "samples": &p.Samples,
 	} {
 		if text, ok := members[name]; ok {
 			if err := json.Unmarshal(text, target); err != nil {
@@ -156,7 +159,8 @@ func (p picture) check() error {
 		width, height, _ := strings.Cut(p.Resolution, "x")
 		for _, edge := range []string{width, height} {
 			if n, err := strconv.Atoi(edge); err != nil || n < minEdgePixels || n > maxEdgePixels {
-				return fault.New(fault.Validation, "metadata.resolution: width and height are %d to %d pixels each, as in 1920x1080", minEdgePixels, maxEdgePixels)
+				return fault.New(fault.Validation, "metadata.resolution: width and height are %d to %d pixels each, as in "+
+					"1920x1080", minEdgePixels, maxEdgePixels)
 			}
 		}
 	}
@@ -181,8 +185,8 @@ func (p picture) software() (name, member string) {
 	return "", ""
 }
 
-// list is names for a message.
-func list(names []string) string {
+// listed is names for a message.
+func listed(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

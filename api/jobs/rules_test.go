@@ -121,24 +121,33 @@ func TestChooseAnEngine(t *testing.T) {
 		{"id", whole, `{"jobType":"simulation","simulator":"wavewatch3"}`, "wavewatch3", "", ""},
 		{"aliases", whole, `{"jobType":"simulation","simulator":"Wave Watch_III"}`, "wavewatch3", "", ""},
 		{"none", few, `{"jobType":"simulation"}`, "", "VALIDATION_ERROR", "simulator: is required"},
-		{"unknown", whole, `{"jobType":"simulation","simulator":"gromacs"}`, "", "UNSUPPORTED_SIMULATOR", "no simulator of this name"},
-		{"known, not here", few, `{"jobType":"simulation","simulator":"ncbi blastp"}`, "", "UNSUPPORTED_SIMULATOR", "does not run NCBI BLAST+ blastp"},
+		{"unknown", whole, `{"jobType":"simulation","simulator":"gromacs"}`, "", "UNSUPPORTED_SIMULATOR",
+			"no simulator of this name"},
+		{"known, not here", few, `{"jobType":"simulation","simulator":"ncbi blastp"}`, "", "UNSUPPORTED_SIMULATOR",
+			"does not run NCBI BLAST+ blastp"},
 		{"ambiguous", whole, `{"jobType":"simulation","simulator":"BLAST"}`, "", "UNSUPPORTED_SIMULATOR", "say blastp"},
 		{"other science", whole, `{"jobType":"simulation","simulator":"smina"}`, "", "UNSUPPORTED_SIMULATOR", "say autodock-vina"},
-		{"other model", whole, `{"jobType":"simulation","simulator":"AlphaFold-3"}`, "", "UNSUPPORTED_SIMULATOR", "alphafold, which is AlphaFold 2"},
-		{"a renderer", whole, `{"jobType":"simulation","simulator":"cycles"}`, "", "UNSUPPORTED_SIMULATOR", "no simulator of this name"},
+		{"other model", whole, `{"jobType":"simulation","simulator":"AlphaFold-3"}`, "", "UNSUPPORTED_SIMULATOR",
+			"alphafold, which is AlphaFold 2"},
+		{"a renderer", whole, `{"jobType":"simulation","simulator":"cycles"}`, "", "UNSUPPORTED_SIMULATOR",
+			"no simulator of this name"},
 		{"molecular", whole, `{"jobType":"molecular"}`, "molstar", "", ""},
 		{"ray-traced", whole, `{"jobType":"molecular","metadata":{"renderEngine":"cycles"}}`, "cycles", "", ""},
-		{"ray-traced, not here", few, `{"jobType":"molecular","metadata":{"renderEngine":"cycles"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.renderEngine: this deployment does not run molecular jobs with Blender Cycles"},
+		{"ray-traced, not here", few, `{"jobType":"molecular","metadata":{"renderEngine":"cycles"}}`, "", "UNSUPPORTED_SIMULATOR",
+			"metadata.renderEngine: this deployment does not run molecular jobs with Blender Cycles"},
 		{"render by default", whole, `{}`, "cycles", "", ""},
 		{"render, not here", few, `{}`, "", "UNSUPPORTED_SIMULATOR", "jobType: this deployment does not run render jobs"},
 		{"host", whole, `{"jobType":"render","metadata":{"software":"Blender"}}`, "cycles", "", ""},
 		{"renderer", whole, `{"jobType":"render","metadata":{"renderer":"CYCLES"}}`, "cycles", "", ""},
-		{"host before renderer", whole, `{"jobType":"render","metadata":{"software":"Maya","renderer":"cycles"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.software: there is no such renderer"},
-		{"raster frames", whole, `{"jobType":"render","metadata":{"renderer":"molstar"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.renderer: this deployment does not run render jobs with Mol*"},
+		{"host before renderer", whole, `{"jobType":"render","metadata":{"software":"Maya","renderer":"cycles"}}`, "",
+			"UNSUPPORTED_SIMULATOR", "metadata.software: there is no such renderer"},
+		{"raster frames", whole, `{"jobType":"render","metadata":{"renderer":"molstar"}}`, "", "UNSUPPORTED_SIMULATOR",
+			"metadata.renderer: this deployment does not run render jobs with Mol*"},
 		{"pipeline", whole, `{"jobType":"pipeline","simulator":"vina"}`, "autodock-vina", "", ""},
-		{"pipeline of nothing", whole, `{"jobType":"pipeline"}`, "", "VALIDATION_ERROR", "simulator: is required for pipeline jobs"},
-		{"pipeline, renderer not here", few, `{"jobType":"pipeline","simulator":"vina","metadata":{"renderEngine":"cycles"}}`, "", "UNSUPPORTED_SIMULATOR", "metadata.renderEngine"},
+		{"pipeline of nothing", whole, `{"jobType":"pipeline"}`, "", "VALIDATION_ERROR",
+			"simulator: is required for pipeline jobs"},
+		{"pipeline, renderer not here", few, `{"jobType":"pipeline","simulator":"vina","metadata":{"renderEngine":"cycles"}}`, "",
+			"UNSUPPORTED_SIMULATOR", "metadata.renderEngine"},
 		{"pipeline of what cannot be drawn", &Service{deps: Deps{Engines: registryOf(plain{all["fpocket"]}, all["molstar"])}},
 			`{"jobType":"pipeline","simulator":"fpocket"}`, "", "UNSUPPORTED_SIMULATOR", "cannot be drawn"},
 	} {
@@ -147,7 +156,8 @@ func TestChooseAnEngine(t *testing.T) {
 			wantFault(t, c.name, err, fault.Code(c.code), c.place)
 			continue
 		}
-		if err != nil || engine.Spec().ID != c.want || !strings.Contains(c.body+`"jobType":"render"`, `"jobType":"`+work.JobType+`"`) {
+		if err != nil || engine.Spec().ID != c.want || !strings.Contains(c.body+`"jobType":"render"`,
+			`"jobType":"`+work.JobType+`"`) {
 			t.Errorf("%s: got %v, %v; want %s", c.name, engine, err, c.want)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package jobs is the API group of jobs: submit, estimate, list, read, tasks, logs, outputs, provenance, cancel, retry and the
-// event stream. It checks what the schema cannot state, finds the files that a submission names and shows what the scheduler
-// has stored. It changes no job: the scheduler does, and is asked for it.
+// event stream. It checks what the schema cannot state, lets package lookup find what a submission names, and shows what the
+// scheduler has stored. It changes no job: the scheduler does, and is asked for it.
 package jobs
 
 import (
@@ -14,8 +14,11 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/jobs/lookup"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/api/stream"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/object"
@@ -32,11 +35,11 @@ type Deps struct {
 	Scheduler *scheduler.Scheduler
 	Engines   *engines.Registry
 	Objects   *object.Store
-	Uploads   Uploads
+	Uploads   lookup.Uploads
 	// Knowledge finds what names of public data stand for; without it, they are refused.
-	Knowledge Knowledge
+	Knowledge lookup.Knowledge
 	// Databases finds the databases of sequence searches; without it, every search is refused.
-	Databases Databases
+	Databases lookup.Databases
 	Currency  string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
@@ -50,27 +53,24 @@ type Deps struct {
 type Service struct {
 	deps    Deps
 	store   store
-	streams *streams
-	surveys *surveys
+	streams *stream.Streams
+	lookup  *lookup.Finder
 }
 
 // New returns a Service. It starts nothing.
 func New(deps Deps) *Service {
 	store := store{db: deps.DB}
-	if deps.Knowledge == nil {
-		deps.Knowledge = ignorance{}
-	}
-	if deps.Databases == nil {
-		deps.Databases = ignorance{}
-	}
-	return &Service{deps: deps, store: store, streams: newStreams(store, deps.Log), surveys: newSurveys()}
+	return &Service{deps: deps, store: store, streams: stream.New(deps.Log), lookup: lookup.New(lookup.Deps{
+		DB: deps.DB, Objects: deps.Objects, Uploads: deps.Uploads, Knowledge: deps.Knowledge, Databases: deps.Databases,
+		Log: deps.Log,
+	})}
 }
 
 // List reads a page of the caller's jobs, newest first. Errors: fault.InvalidCursor, fault.Validation.
-func (s *Service) List(ctx context.Context, accountID string, query ListQuery) (JobList, error) {
-	from, err := page.Decode(query.Cursor)
+func (s *Service) List(ctx context.Context, accountID string, query ListQuery) (contract.JobList, error) {
+	from, err := list.Read[list.Position](query.Cursor)
 	if err != nil {
-		return JobList{}, err
+		return contract.JobList{}, err
 	}
 	simulator := query.Simulator
 	if engine, ok := s.deps.Engines.Lookup(simulator); ok {
@@ -81,39 +81,41 @@ func (s *Service) List(ctx context.Context, accountID string, query ListQuery) (
 		CreatedAfter: query.CreatedAfter, CreatedBefore: query.CreatedBefore, From: from,
 	}, query.Limit+1)
 	if err != nil {
-		return JobList{}, err
+		return contract.JobList{}, err
 	}
-	records, next := page.Cut(records, query.Limit, func(r record) page.Position { return page.Position{At: r.CreatedAt, ID: r.ID} })
-	list := JobList{Jobs: make([]Job, len(records)), NextCursor: next}
+	records, next := list.Cut(records, query.Limit, func(r record) list.Position {
+		return list.Position{At: r.CreatedAt, ID: r.ID}
+	})
+	answer := contract.JobList{Jobs: make([]contract.Job, len(records)), NextCursor: next}
 	for i, r := range records {
-		if list.Jobs[i], err = s.show(ctx, r); err != nil {
-			return JobList{}, err
+		if answer.Jobs[i], err = s.show(ctx, r); err != nil {
+			return contract.JobList{}, err
 		}
 	}
-	return list, nil
+	return answer, nil
 }
 
 // Job reads one of the caller's jobs. Errors: fault.NotFound.
-func (s *Service) Job(ctx context.Context, accountID, jobID string) (Job, error) {
+func (s *Service) Job(ctx context.Context, accountID, jobID string) (contract.Job, error) {
 	if err := checkForm(jobID); err != nil {
-		return Job{}, err
+		return contract.Job{}, err
 	}
 	r, err := s.store.job(ctx, accountID, jobID)
 	if err != nil {
-		return Job{}, err
+		return contract.Job{}, err
 	}
 	return s.show(ctx, r)
 }
 
-// Outputs reads a page of a job's files with fresh addresses. Errors: fault.NotFound, fault.InvalidCursor.
-func (s *Service) Outputs(ctx context.Context, accountID, jobID string, query OutputQuery) (Outputs, error) {
-	from, err := page.Decode(query.Cursor)
+// Outputs reads a page of a job's files with fresh addresses. Errors: fault.NotFound, fault.FilesDeleted, fault.InvalidCursor.
+func (s *Service) Outputs(ctx context.Context, accountID, jobID string, query OutputQuery) (contract.Outputs, error) {
+	from, err := list.Read[list.Position](query.Cursor)
 	if err != nil {
-		return Outputs{}, err
+		return contract.Outputs{}, err
 	}
-	status, err := s.status(ctx, accountID, jobID) // before the files, so that complete never promises too much
+	status, err := s.withFiles(ctx, accountID, jobID) // before the files, so that complete never promises too much
 	if err != nil {
-		return Outputs{}, err
+		return contract.Outputs{}, err
 	}
 	filter := outputFilter{Roles: query.Role, TaskIndex: -1, From: from}
 	if query.TaskIndex.IsSet {
@@ -121,15 +123,17 @@ func (s *Service) Outputs(ctx context.Context, accountID, jobID string, query Ou
 	}
 	files, err := s.store.outputs(ctx, accountID, jobID, filter, query.Limit+1)
 	if err != nil {
-		return Outputs{}, err
+		return contract.Outputs{}, err
 	}
-	files, next := page.Cut(files, query.Limit, func(f artifact) page.Position { return page.Position{At: f.CreatedAt, ID: f.ID} })
-	answer := Outputs{JobID: jobID, Status: string(status), Complete: status.Terminal(), Outputs: make([]Output, len(files)), NextCursor: next}
+	files, next := list.Cut(files, query.Limit, func(f artifact) list.Position { return list.Position{At: f.CreatedAt, ID: f.ID} })
+	answer := contract.Outputs{JobID: jobID, Status: status, Complete: status.Terminal(),
+		Outputs:    make([]contract.Output, len(files)),
+		NextCursor: next}
 	expiresAt := s.deps.Now().UTC().Add(outputURLLifetime).Truncate(time.Second)
 	for i, f := range files {
 		url, err := s.deps.Objects.PresignGet(ctx, f.StorageKey, path.Base(f.Name), outputURLLifetime)
 		if err != nil {
-			return Outputs{}, fmt.Errorf("signing output %s of job %s: %w", f.ID, jobID, err)
+			return contract.Outputs{}, fmt.Errorf("signing output %s of job %s: %w", f.ID, jobID, err)
 		}
 		answer.Outputs[i] = f.view(url, expiresAt)
 	}
@@ -145,31 +149,40 @@ func (s *Service) Cancel(ctx context.Context, accountID, jobID, reason string) (
 	return cancellation, asNoSuchJob(err)
 }
 
-// status reads a job's state, after a look at its id. Errors: fault.NotFound.
-func (s *Service) status(ctx context.Context, accountID, jobID string) (job.Status, error) {
+// checkJob refuses a job that is not the caller's, after a look at its id. Errors: fault.NotFound.
+func (s *Service) checkJob(ctx context.Context, accountID, jobID string) error {
+	if err := checkForm(jobID); err != nil {
+		return err
+	}
+	_, err := s.store.status(ctx, accountID, jobID)
+	return err
+}
+
+// withFiles reads the state of a job for what is read from a job's files. Errors: fault.NotFound, fault.FilesDeleted.
+func (s *Service) withFiles(ctx context.Context, accountID, jobID string) (job.Status, error) {
 	if err := checkForm(jobID); err != nil {
 		return "", err
 	}
-	status, err := s.store.status(ctx, accountID, jobID)
+	status, err := s.store.withFiles(ctx, accountID, jobID)
 	return job.Status(status), err
 }
 
 // Watch reserves an event stream of a job for a client that has every event up to lastEventID. ended is true when there will
 // never be another event for it; then nothing is reserved. Errors: fault.NotFound, fault.Validation, fault.RateLimited,
 // fault.ProviderUnavailable.
-func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string) (w Watcher, ended bool, err error) {
-	after, err := lastEventID(lastEvent)
+func (s *Service) Watch(ctx context.Context, accountID, jobID, lastEvent string) (w *Watcher, ended bool, err error) {
+	after, err := stream.LastEventID(lastEvent)
 	if err != nil {
-		return Watcher{}, false, err
+		return nil, false, err
 	}
-	w = Watcher{accountID: accountID, jobID: jobID, after: after}
-	if _, err := s.status(ctx, accountID, jobID); err != nil {
-		return Watcher{}, false, err
+	w = &Watcher{store: s.store, accountID: accountID, jobID: jobID, after: after}
+	if err := s.checkJob(ctx, accountID, jobID); err != nil {
+		return nil, false, err
 	}
-	if ended, err = s.streams.ended(ctx, w); err != nil || ended {
-		return Watcher{}, ended, err
+	if ended, err = w.Ended(ctx); err != nil || ended {
+		return nil, ended, err
 	}
-	w.release, err = s.streams.slots.TakeFrom(accountID, access.Address(ctx))
+	w.release, err = s.streams.Slots.TakeFrom(accountID, access.Address(ctx))
 	return w, false, err
 }
 

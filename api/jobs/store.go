@@ -6,15 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
 
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/scheduler/erasure"
 )
 
 // maxQueuePosition bounds the waiting tasks that are looked at for a job's place in the queue: a person wants to know whether
@@ -32,7 +32,7 @@ type record struct {
 	Simulator         sql.NullString `db:"simulator"`
 	JobName           string         `db:"job_name"`
 	RecoveryMode      string         `db:"recovery_mode"`
-	Status            string         `db:"status"`
+	Status            job.Status     `db:"status"`
 	StatusReason      sql.NullString `db:"status_reason"`
 	EstimatedPence    int64          `db:"estimated_pence"`
 	HeldPence         int64          `db:"held_pence"`
@@ -47,6 +47,7 @@ type record struct {
 	UpdatedAt         time.Time      `db:"updated_at"`
 	StartedAt         sql.NullTime   `db:"started_at"`
 	FinishedAt        sql.NullTime   `db:"finished_at"`
+	FilesDeletedAt    sql.NullTime   `db:"files_deleted_at"`
 
 	Pending    int     `db:"pending"`
 	Queued     int     `db:"queued"`
@@ -78,12 +79,12 @@ type record struct {
 // jobColumns are the job's own columns of a record. The request is left out: it may be a hundred megabytes.
 const jobColumns = `id, job_type, simulator, job_name, recovery_mode, status, status_reason, estimated_pence, held_pence,
     accrued_micropence, charged_pence, error_code, error_message, failure_class, error_retryable, attempts, created_at,
-    updated_at, started_at, finished_at, account_id, software, license_key`
+    updated_at, started_at, finished_at, account_id, software, license_key, files_deleted_at`
 
 // recordSelect reads records for the jobs that a sub-select named "chosen" picks. A job without weights counts its tasks
-// alike. The place in the queue looks across accounts, through a function that tells a number and nothing else. Pictures and frames are looked for where they
-// are made: a simulation has tens of thousands of files, and none of them is one. The picture of a job is the newest of those that its
-// tasks have finished and those that they show while they run.
+// alike. The place in the queue looks across accounts, through a function that tells a number and nothing else. Pictures and frames
+// are looked for where they are made: a simulation has tens of thousands of files, and none of them is one. The picture of a job is
+// the newest of those that its tasks have finished and those that they show while they run.
 const recordSelect = `
 SELECT j.*, t.pending, t.queued, t.running, t.succeeded, t.failed, t.cancelled, t.weight_all, t.weight_done,
        r.stage AS stage_running, r.message AS message_running, n.stage AS stage_next, a.tasks_ahead, h.history,
@@ -100,7 +101,8 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE status = 'CANCELLED') AS cancelled,
            coalesce(sum(greatest(weight, 1e-6)::float8), 0) AS weight_all,
            coalesce(sum(greatest(weight, 1e-6)::float8 * CASE status
-               WHEN 'SUCCEEDED' THEN 1 WHEN 'FAILED' THEN 1 WHEN 'PENDING' THEN 0 WHEN 'QUEUED' THEN 0 ELSE progress END), 0) AS weight_done
+               WHEN 'SUCCEEDED' THEN 1 WHEN 'FAILED' THEN 1 WHEN 'PENDING' THEN 0 WHEN 'QUEUED' THEN 0 ELSE progress END),
+               0) AS weight_done
     FROM tasks WHERE job_id = j.id
 ) t
 CROSS JOIN LATERAL (
@@ -113,7 +115,8 @@ LEFT JOIN LATERAL (
     ORDER BY tasks.started_at DESC NULLS LAST, tasks.ordinal LIMIT 1
 ) r ON true
 LEFT JOIN LATERAL (
-    SELECT tasks.stage FROM tasks WHERE tasks.job_id = j.id AND tasks.status IN ('QUEUED', 'PENDING') AND j.status = 'RUNNING' AND r.stage IS NULL
+    SELECT tasks.stage FROM tasks WHERE tasks.job_id = j.id AND tasks.status IN ('QUEUED', 'PENDING') AND j.status = 'RUNNING'
+    AND r.stage IS NULL
     ORDER BY tasks.stage_index, tasks.ordinal LIMIT 1
 ) n ON true
 CROSS JOIN LATERAL (
@@ -124,7 +127,8 @@ CROSS JOIN LATERAL (
     ) mine
 ) a
 LEFT JOIN LATERAL (
-    (SELECT name, storage_key, created_at AS at FROM artifacts WHERE job_id = j.id AND role = 'preview' ORDER BY created_at DESC, id DESC LIMIT 1)
+    (SELECT name, storage_key, created_at AS at FROM artifacts WHERE job_id = j.id AND role = 'preview'
+    ORDER BY created_at DESC, id DESC LIMIT 1)
     UNION ALL
     (SELECT c.name, c.storage_key, c.at FROM tasks JOIN task_checkpoints c ON c.task_id = tasks.id
      WHERE tasks.job_id = j.id AND tasks.status = 'RUNNING' AND c.name = 'checkpoint/preview.jpg' ORDER BY c.at DESC LIMIT 1)
@@ -158,48 +162,53 @@ type filter struct {
 	Statuses                    []string
 	JobType, Simulator, Text    string
 	CreatedAfter, CreatedBefore time.Time
-	From                        *page.Position
+	From                        *list.Position
 }
 
 // jobs reads up to limit jobs, newest first.
 func (s store) jobs(ctx context.Context, accountID string, f filter, limit int) ([]record, error) {
-	where, args := []string{"account_id = $1"}, []any{accountID, maxQueuePosition}
-	add := func(condition string, values ...any) {
-		for _, value := range values {
-			args = append(args, value)
-			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
-		}
-		where = append(where, condition)
-	}
-	if len(f.Statuses) > 0 {
-		add("status = ANY(?)", pq.Array(f.Statuses))
-	}
-	if f.JobType != "" {
-		add("job_type = ?", f.JobType)
-	}
-	if f.Simulator != "" {
-		add("simulator = ?", f.Simulator)
-	}
+	c := list.Owned("account_id", accountID)
+	c.Arg(maxQueuePosition) // is $2 of recordSelect
+	c.In("status", f.Statuses)
+	c.Equal("job_type", f.JobType)
+	c.Equal("simulator", f.Simulator)
 	if f.Text != "" {
-		add("(position(lower(?) in lower(job_name)) > 0 OR id = ?)", f.Text, f.Text)
+		c.Add("(position(lower(?) in lower(job_name)) > 0 OR id = ?)", f.Text, f.Text)
 	}
 	if !f.CreatedAfter.IsZero() {
-		add("created_at > ?", f.CreatedAfter.UTC()) // Postgres knows fewer zones than RFC 3339
+		c.Add("created_at > ?", f.CreatedAfter.UTC()) // Postgres knows fewer zones than RFC 3339
 	}
 	if !f.CreatedBefore.IsZero() {
-		add("created_at < ?", f.CreatedBefore.UTC())
+		c.Add("created_at < ?", f.CreatedBefore.UTC())
 	}
-	if f.From != nil {
-		add("(created_at, id) < (?, ?)", f.From.At, f.From.ID)
-	}
-	args = append(args, limit)
-	chosen := fmt.Sprintf(`WITH chosen AS MATERIALIZED (SELECT %s FROM jobs WHERE %s ORDER BY created_at DESC, id DESC LIMIT $%d)`,
-		jobColumns, strings.Join(where, " AND "), len(args))
+	c.Behind(newestJobs, f.From.Values()...)
+	chosen := `WITH chosen AS MATERIALIZED (SELECT ` + jobColumns + ` FROM jobs WHERE ` + c.String() + `
+		ORDER BY ` + newestJobs.By() + ` LIMIT ` + c.Arg(limit) + `)`
 	var records []record
-	if err := s.db.SelectContext(ctx, &records, chosen+recordSelect, args...); err != nil {
+	if err := s.db.SelectContext(ctx, &records, chosen+recordSelect, c.Args...); err != nil {
 		return nil, fmt.Errorf("listing jobs: %w", err)
 	}
 	return records, nil
+}
+
+// withFiles reads a job's state, unless its files were deleted. Errors: fault.NotFound, also for another account's;
+// fault.FilesDeleted.
+func (s store) withFiles(ctx context.Context, accountID, jobID string) (string, error) {
+	var row struct {
+		Status         string       `db:"status"`
+		FilesDeletedAt sql.NullTime `db:"files_deleted_at"`
+	}
+	err := s.db.GetContext(ctx, &row, `SELECT status, files_deleted_at FROM jobs WHERE account_id = $1 AND id = $2`, accountID,
+		jobID)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", noSuchJob()
+	case err != nil:
+		return "", fmt.Errorf("reading the state of job %s: %w", jobID, err)
+	case row.FilesDeletedAt.Valid:
+		return "", erasure.Gone(row.FilesDeletedAt.Time)
+	}
+	return row.Status, nil
 }
 
 // status reads a job's state alone. Errors: fault.NotFound, also for another account's.
@@ -234,41 +243,27 @@ type artifact struct {
 type outputFilter struct {
 	Roles     []string // empty for any
 	TaskIndex int      // -1 for any
-	From      *page.Position
+	From      *list.Position
 }
 
 // outputs reads up to limit files of a job, newest first, from a position on. Inputs of later stages are not among them.
 func (s store) outputs(ctx context.Context, accountID, jobID string, f outputFilter, limit int) ([]artifact, error) {
-	where, args := "", []any{accountID, jobID, string(engines.RoleIntermediate), limit, pq.Array(f.Roles), f.TaskIndex}
-	if f.From != nil {
-		where, args = " AND (a.created_at, a.id) < ($7, $8)", append(args, f.From.At, f.From.ID)
+	c := list.Owned("a.account_id", accountID)
+	c.Add("a.job_id = ? AND a.role <> ?", jobID, string(engines.RoleIntermediate))
+	c.In("a.role", f.Roles)
+	if f.TaskIndex >= 0 {
+		c.Add("t.ordinal = ?", f.TaskIndex)
 	}
+	c.Behind(newestFiles, f.From.Values()...)
 	var files []artifact
 	err := s.db.SelectContext(ctx, &files, `
 SELECT a.id, a.name, a.role, t.ordinal, a.storage_key, a.sha256, a.byte_size, a.media_type, a.format, a.created_at, a.frame
 FROM artifacts a JOIN tasks t ON t.id = a.task_id
-WHERE a.account_id = $1 AND a.job_id = $2 AND a.role <> $3 AND ($5::text[] IS NULL OR a.role = ANY($5)) AND ($6 < 0 OR t.ordinal = $6)`+where+`
-ORDER BY a.created_at DESC, a.id DESC LIMIT $4`, args...)
+WHERE `+c.String()+` ORDER BY `+newestFiles.By()+` LIMIT `+c.Arg(limit), c.Args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading outputs of job %s: %w", jobID, err)
 	}
 	return files, nil
-}
-
-// artifactObjects finds which of the keys are outputs of the account's jobs.
-func (s store) artifactObjects(ctx context.Context, accountID string, keys []string) (map[string]engines.Object, error) {
-	var files []artifact
-	err := s.db.SelectContext(ctx, &files, `
-SELECT storage_key, sha256, byte_size FROM artifacts WHERE account_id = $1 AND storage_key = ANY($2) AND role <> $3`,
-		accountID, pq.Array(keys), string(engines.RoleIntermediate))
-	if err != nil {
-		return nil, fmt.Errorf("looking artifacts up: %w", err)
-	}
-	found := make(map[string]engines.Object, len(files))
-	for _, f := range files {
-		found[f.StorageKey] = engines.Object{StorageKey: f.StorageKey, SHA256: f.SHA256, ByteSize: f.ByteSize}
-	}
-	return found, nil
 }
 
 // event is one entry of a job's event log.

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/job"
 )
 
 // runningKey stands where the id of a log file would stand, for an attempt that has none yet. It sorts behind every id.
@@ -17,7 +19,7 @@ type logRecord struct {
 	Ordinal    int            `db:"ordinal"`
 	Name       string         `db:"name"`
 	Stage      string         `db:"stage"`
-	Status     string         `db:"status"`
+	Status     job.TaskStatus `db:"status"`
 	Attempt    int            `db:"attempt"`
 	Message    string         `db:"message"`
 	ArtifactID sql.NullString `db:"artifact_id"`
@@ -30,13 +32,21 @@ type logRecord struct {
 type logFilter struct {
 	TaskID string // "" for any
 	Index  int    // -1 for any
-	After  place
+	After  *place // nil for the beginning
 	Limit  int
 }
 
 // logs reads up to f.Limit logs of a job in the order of the plan. Only text counts as a log: an engine may file tables under
 // the same role. A file is of the attempt that was settled in the transaction that stored it.
 func (s store) logs(ctx context.Context, accountID, jobID string, f logFilter) ([]logRecord, error) {
+	c := &list.Conditions{Args: []any{accountID, jobID, string(engines.RoleLog), runningKey}}
+	c.Equal("l.task_id", f.TaskID)
+	if f.Index >= 0 {
+		c.Add("l.ordinal = ?", f.Index)
+	}
+	if f.After != nil {
+		c.Behind(plannedLogs, *f.After.Ordinal, f.After.Artifact)
+	}
 	var rows []logRecord
 	err := s.db.SelectContext(ctx, &rows, `
 WITH logs AS (
@@ -49,11 +59,10 @@ WITH logs AS (
     SELECT t.id, t.ordinal, t.name, t.stage, t.status, t.attempt, NULL, NULL, NULL, NULL, $4
     FROM tasks t WHERE t.account_id = $1 AND t.job_id = $2 AND t.status = 'RUNNING'
 )
-SELECT l.task_id, l.ordinal, l.name, l.stage, l.status, l.attempt, coalesce(d.message, '') AS message, l.artifact_id, l.file_name, l.storage_key, l.byte_size
+SELECT l.task_id, l.ordinal, l.name, l.stage, l.status, l.attempt, coalesce(d.message, '') AS message, l.artifact_id, l.file_name,
+l.storage_key, l.byte_size
 FROM logs l LEFT JOIN task_details d ON d.task_id = l.task_id
-WHERE (l.ordinal, l.sort_key COLLATE "C") > ($5, $6) AND ($7 = '' OR l.task_id = $7) AND ($8 < 0 OR l.ordinal = $8)
-ORDER BY l.ordinal, l.sort_key COLLATE "C" LIMIT $9`,
-		accountID, jobID, string(engines.RoleLog), runningKey, f.After.Ordinal, f.After.Artifact, f.TaskID, f.Index, f.Limit)
+WHERE `+c.String()+` ORDER BY `+plannedLogs.By()+` LIMIT `+c.Arg(f.Limit), c.Args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading logs of job %s: %w", jobID, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/scheduler"
 )
@@ -21,7 +22,7 @@ type past struct {
 	Inputs     []inputFile
 	Executions []execution
 	Outputs    []artifact // of every task, without inputs of later stages
-	Counts     ProvenanceCounts
+	Counts     contract.ProvenanceCounts
 }
 
 // pastJob is a job with its request: the text alone when it is small enough to be shown.
@@ -115,7 +116,8 @@ WHERE t.job_id = $1 AND jsonb_typeof(d.programs) = 'object' ORDER BY program, ve
 
 const (
 	executionsSelect = `
-SELECT a.task_id, t.ordinal, t.name, t.stage, a.attempt, a.run, a.worker_id, a.outcome, a.cpu_us, a.gpu_us, a.wall_ms, a.peak_memory_bytes, a.bytes_in,
+SELECT a.task_id, t.ordinal, t.name, t.stage, a.attempt, a.run, a.worker_id, a.outcome, a.cpu_us, a.gpu_us, a.wall_ms,
+a.peak_memory_bytes, a.bytes_in,
        a.bytes_out, a.charged_micropence, a.started_at, a.finished_at
 FROM tasks t JOIN task_attempts a ON a.task_id = t.id
 WHERE t.job_id = $1 ORDER BY t.ordinal, a.attempt LIMIT $2`
@@ -126,8 +128,8 @@ FROM artifacts a JOIN tasks t ON t.id = a.task_id
 WHERE a.job_id = $1 AND a.role <> $2 ORDER BY t.ordinal, a.name COLLATE "C", a.id LIMIT $3`
 )
 
-func countPast(ctx context.Context, tx *sqlx.Tx, r pastJob) (ProvenanceCounts, error) {
-	var counts ProvenanceCounts
+func countPast(ctx context.Context, tx *sqlx.Tx, r pastJob) (contract.ProvenanceCounts, error) {
+	var counts contract.ProvenanceCounts
 	err := tx.QueryRowxContext(ctx, `
 SELECT (SELECT count(*) FROM tasks t JOIN task_attempts a ON a.task_id = t.id WHERE t.job_id = $1),
        (SELECT count(*) FROM artifacts WHERE job_id = $1 AND role <> $2)`,

@@ -16,7 +16,8 @@ import (
 // account's job.
 func (s store) request(ctx context.Context, accountID, jobID string) (json.RawMessage, error) {
 	var kept []byte
-	err := s.db.GetContext(ctx, &kept, `SELECT `+scheduler.RequestText+` FROM jobs WHERE account_id = $1 AND id = $2`, accountID, jobID)
+	err := s.db.GetContext(ctx, &kept, `SELECT `+scheduler.RequestText+` FROM jobs WHERE account_id = $1 AND id = $2`, accountID,
+		jobID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noSuchJob()
 	}

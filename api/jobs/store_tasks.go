@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lib/pq"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/job"
 )
 
 // usage is what one attempt used, or several together.
@@ -39,7 +40,7 @@ type taskRecord struct {
 	Ordinal          int             `db:"ordinal"`
 	Name             string          `db:"name"`
 	Stage            string          `db:"stage"`
-	Status           string          `db:"status"`
+	Status           job.TaskStatus  `db:"status"`
 	Attempt          int             `db:"attempt"`
 	Progress         float64         `db:"progress"`
 	Message          string          `db:"message"`
@@ -56,44 +57,51 @@ type taskRecord struct {
 	FinishedAt       sql.NullTime    `db:"finished_at"`
 }
 
-// taskFilter chooses tasks of a job. Zero members filter nothing, but for the last three.
+// taskFilter chooses tasks of a job. Zero members filter nothing, but for the last two.
 type taskFilter struct {
 	TaskID       string
 	Statuses     []string
 	Stage        string
-	After        int // ordinal of the task before the first
+	After        *place // nil for the beginning
 	Limit        int
 	ItemFailures int // how many of a task's failed items are read; at least 1
 }
 
 // tasks reads up to f.Limit tasks of a job in the order of the plan. The tasks are chosen before their wide halves are read.
 func (s store) tasks(ctx context.Context, accountID, jobID string, f taskFilter) ([]taskRecord, error) {
+	c := list.Owned("account_id", accountID)
+	c.Add("job_id = ?", jobID)
+	c.Equal("id", f.TaskID)
+	c.Equal("stage", f.Stage)
+	c.In("status", f.Statuses)
+	if f.After != nil {
+		c.Behind(planned, *f.After.Ordinal)
+	}
 	var rows []taskRecord
 	err := s.db.SelectContext(ctx, &rows, `
 WITH chosen AS MATERIALIZED (
-    SELECT * FROM tasks
-    WHERE account_id = $1 AND job_id = $2 AND ordinal > $3
-      AND ($4 = '' OR id = $4) AND ($5 = '' OR stage = $5) AND ($6::text[] IS NULL OR status = ANY($6))
-    ORDER BY ordinal LIMIT $7
+    SELECT * FROM tasks WHERE `+c.String()+` ORDER BY `+planned.By()+` LIMIT `+c.Arg(f.Limit)+`
 )
 SELECT t.id, t.ordinal, t.name, t.stage, t.status, t.attempt, t.progress, t.worker_id, t.queued_at, t.started_at, t.finished_at,
        coalesce(d.message, '') AS message, t.items, d.failure_class, d.error_code, d.error_message,
-       coalesce(jsonb_path_query_array(d.item_failures, '$[0 to $last]', jsonb_build_object('last', $8::int)), '[]') AS item_failures,
+       coalesce(jsonb_path_query_array(d.item_failures, '$[0 to $last]', jsonb_build_object('last',
+       `+c.Arg(f.ItemFailures-1)+`::int)),
+       '[]') AS item_failures,
        coalesce(jsonb_array_length(d.item_failures), 0) AS item_failure_count,
        u.cpu_us, u.gpu_us, u.wall_ms, u.peak_memory_bytes, u.bytes_in, u.bytes_out, a.attempts
 FROM chosen t LEFT JOIN task_details d ON d.task_id = t.id
 CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cpu_us), 0)::bigint AS cpu_us, coalesce(sum(gpu_us), 0)::bigint AS gpu_us, coalesce(sum(wall_ms), 0)::bigint AS wall_ms,
+    SELECT coalesce(sum(cpu_us), 0)::bigint AS cpu_us, coalesce(sum(gpu_us), 0)::bigint AS gpu_us, coalesce(sum(wall_ms),
+    0)::bigint AS wall_ms,
            coalesce(max(peak_memory_bytes), 0) AS peak_memory_bytes,
            coalesce(sum(bytes_in), 0)::bigint AS bytes_in, coalesce(sum(bytes_out), 0)::bigint AS bytes_out
     FROM task_attempts WHERE task_id = t.id
 ) u
 CROSS JOIN LATERAL (
     SELECT coalesce(json_agg(to_json(last) ORDER BY last.attempt), '[]') AS attempts
-    FROM (SELECT * FROM task_attempts WHERE task_id = t.id ORDER BY attempt DESC LIMIT $9) last
+    FROM (SELECT * FROM task_attempts WHERE task_id = t.id ORDER BY attempt DESC LIMIT `+c.Arg(maxAttemptsShown)+`) last
 ) a
-ORDER BY t.ordinal`,
-		accountID, jobID, f.After, f.TaskID, f.Stage, pq.Array(f.Statuses), f.Limit, f.ItemFailures-1, maxAttemptsShown)
+ORDER BY t.ordinal`, c.Args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading tasks of job %s: %w", jobID, err)
 	}

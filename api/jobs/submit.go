@@ -5,36 +5,51 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/jobs/parameters"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
+// submission is a job on its way to the scheduler.
+type submission struct {
+	SubmitRequest
+	reproducesRunID string         // the run that the job repeats; "" for every other
+	first           *engines.Found // what was found for that run
+}
+
 // Submit stores a job that will run. With an idempotency key it may be called again and answers with the first receipt.
 //
 // Errors: fault.PipelineDisabled, fault.UnsupportedSimulator, fault.Validation, fault.IdempotencyKeyMismatch,
 // fault.SceneNotFound, fault.ArtifactNotFound, fault.WorkerImageMismatch, fault.ProviderUnavailable, and those of scheduler.Submit.
-func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey string, request SubmitRequest) (scheduler.Receipt, error) {
-	key, err := idempotencyKey(headerKey, request)
+func (s *Service) Submit(
+	ctx context.Context, caller access.Principal, headerKey string, request SubmitRequest,
+) (scheduler.Receipt, error) {
+	return s.accept(ctx, caller, headerKey, submission{SubmitRequest: request})
+}
+
+func (s *Service) accept(
+	ctx context.Context, caller access.Principal, headerKey string, request submission,
+) (scheduler.Receipt, error) {
+	key, err := idempotencyKey(headerKey, request.SubmitRequest)
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
-	if err := s.admit(request); err != nil {
+	if err := s.admit(request.SubmitRequest); err != nil {
 		return scheduler.Receipt{}, err
 	}
-	engine, work, err := s.understand(request)
+	engine, work, err := s.understand(request.SubmitRequest)
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
 	if work.JobType == engines.JobTypeSimulation || work.JobType == engines.JobTypePipeline {
 		request.Simulator = engine.Spec().ID
 	}
-	kept, err := canonical(request, work.Params)
+	kept, err := canonical(request.SubmitRequest, work.Params)
 	if err != nil {
 		return scheduler.Receipt{}, err
 	}
@@ -43,11 +58,14 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 			return receipt, err
 		}
 	}
-	if work.SceneFile, work.Attachments, err = s.resolve(ctx, caller.AccountID, request); err != nil {
+	params := valueOr(request.SimulationParams, SimulationParams{})
+	work.SceneFile, work.Attachments, err = s.lookup.Files(ctx, caller.AccountID, request.SceneFile, request.Attachments,
+		params.NamedFiles())
+	if err != nil {
 		return scheduler.Receipt{}, err
 	}
-	if work.Found, err = s.lookUp(ctx, caller.AccountID, request, work, engine); err != nil {
-		return scheduler.Receipt{}, err
+	if work.Found, err = s.lookup.Submission(ctx, caller.AccountID, engine, work, request.first); err != nil {
+		return scheduler.Receipt{}, asValidation(err)
 	}
 	forecast, err := foretell(engine, work)
 	if err != nil {
@@ -55,11 +73,9 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 	}
 	names := valueOr(request.DockingRequest, DockingRequest{})
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
-		AccountID: caller.AccountID, Plan: caller.Plan, JobType: work.JobType, Engine: engine, JobName: request.JobName,
-		RecoveryMode: work.Recovery, SceneFile: work.SceneFile, Attachments: work.Attachments, Params: work.Params, Decoded: work.Decoded, TaskCount: work.TaskCount,
-		Frames: work.Frames, OutputFormat: work.OutputFormat, Parameters: work.Parameters, Metadata: work.Metadata,
-		Found: work.Found, Forecast: forecast, Request: kept, IdempotencyKey: key, RequestID: access.RequestID(ctx),
-		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: reproducedIn(ctx).runID,
+		Request: work, AccountID: caller.AccountID, Plan: caller.Plan, Engine: engine, Forecast: forecast, Canonical: kept,
+		IdempotencyKey: key, RequestID: access.RequestID(ctx),
+		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: request.reproducesRunID,
 	})
 	return receipt, asValidation(err)
 }
@@ -68,32 +84,32 @@ func (s *Service) Submit(ctx context.Context, caller access.Principal, headerKey
 // as its engine's typical case. Of a docking whose receptor is one of the account's files, or an entry that is kept here, it says
 // what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation, fault.ChecksumMismatch, fault.ArtifactNotFound,
 // fault.ProviderUnavailable.
-func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (EstimateResponse, error) {
+func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (contract.EstimateResponse, error) {
 	submission, err := request.submission()
 	if err != nil {
-		return EstimateResponse{}, err
+		return contract.EstimateResponse{}, err
 	}
 	engine, work, err := s.understand(submission)
 	if err != nil {
-		return EstimateResponse{}, err
+		return contract.EstimateResponse{}, err
 	}
 	work.SceneFile = engines.Object{StorageKey: unknownScene}
-	if work.Found, err = s.known(ctx, accountID, submission, engine); err != nil {
-		return EstimateResponse{}, err
+	if work.Found, err = s.lookup.Estimate(ctx, accountID, engine, work); err != nil {
+		return contract.EstimateResponse{}, asValidation(err)
 	}
 	assumed := ""
 	if typical, ok := engine.(engines.Typical); ok {
 		if work, assumed, err = typical.Typical(work); err != nil {
-			return EstimateResponse{}, asValidation(err)
+			return contract.EstimateResponse{}, asValidation(err)
 		}
 	}
 	forecast, err := foretell(engine, work)
 	if err != nil {
-		return EstimateResponse{}, err
+		return contract.EstimateResponse{}, err
 	}
 	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work)
 	if err != nil {
-		return EstimateResponse{}, asValidation(err)
+		return contract.EstimateResponse{}, asValidation(err)
 	}
 	answer := estimateAnswer(estimation.Quote)
 	answer.Assumed = assumed
@@ -112,11 +128,11 @@ func foretell(engine engines.Engine, work engines.Request) (json.RawMessage, err
 }
 
 // receptorForecast is the forecast of a docking as it is shown.
-func receptorForecast(text json.RawMessage) (*ReceptorForecast, error) {
+func receptorForecast(text json.RawMessage) (*contract.Forecast, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	var forecast ReceptorForecast
+	var forecast contract.Forecast
 	if err := json.Unmarshal(text, &forecast); err != nil {
 		return nil, fmt.Errorf("reading the forecast of a docking: %w", err)
 	}
@@ -134,7 +150,8 @@ func (e EstimateRequest) submission() (SubmitRequest, error) {
 	}
 	return SubmitRequest{
 		JobType: e.JobType, FrameStart: e.FrameStart, FrameEnd: e.FrameEnd, FrameStep: e.FrameStep, Parameters: e.Parameters,
-		Simulator: e.Simulator, TaskCount: e.TaskCount, SimulationParams: e.SimulationParams, Metadata: metadata, Recovery: e.Recovery,
+		Simulator: e.Simulator, TaskCount: e.TaskCount, SimulationParams: e.SimulationParams, Metadata: metadata,
+		Recovery: e.Recovery,
 	}, nil
 }
 
@@ -142,7 +159,8 @@ func (e EstimateRequest) submission() (SubmitRequest, error) {
 // members of other types. Errors: fault.PipelineDisabled, fault.Validation.
 func (s *Service) admit(request SubmitRequest) error {
 	if valueOr(request.JobType, engines.JobTypeRender) == engines.JobTypePipeline && !s.deps.Pipeline {
-		return fault.New(fault.PipelineDisabled, "jobType: pipeline is not enabled in this deployment; submit the simulation and the render as two jobs")
+		return fault.New(fault.PipelineDisabled, "jobType: pipeline is not enabled in this deployment; submit the simulation and "+
+			"the render as two jobs")
 	}
 	if request.SceneFile == "" {
 		return fault.New(fault.Validation, "sceneFile: is required; give the s3Key that POST /v1/jobs/upload-url returned")
@@ -154,7 +172,8 @@ func (s *Service) admit(request SubmitRequest) error {
 // files. Errors: fault.Validation, fault.UnsupportedSimulator.
 func (s *Service) understand(request SubmitRequest) (engines.Engine, engines.Request, error) {
 	work := engines.Request{
-		JobType: valueOr(request.JobType, engines.JobTypeRender), TaskCount: valueOr(request.TaskCount, 0), OutputFormat: request.OutputFormat,
+		JobName: request.JobName, JobType: valueOr(request.JobType, engines.JobTypeRender),
+		TaskCount: valueOr(request.TaskCount, 0), OutputFormat: request.OutputFormat,
 		Parameters: request.Parameters, Metadata: json.RawMessage(`{}`), Recovery: recoveryMode(request.Recovery),
 	}
 	if len(request.Metadata) > 0 {
@@ -180,7 +199,8 @@ func (s *Service) understand(request SubmitRequest) (engines.Engine, engines.Req
 	if err != nil {
 		return nil, work, err
 	}
-	work.Params, work.Decoded, err = completed(request.SimulationParams, engine.Spec().ID)
+	params, err := parameters.Complete(request.SimulationParams, engine.Spec().ID)
+	params.Into(&work)
 	return engine, work, err
 }
 
@@ -203,15 +223,5 @@ func asValidation(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	place := refused.Field
-	if member, _, _ := strings.Cut(strings.ReplaceAll(place, "[", "."), "."); !slices.Contains(plannedMembers, member) {
-		place = "simulationParams." + place
-	}
-	return fault.Wrap(err, fault.Validation, "%s: %s", place, refused.Message)
-}
-
-// plannedMembers are the members beside simulationParams that an engine plans from, and may refuse by their own names. None of
-// them is a member of simulationParams too.
-var plannedMembers = []string{
-	"sceneFile", "attachments", "taskCount", "frameStart", "frameEnd", "frameStep", "outputFormat", "parameters", "metadata", "recovery",
+	return fault.Wrap(err, fault.Validation, "%s: %s", engines.Place(refused.Field), refused.Message)
 }

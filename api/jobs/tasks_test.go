@@ -9,14 +9,16 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // taskIDs are the ids of a job's tasks in the order of the plan.
 func (d *desk) taskIDs(jobID string) (ids []string) {
 	d.t.Helper()
-	if err := d.db.SelectContext(d.t.Context(), &ids, `SELECT id FROM tasks WHERE job_id = $1 ORDER BY ordinal`, jobID); err != nil {
+	if err := d.db.SelectContext(d.t.Context(), &ids, `SELECT id FROM tasks WHERE job_id = $1 ORDER BY ordinal`,
+		jobID); err != nil {
 		d.t.Fatal(err)
 	}
 	return ids
@@ -27,14 +29,21 @@ func (d *desk) worked(caller access.Principal) (jobID string, tasks []string) {
 	d.t.Helper()
 	jobID = d.submit(caller)
 	tasks = d.taskIDs(jobID)
-	d.exec(`UPDATE tasks SET status = 'SUCCEEDED', attempt = 2, progress = 1, worker_id = 'w2', ready = true, queued_at = now(), started_at = now(), finished_at = now() WHERE id = $1`, tasks[0])
-	d.exec(`UPDATE tasks SET status = 'FAILED', attempt = 1, progress = 0.29, worker_id = 'w1', ready = true, finished_at = now() WHERE id = $1`, tasks[1])
-	d.exec(`UPDATE tasks SET status = 'RUNNING', attempt = 1, progress = 0.5, worker_id = 'w1', ready = true, started_at = now() WHERE id = $1`, tasks[2])
-	d.exec(`INSERT INTO task_details (task_id) SELECT unnest($1::text[])`, pq.Array(tasks[:3])) // the others have nothing to tell yet
-	d.exec(`UPDATE task_details SET failure_class = 'USER_INPUT', error_code = 'LIGAND_UNREADABLE', error_message = 'ethanol: no such atom' WHERE task_id = $1`, tasks[1])
-	d.exec(`UPDATE task_details SET item_failures = (SELECT jsonb_agg(jsonb_build_object('item', 'ligand-' || n, 'step', 'embed', 'message', 'no 3D form')) FROM generate_series(1, 25) n), programs = '{"meeko": "0.6.1"}' WHERE task_id = $1`, tasks[0])
+	d.exec(`UPDATE tasks SET status = 'SUCCEEDED', attempt = 2, progress = 1, worker_id = 'w2', ready = true, queued_at = now(),
+		started_at = now(), finished_at = now() WHERE id = $1`, tasks[0])
+	d.exec(`UPDATE tasks SET status = 'FAILED', attempt = 1, progress = 0.29, worker_id = 'w1', ready = true, finished_at = now()
+		WHERE id = $1`, tasks[1])
+	d.exec(`UPDATE tasks SET status = 'RUNNING', attempt = 1, progress = 0.5, worker_id = 'w1', ready = true, started_at = now()
+		WHERE id = $1`, tasks[2])
+	// the others have nothing to tell yet
+	d.exec(`INSERT INTO task_details (task_id) SELECT unnest($1::text[])`, pq.Array(tasks[:3]))
+	d.exec(`UPDATE task_details SET failure_class = 'USER_INPUT', error_code = 'LIGAND_UNREADABLE',
+		error_message = 'ethanol: no such atom' WHERE task_id = $1`, tasks[1])
+	d.exec(`UPDATE task_details SET item_failures = (SELECT jsonb_agg(jsonb_build_object('item', 'ligand-' || n, 'step', 'embed',
+		'message', 'no 3D form')) FROM generate_series(1, 25) n), programs = '{"meeko": "0.6.1"}' WHERE task_id = $1`, tasks[0])
 	d.exec(`UPDATE task_details SET message = 'docking benzene' WHERE task_id = $1`, tasks[2])
-	d.exec(`INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, wall_ms, peak_memory_bytes, bytes_in, bytes_out, charged_micropence, started_at, finished_at)
+	d.exec(`INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, wall_ms, peak_memory_bytes, bytes_in,
+		bytes_out, charged_micropence, started_at, finished_at)
 		VALUES ($1, 1, 'w1', 'LOST', 0, 0, 0, 0, 0, 0, NULL, now() - interval '2 minutes'),
 		       ($1, 2, 'w2', 'SUCCEEDED', 2500000, 1500, 4096, 100, 200, 1230000, now() - interval '1 minute', now()),
 		       ($2, 1, 'w1', 'FAILED', 500000, 250, 1024, 100, 0, 0, now() - interval '1 minute', now())`, tasks[0], tasks[1])
@@ -48,7 +57,7 @@ func TestTasks(t *testing.T) {
 	caller := d.account()
 	jobID, ids := d.worked(caller)
 	response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/tasks?limit=100", "")
-	list := decoded[TaskList](t, text)
+	list := decoded[contract.TaskList](t, text)
 	if response.StatusCode != http.StatusOK || len(list.Tasks) != len(ids) || list.NextCursor != nil {
 		t.Fatalf("got %d %s", response.StatusCode, text)
 	}
@@ -58,19 +67,24 @@ func TestTasks(t *testing.T) {
 		}
 	}
 	prepared, failed, running := list.Tasks[0], list.Tasks[1], list.Tasks[2]
-	if len(prepared.ItemFailures) != maxItemFailures || prepared.ItemFailureCount != 25 || prepared.ItemFailures[0].Item != "ligand-1" || prepared.Error != nil || prepared.Progress != 100 {
+	if len(prepared.ItemFailures) != maxItemFailures || prepared.ItemFailureCount != 25 ||
+		prepared.ItemFailures[0].Item != "ligand-1" || prepared.Error != nil || prepared.Progress != 100 {
 		t.Errorf("prepared: got %+v", prepared)
 	}
-	if want := (TaskUsage{CPUSeconds: 2.5, WallSeconds: 1.5, PeakMemoryBytes: 4096, BytesIn: 100, BytesOut: 200}); prepared.Usage != want {
+	if want := (contract.TaskUsage{CPUSeconds: 2.5, WallSeconds: 1.5, PeakMemoryBytes: 4096, BytesIn: 100,
+		BytesOut: 200}); prepared.Usage != want {
 		t.Errorf("used: got %+v, want %+v", prepared.Usage, want)
 	}
-	if a := prepared.Attempts; len(a) != 2 || a[0].Outcome != "LOST" || a[0].StartedAt != nil || a[1].WorkerID != "w2" || a[1].Cost != "0.0123" || a[1].Usage != prepared.Usage || a[1].Run != 1 {
+	if a := prepared.Attempts; len(a) != 2 || a[0].Outcome != "LOST" || a[0].StartedAt != nil || a[1].WorkerID != "w2" ||
+		a[1].Cost != "0.0123" || a[1].Usage != prepared.Usage || a[1].Run != 1 {
 		t.Errorf("attempts: got %+v", a)
 	}
-	if e := failed.Error; e == nil || e.Code != "LIGAND_UNREADABLE" || e.FailureClass != "USER_INPUT" || e.Retryable || failed.Progress != 29 {
+	if e := failed.Error; e == nil || e.Code != "LIGAND_UNREADABLE" || e.FailureClass != "USER_INPUT" || e.Retryable ||
+		failed.Progress != 29 {
 		t.Errorf("failed: got %+v with %+v", failed, e)
 	}
-	if running.Message != "docking benzene" || running.Progress != 50 || *running.WorkerID != "w1" || running.FinishedAt != nil || running.StartedAt == nil || running.Items < 1 {
+	if running.Message != "docking benzene" || running.Progress != 50 || *running.WorkerID != "w1" || running.FinishedAt != nil ||
+		running.StartedAt == nil || running.Items < 1 {
 		t.Errorf("running: got %+v", running)
 	}
 	if waiting := list.Tasks[3]; waiting.WorkerID != nil || waiting.Status != "PENDING" || waiting.QueuedAt != nil {
@@ -78,7 +92,8 @@ func TestTasks(t *testing.T) {
 	}
 
 	response, text = d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/tasks/"+ids[0], "")
-	if task := decoded[Task](t, text); response.StatusCode != http.StatusOK || task.TaskID != ids[0] || len(task.ItemFailures) != 25 {
+	if task := decoded[contract.Task](t, text); response.StatusCode != http.StatusOK || task.TaskID != ids[0] ||
+		len(task.ItemFailures) != 25 {
 		t.Errorf("alone: got %d %s", response.StatusCode, text)
 	}
 }
@@ -90,7 +105,8 @@ func TestTasksPagesAndFilters(t *testing.T) {
 	jobID, ids := d.worked(caller)
 	other := d.submit(caller)
 	var docking []string
-	if err := d.db.SelectContext(t.Context(), &docking, `SELECT id FROM tasks WHERE job_id = $1 AND stage = 'dock' ORDER BY ordinal`, jobID); err != nil || len(docking) == 0 {
+	if err := d.db.SelectContext(t.Context(), &docking, `SELECT id FROM tasks WHERE job_id = $1 AND stage = 'dock'
+		ORDER BY ordinal`, jobID); err != nil || len(docking) == 0 {
 		t.Fatal(docking, err)
 	}
 	for _, c := range []struct {
@@ -126,12 +142,15 @@ func TestTasksPagesAndFilters(t *testing.T) {
 	if _, err := d.Task(access.With(t.Context(), caller), caller.AccountID, other, ids[0]); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a task of another job: got %v, want NOT_FOUND", err)
 	}
-	for _, cursor := range []string{"nonsense", "e30", "eyJvIjotMX0", page.Encode(page.Position{ID: "job"})} {
-		_, err := d.Tasks(access.With(t.Context(), caller), caller.AccountID, jobID, TaskQuery{Query: page.Query{Limit: 2, Cursor: cursor}})
+	for _, cursor := range []string{"nonsense", "e30", "eyJvIjotMX0", *list.Cursor(list.Position{ID: "job"})} {
+		_, err := d.Tasks(access.With(t.Context(), caller), caller.AccountID, jobID,
+			TaskQuery{Query: list.Query{Limit: 2, Cursor: cursor}})
 		wantFault(t, cursor, err, fault.InvalidCursor, "cursor")
 	}
-	for query, place := range map[string]string{"status=DONE": "query.status", "stage=" + strings.Repeat("a", 65): "query.stage", "limit=0": "query.limit"} {
-		if response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/tasks?"+query, ""); response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, place) {
+	for query, place := range map[string]string{"status=DONE": "query.status", "stage=" + strings.Repeat("a", 65): "query.stage",
+		"limit=0": "query.limit"} {
+		if response, text := d.call(caller, http.MethodGet, "/v1/jobs/"+jobID+"/tasks?"+query,
+			""); response.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, place) {
 			t.Errorf("%s: got %d %s, want a refusal that names %s", query, response.StatusCode, text, place)
 		}
 	}

@@ -8,16 +8,16 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/api/jobs/parameters"
 )
 
 // defaultRecoveryMode is what a job gets that says nothing about recovery.
 const defaultRecoveryMode = "standard"
 
-// MaxBodyBytes bounds submit and estimate: the legal maximum of a 10,000-ligand library is 138 MB (decisions.md).
+// MaxBodyBytes bounds submit and estimate: the legal maximum of a 10,000-ligand library is 138 MB (doc/contract.md §8).
 const MaxBodyBytes = 160 << 20
 
-// SubmitRequest is a job to run (specification §2.1). Members that have a default are pointers: huma cannot otherwise tell an
+// SubmitRequest is a job to run (doc/contract.md §2.1). Members that have a default are pointers: huma cannot otherwise tell an
 // explicit value from an absent one.
 type SubmitRequest struct {
 	JobType          *string           `json:"jobType,omitempty" enum:"render,simulation,molecular,pipeline" default:"render" doc:"Kind of job."`
@@ -51,7 +51,7 @@ type DockingRequest struct {
 	IdempotencyKey string `json:"idempotencyKey" minLength:"8" maxLength:"255" doc:"The same as the header Idempotency-Key."`
 }
 
-// EstimateMetadata is the metadata of an estimate: the members of specification §2.3 and no others.
+// EstimateMetadata is the metadata of an estimate: the members of doc/contract.md §2.3 and no others.
 type EstimateMetadata struct {
 	Software           string   `json:"software,omitempty" doc:"Render host or engine; drives script routing and pricing."`
 	Renderer           string   `json:"renderer,omitempty" doc:"Engine when software is not set."`
@@ -87,24 +87,10 @@ func (m *Metadata) UnmarshalJSON(text []byte) error {
 // MarshalJSON writes the text.
 func (m Metadata) MarshalJSON() ([]byte, error) { return m, nil }
 
-// SubmitResponse is the receipt of a job (specification §2.4).
-type SubmitResponse struct {
-	JobID            string `json:"jobId" doc:"Id of the job."`
-	JobType          string `json:"jobType" doc:"Kind of job, as submitted."`
-	EstimatedCost    Pounds `json:"estimatedCost" doc:"Expected cost, in pounds."`
-	Currency         string `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
-	Status           string `json:"status" enum:"SUBMITTED" doc:"Always SUBMITTED."`
-	Provider         string `json:"provider" doc:"Who runs the job."`
-	Message          string `json:"message" doc:"What happened, for people."`
-	IdempotentReplay bool   `json:"idempotentReplay,omitempty" doc:"True when an earlier submission with the same idempotency key made the job."`
-	// Receptor is beside the specification's members, of dockings alone.
-	Receptor *ReceptorForecast `json:"receptor,omitempty" doc:"What a docking will be done into."`
-}
+// SimulationParams is the union of the engines' parameters.
+type SimulationParams = parameters.SimulationParams
 
-// ReceptorForecast is what a docking would be done into, as far as the receptor's file tells.
-type ReceptorForecast = vina.Forecast
-
-// EstimateRequest is a job to price (specification §2.5). Unlike a submission it needs no input file.
+// EstimateRequest is a job to price (doc/contract.md §2.5). Unlike a submission it needs no input file.
 type EstimateRequest struct {
 	JobType          *string           `json:"jobType,omitempty" enum:"render,simulation,molecular" default:"render" doc:"Kind of job."`
 	FrameStart       *int64            `json:"frameStart,omitempty" doc:"First frame, inclusive."`
@@ -116,42 +102,4 @@ type EstimateRequest struct {
 	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator. Without the work of a docking or an OpenMM run a typical one is priced, and the answer's assumed says which."`
 	Metadata         *EstimateMetadata `json:"metadata,omitempty" doc:"Unknown members are refused."`
 	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`
-}
-
-// EstimateResponse is a price (specification §2.5). All amounts are in pounds; only estimatedCost and range are rounded.
-type EstimateResponse struct {
-	EstimatedCost Pounds        `json:"estimatedCost" doc:"Expected cost, in pounds."`
-	Currency      string        `json:"currency" minLength:"3" maxLength:"3" doc:"ISO 4217 code."`
-	HasLicenseFee bool          `json:"hasLicenseFee" doc:"Whether the price holds a fee for licensed software."`
-	LicenseNames  []string      `json:"licenseNames" doc:"The licences that the fee is for."`
-	Breakdown     Breakdown     `json:"breakdown" doc:"What the price consists of."`
-	VariableRates VariableRates `json:"variableRates" doc:"Prices that vary with use."`
-	Range         CostRange     `json:"range" doc:"Likely range, from what earlier tasks of the engine used. It never passes the amount that is held at submission, and a job is never charged more than that."`
-	// Assumed is beside the specification's members.
-	Assumed string `json:"assumed,omitempty" doc:"Of a request that says nothing of its work: the typical case whose price this is."`
-	// Receptor is beside the specification's members, of dockings alone.
-	Receptor *ReceptorForecast `json:"receptor,omitempty" doc:"What a docking would be done into, where the receptor is one of the account's files or an entry that is kept here."`
-}
-
-// Breakdown is what a price consists of, in pounds.
-type Breakdown struct {
-	Compute  Pounds `json:"compute"`
-	Software Pounds `json:"software"`
-	Storage  Pounds `json:"storage"`
-	Egress   Pounds `json:"egress"`
-	StartFee Pounds `json:"startFee"`
-}
-
-// VariableRates are the prices that vary with use, in pounds.
-type VariableRates struct {
-	HardwareRate Pounds  `json:"hardwareRate" doc:"Per core-hour."`
-	GPURate      *Pounds `json:"gpuRate,omitempty" doc:"Per GPU and hour, beside the processor time; only of a job with tasks on GPUs."`
-	EgressRate   Pounds  `json:"egressRate" doc:"Per GB."`
-}
-
-// CostRange is the likely range of a price, in pounds.
-type CostRange struct {
-	Low    Pounds `json:"low"`
-	Likely Pounds `json:"likely"`
-	High   Pounds `json:"high"`
 }

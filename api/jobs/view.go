@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"time"
 
+	"github.com/molfabric/molfabric/api/wire"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/scheduler"
 )
@@ -16,30 +17,33 @@ import (
 const provider = "molfabric"
 
 // view turns a record into what its owner sees.
-func (r record) view(currency string) (Job, error) {
-	status := job.Status(r.Status)
+func (r record) view(currency string) (contract.Job, error) {
+	status := r.Status
 	history, err := r.statusHistory()
 	if err != nil {
-		return Job{}, err
+		return contract.Job{}, err
 	}
-	return Job{
+	return contract.Job{
 		JobID: r.ID, JobType: r.JobType, JobName: r.JobName, Simulator: textOrNil(r.Simulator),
 		Status: r.Status, Terminal: status.Terminal(), StatusReason: textOrNil(r.StatusReason),
-		Provider: provider, Recovery: RecoveryMode{Mode: r.RecoveryMode},
+		Provider: provider, Recovery: contract.RecoveryMode{Mode: r.RecoveryMode},
 		Progress: r.progress(), Queue: r.queue(), Cost: r.cost(currency),
 		Attempts: r.Attempts, Error: r.failure(), StatusHistory: history,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), StartedAt: timeOrNil(r.StartedAt), FinishedAt: timeOrNil(r.FinishedAt),
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), StartedAt: wire.TimeOrNil(r.StartedAt),
+		FinishedAt:     wire.TimeOrNil(r.FinishedAt),
+		FilesDeletedAt: wire.TimeOrNil(r.FilesDeletedAt),
 	}, nil
 }
 
 // progress counts ended tasks whole and running ones by their finished part, each weighted with its expected CPU seconds.
-func (r record) progress() Progress {
-	counts := TaskCounts{
+func (r record) progress() contract.Progress {
+	counts := contract.TaskCounts{
 		Total:   r.Pending + r.Queued + r.Running + r.Succeeded + r.Failed + r.Cancelled,
 		Pending: r.Pending, Queued: r.Queued, Running: r.Running, Succeeded: r.Succeeded, Failed: r.Failed, Cancelled: r.Cancelled,
 	}
 	stage, message := r.doing(counts)
-	progress := Progress{Percent: percent(r.WeightDone, r.WeightAll, job.Status(r.Status)), Stage: stage, Message: message, Tasks: counts}
+	progress := contract.Progress{Percent: percent(r.WeightDone, r.WeightAll, r.Status), Stage: stage, Message: message,
+		Tasks: counts}
 	if r.FramesAll.Valid {
 		progress.FramesDone, progress.FramesTotal = &r.FramesDone.Int64, &r.FramesAll.Int64
 	}
@@ -63,8 +67,8 @@ func percent(done, all float64, status job.Status) float64 {
 }
 
 // doing says what a job is at, as a stage and a sentence.
-func (r record) doing(counts TaskCounts) (stage, message string) {
-	switch status := job.Status(r.Status); {
+func (r record) doing(counts contract.TaskCounts) (stage, message string) {
+	switch status := r.Status; {
 	case status.Terminal():
 		return "finished", fmt.Sprintf("%d of %d tasks succeeded", counts.Succeeded, counts.Total)
 	case r.licence(counts) != "":
@@ -82,7 +86,7 @@ func (r record) doing(counts TaskCounts) (stage, message string) {
 }
 
 // licence tells what the account's own licence means for the job just now; "" when there is nothing to tell.
-func (r record) licence(counts TaskCounts) string {
+func (r record) licence(counts contract.TaskCounts) string {
 	if !r.LicenseSeats.Valid {
 		return ""
 	}
@@ -91,32 +95,35 @@ func (r record) licence(counts TaskCounts) string {
 }
 
 // queue is the place of a job that waits for its first start.
-func (r record) queue() *Queue {
-	if status := job.Status(r.Status); status != job.Submitted && status != job.Queued {
+func (r record) queue() *contract.Queue {
+	if status := r.Status; status != job.Submitted && status != job.Queued {
 		return nil
 	}
-	return &Queue{Position: min(r.TasksAhead, maxQueuePosition)}
+	return &contract.Queue{Position: min(r.TasksAhead, maxQueuePosition)}
 }
 
-func (r record) cost(currency string) Cost {
+func (r record) cost(currency string) contract.Cost {
 	accrued := min(billing.Micropence(r.AccruedMicropence).RoundPence(), r.HeldPence)
-	cost := Cost{Estimated: poundsOf(r.EstimatedPence), Held: poundsOf(r.HeldPence), Accrued: poundsOf(accrued), Currency: currency}
+	cost := contract.Cost{Estimated: wire.PoundsOf(r.EstimatedPence), Held: wire.PoundsOf(r.HeldPence),
+		Accrued:  wire.PoundsOf(accrued),
+		Currency: currency}
 	if r.ChargedPence.Valid {
-		cost.Held, cost.Accrued = poundsOf(0), poundsOf(r.ChargedPence.Int64) // nothing is left to hold or to meter
-		cost.Final = ref(poundsOf(r.ChargedPence.Int64))
+		cost.Held, cost.Accrued = wire.PoundsOf(0), wire.PoundsOf(r.ChargedPence.Int64) // nothing is left to hold or to meter
+		cost.Final = ref(wire.PoundsOf(r.ChargedPence.Int64))
 	}
 	return cost
 }
 
-func (r record) failure() *JobError {
+func (r record) failure() *contract.JobError {
 	if !r.ErrorCode.Valid {
 		return nil
 	}
-	return &JobError{Code: r.ErrorCode.String, Message: r.ErrorMessage.String, FailureClass: r.FailureClass.String, Retryable: r.ErrorRetryable}
+	return &contract.JobError{Code: r.ErrorCode.String, Message: r.ErrorMessage.String, FailureClass: r.FailureClass.String,
+		Retryable: r.ErrorRetryable}
 }
 
-func (r record) statusHistory() ([]StatusChange, error) {
-	history := []StatusChange{}
+func (r record) statusHistory() ([]contract.StatusChange, error) {
+	history := []contract.StatusChange{}
 	if err := json.Unmarshal(r.History, &history); err != nil {
 		return nil, fmt.Errorf("reading the history of job %s: %w", r.ID, err)
 	}
@@ -131,11 +138,4 @@ func textOrNil(s sql.NullString) *string {
 		return nil
 	}
 	return &s.String
-}
-
-func timeOrNil(t sql.NullTime) *time.Time {
-	if !t.Valid {
-		return nil
-	}
-	return ref(t.Time.UTC())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 var tags = []string{"API keys"}
@@ -32,11 +33,12 @@ func Register(api huma.API, s *Service) {
 		if err != nil {
 			return nil, err
 		}
-		return &listOutput{Body: KeyList{Keys: found}}, nil
+		return &listOutput{Body: contract.KeyList{Keys: found}}, nil
 	})
 	huma.Register(api, access.Guarded(huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: "/v1/keys/{id}", Tags: tags, DefaultStatus: http.StatusOK,
-		Summary: "Revoke an API key", Description: "The key stops at once on this instance and within two seconds on every other. It may be repeated.",
+		Summary: "Revoke an API key", Description: "The key stops at once on this instance and within two seconds on every " +
+			"other. It may be repeated.",
 	}, rule), func(ctx context.Context, in *revokeInput) (*revokeOutput, error) {
 		revocation, err := s.Revoke(ctx, access.From(ctx).AccountID, in.ID)
 		if err != nil {

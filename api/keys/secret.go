@@ -8,6 +8,8 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // A key is svc_<environment>_<random><checksum>: 32 base62 characters (190 bits) that cannot be guessed, and the CRC-32 of
@@ -58,7 +60,17 @@ func checksum(body string) string {
 	return string(digits[:])
 }
 
-// seal is what is stored of a key. A thief of the database alone can test no guess.
+// digests are what may be stored of a key, that of the sealing secret first. A thief of the database alone can test no guess.
+func digests(secrets secret.Ring, key string) [][]byte {
+	made := make([][]byte, len(secrets.All()))
+	for i, one := range secrets.All() {
+		sealed := seal(one, key)
+		made[i] = sealed[:]
+	}
+	return made
+}
+
+// seal is what is stored of a key under one secret.
 func seal(secret []byte, key string) [sha256.Size]byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(key))

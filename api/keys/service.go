@@ -16,9 +16,11 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/internal/auditlog"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
@@ -33,16 +35,16 @@ const (
 	maxCached = 10_000
 	// maxLifeYears bounds how far ahead a key may expire: a longer life is most likely a slip of the pen.
 	maxLifeYears = 5
-	// usedEvery bounds how often a key's use is written down.
+	// usedEvery bounds how often a key's use is written down, and its digest with it.
 	usedEvery = time.Minute
 )
 
 // Service is safe for concurrent use.
 type Service struct {
-	db     *sqlx.DB
-	secret []byte
-	log    *slog.Logger
-	clock  func() time.Time
+	db      *sqlx.DB
+	secrets secret.Ring
+	log     *slog.Logger
+	clock   func() time.Time
 
 	mu          sync.Mutex
 	revocations int // counts forget, so that no look-up that began before it is remembered after it
@@ -54,24 +56,24 @@ type verified struct {
 	until  time.Time
 }
 
-// New returns the service. secret keys the stored digests: another one makes every existing key unknown.
-func New(db *sqlx.DB, secret []byte, log *slog.Logger, now func() time.Time) *Service {
-	return &Service{db: db, secret: secret, log: log, clock: now, cached: map[[sha256.Size]byte]verified{}}
+// New returns the service. The secrets key the stored digests: a key whose digest was made under none of them is unknown.
+func New(db *sqlx.DB, secrets secret.Ring, log *slog.Logger, now func() time.Time) *Service {
+	return &Service{db: db, secrets: secrets, log: log, clock: now, cached: map[[sha256.Size]byte]verified{}}
 }
 
 // Create makes a key. Errors: fault.Validation when the account has MaxKeys live ones, or for an expiry out of range.
-func (s *Service) Create(ctx context.Context, accountID string, in CreateRequest) (CreatedKey, error) {
+func (s *Service) Create(ctx context.Context, accountID string, in contract.CreateRequest) (contract.CreatedKey, error) {
 	now := s.now()
 	expires, err := expiry(in.ExpiresAt, now)
 	if err != nil {
-		return CreatedKey{}, err
+		return contract.CreatedKey{}, err
 	}
-	secret := newSecret(in.Environment)
-	key := Key{
+	text := newSecret(in.Environment)
+	key := contract.Key{
 		ID: id.New("key_"), Name: in.Name, Environment: in.Environment, Scopes: distinct(in.Scopes),
-		Prefix: secret[:prefixChars], Last4: secret[len(secret)-4:], CreatedAt: now, ExpiresAt: expires,
+		Prefix: text[:prefixChars], Last4: text[len(text)-4:], CreatedAt: now, ExpiresAt: expires,
 	}
-	sealed := seal(s.secret, secret)
+	sealed := seal(s.secrets.Sealing(), text)
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		live, err := countLive(ctx, tx, accountID, now)
 		if err != nil {
@@ -80,17 +82,17 @@ func (s *Service) Create(ctx context.Context, accountID string, in CreateRequest
 		if live >= MaxKeys {
 			return fault.New(fault.Validation, "the account has %d keys: revoke one first", MaxKeys)
 		}
-		if err := insert(ctx, tx, accountID, key, sealed[:], in.DiscoverySource); err != nil {
+		if err := insert(ctx, tx, accountID, key, digest{sealed[:], s.secrets.ID()}, in.DiscoverySource); err != nil {
 			return err
 		}
 		return s.write(ctx, tx, accountID, auditlog.KeyCreated, key.ID+" "+key.Prefix+"…"+key.Last4)
 	})
 	if err != nil {
-		return CreatedKey{}, err
+		return contract.CreatedKey{}, err
 	}
 	s.log.InfoContext(ctx, "key created", "key_id", key.ID, "account_id", accountID, "environment", key.Environment,
 		"request_id", access.RequestID(ctx))
-	return CreatedKey{Key: key, Secret: secret}, nil
+	return contract.CreatedKey{Key: key, Secret: text}, nil
 }
 
 // expiry returns the time as Postgres keeps it, nil for never. Errors: fault.Validation.
@@ -117,12 +119,12 @@ func distinct(scopes []string) []string {
 }
 
 // List returns the account's keys, newest first.
-func (s *Service) List(ctx context.Context, accountID string) ([]Key, error) {
+func (s *Service) List(ctx context.Context, accountID string) ([]contract.Key, error) {
 	return selectAll(ctx, s.db, accountID, s.now(), listedKeys)
 }
 
 // Revoke ends a key; a second time it answers the same. Errors: fault.NotFound, also for another account's key.
-func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (Revocation, error) {
+func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (contract.Revocation, error) {
 	var at time.Time
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		var err error
@@ -132,14 +134,14 @@ func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (Revocati
 		return s.write(ctx, tx, accountID, auditlog.KeyRevoked, keyID)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
-		return Revocation{}, fault.New(fault.NotFound, "no such key")
+		return contract.Revocation{}, fault.New(fault.NotFound, "no such key")
 	}
 	if err != nil {
-		return Revocation{}, err
+		return contract.Revocation{}, err
 	}
 	s.forget(keyID)
 	s.log.InfoContext(ctx, "key revoked", "key_id", keyID, "account_id", accountID, "request_id", access.RequestID(ctx))
-	return Revocation{ID: keyID, RevokedAt: at}, nil
+	return contract.Revocation{ID: keyID, RevokedAt: at}, nil
 }
 
 // Verify returns the caller behind a key. Errors: fault.Unauthorized, the same for a malformed, unknown, expired or revoked one.
@@ -147,13 +149,13 @@ func (s *Service) Verify(ctx context.Context, key string) (access.Principal, err
 	if !wellFormed(key) {
 		return access.Principal{}, unauthorized()
 	}
-	sealed, now := seal(s.secret, key), s.now()
+	sealed, now := seal(s.secrets.Sealing(), key), s.now()
 	caller, ok, revocations := s.remembered(sealed, now)
 	if ok {
 		return caller, nil
 	}
 	ctx = tenant.Everyone(ctx, "the key tells the account")
-	row, err := selectValid(ctx, s.db, sealed[:], now)
+	row, err := selectValid(ctx, s.db, digests(s.secrets, key), now)
 	if errors.Is(err, sql.ErrNoRows) {
 		return access.Principal{}, unauthorized()
 	}
@@ -164,7 +166,7 @@ func (s *Service) Verify(ctx context.Context, key string) (access.Principal, err
 		return access.Principal{}, errLocked
 	}
 	if row.LastUsedAt == nil || now.Sub(*row.LastUsedAt) >= usedEvery {
-		if err := touch(ctx, s.db, row.ID, now, now.Add(-usedEvery)); err != nil {
+		if err := touch(ctx, s.db, row.ID, digest{sealed[:], s.secrets.ID()}, now, now.Add(-usedEvery)); err != nil {
 			return access.Principal{}, err
 		}
 	}
@@ -218,7 +220,8 @@ var errLocked = fault.New(fault.Unauthorized, "the account is locked: ask whoeve
 
 // write adds what an account's owner did to the audit log.
 func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, event auditlog.Event, detail string) error {
-	return auditlog.Write(ctx, tx, auditlog.Line{At: s.now(), AccountID: accountID, Actor: auditlog.Owner, Event: event, Detail: detail,
+	return auditlog.Write(ctx, tx, auditlog.Line{At: s.now(), AccountID: accountID, Actor: auditlog.Owner, Event: event,
+		Detail:  detail,
 		Address: access.Address(ctx)})
 }
 

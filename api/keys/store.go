@@ -6,18 +6,31 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
-const columns = `id, name, environment, scopes, prefix, last4, created_at, last_used_at, expires_at, revoked_at`
+const columns = `id, name, environment, scopes, prefix, last4, created_at AS CreatedAt, last_used_at AS LastUsedAt,
+	expires_at AS ExpiresAt, revoked_at AS RevokedAt`
 
 // validKey is a key that may be used, with its account's plan.
 type validKey struct {
-	Key
-	AccountID string `db:"account_id"`
-	Plan      string `db:"plan"`
-	Locked    bool   `db:"locked"`
+	ID          string         `db:"id"`
+	Environment string         `db:"environment"`
+	Scopes      pq.StringArray `db:"scopes"`
+	LastUsedAt  *time.Time     `db:"last_used_at"`
+	ExpiresAt   *time.Time     `db:"expires_at"`
+	AccountID   string         `db:"account_id"`
+	Plan        string         `db:"plan"`
+	Locked      bool           `db:"locked"`
+}
+
+// digest is what is stored of a key, and the id of the secret that it was made under.
+type digest struct {
+	Bytes    postgres.Bytes
+	SecretID string
 }
 
 // countLive also keeps other creations of the account waiting until the transaction ends.
@@ -31,40 +44,49 @@ func countLive(ctx context.Context, tx *sqlx.Tx, accountID string, now time.Time
 	return live, wrap(err, "count keys")
 }
 
-func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k Key, sealed postgres.Bytes, discoverySource string) error {
+func insert(ctx context.Context, tx *sqlx.Tx, accountID string, k contract.Key, sealed digest, discoverySource string) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO api_keys
-		(id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at, expires_at, discovery_source)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''))`,
-		k.ID, accountID, k.Name, k.Environment, k.Scopes, k.Prefix, k.Last4, sealed, k.CreatedAt, k.ExpiresAt, discoverySource)
+		(id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at, expires_at, discovery_source, secret_id)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''), $12)`,
+		k.ID, accountID, k.Name, k.Environment, pq.StringArray(k.Scopes), k.Prefix, k.Last4, sealed.Bytes, k.CreatedAt, k.ExpiresAt,
+		discoverySource, sealed.SecretID)
 	return wrap(err, "store key")
 }
 
 // selectAll returns the newest limit keys, newest first; one that still works is not left out for one that does not.
-func selectAll(ctx context.Context, db *sqlx.DB, accountID string, now time.Time, limit int) ([]Key, error) {
-	found := []Key{}
+func selectAll(ctx context.Context, db *sqlx.DB, accountID string, now time.Time, limit int) ([]contract.Key, error) {
+	var found []struct {
+		contract.Key
+		Scopes pq.StringArray
+	}
 	err := db.SelectContext(ctx, &found, `SELECT `+columns+` FROM (
-			SELECT `+columns+` FROM api_keys WHERE account_id = $1
+			SELECT * FROM api_keys WHERE account_id = $1
 			ORDER BY revoked_at IS NOT NULL OR coalesce(expires_at <= $2, false), created_at DESC, id DESC LIMIT $3
 		) kept ORDER BY created_at DESC, id DESC`, accountID, now, limit)
-	for i := range found {
-		found[i].inUTC()
+	keys := make([]contract.Key, len(found))
+	for i, k := range found {
+		k.Key.Scopes = k.Scopes
+		keys[i] = inUTC(k.Key)
 	}
-	return found, wrap(err, "list keys")
+	return keys, wrap(err, "list keys")
 }
 
-// selectValid finds the key that may be used now. Errors: sql.ErrNoRows.
-func selectValid(ctx context.Context, db *sqlx.DB, sealed postgres.Bytes, now time.Time) (validKey, error) {
+// selectValid finds the key with one of the digests that may be used now. Errors: sql.ErrNoRows.
+func selectValid(ctx context.Context, db *sqlx.DB, sealed [][]byte, now time.Time) (validKey, error) {
 	var k validKey
-	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.expires_at, k.account_id, a.plan, a.locked_at IS NOT NULL AS locked
+	err := db.GetContext(ctx, &k, `SELECT k.id, k.environment, k.scopes, k.last_used_at, k.expires_at, k.account_id, a.plan,
+		a.locked_at IS NOT NULL AS locked
 		FROM api_keys k JOIN accounts a ON a.id = k.account_id
-		WHERE k.secret_hmac = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)`, sealed, now)
+		WHERE k.secret_hmac = ANY($1) AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > $2)`, pq.Array(sealed), now)
 	return k, wrap(err, "read key")
 }
 
-// touch notes a use, unless another instance has noted one since before.
-func touch(ctx context.Context, db *sqlx.DB, keyID string, now, before time.Time) error {
-	_, err := db.ExecContext(ctx, `UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)`,
-		keyID, now, before)
+// touch notes a use, unless another instance has noted one since before, and with it the key's digest: one that was made under an
+// earlier secret gives way to that of the sealing one. Where instances differ over which that is, the last to note a use is as
+// right.
+func touch(ctx context.Context, db *sqlx.DB, keyID string, sealed digest, now, before time.Time) error {
+	_, err := db.ExecContext(ctx, `UPDATE api_keys SET last_used_at = $2, secret_hmac = $4, secret_id = $5
+		WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3)`, keyID, now, before, sealed.Bytes, sealed.SecretID)
 	return wrap(err, "note the use of a key")
 }
 
@@ -76,13 +98,14 @@ func revoke(ctx context.Context, tx *sqlx.Tx, accountID, keyID string, now time.
 	return at.UTC(), wrap(err, "revoke key")
 }
 
-func (k *Key) inUTC() {
+func inUTC(k contract.Key) contract.Key {
 	k.CreatedAt = k.CreatedAt.UTC()
 	for _, at := range []*time.Time{k.LastUsedAt, k.ExpiresAt, k.RevokedAt} {
 		if at != nil {
 			*at = at.UTC()
 		}
 	}
+	return k
 }
 
 func wrap(err error, doing string) error {

@@ -1,62 +1,17 @@
 package keys
 
-import (
-	"time"
+import "github.com/molfabric/molfabric/internal/contract"
 
-	"github.com/lib/pq"
-)
-
-// CreateRequest asks for a key (specification §2.7).
-type CreateRequest struct {
-	Name            string   `json:"name" minLength:"1" maxLength:"100" doc:"Name for people." example:"laptop"`
-	Environment     string   `json:"environment,omitempty" enum:"live,test" default:"live" doc:"A test key is never billed and cannot submit jobs."`
-	Scopes          []string `json:"scopes" minItems:"1" enum:"jobs:read,jobs:write,credits:read,convert,molecular:chat,projects:read,projects:write" doc:"What the key may do. A scope that is named twice counts once." example:"[\"jobs:read\",\"credits:read\"]"`
-	DiscoverySource string   `json:"discoverySource,omitempty" enum:"context7,mcp_registry,smithery,glama,a2a_registry,llms_txt,direct" doc:"How you came to the service."`
-	// ExpiresAt is nil for a key that works until it is revoked.
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"When the key stops by itself: RFC 3339, in the future and at most five years from now. Left out: never." example:"2030-01-31T12:00:00Z"`
-}
-
-// Key is a key as its owner sees it afterwards.
-type Key struct {
-	ID          string         `json:"id" db:"id" doc:"Id of the key."`
-	Name        string         `json:"name" db:"name" doc:"Name for people."`
-	Environment string         `json:"environment" db:"environment" enum:"live,test" doc:"A test key is never billed."`
-	Scopes      pq.StringArray `json:"scopes" db:"scopes" doc:"What the key may do."`
-	Prefix      string         `json:"prefix" db:"prefix" doc:"Start of the key, to recognise it."`
-	Last4       string         `json:"last4" db:"last4" doc:"End of the key, to recognise it."`
-	CreatedAt   time.Time      `json:"createdAt" db:"created_at" doc:"When the key was made."`
-	LastUsedAt  *time.Time     `json:"lastUsedAt" db:"last_used_at" doc:"Last use, to the minute." nullable:"true"`
-	ExpiresAt   *time.Time     `json:"expiresAt" db:"expires_at" doc:"When the key stops by itself." nullable:"true"`
-	RevokedAt   *time.Time     `json:"revokedAt" db:"revoked_at" doc:"When the key was revoked." nullable:"true"`
-}
-
-// CreatedKey is a key with its secret, which is shown this once.
-type CreatedKey struct {
-	Key
-	Secret string `json:"key" doc:"The key itself. It is shown once and cannot be read again."`
-}
-
-// Revocation is the answer to a revocation.
-type Revocation struct {
-	ID        string    `json:"id" doc:"Id of the key."`
-	RevokedAt time.Time `json:"revokedAt" doc:"When the key was revoked first."`
-}
-
-type createInput struct{ Body CreateRequest }
+type createInput struct{ Body contract.CreateRequest }
 
 type createOutput struct {
-	Body CreatedKey
+	Body contract.CreatedKey
 }
 
-// KeyList is every key of an account, newest first, revoked ones included.
-type KeyList struct {
-	Keys []Key `json:"keys" doc:"Newest first; revoked keys stay listed."`
-}
-
-type listOutput struct{ Body KeyList }
+type listOutput struct{ Body contract.KeyList }
 
 type revokeInput struct {
 	ID string `path:"id" maxLength:"64" doc:"Id of the key."`
 }
 
-type revokeOutput struct{ Body Revocation }
+type revokeOutput struct{ Body contract.Revocation }

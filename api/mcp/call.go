@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,25 +23,21 @@ import (
 const (
 	// maxAnswerBytes bounds an answer of the API: a page of a hundred files with their signed addresses has some 200 KB.
 	maxAnswerBytes = 8 << 20
-	// storeTimeout bounds the reading of one file from the object store.
-	storeTimeout = 40 * time.Second
 	// host stands in requests that never leave the process; no operation reads it.
 	host = "http://molfabric.internal"
 )
 
 // door is where calls go.
 type door struct {
-	log   *slog.Logger
-	api   http.Client
-	store http.Client // reads what the API has given an address of
+	log *slog.Logger
+	api http.Client
 }
 
 func newDoor(api http.RoundTripper, log *slog.Logger) *door {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &door{
-		log:   log,
-		api:   http.Client{Transport: api, Timeout: Timeout, CheckRedirect: stay},
-		store: http.Client{Timeout: storeTimeout, CheckRedirect: stay},
+		log: log,
+		api: http.Client{Transport: api, Timeout: Timeout, CheckRedirect: stay},
 	}
 }
 
@@ -75,7 +70,8 @@ func (d *door) call(ctx context.Context, o operation, arguments json.RawMessage,
 		return answer{}, away(err)
 	}
 	if len(body) > maxAnswerBytes || !json.Valid(body) {
-		return answer{}, away(fmt.Errorf("%s %s answered %d with %d bytes, too many or no JSON", o.method, o.path, response.StatusCode, len(body)))
+		return answer{}, away(fmt.Errorf("%s %s answered %d with %d bytes, too many or no JSON", o.method, o.path,
+			response.StatusCode, len(body)))
 	}
 	return answer{status: response.StatusCode, header: response.Header, body: body}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/apitest"
+	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/billing"
@@ -40,11 +41,15 @@ func open(t *testing.T, change ...func(*api.Deps)) *house {
 		registry := engines.NewRegistry(vina.New())
 		files := uploads.New(deps.DB, objects, deps.Now)
 		work := jobs.New(jobs.Deps{
-			DB: deps.DB, Engines: registry, Objects: objects, Uploads: files.OwnedAll, Currency: book.Currency, Log: deps.Log, Now: deps.Now,
+			DB: deps.DB, Engines: registry, Objects: objects, Uploads: files.OwnedAll, Currency: book.Currency, Log: deps.Log,
+			Now: deps.Now,
 			Scheduler: scheduler.New(scheduler.Deps{
-				DB: deps.DB, Queue: queue.New(deps.Redis, deps.Config.RedisPrefix), Engines: registry, Prices: book, Ledger: deps.Ledger, Log: deps.Log, Now: deps.Now,
+				DB: deps.DB, Queue: queue.New(deps.Redis, deps.Config.RedisPrefix), Engines: registry, Prices: book,
+				Ledger: deps.Ledger, Log: deps.Log, Now: deps.Now,
 			}),
 		})
+		deps.Rankings = docking.New(docking.Deps{DB: deps.DB, Objects: objects, Engines: registry, Currency: book.Currency,
+			Log: deps.Log, Now: deps.Now}).Ranking
 		deps.Groups = []func(huma.API){func(a huma.API) { jobs.Register(a, work) }, func(a huma.API) { uploads.Register(a, files) }}
 		deps.Config.Origins = []string{"https://lab.example.org"}
 	}

@@ -32,13 +32,15 @@ before submit_job with the file's s3Key as sceneFile; get_job_status until termi
 get_docking_results for the ranking, get_job_outputs for the files.
 A failed call names the member that is wrong: correct it and call again. Repeat submit_job only with the same idempotencyKey.`
 
-// Deps are the parts that the tools are made of. Every field is required.
+// Deps are the parts that the tools are made of. Every field is required unless it says otherwise.
 type Deps struct {
 	Document []byte // the OpenAPI document, as it is served; a tool whose operation it lacks is not offered
 	Version  string // of this program
 	Log      *slog.Logger
 	// Door sends a request of the API as the caller that the request's context names.
 	Door http.RoundTripper
+	// Rankings may be nil: then no tool reads the results of dockings.
+	Rankings Rankings
 }
 
 // Server answers messages. It is safe for concurrent use and keeps nothing between two messages, so that any instance behind a
@@ -67,8 +69,8 @@ func New(deps Deps) (*Server, error) {
 		}
 		server.AddTool(t.described(schema), t.handler(door, operation))
 	}
-	if outputs, found := offered.operations[outputsOperation]; found {
-		server.AddTool(dockingTool(), dockingHandler(door, outputs))
+	if outputs, found := offered.operations[outputsOperation]; found && deps.Rankings != nil {
+		server.AddTool(dockingTool(), dockingHandler(door, outputs, deps.Rankings))
 	}
 	handler := func(asJSON bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{

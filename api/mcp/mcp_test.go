@@ -32,7 +32,8 @@ func TestTools(t *testing.T) {
 	var got []string
 	for _, tool := range list.Tools {
 		hints := tool.Annotations
-		got = append(got, fmt.Sprintf("%s read=%v destroy=%v again=%v", tool.Name, hints.ReadOnlyHint, hints.DestructiveHint != nil && *hints.DestructiveHint, hints.IdempotentHint))
+		got = append(got, fmt.Sprintf("%s read=%v destroy=%v again=%v", tool.Name, hints.ReadOnlyHint,
+			hints.DestructiveHint != nil && *hints.DestructiveHint, hints.IdempotentHint))
 		if tool.Description == "" || tool.Title == "" {
 			t.Errorf("%s describes nothing", tool.Name)
 		}
@@ -54,7 +55,8 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if t.Logf("the list of tools has %d bytes", len(text)); len(text) > maxListBytes || strings.Contains(string(text), "#/components/") {
+	if t.Logf("the list of tools has %d bytes", len(text)); len(text) > maxListBytes ||
+		strings.Contains(string(text), "#/components/") {
 		t.Errorf("the list of tools has %d bytes and must stand alone within %d", len(text), maxListBytes)
 	}
 	if !strings.Contains(string(text), "#/$defs/SimulationParams") {
@@ -71,7 +73,8 @@ const curl = `curl --fail --request (\S+) --upload-file '\S+'((?: --header '[^']
 func (h *house) upload(a *agent, content string) string {
 	h.t.Helper()
 	var ticket struct{ S3Key string }
-	got := a.good("create_upload_url", fmt.Sprintf(`{"filename":"receptor.pdb","contentType":"chemical/x-pdb","size":%d}`, len(content)), &ticket)
+	got := a.good("create_upload_url", fmt.Sprintf(`{"filename":"receptor.pdb","contentType":"chemical/x-pdb","size":%d}`,
+		len(content)), &ticket)
 	command := regexp.MustCompile(curl).FindStringSubmatch(said(got))
 	if command == nil {
 		h.t.Fatalf("no command in %s", said(got))
@@ -140,7 +143,8 @@ func TestWholeWay(t *testing.T) {
 	}
 	job := fmt.Sprintf(`{"jobId":%q}`, receipt.JobID)
 	for tool, path := range map[string]string{
-		"get_job_status": "/api/v1/jobs/" + receipt.JobID + "/status", "get_job_outputs": "/api/v1/jobs/" + receipt.JobID + "/outputs", "get_balance": "/api/v1/credits/balance",
+		"get_job_status": "/api/v1/jobs/" + receipt.JobID + "/status", "get_job_outputs": "/api/v1/jobs/" + receipt.JobID +
+			"/outputs", "get_balance": "/api/v1/credits/balance",
 	} {
 		var overTool, overREST any
 		arguments := job
@@ -210,7 +214,8 @@ func TestRefusals(t *testing.T) {
 	var balance map[string]any
 	h.agent(test).good("get_balance", "{}", &balance)
 	for tool, scope := range map[string]string{
-		"submit_job": "jobs:write", "create_upload_url": "jobs:write", "get_job_status": "jobs:read", "get_docking_results": "jobs:read",
+		"submit_job": "jobs:write", "create_upload_url": "jobs:write", "get_job_status": "jobs:read",
+		"get_docking_results": "jobs:read",
 	} {
 		arguments := `{"jobId":"job_1"}`
 		if scope == "jobs:write" {
@@ -245,15 +250,20 @@ func TestDoor(t *testing.T) {
 		{"another scheme", "POST", initialize, false, 401, "UNAUTHORIZED", []string{"Authorization", "Basic YTpi"}},
 		{"a listener", "GET", "", false, 405, "METHOD_NOT_ALLOWED", []string{"Authorization", credential}},
 		{"the end of a session", "DELETE", "", false, 405, "METHOD_NOT_ALLOWED", []string{"Authorization", credential}},
-		{"a foreign page", "POST", initialize, false, 403, "CSRF_REJECTED", []string{"Authorization", credential, "Origin", "https://evil.example"}},
+		{"a foreign page", "POST", initialize, false, 403, "CSRF_REJECTED",
+			[]string{"Authorization", credential, "Origin", "https://evil.example"}},
 		{"no origin", "POST", initialize, false, 403, "CSRF_REJECTED", []string{"Authorization", credential, "Origin", "null"}},
-		{"a configured page", "POST", initialize, false, 200, "", []string{"Authorization", credential, "Origin", "https://lab.example.org"}},
+		{"a configured page", "POST", initialize, false, 200, "", []string{"Authorization", credential, "Origin",
+			"https://lab.example.org"}},
 		{"our own page", "POST", initialize, false, 200, "", []string{"Authorization", credential, "Origin", h.Base}},
 		{"no JSON", "POST", "{", false, 400, "VALIDATION_ERROR", []string{"Authorization", credential}},
-		{"text", "POST", initialize, false, 415, "UNSUPPORTED_MEDIA_TYPE", []string{"Authorization", credential, "Content-Type", "text/plain"}},
+		{"text", "POST", initialize, false, 415, "UNSUPPORTED_MEDIA_TYPE",
+			[]string{"Authorization", credential, "Content-Type", "text/plain"}},
 		{"several messages", "POST", "[" + initialize + "]", false, 400, "VALIDATION_ERROR", []string{"Authorization", credential}},
-		{"a long message", "POST", `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, false, 413, "PAYLOAD_TOO_LARGE", []string{"Authorization", credential}},
-		{"an unknown version", "POST", initialize, false, 400, "VALIDATION_ERROR", []string{"Authorization", credential, "Mcp-Protocol-Version", "1999-01-01"}},
+		{"a long message", "POST", `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, false, 413, "PAYLOAD_TOO_LARGE",
+			[]string{"Authorization", credential}},
+		{"an unknown version", "POST", initialize, false, 400, "VALIDATION_ERROR",
+			[]string{"Authorization", credential, "Mcp-Protocol-Version", "1999-01-01"}},
 	} {
 		client := h.Anonymous()
 		if c.browser {
@@ -264,7 +274,8 @@ func TestDoor(t *testing.T) {
 		if code, _ := got["code"].(string); code != c.code || (c.code != "") != (len(got) == 2) {
 			t.Errorf("%s: got %v, want %s", c.name, got, c.code)
 		}
-		if (c.status == 401) != (header.Get("WWW-Authenticate") == "Bearer") || header.Get("X-Request-Id") == "" || header.Get("RateLimit-Limit") == "" {
+		if (c.status == 401) != (header.Get("WWW-Authenticate") == "Bearer") || header.Get("X-Request-Id") == "" ||
+			header.Get("RateLimit-Limit") == "" {
 			t.Errorf("%s: headers %v", c.name, header)
 		}
 	}
@@ -284,8 +295,10 @@ func TestDoor(t *testing.T) {
 		t.Errorf("a rebound name is answered with %s", response.Status)
 	}
 	var events string
-	header := h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &events, "Authorization", credential, "Accept", "text/event-stream", "X-Request-Id", "agent-message-1")
-	if !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") || !strings.Contains(events, `"wallet_cents"`) || header.Get("X-Request-Id") != "agent-message-1" {
+	header := h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &events, "Authorization", credential, "Accept",
+		"text/event-stream", "X-Request-Id", "agent-message-1")
+	if !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") || !strings.Contains(events, `"wallet_cents"`) ||
+		header.Get("X-Request-Id") != "agent-message-1" {
 		t.Errorf("as events: %v %s", header, events)
 	}
 	a := h.agent(key)
@@ -363,7 +376,8 @@ func TestLimit(t *testing.T) {
 	if h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &got, credential...); got.Result.IsError {
 		t.Errorf("the first call is refused: %+v", got)
 	}
-	if h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &got, credential...); got.Result.StructuredContent.Code != "RATE_LIMITED" {
+	if h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 200, &got,
+		credential...); got.Result.StructuredContent.Code != "RATE_LIMITED" {
 		t.Errorf("a call beyond the limit: %+v", got)
 	}
 	if header := h.send(h.Anonymous(), "POST", "/mcp", balanceCall, 429, nil, credential...); header.Get("Retry-After") == "" {

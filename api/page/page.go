@@ -1,62 +1,104 @@
-// Package page holds what every list of the API shares: the limit and the opaque keyset cursor. It knows no table.
+// Package page sends the pages that the service makes itself. They share a frame and its style, run no script, and their browser
+// may load nothing else.
 package page
 
 import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
-	"encoding/json"
-	"time"
+	"fmt"
+	"html/template"
+	"net/http"
+
+	"github.com/gofiber/fiber/v2"
 
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// Query is embedded in the input of every list operation.
-type Query struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"Entries a page."`
-	Cursor string `query:"cursor" maxLength:"512" doc:"The nextCursor of the page before, unchanged."`
+var (
+	//go:embed frame.html
+	frameHTML string
+	//go:embed frame.css
+	frameCSS string
+)
+
+// View is what a page shows.
+type View struct {
+	Title   string
+	Refresh int    // seconds after which the browser reads the page again; 0 for never
+	Up      []Link // the pages above this, but for the kind's home
+	Message string
+	Body    any // of the template "body"; nil for a page that is a message alone
 }
 
-// Position is where a list sorted by (time, id), newest first, goes on.
-type Position struct {
-	At time.Time `json:"t"`
-	ID string    `json:"i"`
+// Link is an address with its name.
+type Link struct{ Name, URL string }
+
+// Source is what pages of one kind are made from.
+type Source struct {
+	HTML  string // defines the template "body"
+	CSS   string // beside the frame's
+	Words template.FuncMap
+	Home  Link // where every such page leads back to; none when zero
+	Forms bool // the pages hold forms, which lead to this service
 }
 
-// Encode makes the opaque cursor of a position.
-func Encode(p Position) string {
-	raw, err := json.Marshal(p)
-	if err != nil { // a time past year 9999 alone can fail here
-		panic(err)
-	}
-	return base64.RawURLEncoding.EncodeToString(raw)
+// Kind sends pages of one kind. It is safe for concurrent use.
+type Kind struct {
+	template *template.Template
+	policy   string
+	referrer string
 }
 
-// Decode reads a cursor; nil for an empty one. A cursor that this service did not make is fault.InvalidCursor.
-func Decode(cursor string) (*Position, error) {
-	if cursor == "" {
-		return nil, nil
+// New reads a source. It panics when that is no template: it is part of the program.
+func New(source Source) *Kind {
+	css := frameCSS + source.CSS
+	frame := template.FuncMap{
+		"style": func() template.CSS { return template.CSS(css) }, //nolint:gosec // G203: part of the program
+		"home":  func() Link { return source.Home },
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return nil, invalid()
+	sum := sha256.Sum256([]byte(css))
+	words := template.New("frame").Funcs(frame).Funcs(source.Words)
+	kind := &Kind{template: template.Must(template.Must(words.Parse(frameHTML)).Parse(source.HTML))}
+	action := "none"
+	if source.Forms {
+		action, kind.referrer = "self", "same-origin" // under no-referrer the form's origin would be null
 	}
-	var p Position
-	if err := json.Unmarshal(raw, &p); err != nil || p.ID == "" || p.At.IsZero() {
-		return nil, invalid()
-	}
-	p.At = p.At.UTC() // a made-up zone may be one that Postgres does not know
-	return &p, nil
+	kind.policy = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action '%s'; "+
+		"frame-ancestors 'none'", base64.StdEncoding.EncodeToString(sum[:]), action)
+	return kind
 }
 
-// Cut trims a slice that was read with one row more than the limit, and returns the cursor of the next page, or nil.
-func Cut[T any](rows []T, limit int, position func(T) Position) ([]T, *string) {
-	if len(rows) <= limit {
-		return rows, nil
+// Send answers with a page.
+func (k *Kind) Send(c *fiber.Ctx, status int, view View) error {
+	var text bytes.Buffer
+	if err := k.template.Execute(&text, view); err != nil {
+		return fmt.Errorf("write the page %q: %w", view.Title, err)
 	}
-	rows = rows[:limit]
-	next := Encode(position(rows[limit-1]))
-	return rows, &next
+	c.Set(fiber.HeaderContentSecurityPolicy, k.policy)
+	if k.referrer != "" {
+		c.Set(fiber.HeaderReferrerPolicy, k.referrer)
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return c.Status(status).Send(text.Bytes())
 }
 
-func invalid() error {
-	return fault.New(fault.InvalidCursor, "cursor: pass the nextCursor of an earlier answer unchanged, or leave it out")
+// SendOr answers with a page of somebody's own things, or with one that says why there is none. What another account has, and what
+// nobody has, is one page; a link that cannot be read is another. Any other error is returned.
+func (k *Kind) SendOr(c *fiber.Ctx, view View, err error) error {
+	switch {
+	case err == nil:
+		return k.Send(c, http.StatusOK, view)
+	case fault.Is(err, fault.NotFound):
+		return k.Send(c, http.StatusNotFound, View{Title: "Not found",
+			Message: "There is nothing of that name in your account. Are you signed in to the right one?"})
+	case fault.Is(err, fault.FilesDeleted):
+		return k.Send(c, http.StatusGone, View{Title: "Deleted",
+			Message: "The files and results of this job were deleted by its owner."})
+	case fault.Is(err, fault.Validation), fault.Is(err, fault.InvalidCursor):
+		return k.Send(c, http.StatusBadRequest, View{Title: "This link cannot be read",
+			Message: "Use the link as it stands in the answer of the API, unchanged."})
+	}
+	return err
 }

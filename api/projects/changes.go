@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -24,7 +25,9 @@ type change struct {
 
 // once runs do for the first request with the key, and answers every further one with what do returned then. Nothing that fails
 // is remembered.
-func once[T any](ctx context.Context, s *Service, accountID, operation, key string, c change, do func(tx *sqlx.Tx) (T, error)) (receipt T, replayed bool, err error) {
+func once[T any](
+	ctx context.Context, s *Service, accountID, operation, key string, c change, do func(tx *sqlx.Tx) (T, error),
+) (receipt T, replayed bool, err error) {
 	request, err := json.Marshal(c)
 	if err != nil {
 		return receipt, false, fmt.Errorf("write the request to compare: %w", err)
@@ -52,10 +55,10 @@ func once[T any](ctx context.Context, s *Service, accountID, operation, key stri
 
 // Create makes a project at version 1. Errors: fault.PayloadTooLarge, fault.Validation when the account's quota is used up,
 // fault.IdempotencyKeyReused, fault.IdempotencyInProgress.
-func (s *Service) Create(ctx context.Context, accountID, key string, in ProjectCreateRequest) (Project, error) {
+func (s *Service) Create(ctx context.Context, accountID, key string, in contract.ProjectCreateRequest) (contract.Project, error) {
 	d, err := canonical(in.Content)
 	if err != nil {
-		return Project{}, err
+		return contract.Project{}, err
 	}
 	in.Content = d.Content
 	made, replayed, err := once(ctx, s, accountID, "create", key, change{Request: in}, func(tx *sqlx.Tx) (head, error) {
@@ -64,7 +67,8 @@ func (s *Service) Create(ctx context.Context, accountID, key string, in ProjectC
 			return head{}, err
 		}
 		if projects >= s.quota.Projects {
-			return head{}, fault.New(fault.Validation, "the account has %d projects, and no more are allowed: delete one first", projects)
+			return head{}, fault.New(fault.Validation, "the account has %d projects, and no more are allowed: delete one first",
+				projects)
 		}
 		if err := s.roomFor(ctx, tx, accountID, d); err != nil {
 			return head{}, err
@@ -80,41 +84,46 @@ func (s *Service) Create(ctx context.Context, accountID, key string, in ProjectC
 		return made, s.write(ctx, tx, made, d, nil)
 	})
 	if err != nil {
-		return Project{}, err
+		return contract.Project{}, err
 	}
 	if !replayed {
 		s.tell(ctx, "project created", accountID, made)
 	}
-	return Project{ProjectSummary: s.summary(made), Content: d.Content, IdempotentReplay: replayed}, nil
+	return contract.Project{ProjectSummary: s.summary(made), Content: d.Content, IdempotentReplay: replayed}, nil
 }
 
 // Save makes a successor of the head, with everything that a project has replaced. Errors: as Create, fault.NotFound,
 // fault.VersionConflict.
-func (s *Service) Save(ctx context.Context, accountID, key, projectID string, in ProjectSaveRequest) (Project, error) {
+func (s *Service) Save(
+	ctx context.Context, accountID, key, projectID string, in contract.ProjectSaveRequest,
+) (contract.Project, error) {
 	d, err := canonical(in.Content)
 	if err != nil {
-		return Project{}, err
+		return contract.Project{}, err
 	}
 	in.Content = d.Content
-	saved, replayed, err := once(ctx, s, accountID, "save", key, change{ProjectID: projectID, Request: in}, func(tx *sqlx.Tx) (head, error) {
-		h, err := s.lock(ctx, tx, accountID, projectID, in.ExpectedVersion)
-		if err != nil {
-			return head{}, err
-		}
-		h.Name, h.Description, h.Tags = in.Name, in.Description, tags(in.Tags)
-		return s.succeed(ctx, tx, accountID, h, d, nil)
-	})
+	saved, replayed, err := once(ctx, s, accountID, "save", key, change{ProjectID: projectID, Request: in},
+		func(tx *sqlx.Tx) (head, error) {
+			h, err := s.lock(ctx, tx, accountID, projectID, in.ExpectedVersion)
+			if err != nil {
+				return head{}, err
+			}
+			h.Name, h.Description, h.Tags = in.Name, in.Description, tags(in.Tags)
+			return s.succeed(ctx, tx, accountID, h, d, nil)
+		})
 	if err != nil {
-		return Project{}, err
+		return contract.Project{}, err
 	}
 	if !replayed {
 		s.tell(ctx, "project saved", accountID, saved)
 	}
-	return Project{ProjectSummary: s.summary(saved), Content: d.Content, IdempotentReplay: replayed}, nil
+	return contract.Project{ProjectSummary: s.summary(saved), Content: d.Content, IdempotentReplay: replayed}, nil
 }
 
 // Restore makes a successor of the head whose content is that of an earlier revision. Errors: as Save.
-func (s *Service) Restore(ctx context.Context, accountID, key, projectID string, version int64, in ProjectRestoreRequest) (Project, error) {
+func (s *Service) Restore(
+	ctx context.Context, accountID, key, projectID string, version int64, in contract.ProjectRestoreRequest,
+) (contract.Project, error) {
 	c := change{ProjectID: projectID, Version: version, Request: in}
 	restored, replayed, err := once(ctx, s, accountID, "restore", key, c, func(tx *sqlx.Tx) (head, error) {
 		h, err := s.lock(ctx, tx, accountID, projectID, in.ExpectedVersion)
@@ -128,16 +137,16 @@ func (s *Service) Restore(ctx context.Context, accountID, key, projectID string,
 		return s.succeed(ctx, tx, accountID, h, document{Content: source.Content, SHA256: source.ContentSHA256}, &version)
 	})
 	if err != nil {
-		return Project{}, err
+		return contract.Project{}, err
 	}
 	content, err := selectContent(ctx, s.db, restored.ID, restored.ContentSHA256)
 	if err != nil {
-		return Project{}, orNotFound(err, noProject)
+		return contract.Project{}, orNotFound(err, noProject)
 	}
 	if !replayed {
 		s.tell(ctx, "project restored", accountID, restored)
 	}
-	return Project{ProjectSummary: s.summary(restored), Content: content, IdempotentReplay: replayed}, nil
+	return contract.Project{ProjectSummary: s.summary(restored), Content: content, IdempotentReplay: replayed}, nil
 }
 
 // Delete ends a project. Errors: fault.NotFound, also for the second time; fault.VersionConflict.
@@ -154,39 +163,42 @@ type shareReceipt struct {
 
 // Share pins a new share to the head, or to a successor with the content where there is one, and revokes the share from before.
 // Errors: as Save.
-func (s *Service) Share(ctx context.Context, accountID, key, projectID string, in ProjectShareRequest) (ProjectShareAnswer, error) {
+func (s *Service) Share(
+	ctx context.Context, accountID, key, projectID string, in contract.ProjectShareRequest,
+) (contract.ProjectShareAnswer, error) {
 	var d document
 	if in.Content != nil {
 		var err error
 		if d, err = canonical(in.Content); err != nil {
-			return ProjectShareAnswer{}, err
+			return contract.ProjectShareAnswer{}, err
 		}
 		in.Content = d.Content
 	}
-	made, replayed, err := once(ctx, s, accountID, "share", key, change{ProjectID: projectID, Request: in}, func(tx *sqlx.Tx) (shareReceipt, error) {
-		h, err := s.lock(ctx, tx, accountID, projectID, in.ExpectedVersion)
-		if err != nil {
-			return shareReceipt{}, err
-		}
-		if in.Content != nil {
-			if h, err = s.succeed(ctx, tx, accountID, h, d, nil); err != nil {
+	made, replayed, err := once(ctx, s, accountID, "share", key, change{ProjectID: projectID, Request: in},
+		func(tx *sqlx.Tx) (shareReceipt, error) {
+			h, err := s.lock(ctx, tx, accountID, projectID, in.ExpectedVersion)
+			if err != nil {
 				return shareReceipt{}, err
 			}
-		}
-		if err := revokeShare(ctx, tx, h.ID, s.now()); err != nil {
-			return shareReceipt{}, err
-		}
-		made := shareReceipt{ProjectID: h.ID, ShareID: uuid.New(), Version: h.CurrentVersion}
-		return made, insertShare(ctx, tx, made.ShareID, h, s.now())
-	})
+			if in.Content != nil {
+				if h, err = s.succeed(ctx, tx, accountID, h, d, nil); err != nil {
+					return shareReceipt{}, err
+				}
+			}
+			if err := revokeShare(ctx, tx, h.ID, s.now()); err != nil {
+				return shareReceipt{}, err
+			}
+			made := shareReceipt{ProjectID: h.ID, ShareID: uuid.New(), Version: h.CurrentVersion}
+			return made, insertShare(ctx, tx, made.ShareID, h, s.tokens.secrets.ID(), s.now())
+		})
 	if err != nil {
-		return ProjectShareAnswer{}, err
+		return contract.ProjectShareAnswer{}, err
 	}
 	if !replayed {
 		s.tell(ctx, "project shared", accountID, head{ID: made.ProjectID, CurrentVersion: made.Version})
 	}
 	token := s.tokens.make(made.ShareID)
-	return ProjectShareAnswer{Token: token, URL: pageOf(token), Version: made.Version, IdempotentReplay: replayed}, nil
+	return contract.ProjectShareAnswer{Token: token, URL: pageOf(token), Version: made.Version, IdempotentReplay: replayed}, nil
 }
 
 // Revoke ends the active share; without one it changes nothing. Errors: fault.NotFound, fault.VersionConflict.
@@ -223,7 +235,8 @@ func (s *Service) lock(ctx context.Context, tx *sqlx.Tx, accountID, projectID st
 		return head{}, orNotFound(err, noProject)
 	}
 	if h.CurrentVersion != expectedVersion {
-		return head{}, fault.Conflict(h.CurrentVersion, "expectedVersion: the head is version %d, not %d; read it before you save again", h.CurrentVersion, expectedVersion)
+		return head{}, fault.Conflict(h.CurrentVersion, "expectedVersion: the head is version %d, not %d; read it before you "+
+			"save again", h.CurrentVersion, expectedVersion)
 	}
 	return h, nil
 }
@@ -231,7 +244,8 @@ func (s *Service) lock(ctx context.Context, tx *sqlx.Tx, accountID, projectID st
 // succeed moves a locked head one version on. Errors: fault.Validation when a quota is used up.
 func (s *Service) succeed(ctx context.Context, tx *sqlx.Tx, accountID string, h head, d document, source *int64) (head, error) {
 	if h.CurrentVersion >= s.quota.Revisions {
-		return head{}, fault.New(fault.Validation, "the project has %d revisions, and no more are allowed: go on in a new project", h.CurrentVersion)
+		return head{}, fault.New(fault.Validation, "the project has %d revisions, and no more are allowed: go on in a new project",
+			h.CurrentVersion)
 	}
 	if source == nil { // a restore stores no content anew
 		if err := s.roomFor(ctx, tx, accountID, d); err != nil {
@@ -249,7 +263,8 @@ func (s *Service) write(ctx context.Context, tx *sqlx.Tx, h head, d document, so
 	if err != nil {
 		return err
 	}
-	revision := ProjectRevisionSummary{Version: h.CurrentVersion, ContentSHA256: d.SHA256, CreatedAt: h.UpdatedAt, SourceVersion: source}
+	revision := contract.ProjectRevisionSummary{Version: h.CurrentVersion, ContentSHA256: d.SHA256, CreatedAt: h.UpdatedAt,
+		SourceVersion: source}
 	if err := insertRevision(ctx, tx, h.ID, revision); err != nil {
 		return err
 	}
@@ -263,7 +278,8 @@ func (s *Service) roomFor(ctx context.Context, tx *sqlx.Tx, accountID string, d 
 		return err
 	}
 	if storedBytes+int64(len(d.Content)) > s.quota.StoredBytes {
-		return fault.New(fault.Validation, "content: the account's projects hold %d bytes, and %d are allowed together: delete a project first", storedBytes, s.quota.StoredBytes)
+		return fault.New(fault.Validation, "content: the account's projects hold %d bytes, and %d are allowed together: delete a "+
+			"project first", storedBytes, s.quota.StoredBytes)
 	}
 	return nil
 }

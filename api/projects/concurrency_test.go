@@ -7,6 +7,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
@@ -28,7 +29,7 @@ func TestConcurrentSaversHaveOneWinner(t *testing.T) {
 			t.Fatalf("head is %d after round %d", now.CurrentVersion, round)
 		}
 	}
-	list := decoded[projects.ProjectRevisionList](t, c.Send("GET", base+"/"+p.ProjectID+"/revisions", ""))
+	list := decoded[contract.ProjectRevisionList](t, c.Send("GET", base+"/"+p.ProjectID+"/revisions", ""))
 	for i, r := range list.Revisions {
 		if r.Version != int64(len(list.Revisions)-i) {
 			t.Errorf("history has a gap: %+v", list.Revisions)
@@ -55,7 +56,7 @@ func TestConcurrentCreatesWithOneKey(t *testing.T) {
 	if statuses[201] != 20 || len(ids) != 1 || replays != 19 {
 		t.Errorf("answers %v, projects %v, replays %d", statuses, ids, replays)
 	}
-	if list := decoded[projects.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 1 {
+	if list := decoded[contract.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 1 {
 		t.Errorf("%d projects", len(list.Projects))
 	}
 }

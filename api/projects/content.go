@@ -6,15 +6,16 @@ import (
 
 	"github.com/gowebpki/jcs"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
-// MaxContentBytes bounds a content in its canonical form (decisions.md, "Projects").
+// MaxContentBytes bounds a content in its canonical form (doc/contract.md §2.9).
 const MaxContentBytes = 5 << 20
 
 // document is a content in its canonical form, with the digest that names it.
 type document struct {
-	Content Content
+	Content contract.Content
 	SHA256  string // lower-case hexadecimal
 }
 
@@ -27,7 +28,8 @@ func canonical(raw []byte) (document, error) {
 		return document{}, fault.Wrap(err, fault.Validation, "content: it cannot be written as canonical JSON (RFC 8785)")
 	}
 	if len(text) > MaxContentBytes {
-		return document{}, fault.New(fault.PayloadTooLarge, "content: it has %d bytes as canonical JSON (RFC 8785); at most %d are allowed", len(text), MaxContentBytes)
+		return document{}, fault.New(fault.PayloadTooLarge, "content: it has %d bytes as canonical JSON (RFC 8785); at most %d "+
+			"are allowed", len(text), MaxContentBytes)
 	}
 	digest := sha256.Sum256(text)
 	return document{Content: text, SHA256: hex.EncodeToString(digest[:])}, nil

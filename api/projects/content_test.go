@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // TestCanonicalExamples holds the examples of RFC 8785 and what its text says of corners.
@@ -40,7 +41,8 @@ func TestCanonicalExamples(t *testing.T) {
 		{"control characters", `{"x":"\b\t\n\f\r\u0001\u001F"}`, `{"x":"\b\t\n\f\r\u0001\u001f"}`},
 		{"arrays keep their order, objects in them do not", `{"x":[3,{"b":1,"a":[]},1]}`, `{"x":[3,{"a":[],"b":1},1]}`},
 		{"a name that starts another comes after it", `{"aa":1,"a":2,"":3,"A":4}`, `{"":3,"A":4,"a":2,"aa":1}`},
-		{"no Unicode normalisation", `{"` + "e\u0301" + `":1,"` + "\u00e9" + `":2}`, `{"` + "e\u0301" + `":1,"` + "\u00e9" + `":2}`},
+		{"no Unicode normalisation", `{"` + "e\u0301" + `":1,"` + "\u00e9" + `":2}`, `{"` + "e\u0301" + `":1,"` + "\u00e9" +
+			`":2}`},
 		{"integers beyond 2^53 are doubles", `{"x":12345678901234567890}`, `{"x":12345678901234567000}`},
 		{"too small for a double", `{"x":1e-400}`, `{"x":0}`},
 	} {
@@ -86,7 +88,8 @@ func TestCanonicalNumbers(t *testing.T) {
 
 func TestCanonicalRefuses(t *testing.T) {
 	t.Parallel()
-	for _, given := range []string{``, `{`, `{"x":}`, `{"x":1,}`, `{"x":[1,]}`, `{"x":01}`, `{"x":NaN}`, `{"x":1e999}`, `{"x":1}{`, `{"x":1,"x":2}`, `{"a":1,"\u0061":2}`, `{"x":"\ud800"}`, "{\"x\":\"\xff\"}"} {
+	for _, given := range []string{``, `{`, `{"x":}`, `{"x":1,}`, `{"x":[1,]}`, `{"x":01}`, `{"x":NaN}`, `{"x":1e999}`, `{"x":1}{`,
+		`{"x":1,"x":2}`, `{"a":1,"\u0061":2}`, `{"x":"\ud800"}`, "{\"x\":\"\xff\"}"} {
 		if got, err := canonical([]byte(given)); !fault.Is(err, fault.Validation) {
 			t.Errorf("%q: %s, %v", given, got.Content, err)
 		}
@@ -153,7 +156,8 @@ func anyValue(depth int) *rapid.Generator[any] {
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	one, other := tokens{[]byte("secret")}, tokens{[]byte("other secret")}
+	one, other := tokens{ringOf(t, "a")}, tokens{ringOf(t, "b")}
+	both := tokens{ringOf(t, "b", "a")}
 	rapid.Check(t, func(t *rapid.T) {
 		share := [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "share"))
 		token := one.make(share)
@@ -163,10 +167,27 @@ func TestTokens(t *testing.T) {
 		if _, ok := other.read(token); ok {
 			t.Fatal("a token of one secret is taken with another")
 		}
+		if got, ok := both.read(token); !ok || got != share || both.make(share) != other.make(share) {
+			t.Fatal("a ring does not read what its earlier secret made, or does not make under its sealing one")
+		}
 		at := rapid.IntRange(0, len(token)-1).Draw(t, "at")
 		changed := token[:at] + string(rapid.SampledFrom([]byte("ABCxyz019-_=.")).Draw(t, "character")) + token[at+1:]
 		if _, ok := one.read(changed); ok && changed != token {
 			t.Fatalf("%s is taken for %s", changed, token)
 		}
 	})
+}
+
+// ringOf is a ring of secrets that are each one letter repeated.
+func ringOf(t *testing.T, sealing string, others ...string) secret.Ring {
+	t.Helper()
+	var more [][]byte
+	for _, one := range others {
+		more = append(more, bytes.Repeat([]byte(one), secret.MinBytes))
+	}
+	ring, err := secret.NewRing(bytes.Repeat([]byte(sealing), secret.MinBytes), more...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
 }

@@ -43,7 +43,8 @@ func TestDocument(t *testing.T) {
 	}
 	for _, name := range []string{"ProjectSaveRequest", "ProjectRestoreRequest", "ProjectShareRequest"} {
 		schema := document.Components.Schemas[name]
-		if version := schema.Properties["expectedVersion"]; version.Type != "integer" || version.Minimum != 1 || !slices.Contains(schema.Required, "expectedVersion") {
+		if version := schema.Properties["expectedVersion"]; version.Type != "integer" || version.Minimum != 1 ||
+			!slices.Contains(schema.Required, "expectedVersion") {
 			t.Errorf("%s: %+v", name, schema)
 		}
 	}
@@ -54,7 +55,9 @@ func TestDocument(t *testing.T) {
 		}
 		for method, op := range operations {
 			has := func(name, in string) bool {
-				return slices.ContainsFunc(op.Parameters, func(p parameter) bool { return p.Name == name && p.In == in && p.Required })
+				return slices.ContainsFunc(op.Parameters, func(p parameter) bool {
+					return p.Name == name && p.In == in && p.Required
+				})
 			}
 			if keyed := method == "post" || method == "put"; has("Idempotency-Key", "header") != keyed {
 				t.Errorf("%s %s: key %+v", method, path, op.Parameters)
@@ -62,7 +65,8 @@ func TestDocument(t *testing.T) {
 			if has("expectedVersion", "query") != (method == "delete") {
 				t.Errorf("%s %s: version %+v", method, path, op.Parameters)
 			}
-			if (op.Responses["409"] != nil) != (method != "get") || (op.Responses["422"] != nil) != (method == "post" || method == "put") {
+			if (op.Responses["409"] != nil) != (method != "get") || (op.Responses["422"] != nil) != (method == "post" ||
+				method == "put") {
 				t.Errorf("%s %s: answers %v", method, path, op.Responses)
 			}
 			if strings.HasPrefix(path, "/v1/") {

@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // etagBytes is how much of a digest an ETag carries: it tells apart the few states that one version of a project can have.
@@ -13,7 +14,7 @@ const etagBytes = 8
 
 // etag is the entity tag of a project (RFC 9110, section 8.8.3): its version, by which If-Match knows it, and a digest of
 // everything beside the content, which changes with the share too.
-func etag(p ProjectSummary) (string, error) {
+func etag(p contract.ProjectSummary) (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", fmt.Errorf("write project %s: %w", p.ProjectID, err)
@@ -24,17 +25,3 @@ func etag(p ProjectSummary) (string, error) {
 
 // revisionTag is the entity tag of what never changes.
 func revisionTag(version int64) string { return fmt.Sprintf(`"%d"`, version) }
-
-// matches reports whether an If-None-Match header names the tag: "*", or a list of tags of which a weak one counts too
-// (RFC 9110, section 13.1.2).
-func matches(ifNoneMatch, tag string) bool {
-	if strings.TrimSpace(ifNoneMatch) == "*" {
-		return true
-	}
-	for candidate := range strings.SplitSeq(ifNoneMatch, ",") {
-		if strings.TrimPrefix(strings.TrimSpace(candidate), "W/") == tag {
-			return true
-		}
-	}
-	return false
-}

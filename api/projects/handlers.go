@@ -5,7 +5,9 @@ import (
 	"net/http"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/api/wire"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // ProjectPath is embedded in the input of every operation on one project.
@@ -23,9 +25,9 @@ type VersionQuery struct {
 	Version string `query:"expectedVersion" hidden:"true"`
 }
 
-type listInput struct{ page.Query }
+type listInput struct{ list.Query }
 
-type listOutput struct{ Body ProjectList }
+type listOutput struct{ Body contract.ProjectList }
 
 func (s *Service) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	list, err := s.List(ctx, access.From(ctx).AccountID, in.Query)
@@ -34,7 +36,7 @@ func (s *Service) list(ctx context.Context, in *listInput) (*listOutput, error) 
 
 type createInput struct {
 	KeyHeader
-	Body ProjectCreateRequest
+	Body contract.ProjectCreateRequest
 }
 
 // projectOutput answers every change and reading of a project.
@@ -42,14 +44,14 @@ type projectOutput struct {
 	Status   int
 	ETag     string `header:"ETag" doc:"Begins with the version; If-Match takes it."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request with the same key gave this answer first."`
-	Body     Project
+	Body     contract.Project
 }
 
 type createOutput struct {
 	Location string `header:"Location" doc:"Address of the project."`
 	ETag     string `header:"ETag" doc:"Begins with the version; If-Match takes it."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request with the same key gave this answer first."`
-	Body     Project
+	Body     contract.Project
 }
 
 func (s *Service) create(ctx context.Context, in *createInput) (*createOutput, error) {
@@ -61,7 +63,8 @@ func (s *Service) create(ctx context.Context, in *createInput) (*createOutput, e
 	if err != nil {
 		return nil, err
 	}
-	return &createOutput{Location: "/api" + base + "/" + made.ProjectID, ETag: answer.ETag, Replayed: answer.Replayed, Body: made}, nil
+	return &createOutput{Location: "/api" + base + "/" + made.ProjectID, ETag: answer.ETag, Replayed: answer.Replayed, Body: made},
+		nil
 }
 
 type readInput struct {
@@ -75,7 +78,7 @@ func (s *Service) read(ctx context.Context, in *readInput) (*projectOutput, erro
 		return nil, err
 	}
 	out, err := projectAnswer(http.StatusOK, found)
-	if err == nil && matches(in.IfNoneMatch, out.ETag) {
+	if err == nil && wire.Matches(in.IfNoneMatch, out.ETag) {
 		out.Status = http.StatusNotModified
 	}
 	return out, err
@@ -85,7 +88,7 @@ type saveInput struct {
 	ProjectPath
 	KeyHeader
 	VersionQuery
-	Body ProjectSaveRequest
+	Body contract.ProjectSaveRequest
 }
 
 func (s *Service) save(ctx context.Context, in *saveInput) (*projectOutput, error) {
@@ -108,10 +111,10 @@ func (s *Service) delete(ctx context.Context, in *endInput) (*struct{}, error) {
 
 type revisionsInput struct {
 	ProjectPath
-	page.Query
+	list.Query
 }
 
-type revisionsOutput struct{ Body ProjectRevisionList }
+type revisionsOutput struct{ Body contract.ProjectRevisionList }
 
 func (s *Service) revisions(ctx context.Context, in *revisionsInput) (*revisionsOutput, error) {
 	list, err := s.Revisions(ctx, access.From(ctx).AccountID, in.ProjectID, in.Query)
@@ -132,7 +135,7 @@ type revisionInput struct {
 type revisionOutput struct {
 	Status int
 	ETag   string `header:"ETag"`
-	Body   ProjectRevision
+	Body   contract.ProjectRevision
 }
 
 func (s *Service) revision(ctx context.Context, in *revisionInput) (*revisionOutput, error) {
@@ -141,7 +144,7 @@ func (s *Service) revision(ctx context.Context, in *revisionInput) (*revisionOut
 		return nil, err
 	}
 	out := &revisionOutput{Status: http.StatusOK, ETag: revisionTag(found.Version), Body: found}
-	if matches(in.IfNoneMatch, out.ETag) {
+	if wire.Matches(in.IfNoneMatch, out.ETag) {
 		out.Status = http.StatusNotModified
 	}
 	return out, nil
@@ -152,7 +155,7 @@ type restoreInput struct {
 	RevisionPath
 	KeyHeader
 	VersionQuery
-	Body ProjectRestoreRequest
+	Body contract.ProjectRestoreRequest
 }
 
 func (s *Service) restore(ctx context.Context, in *restoreInput) (*projectOutput, error) {
@@ -167,12 +170,12 @@ type shareInput struct {
 	ProjectPath
 	KeyHeader
 	VersionQuery
-	Body ProjectShareRequest
+	Body contract.ProjectShareRequest
 }
 
 type shareOutput struct {
 	Replayed string `header:"Idempotency-Replayed" doc:"true when an earlier request with the same key gave this answer first."`
-	Body     ProjectShareAnswer
+	Body     contract.ProjectShareAnswer
 }
 
 func (s *Service) share(ctx context.Context, in *shareInput) (*shareOutput, error) {
@@ -200,7 +203,7 @@ type sharedOutput struct {
 	ETag         string `header:"ETag"`
 	CacheControl string `header:"Cache-Control" doc:"An answer may be kept, and must be asked about before it is used again."`
 	Robots       string `header:"X-Robots-Tag" doc:"Keeps the link out of search engines."`
-	Body         SharedProject
+	Body         contract.SharedProject
 }
 
 func (s *Service) shared(ctx context.Context, in *sharedInput) (*sharedOutput, error) {
@@ -211,13 +214,13 @@ func (s *Service) shared(ctx context.Context, in *sharedInput) (*sharedOutput, e
 	out := &sharedOutput{
 		Status: http.StatusOK, ETag: revisionTag(found.Version), CacheControl: sharedCaching, Robots: "noindex", Body: found,
 	}
-	if matches(in.IfNoneMatch, out.ETag) {
+	if wire.Matches(in.IfNoneMatch, out.ETag) {
 		out.Status = http.StatusNotModified
 	}
 	return out, nil
 }
 
-func projectAnswer(status int, p Project) (*projectOutput, error) {
+func projectAnswer(status int, p contract.Project) (*projectOutput, error) {
 	tag, err := etag(p.ProjectSummary)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/keys"
 	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/tenant"
@@ -33,8 +34,9 @@ func open(t *testing.T, quota projects.Quota) *desk {
 	t.Helper()
 	d := &desk{t: t}
 	d.Door = apitest.Open(t, apitest.Unhurried, func(deps *api.Deps) {
-		d.keyring = keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
-		d.projects = projects.New(projects.Deps{DB: deps.DB, Secret: deps.Config.KeySecret, Quota: quota, Log: deps.Log, Now: deps.Now})
+		d.keyring = keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
+		d.projects = projects.New(projects.Deps{DB: deps.DB, Secrets: deps.Config.KeySecrets, Quota: quota, Log: deps.Log,
+			Now: deps.Now})
 		deps.Groups = []func(huma.API){func(a huma.API) { projects.Register(a, d.projects) }}
 	})
 	return d
@@ -50,7 +52,8 @@ type caller struct {
 func (d *desk) account(scopes ...string) caller {
 	d.t.Helper()
 	accountID := id.New("acct_")
-	d.DB.MustExecContext(d.t.Context(), `INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
+	d.DB.MustExecContext(d.t.Context(), `INSERT INTO accounts (id, email, name, password_hash, created_at)
+		VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
 	if len(scopes) == 0 {
 		scopes = []string{access.ProjectsRead, access.ProjectsWrite}
 	}
@@ -59,7 +62,8 @@ func (d *desk) account(scopes ...string) caller {
 
 func (d *desk) keyOf(accountID string, scopes ...string) caller {
 	d.t.Helper()
-	made, err := d.keyring.Create(tenant.With(d.t.Context(), accountID), accountID, keys.CreateRequest{Name: "test", Environment: access.Test, Scopes: scopes})
+	made, err := d.keyring.Create(tenant.With(d.t.Context(), accountID), accountID,
+		contract.CreateRequest{Name: "test", Environment: access.Test, Scopes: scopes})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -75,11 +79,11 @@ func (c caller) do(method, path, body string, header ...string) apitest.Answer {
 }
 
 // create makes a project with the content.
-func (c caller) create(content string) projects.Project {
+func (c caller) create(content string) contract.Project {
 	c.t.Helper()
 	got := c.do("POST", base, `{"name":"ABL1","description":"kinase","tags":["a","b"],"content":`+content+`}`)
 	want(c.t, got, 201, "")
-	return decoded[projects.Project](c.t, got)
+	return decoded[contract.Project](c.t, got)
 }
 
 // save saves the content after a version.
@@ -88,11 +92,11 @@ func (c caller) save(projectID string, version int64, content string) apitest.An
 	return c.do("PUT", base+"/"+projectID, fmt.Sprintf(`{"name":"ABL1","expectedVersion":%d,"content":%s}`, version, content))
 }
 
-func (c caller) read(projectID string) projects.Project {
+func (c caller) read(projectID string) contract.Project {
 	c.t.Helper()
 	got := c.Send("GET", base+"/"+projectID, "")
 	want(c.t, got, 200, "")
-	return decoded[projects.Project](c.t, got)
+	return decoded[contract.Project](c.t, got)
 }
 
 func decoded[T any](t *testing.T, got apitest.Answer) T {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -18,9 +19,12 @@ func TestReplays(t *testing.T) {
 	p := c.create(`{"n":1}`)
 	at := base + "/" + p.ProjectID
 	for i, r := range []struct{ method, path, body, same, other string }{
-		{"PUT", at, `{"name":"a","content":{"x":1,"y":2},"expectedVersion":1}`, ` {"expectedVersion":1.0, "tags":[], "content":{"y":2.0,"x":1e0}, "name":"a"}`, `{"name":"b","content":{"x":1,"y":2},"expectedVersion":1}`},
+		{"PUT", at, `{"name":"a","content":{"x":1,"y":2},"expectedVersion":1}`,
+			` {"expectedVersion":1.0, "tags":[], "content":{"y":2.0,"x":1e0}, "name":"a"}`,
+			`{"name":"b","content":{"x":1,"y":2},"expectedVersion":1}`},
 		{"POST", at + "/revisions/1/restore", `{"expectedVersion":2}`, `{ "expectedVersion": 2 }`, `{"expectedVersion":3}`},
-		{"POST", at + "/shares", `{"expectedVersion":3,"content":{"a":1}}`, `{"content":{"a":1.0},"expectedVersion":3}`, `{"expectedVersion":3}`},
+		{"POST", at + "/shares", `{"expectedVersion":3,"content":{"a":1}}`, `{"content":{"a":1.0},"expectedVersion":3}`,
+			`{"expectedVersion":3}`},
 		{"POST", base, `{"name":"a","content":{}}`, `{"content":{},"name":"a","description":""}`, `{"name":"a","content":{"x":1}}`},
 	} {
 		key := id.New("key-")
@@ -30,7 +34,8 @@ func TestReplays(t *testing.T) {
 		}
 		again := c.Send(r.method, r.path, r.same, "Idempotency-Key", key)
 		told := strings.Replace(again.Text, `,"idempotentReplay":true`, "", 1)
-		if again.StatusCode != first.StatusCode || again.Header.Get("Idempotency-Replayed") != "true" || told == again.Text || told != first.Text {
+		if again.StatusCode != first.StatusCode || again.Header.Get("Idempotency-Replayed") != "true" || told == again.Text ||
+			told != first.Text {
 			t.Errorf("%d: first %s, again %d %s", i, first.Text, again.StatusCode, again.Text)
 		}
 		if again.Header.Get("ETag") != first.Header.Get("ETag") || again.Header.Get("Location") != first.Header.Get("Location") {
@@ -48,14 +53,15 @@ func TestReplayOfTheGone(t *testing.T) {
 	t.Parallel()
 	c := open(t, projects.Quota{}).account()
 	made := c.Send("POST", base, `{"name":"a","content":{"x":1}}`, "Idempotency-Key", "key-create")
-	p := decoded[projects.Project](t, made)
+	p := decoded[contract.Project](t, made)
 	at := base + "/" + p.ProjectID
 	restored := c.Send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore")
 	want(t, restored, 200, "")
 	want(t, c.Send("DELETE", at+"?expectedVersion=2", ""), 204, "")
 	want(t, c.Send("POST", base, `{"name":"a","content":{"x":1}}`, "Idempotency-Key", "key-create"), 201, "")
-	want(t, c.Send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore"), 404, fault.NotFound)
-	if list := decoded[projects.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 0 {
+	want(t, c.Send("POST", at+"/revisions/1/restore", `{"expectedVersion":1}`, "Idempotency-Key", "key-restore"), 404,
+		fault.NotFound)
+	if list := decoded[contract.ProjectList](t, c.Send("GET", base, "")); len(list.Projects) != 0 {
 		t.Errorf("a replay has made a project: %+v", list)
 	}
 }
@@ -107,7 +113,8 @@ func TestFailureStoresNothing(t *testing.T) {
 	p := c.create(`{}`)
 	at := base + "/" + p.ProjectID
 	save := func(path string, version int, content string) apitest.Answer {
-		return c.Send("PUT", path, fmt.Sprintf(`{"name":"a","content":%s,"expectedVersion":%d}`, content, version), "Idempotency-Key", "the-only-key")
+		return c.Send("PUT", path, fmt.Sprintf(`{"name":"a","content":%s,"expectedVersion":%d}`, content, version),
+			"Idempotency-Key", "the-only-key")
 	}
 	want(t, save(at, 1, `[]`), 400, fault.Validation)
 	want(t, save(at, 0, `{}`), 400, fault.InvalidExpectedVersion)
@@ -126,7 +133,8 @@ func TestReplayComesBeforeTheVersion(t *testing.T) {
 	want(t, c.save(p.ProjectID, 2, `{"theirs":true}`), 200, "")
 	again := c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "my-save-1")
 	want(t, again, 200, "")
-	if got := decoded[projects.Project](t, again); got.CurrentVersion != 2 || got.Name != "mine" || string(got.Content) != `{"mine":true}` {
+	if got := decoded[contract.Project](t, again); got.CurrentVersion != 2 || got.Name != "mine" ||
+		string(got.Content) != `{"mine":true}` {
 		t.Errorf("replayed %s", again.Text)
 	}
 }
@@ -159,7 +167,8 @@ func TestRunningKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, <-first, 200, "")
-	if again := c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key", "held-key"); again.Header.Get("Idempotency-Replayed") != "true" {
+	if again := c.Send("PUT", base+"/"+p.ProjectID, body, "Idempotency-Key",
+		"held-key"); again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("afterwards: %d %s", again.StatusCode, again.Text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -98,7 +99,8 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 			},
 			"restore": func(t *rapid.T) {
 				expected, version := m.expect(t), rapid.Int64Range(1, m.head()+1).Draw(t, "version")
-				got := c.do("POST", fmt.Sprintf("%s/revisions/%d/restore", at, version), fmt.Sprintf(`{"expectedVersion":%d}`, expected))
+				got := c.do("POST", fmt.Sprintf("%s/revisions/%d/restore", at, version),
+					fmt.Sprintf(`{"expectedVersion":%d}`, expected))
 				if judge(got, expected, version > m.head()) {
 					m.append(m.contents[version-1], version)
 				}
@@ -114,7 +116,7 @@ func TestHistoriesFollowTheModel(t *testing.T) {
 					if saves {
 						m.append(`{"shared":true}`, 0)
 					}
-					m.active = decoded[projects.ProjectShareAnswer](d.t, got).Token
+					m.active = decoded[contract.ProjectShareAnswer](d.t, got).Token
 					m.pinned[m.active] = m.head()
 				}
 			},
@@ -143,7 +145,8 @@ func (m *modelled) compare(t *rapid.T, c caller, at string) {
 		got := c.Anonymous().Send("GET", "/api/v1/public/shares/"+token, "")
 		if token != m.active {
 			mustBe(t, got, 410, fault.ShareRevoked)
-		} else if shared := decoded[projects.SharedProject](c.t, got); shared.Version != version || string(shared.Content) != m.contents[version-1] {
+		} else if shared := decoded[contract.SharedProject](c.t, got); shared.Version != version ||
+			string(shared.Content) != m.contents[version-1] {
 			t.Fatalf("the share shows %s, want version %d", got.Text, version)
 		}
 	}
@@ -152,14 +155,16 @@ func (m *modelled) compare(t *rapid.T, c caller, at string) {
 		return
 	}
 	got := c.Send("GET", at, "")
-	now := decoded[projects.Project](c.t, got)
-	if now.CurrentVersion != m.head() || string(now.Content) != m.contents[m.head()-1] || now.ContentSHA256 != digest(string(now.Content)) {
+	now := decoded[contract.Project](c.t, got)
+	if now.CurrentVersion != m.head() || string(now.Content) != m.contents[m.head()-1] ||
+		now.ContentSHA256 != digest(string(now.Content)) {
 		t.Fatalf("head is %s, want version %d of %v", got.Text, m.head(), m.contents)
 	}
-	if (now.Share == nil) != (m.active == "") || now.Share != nil && (now.Share.Token != m.active || now.Share.Version != m.pinned[m.active]) {
+	if (now.Share == nil) != (m.active == "") || now.Share != nil &&
+		(now.Share.Token != m.active || now.Share.Version != m.pinned[m.active]) {
 		t.Fatalf("share is %+v, want %q", now.Share, m.active)
 	}
-	history := decoded[projects.ProjectRevisionList](c.t, c.Send("GET", at+"/revisions?limit=100", "")).Revisions
+	history := decoded[contract.ProjectRevisionList](c.t, c.Send("GET", at+"/revisions?limit=100", "")).Revisions
 	if len(history) != len(m.contents) {
 		t.Fatalf("history is %+v, want %v", history, m.contents)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/molfabric/molfabric/api/access"
 )
 
-// maxBodyBytes bounds a body with a content (decisions.md): canonical JSON of 5 MiB and what else a request holds.
+// maxBodyBytes bounds a body with a content (doc/contract.md §8): canonical JSON of 5 MiB and what else a request holds.
 const maxBodyBytes = 6_000_000
 
-// base is where the operations lie; olderBase is where they lay before version 1, and still answer (specification §4, rule 6).
+// base is where the operations lie; olderBase is where they lay before version 1, and still answer (doc/contract.md §4, rule 6).
 const (
 	base      = "/v1/molecular/projects"
 	olderBase = "/molecular/projects"
 )
 
-// The older routes are marked from the first release on and work for longer than the 90 days of specification §9.
+// The older routes are marked from the first release on and work for longer than the 90 days of doc/contract.md §9.
 var (
 	olderSince  = time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	olderSunset = time.Date(2027, time.June, 30, 0, 0, 0, 0, time.UTC)
@@ -31,11 +31,15 @@ func Register(api huma.API, s *Service) {
 		huma.Register(api, r.read("list-projects", "", "List projects", listText), s.list)
 		huma.Register(api, r.create(), s.create)
 		huma.Register(api, r.read("get-project", "/{projectId}", "Read a project", readText, http.StatusNotModified), s.read)
-		huma.Register(api, r.change(http.MethodPut, "save-project", "/{projectId}", "Save a project", saveText, maxBodyBytes), s.save)
+		huma.Register(api, r.change(http.MethodPut, "save-project", "/{projectId}", "Save a project", saveText, maxBodyBytes),
+			s.save)
 		huma.Register(api, r.end("delete-project", "/{projectId}", "Delete a project", deleteText), s.delete)
-		huma.Register(api, r.read("list-project-revisions", "/{projectId}/revisions", "List a project's revisions", revisionsText), s.revisions)
-		huma.Register(api, r.read("get-project-revision", "/{projectId}/revisions/{version}", "Read a revision", revisionText, http.StatusNotModified), s.revision)
-		huma.Register(api, r.change(http.MethodPost, "restore-project-revision", "/{projectId}/revisions/{version}/restore", "Restore a revision", restoreText, 0), s.restore)
+		huma.Register(api, r.read("list-project-revisions", "/{projectId}/revisions", "List a project's revisions", revisionsText),
+			s.revisions)
+		huma.Register(api, r.read("get-project-revision", "/{projectId}/revisions/{version}", "Read a revision", revisionText,
+			http.StatusNotModified), s.revision)
+		huma.Register(api, r.change(http.MethodPost, "restore-project-revision", "/{projectId}/revisions/{version}/restore",
+			"Restore a revision", restoreText, 0), s.restore)
 		huma.Register(api, r.share(), s.share)
 		huma.Register(api, r.end("revoke-project-share", "/{projectId}/shares", "Revoke a project's share", revokeText), s.revoke)
 	}
@@ -43,18 +47,25 @@ func Register(api huma.API, s *Service) {
 }
 
 const (
-	listText      = "Projects of the account, newest first, without their contents."
-	createText    = "Makes a project at version 1. With the same Idempotency-Key the request may be sent again: the first answer comes back."
-	readText      = "The project with the content of its head. The ETag begins with the version: send it as If-Match with the next change, or as If-None-Match to be spared an unchanged answer."
-	saveText      = "Appends an immutable revision, one version after the head, and replaces name, description, tags and content: what is left out is empty afterwards. " + versionText
+	listText   = "Projects of the account, newest first, without their contents."
+	createText = "Makes a project at version 1. With the same Idempotency-Key the request may be sent again: the first answer " +
+		"comes back."
+	readText = "The project with the content of its head. The ETag begins with the version: send it as If-Match with the " +
+		"next change, or as If-None-Match to be spared an unchanged answer."
+	saveText = "Appends an immutable revision, one version after the head, and replaces name, description, tags and " +
+		"content: what is left out is empty afterwards. " + versionText
 	deleteText    = "Deletes the project with all its revisions, for good. Its share answers 410 from then on. " + versionText
 	revisionsText = "The history of a project, newest first, without contents."
 	revisionText  = "A revision with its content. It never changes."
-	restoreText   = "Appends a revision whose content is that of an earlier one. History stays as it is, and so do name, description and tags. " + versionText
-	shareText     = "Makes a link that shows the head, or, with content, a successor saved first. It stays on that revision when the project moves on. A share from before is revoked. " + versionText
-	revokeText    = "Ends the project's share: its link answers 410 from then on. Without a share nothing changes. " + versionText
-	sharedText    = "What a share shows to anybody who has its token: one revision, and nothing of its owner. Limited by address."
-	versionText   = "expectedVersion may stand in the body, in the query or, as the ETag, in If-Match, whichever is shown here; in two places it must be the same. When it is not the head, nothing is changed: read the project again, and do not send currentVersion back unseen."
+	restoreText   = "Appends a revision whose content is that of an earlier one. History stays as it is, and so do name, " +
+		"description and tags. " + versionText
+	shareText = "Makes a link that shows the head, or, with content, a successor saved first. It stays on that revision when " +
+		"the project moves on. A share from before is revoked. " + versionText
+	revokeText  = "Ends the project's share: its link answers 410 from then on. Without a share nothing changes. " + versionText
+	sharedText  = "What a share shows to anybody who has its token: one revision, and nothing of its owner. Limited by address."
+	versionText = "expectedVersion may stand in the body, in the query or, as the ETag, in If-Match, whichever is shown here; in " +
+		"two places it must be the same. When it is not the head, nothing is changed: read the project again, and do not send " +
+		"currentVersion back unseen."
 )
 
 // routes makes the operations below one base.
@@ -88,7 +99,8 @@ func notModified() map[string]*huma.Response {
 }
 
 func (r routes) create() huma.Operation {
-	op := r.operation(http.MethodPost, "create-project", "", "Create a project", createText, access.Rule{Scope: access.ProjectsWrite, MaxBody: maxBodyBytes})
+	op := r.operation(http.MethodPost, "create-project", "", "Create a project", createText,
+		access.Rule{Scope: access.ProjectsWrite, MaxBody: maxBodyBytes})
 	op.DefaultStatus = http.StatusCreated
 	op.Errors = []int{http.StatusConflict, http.StatusUnprocessableEntity}
 	op.Middlewares = huma.Middlewares{precondition{r.api}.keyed}

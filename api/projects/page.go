@@ -1,18 +1,16 @@
 package projects
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
 	"net/http"
 	"time"
 	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
+	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -25,30 +23,19 @@ var (
 	//go:embed page/shared.css
 	sharedCSS string
 
-	sharedPage = template.Must(template.New("shared").Parse(sharedHTML))
-	// sharedPolicy lets the page's own style in and nothing else: no script runs, whatever a content holds.
-	sharedPolicy = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-		base64.StdEncoding.EncodeToString(digestOf(sharedCSS)))
+	sharedPages = page.New(page.Source{HTML: sharedHTML, CSS: sharedCSS})
 )
 
-func digestOf(text string) []byte {
-	digest := sha256.Sum256([]byte(text))
-	return digest[:]
-}
-
-// Mount adds the page of a share and the download of its content (specification §4, "Shared links"). limit comes before both and
+// Mount adds the page of a share and the download of its content (doc/contract.md §4, "Shared links"). limit comes before both and
 // counts requests by address.
 func (s *Service) Mount(app *fiber.App, limit fiber.Handler) {
 	app.Get("/shared/:token", limit, s.page)
 	app.Get("/shared/:token/content.json", limit, s.download)
 }
 
-// pageView is what the page shows: a share, or a message in its place.
-type pageView struct {
-	Title    string
-	Style    template.CSS
-	Message  string
-	Shared   SharedProject
+// sharedBody is what the page of a share shows.
+type sharedBody struct {
+	Shared   contract.SharedProject
 	Saved    string // time of the revision, RFC 3339
 	Download string // address of the content
 	Content  string // indented, at most maxShownBytes
@@ -60,29 +47,20 @@ func (s *Service) page(c *fiber.Ctx) error {
 	shared, err := s.Shared(c.UserContext(), token)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return sendPage(c, http.StatusNotFound, pageView{Title: "No such share", Message: "The link is not complete, or it was never given out."})
+		return sharedPages.Send(c, http.StatusNotFound, page.View{Title: "No such share",
+			Message: "The link is not complete, or it was never given out."})
 	case fault.Is(err, fault.ShareRevoked):
-		return sendPage(c, http.StatusGone, pageView{Title: "This share has ended", Message: "Its owner has revoked it, or has shared the project anew."})
+		return sharedPages.Send(c, http.StatusGone, page.View{Title: "This share has ended",
+			Message: "Its owner has revoked it, or has shared the project anew."})
 	case err != nil:
 		return err
 	}
-	view := pageView{
-		Title: shared.Name, Shared: shared, Saved: shared.CreatedAt.UTC().Format(time.RFC3339),
+	body := sharedBody{
+		Shared: shared, Saved: shared.CreatedAt.UTC().Format(time.RFC3339),
 		Download: pageOf(token) + "/content.json",
 	}
-	view.Content, view.Cut = shown(shared.Content, maxShownBytes)
-	return sendPage(c, http.StatusOK, view)
-}
-
-func sendPage(c *fiber.Ctx, status int, view pageView) error {
-	view.Style = template.CSS(sharedCSS) //nolint:gosec // G203: the file beside this one
-	var text bytes.Buffer
-	if err := sharedPage.Execute(&text, view); err != nil {
-		return fmt.Errorf("write the page of a share: %w", err)
-	}
-	c.Set(fiber.HeaderContentSecurityPolicy, sharedPolicy)
-	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
-	return c.Status(status).Send(text.Bytes())
+	body.Content, body.Cut = shown(shared.Content, maxShownBytes)
+	return sharedPages.Send(c, http.StatusOK, page.View{Title: shared.Name, Body: body})
 }
 
 func (s *Service) download(c *fiber.Ctx) error {
@@ -99,7 +77,7 @@ func (s *Service) download(c *fiber.Ctx) error {
 
 // shown is a content indented for people, cut between two characters where it is longer than limit bytes. It stops there: all
 // of a deeply nested content is a hundred times as long indented, and anybody with the link may ask for it.
-func shown(content Content, limit int) (text string, cut bool) {
+func shown(content contract.Content, limit int) (text string, cut bool) {
 	var out []byte
 	depth, quoted := 0, false
 	for i := 0; i < len(content) && len(out) <= limit; i++ {

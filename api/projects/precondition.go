@@ -36,7 +36,8 @@ type precondition struct{ api huma.API }
 // keyed asks for an Idempotency-Key.
 func (p precondition) keyed(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Header(keyHeader) == "" {
-		p.fail(ctx, fault.New(fault.IdempotencyKeyRequired, "%s: this operation needs the header, 8 to 255 characters that are new for every new request", keyHeader))
+		p.fail(ctx, fault.New(fault.IdempotencyKeyRequired, "%s: this operation needs the header, 8 to 255 characters that are "+
+			"new for every new request", keyHeader))
 		return
 	}
 	next(ctx)
@@ -180,7 +181,8 @@ func decimal(text string) (int64, error) {
 func versionOfTag(tag string) (int64, error) {
 	match := versionTag.FindStringSubmatch(tag)
 	if match == nil {
-		return 0, fault.New(fault.InvalidExpectedVersion, "If-Match: pass an ETag of the project unchanged, or its version in double quotes")
+		return 0, fault.New(fault.InvalidExpectedVersion, "If-Match: pass an ETag of the project unchanged, or its version in "+
+			"double quotes")
 	}
 	return decimal(match[1])
 }

@@ -14,7 +14,8 @@ func TestExpectedVersion(t *testing.T) {
 	c := open(t, projects.Quota{}).account()
 	id := c.create(`{}`).ProjectID
 	at := base + "/" + id
-	bad := []string{`"3"`, `"1"`, `1.5`, `0`, `-1`, `-0`, `0.0`, `99999999999999999999`, `9007199254740992`, `1e400`, `1e300`, `null`, `true`, `[1]`, `{}`, `""`}
+	bad := []string{`"3"`, `"1"`, `1.5`, `0`, `-1`, `-0`, `0.0`, `99999999999999999999`, `9007199254740992`, `1e400`, `1e300`,
+		`null`, `true`, `[1]`, `{}`, `""`}
 	for _, version := range bad {
 		member := `"expectedVersion":` + version
 		for _, r := range []struct{ method, path, body string }{
@@ -93,7 +94,8 @@ func TestVersionIsTakenEverywhere(t *testing.T) {
 			t.Errorf("%d: %d %s", i, got.StatusCode, got.Text)
 		}
 	}
-	for body, code := range map[string]fault.Code{`{"expectedVersion":7,"x":1}`: fault.Validation, `[7]`: fault.Validation, `{"expectedVersion":`: fault.Validation} {
+	for body, code := range map[string]fault.Code{`{"expectedVersion":7,"x":1}`: fault.Validation, `[7]`: fault.Validation,
+		`{"expectedVersion":`: fault.Validation} {
 		want(t, c.do("DELETE", at, body), 400, code)
 	}
 	want(t, c.do("DELETE", at, `{"expectedVersion":`+strings.Repeat(" ", 2000)+`7}`), 413, fault.PayloadTooLarge)

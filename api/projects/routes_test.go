@@ -7,6 +7,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/projects"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -34,7 +35,8 @@ func TestForeignProjectsAreUnknown(t *testing.T) {
 			foreign := stranger.do(r.method, base+"/"+p.ProjectID+r.tail, r.body)
 			want(t, foreign, 404, fault.NotFound)
 			for _, unknown := range []string{"019aa63b-5d2c-7c31-9a53-1d8f3a0c4b52", "nonsense", strings.ToUpper(p.ProjectID)} {
-				if got := stranger.do(r.method, base+"/"+unknown+r.tail, r.body); got.StatusCode != 404 || got.Text != foreign.Text {
+				if got := stranger.do(r.method, base+"/"+unknown+r.tail, r.body); got.StatusCode != 404 ||
+					got.Text != foreign.Text {
 					t.Errorf("%s %s: foreign %s, unknown %d %s", r.method, r.tail, foreign.Text, got.StatusCode, got.Text)
 				}
 			}
@@ -54,7 +56,8 @@ func TestScopes(t *testing.T) {
 		want(t, other.Send(r[0], r[1], ""), 403, fault.InsufficientScope)
 		want(t, d.Anonymous().Send(r[0], r[1], ""), 401, fault.Unauthorized)
 	}
-	for _, r := range [][2]string{{"POST", base}, {"PUT", at}, {"DELETE", at}, {"POST", at + "/revisions/1/restore"}, {"POST", at + "/shares"}, {"DELETE", at + "/shares"}} {
+	for _, r := range [][2]string{{"POST", base}, {"PUT", at}, {"DELETE", at}, {"POST", at + "/revisions/1/restore"},
+		{"POST", at + "/shares"}, {"DELETE", at + "/shares"}} {
 		want(t, reader.Send(r[0], r[1], ""), 403, fault.InsufficientScope) // before the body and the version
 		want(t, d.Anonymous().Send(r[0], r[1], ""), 401, fault.Unauthorized)
 	}
@@ -69,11 +72,12 @@ func TestOlderRoutes(t *testing.T) {
 	body := `{"name":"n","content":{}}`
 	made := c.Send("POST", older, body, "Idempotency-Key", key)
 	want(t, made, 201, "")
-	p := decoded[projects.Project](t, made)
+	p := decoded[contract.Project](t, made)
 	if made.Header.Get("Location") != base+"/"+p.ProjectID {
 		t.Errorf("Location is %s", made.Header.Get("Location"))
 	}
-	if again := c.Send("POST", base, body, "Idempotency-Key", key); again.Header.Get("Idempotency-Replayed") != "true" || decoded[projects.Project](t, again).ProjectID != p.ProjectID {
+	if again := c.Send("POST", base, body, "Idempotency-Key", key); again.Header.Get("Idempotency-Replayed") != "true" ||
+		decoded[contract.Project](t, again).ProjectID != p.ProjectID {
 		t.Errorf("the key of an older route is unknown to its successor: %s", again.Text)
 	}
 	for _, r := range []struct {
@@ -92,13 +96,15 @@ func TestOlderRoutes(t *testing.T) {
 		{"DELETE", "/" + p.ProjectID + "?expectedVersion=3", "", 204},
 	} {
 		if r.method == "GET" {
-			if v1 := c.Send("GET", base+r.tail, ""); v1.Text != c.Send("GET", older+r.tail, "").Text || v1.Header.Get("Deprecation") != "" {
+			if v1 := c.Send("GET", base+r.tail, ""); v1.Text != c.Send("GET", older+r.tail, "").Text ||
+				v1.Header.Get("Deprecation") != "" {
 				t.Errorf("GET %s answers differently in v1: %s %v", r.tail, v1.Text, v1.Header)
 			}
 		}
 		got := c.do(r.method, older+r.tail, r.body)
 		path, _, _ := strings.Cut(r.tail, "?")
-		if got.StatusCode != r.status || got.Header.Get("Deprecation") != "@1795219200" || got.Header.Get("Link") != `<`+base+path+`>; rel="successor-version"` {
+		if got.StatusCode != r.status || got.Header.Get("Deprecation") != "@1795219200" || got.Header.Get("Link") != `<`+base+path+
+			`>; rel="successor-version"` {
 			t.Errorf("%s %s: %d %v", r.method, r.tail, got.StatusCode, got.Header)
 		}
 		if _, err := http.ParseTime(got.Header.Get("Sunset")); err != nil {

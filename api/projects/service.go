@@ -21,8 +21,10 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
@@ -46,11 +48,11 @@ type Quota struct {
 // Deps is what a Service needs; all are required but the quota.
 type Deps struct {
 	DB *sqlx.DB
-	// Secret makes the tokens of shares: the same on every instance, and kept. Another one makes every link unknown.
-	Secret []byte
-	Quota  Quota
-	Log    *slog.Logger
-	Now    func() time.Time
+	// Secrets make the tokens of shares: the same on every instance, and kept. Links of others are unknown.
+	Secrets secret.Ring
+	Quota   Quota
+	Log     *slog.Logger
+	Now     func() time.Time
 }
 
 // Service holds the rules of the group. It is safe for concurrent use.
@@ -74,84 +76,88 @@ func New(deps Deps) *Service {
 	if quota.StoredBytes == 0 {
 		quota.StoredBytes = MaxStoredBytes
 	}
-	return &Service{db: deps.DB, tokens: tokens{deps.Secret}, quota: quota, log: deps.Log, clock: deps.Now}
+	return &Service{db: deps.DB, tokens: tokens{deps.Secrets}, quota: quota, log: deps.Log, clock: deps.Now}
 }
 
 // List reads a page of the account's projects, newest first. Errors: fault.InvalidCursor.
-func (s *Service) List(ctx context.Context, accountID string, query page.Query) (ProjectList, error) {
-	from, err := page.Decode(query.Cursor)
+func (s *Service) List(ctx context.Context, accountID string, query list.Query) (contract.ProjectList, error) {
+	from, err := list.Read[list.Position](query.Cursor)
 	if err != nil {
-		return ProjectList{}, err
+		return contract.ProjectList{}, err
 	}
 	if from != nil {
 		if _, err := parseID(from.ID); err != nil {
-			return ProjectList{}, foreignCursor()
+			return contract.ProjectList{}, foreignCursor()
 		}
 	}
 	heads, err := selectHeads(ctx, s.db, accountID, from, query.Limit+1)
 	if err != nil {
-		return ProjectList{}, err
+		return contract.ProjectList{}, err
 	}
-	heads, next := page.Cut(heads, query.Limit, func(h head) page.Position { return page.Position{At: h.CreatedAt, ID: h.ID.String()} })
-	list := ProjectList{Projects: make([]ProjectSummary, len(heads)), NextCursor: next}
+	heads, next := list.Cut(heads, query.Limit, func(h head) list.Position {
+		return list.Position{At: h.CreatedAt, ID: h.ID.String()}
+	})
+	answer := contract.ProjectList{Projects: make([]contract.ProjectSummary, len(heads)), NextCursor: next}
 	for i, h := range heads {
-		list.Projects[i] = s.summary(h)
+		answer.Projects[i] = s.summary(h)
 	}
-	return list, nil
+	return answer, nil
 }
 
 // Read returns a project with the content of its head. Errors: fault.NotFound, the same for one that is deleted, another
 // account's, or was never there.
-func (s *Service) Read(ctx context.Context, accountID, projectID string) (Project, error) {
+func (s *Service) Read(ctx context.Context, accountID, projectID string) (contract.Project, error) {
 	id, err := parseID(projectID)
 	if err != nil {
-		return Project{}, err
+		return contract.Project{}, err
 	}
 	h, content, err := selectProject(ctx, s.db, accountID, id)
 	if err != nil {
-		return Project{}, orNotFound(err, noProject)
+		return contract.Project{}, orNotFound(err, noProject)
 	}
-	return Project{ProjectSummary: s.summary(h), Content: content}, nil
+	return contract.Project{ProjectSummary: s.summary(h), Content: content}, nil
 }
 
 // Revisions reads a page of a project's history, newest first. Errors: fault.NotFound, fault.InvalidCursor.
-func (s *Service) Revisions(ctx context.Context, accountID, projectID string, query page.Query) (ProjectRevisionList, error) {
+func (s *Service) Revisions(
+	ctx context.Context, accountID, projectID string, query list.Query,
+) (contract.ProjectRevisionList, error) {
 	id, err := parseID(projectID)
 	if err != nil {
-		return ProjectRevisionList{}, err
+		return contract.ProjectRevisionList{}, err
 	}
 	h, err := selectHead(ctx, s.db, accountID, id)
 	if err != nil {
-		return ProjectRevisionList{}, orNotFound(err, noProject)
+		return contract.ProjectRevisionList{}, orNotFound(err, noProject)
 	}
 	below := h.CurrentVersion + 1
-	from, err := page.Decode(query.Cursor)
+	from, err := list.Read[list.Position](query.Cursor)
 	if err != nil {
-		return ProjectRevisionList{}, err
+		return contract.ProjectRevisionList{}, err
 	}
 	if from != nil {
 		if below, err = strconv.ParseInt(from.ID, 10, 64); err != nil {
-			return ProjectRevisionList{}, foreignCursor()
+			return contract.ProjectRevisionList{}, foreignCursor()
 		}
 	}
 	found, err := selectRevisions(ctx, s.db, id, below, query.Limit+1)
 	if err != nil {
-		return ProjectRevisionList{}, err
+		return contract.ProjectRevisionList{}, err
 	}
-	found, next := page.Cut(found, query.Limit, func(r ProjectRevisionSummary) page.Position {
-		return page.Position{At: r.CreatedAt, ID: strconv.FormatInt(r.Version, 10)}
+	found, next := list.Cut(found, query.Limit, func(r contract.ProjectRevisionSummary) list.Position {
+		return list.Position{At: r.CreatedAt, ID: strconv.FormatInt(r.Version, 10)}
 	})
-	return ProjectRevisionList{Revisions: found, NextCursor: next}, nil
+	return contract.ProjectRevisionList{Revisions: found, NextCursor: next}, nil
 }
 
 // Revision reads a revision with its content. Errors: fault.NotFound.
-func (s *Service) Revision(ctx context.Context, accountID, projectID string, version int64) (ProjectRevision, error) {
+func (s *Service) Revision(ctx context.Context, accountID, projectID string, version int64) (contract.ProjectRevision, error) {
 	id, err := parseID(projectID)
 	if err != nil {
-		return ProjectRevision{}, err
+		return contract.ProjectRevision{}, err
 	}
 	if _, err := selectHead(ctx, s.db, accountID, id); err != nil {
-		return ProjectRevision{}, orNotFound(err, noProject)
+		return contract.ProjectRevision{}, orNotFound(err, noProject)
 	}
 	r, err := selectRevision(ctx, s.db, id, version)
 	return r, orNotFound(err, noRevision)
@@ -159,31 +165,31 @@ func (s *Service) Revision(ctx context.Context, accountID, projectID string, ver
 
 // Shared returns what the holder of a token may see. Errors: fault.NotFound for a token that this service did not make,
 // fault.ShareRevoked for one that has been revoked or replaced, or whose project has been deleted.
-func (s *Service) Shared(ctx context.Context, token string) (SharedProject, error) {
+func (s *Service) Shared(ctx context.Context, token string) (contract.SharedProject, error) {
 	share, ok := s.tokens.read(token)
 	if !ok {
-		return SharedProject{}, fault.New(fault.NotFound, noShare)
+		return contract.SharedProject{}, fault.New(fault.NotFound, noShare)
 	}
 	shared, revoked, err := selectShared(tenant.Everyone(ctx, "whoever holds the link of a share may see it"), s.db, share)
 	switch {
 	case err != nil:
-		return SharedProject{}, orNotFound(err, noShare)
+		return contract.SharedProject{}, orNotFound(err, noShare)
 	case revoked:
-		return SharedProject{}, fault.New(fault.ShareRevoked, "the owner has revoked this share")
+		return contract.SharedProject{}, fault.New(fault.ShareRevoked, "the owner has revoked this share")
 	default:
 		return shared, nil
 	}
 }
 
 // summary is a project as its owner sees it.
-func (s *Service) summary(h head) ProjectSummary {
-	view := ProjectSummary{
+func (s *Service) summary(h head) contract.ProjectSummary {
+	view := contract.ProjectSummary{
 		ProjectID: h.ID.String(), Name: h.Name, Description: h.Description, Tags: h.Tags, CurrentVersion: h.CurrentVersion,
 		ContentSHA256: h.ContentSHA256, CreatedAt: h.CreatedAt, UpdatedAt: h.UpdatedAt,
 	}
 	if h.ShareID != nil && h.ShareVersion != nil {
 		token := s.tokens.make(*h.ShareID)
-		view.Share = &ProjectShare{Token: token, URL: pageOf(token), Version: *h.ShareVersion}
+		view.Share = &contract.ProjectShare{Token: token, URL: pageOf(token), Version: *h.ShareVersion}
 	}
 	return view
 }
@@ -192,7 +198,8 @@ func (s *Service) summary(h head) ProjectSummary {
 func (s *Service) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
 func (s *Service) tell(ctx context.Context, event, accountID string, h head) {
-	s.log.InfoContext(ctx, event, "project_id", h.ID, "version", h.CurrentVersion, "account_id", accountID, "request_id", access.RequestID(ctx))
+	s.log.InfoContext(ctx, event, "project_id", h.ID, "version", h.CurrentVersion, "account_id", accountID, "request_id",
+		access.RequestID(ctx))
 }
 
 // What an answer says of something that is not there: the same whoever has it.

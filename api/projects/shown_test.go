@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // TestShownIsIndentedJSON: the page's text is what encoding/json would indent, and its beginning where that is too long.
@@ -21,7 +23,7 @@ func TestShownIsIndentedJSON(t *testing.T) {
 		}
 		for limit := range whole.Len() + 2 {
 			want := strings.ToValidUTF8(whole.String()[:min(limit, whole.Len())], "")
-			if text, cut := shown(Content(content), limit); text != want || cut != (limit < whole.Len()) {
+			if text, cut := shown(contract.Content(content), limit); text != want || cut != (limit < whole.Len()) {
 				t.Fatalf("%s in %d bytes: %v\n%s\nwant\n%s", content, limit, cut, text, want)
 			}
 		}
@@ -32,7 +34,8 @@ func TestShownIsIndentedJSON(t *testing.T) {
 // has 250 MB. It runs beside no other test, because the memory of the whole process is counted.
 func TestShownStopsAtItsLimit(t *testing.T) {
 	const depth = 60
-	deep := Content(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("0,", 2_000_000) + "0" + strings.Repeat("]", depth) + `}`)
+	deep := contract.Content(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("0,", 2_000_000) + "0" +
+		strings.Repeat("]", depth) + `}`)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	text, cut := shown(deep, maxShownBytes)

@@ -5,14 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // head is a living project as it is now, without its content. It is also the receipt of an idempotent change, so its members
@@ -42,7 +42,8 @@ const living = `p.account_id = $1 AND p.deleted_at IS NULL`
 // selectHead reads a project. Errors: sql.ErrNoRows.
 func selectHead(ctx context.Context, q sqlx.QueryerContext, accountID string, projectID uuid.UUID) (head, error) {
 	var h head
-	err := sqlx.GetContext(ctx, q, &h, `SELECT `+headColumns+` FROM `+headTables+` WHERE `+living+` AND p.id = $2`, accountID, projectID)
+	err := sqlx.GetContext(ctx, q, &h, `SELECT `+headColumns+` FROM `+headTables+` WHERE `+living+` AND p.id = $2`, accountID,
+		projectID)
 	return h, wrap(err, "read project")
 }
 
@@ -50,7 +51,8 @@ func selectHead(ctx context.Context, q sqlx.QueryerContext, accountID string, pr
 // statement of its own: a join that waited would put the new head beside revisions from before. Errors: sql.ErrNoRows.
 func lockHead(ctx context.Context, tx *sqlx.Tx, accountID string, projectID uuid.UUID) (head, error) {
 	var locked uuid.UUID
-	err := tx.GetContext(ctx, &locked, `SELECT p.id FROM projects p WHERE `+living+` AND p.id = $2 FOR NO KEY UPDATE`, accountID, projectID)
+	err := tx.GetContext(ctx, &locked, `SELECT p.id FROM projects p WHERE `+living+` AND p.id = $2 FOR NO KEY UPDATE`, accountID,
+		projectID)
 	if err != nil {
 		return head{}, wrap(err, "lock project")
 	}
@@ -58,26 +60,28 @@ func lockHead(ctx context.Context, tx *sqlx.Tx, accountID string, projectID uuid
 }
 
 // selectProject reads a project with its content. Errors: sql.ErrNoRows.
-func selectProject(ctx context.Context, db *sqlx.DB, accountID string, projectID uuid.UUID) (head, Content, error) {
+func selectProject(ctx context.Context, db *sqlx.DB, accountID string, projectID uuid.UUID) (head, contract.Content, error) {
 	var found struct {
 		head
-		Content Content `db:"content"`
+		Content string
 	}
 	err := db.GetContext(ctx, &found, `SELECT `+headColumns+`, c.content FROM `+headTables+`
 		JOIN project_contents c ON c.project_id = p.id AND c.sha256 = r.content_sha256
 		WHERE `+living+` AND p.id = $2`, accountID, projectID)
-	return found.head, found.Content, wrap(err, "read project")
+	return found.head, contract.Content(found.Content), wrap(err, "read project")
 }
 
+// newest sorts projects.
+var newest = list.Newest("p.created_at", "p.id")
+
 // selectHeads lists an account's projects, newest first.
-func selectHeads(ctx context.Context, db *sqlx.DB, accountID string, from *page.Position, limit int) ([]head, error) {
+func selectHeads(ctx context.Context, db *sqlx.DB, accountID string, from *list.Position, limit int) ([]head, error) {
+	c := &list.Conditions{Args: []any{accountID}}
+	c.Add(living)
+	c.Behind(newest, from.Values()...)
 	found := []head{}
-	query, args := `SELECT `+headColumns+` FROM `+headTables+` WHERE `+living, []any{accountID}
-	if from != nil {
-		query, args = query+` AND (p.created_at, p.id) < ($2, $3)`, append(args, from.At, from.ID)
-	}
-	query += fmt.Sprintf(` ORDER BY p.created_at DESC, p.id DESC LIMIT $%d`, len(args)+1)
-	err := db.SelectContext(ctx, &found, query, append(args, limit)...)
+	err := db.SelectContext(ctx, &found, `SELECT `+headColumns+` FROM `+headTables+` WHERE `+c.String()+` ORDER BY `+newest.By()+`
+		LIMIT `+c.Arg(limit), c.Args...)
 	return found, wrap(err, "list projects")
 }
 
@@ -97,7 +101,8 @@ func selectStoredBytes(ctx context.Context, tx *sqlx.Tx, accountID string) (byte
 }
 
 func insertProject(ctx context.Context, tx *sqlx.Tx, accountID string, h head) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO projects (id, account_id, name, description, tags, current_version, stored_bytes, created_at, updated_at)
+	_, err := tx.ExecContext(ctx, `INSERT INTO projects (id, account_id, name, description, tags, current_version, stored_bytes,
+		created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)`,
 		h.ID, accountID, h.Name, h.Description, h.Tags, h.CurrentVersion, h.CreatedAt, h.UpdatedAt)
 	return wrap(err, "store project")
@@ -105,7 +110,8 @@ func insertProject(ctx context.Context, tx *sqlx.Tx, accountID string, h head) e
 
 // insertContent stores a content, unless the project has it, and returns the bytes that it takes.
 func insertContent(ctx context.Context, tx *sqlx.Tx, projectID uuid.UUID, d document) (int64, error) {
-	result, err := tx.ExecContext(ctx, `INSERT INTO project_contents (project_id, sha256, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+	result, err := tx.ExecContext(ctx, `INSERT INTO project_contents (project_id, sha256, content) VALUES ($1, $2, $3)
+		ON CONFLICT DO NOTHING`,
 		projectID, d.SHA256, string(d.Content))
 	if err != nil {
 		return 0, wrap(err, "store content")
@@ -114,15 +120,17 @@ func insertContent(ctx context.Context, tx *sqlx.Tx, projectID uuid.UUID, d docu
 	return added * int64(len(d.Content)), wrap(err, "store content")
 }
 
-func insertRevision(ctx context.Context, tx *sqlx.Tx, projectID uuid.UUID, r ProjectRevisionSummary) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO project_revisions (project_id, version, content_sha256, source_version, created_at) VALUES ($1, $2, $3, $4, $5)`,
+func insertRevision(ctx context.Context, tx *sqlx.Tx, projectID uuid.UUID, r contract.ProjectRevisionSummary) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO project_revisions (project_id, version, content_sha256, source_version, created_at)
+		VALUES ($1, $2, $3, $4, $5)`,
 		projectID, r.Version, r.ContentSHA256, r.SourceVersion, r.CreatedAt)
 	return wrap(err, "store revision")
 }
 
 // updateHead moves the head to what h says; addedBytes are those of its content.
 func updateHead(ctx context.Context, tx *sqlx.Tx, h head, addedBytes int64) error {
-	_, err := tx.ExecContext(ctx, `UPDATE projects SET name = $2, description = $3, tags = $4, current_version = $5, updated_at = $6,
+	_, err := tx.ExecContext(ctx, `UPDATE projects SET name = $2, description = $3, tags = $4, current_version = $5,
+		updated_at = $6,
 		stored_bytes = stored_bytes + $7 WHERE id = $1`,
 		h.ID, h.Name, h.Description, h.Tags, h.CurrentVersion, h.UpdatedAt, addedBytes)
 	return wrap(err, "move the head of a project")
@@ -142,56 +150,74 @@ func deleteProject(ctx context.Context, tx *sqlx.Tx, projectID uuid.UUID, now ti
 	return wrap(err, "delete the contents of a project")
 }
 
-const revisionColumns = `r.version, r.content_sha256, r.created_at, r.source_version`
+const revisionColumns = `r.version, r.content_sha256 AS ContentSHA256, r.created_at AS CreatedAt,
+	r.source_version AS SourceVersion`
 
 // selectRevision reads a revision of a project that the caller may see. Errors: sql.ErrNoRows.
-func selectRevision(ctx context.Context, q sqlx.QueryerContext, projectID uuid.UUID, version int64) (ProjectRevision, error) {
-	var r ProjectRevision
-	err := sqlx.GetContext(ctx, q, &r, `SELECT `+revisionColumns+`, c.content FROM project_revisions r
+func selectRevision(
+	ctx context.Context, q sqlx.QueryerContext, projectID uuid.UUID, version int64,
+) (contract.ProjectRevision, error) {
+	var found struct {
+		contract.ProjectRevisionSummary
+		Content string
+	}
+	err := sqlx.GetContext(ctx, q, &found, `SELECT `+revisionColumns+`, c.content FROM project_revisions r
 		JOIN project_contents c ON c.project_id = r.project_id AND c.sha256 = r.content_sha256
 		WHERE r.project_id = $1 AND r.version = $2`, projectID, version)
-	return r, wrap(err, "read revision")
+	return contract.ProjectRevision{ProjectRevisionSummary: found.ProjectRevisionSummary, Content: contract.Content(found.Content)},
+		wrap(err, "read revision")
 }
 
 // selectRevisions lists a project's revisions below a version, newest first.
-func selectRevisions(ctx context.Context, db *sqlx.DB, projectID uuid.UUID, below int64, limit int) ([]ProjectRevisionSummary, error) {
-	found := []ProjectRevisionSummary{}
+func selectRevisions(
+	ctx context.Context, db *sqlx.DB, projectID uuid.UUID, below int64, limit int,
+) ([]contract.ProjectRevisionSummary, error) {
+	found := []contract.ProjectRevisionSummary{}
 	err := db.SelectContext(ctx, &found, `SELECT `+revisionColumns+` FROM project_revisions r
 		WHERE r.project_id = $1 AND r.version < $2 ORDER BY r.version DESC LIMIT $3`, projectID, below, limit)
 	return found, wrap(err, "list revisions")
 }
 
 // selectContent reads a content by its digest. Errors: sql.ErrNoRows, also when the project has been deleted.
-func selectContent(ctx context.Context, db *sqlx.DB, projectID uuid.UUID, sha256 string) (Content, error) {
-	var content Content
-	err := db.GetContext(ctx, &content, `SELECT content FROM project_contents WHERE project_id = $1 AND sha256 = $2`, projectID, sha256)
-	return content, wrap(err, "read content")
+func selectContent(ctx context.Context, db *sqlx.DB, projectID uuid.UUID, sha256 string) (contract.Content, error) {
+	var content string
+	err := db.GetContext(ctx, &content, `SELECT content FROM project_contents WHERE project_id = $1 AND sha256 = $2`, projectID,
+		sha256)
+	return contract.Content(content), wrap(err, "read content")
 }
 
 // insertShare makes a share of the project's head.
-func insertShare(ctx context.Context, tx *sqlx.Tx, share uuid.UUID, h head, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO project_shares (id, project_id, version, name, created_at) VALUES ($1, $2, $3, $4, $5)`,
-		share, h.ID, h.CurrentVersion, h.Name, now)
+func insertShare(ctx context.Context, tx *sqlx.Tx, share uuid.UUID, h head, secretID string, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO project_shares (id, project_id, version, name, created_at, secret_id)
+		VALUES ($1, $2, $3, $4, $5, $6)`,
+		share, h.ID, h.CurrentVersion, h.Name, now, secretID)
 	return wrap(err, "store share")
 }
 
 // revokeShare ends the active share, if there is one.
 func revokeShare(ctx context.Context, tx *sqlx.Tx, projectID uuid.UUID, now time.Time) error {
-	_, err := tx.ExecContext(ctx, `UPDATE project_shares SET revoked_at = $2 WHERE project_id = $1 AND revoked_at IS NULL`, projectID, now)
+	_, err := tx.ExecContext(ctx, `UPDATE project_shares SET revoked_at = $2 WHERE project_id = $1 AND revoked_at IS NULL`,
+		projectID, now)
 	return wrap(err, "revoke share")
 }
 
 // selectShared reads what a share shows; revoked says that it shows nothing any more. Errors: sql.ErrNoRows.
-func selectShared(ctx context.Context, db *sqlx.DB, share uuid.UUID) (shared SharedProject, revoked bool, err error) {
-	err = db.GetContext(ctx, &shared, `SELECT s.name, r.version, r.content_sha256, r.created_at, c.content FROM project_shares s
+func selectShared(ctx context.Context, db *sqlx.DB, share uuid.UUID) (shared contract.SharedProject, revoked bool, err error) {
+	var found struct {
+		contract.SharedProject
+		Content string
+	}
+	err = db.GetContext(ctx, &found, `SELECT s.name, r.version, r.content_sha256 AS ContentSHA256, r.created_at AS CreatedAt,
+			c.content FROM project_shares s
 		JOIN project_revisions r ON r.project_id = s.project_id AND r.version = s.version
 		JOIN project_contents c ON c.project_id = r.project_id AND c.sha256 = r.content_sha256
 		WHERE s.id = $1 AND s.revoked_at IS NULL`, share)
 	if !errors.Is(err, sql.ErrNoRows) {
-		return shared, false, wrap(err, "read share")
+		found.SharedProject.Content = contract.Content(found.Content)
+		return found.SharedProject, false, wrap(err, "read share")
 	}
 	err = db.GetContext(ctx, &revoked, `SELECT revoked_at IS NOT NULL FROM project_shares WHERE id = $1`, share)
-	return SharedProject{}, revoked, wrap(err, "read share")
+	return shared, revoked, wrap(err, "read share")
 }
 
 func wrap(err error, doing string) error {
@@ -199,17 +225,4 @@ func wrap(err error, doing string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// Scan reads a content from its column.
-func (c *Content) Scan(value any) error {
-	switch value := value.(type) {
-	case string:
-		*c = Content(value)
-	case []byte:
-		*c = slices.Clone(value)
-	default:
-		return fmt.Errorf("a content is text, not %T", value)
-	}
-	return nil
 }

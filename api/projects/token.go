@@ -4,15 +4,18 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // tokens makes and reads the capabilities of shares. A token is the id of its share and a MAC of it, in base64url: it cannot be
 // made up, a made-up one is refused without asking the database, and a thief of the database alone holds no token. Since it is
-// worked out anew whenever it is shown, nothing secret is stored. Another secret makes every earlier link unknown, as it does
-// every API key.
-type tokens struct{ secret []byte }
+// worked out anew whenever it is shown, nothing secret is stored. A link is good for as long as the secret that it was made under
+// is one of the deployment's.
+type tokens struct{ secrets secret.Ring }
 
 // tokenPurpose separates these MACs from all else that is made with the same secret.
 const tokenPurpose = "project share\x00"
@@ -21,7 +24,7 @@ const tokenPurpose = "project share\x00"
 const tokenBytes = len(uuid.UUID{}) + sha256.Size
 
 func (t tokens) make(share uuid.UUID) string {
-	return base64.RawURLEncoding.EncodeToString(append(share[:], t.mac(share)...))
+	return base64.RawURLEncoding.EncodeToString(append(share[:], mac(t.secrets.Sealing(), share)...))
 }
 
 // read returns the share that a token was made for. The comparison takes the same time wherever the difference is.
@@ -31,11 +34,13 @@ func (t tokens) read(token string) (uuid.UUID, bool) {
 		return uuid.UUID{}, false
 	}
 	share := uuid.UUID(raw[:len(uuid.UUID{})])
-	return share, hmac.Equal(raw[len(share):], t.mac(share))
+	return share, slices.ContainsFunc(t.secrets.All(), func(one []byte) bool {
+		return hmac.Equal(raw[len(share):], mac(one, share))
+	})
 }
 
-func (t tokens) mac(share uuid.UUID) []byte {
-	mac := hmac.New(sha256.New, t.secret)
+func mac(secret []byte, share uuid.UUID) []byte {
+	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(tokenPurpose))
 	mac.Write(share[:])
 	return mac.Sum(nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // cacheFor is what a browser or proxy may keep of an answer: prices and simulators change with a deployment, the status with
@@ -24,10 +25,11 @@ func Register(api huma.API, s *Service) {
 			return &pricingOutput{CacheControl: cachePrices, Body: s.Pricing()}, nil
 		})
 	huma.Register(api, get("list-simulators", "/v1/public/simulators", "List the simulators",
-		"Every simulator that the service knows, with the names it answers to. A simulator that is not listed here as accepted is refused with UNSUPPORTED_SIMULATOR; "+
+		"Every simulator that the service knows, with the names it answers to. A simulator that is not listed here as accepted "+
+			"is refused with UNSUPPORTED_SIMULATOR; "+
 			"one that is accepted while no worker offers it waits in its queue."),
 		func(ctx context.Context, _ *struct{}) (*simulatorsOutput, error) {
-			return &simulatorsOutput{CacheControl: cacheStatus, Body: SimulatorList{Simulators: s.Simulators(ctx)}}, nil
+			return &simulatorsOutput{CacheControl: cacheStatus, Body: contract.SimulatorList{Simulators: s.Simulators(ctx)}}, nil
 		})
 	huma.Register(api, get("get-service-status", "/v1/public/status", "Read the service's status",
 		"Whether the parts of the service answer, and how many workers of each engine are alive."),
@@ -44,15 +46,15 @@ func get(id, path, summary, text string) huma.Operation {
 
 type pricingOutput struct {
 	CacheControl string `header:"Cache-Control"`
-	Body         Pricing
+	Body         contract.Pricing
 }
 
 type simulatorsOutput struct {
 	CacheControl string `header:"Cache-Control"`
-	Body         SimulatorList
+	Body         contract.SimulatorList
 }
 
 type statusOutput struct {
 	CacheControl string `header:"Cache-Control"`
-	Body         ServiceStatus
+	Body         contract.ServiceStatus
 }

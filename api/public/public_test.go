@@ -12,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
@@ -43,26 +44,29 @@ func worker(draining bool, queues ...string) queue.Heartbeat {
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	mine := queue.Name("cpu", vina.ID)
+	mine := queue.Name(engines.WorkerClass{Hardware: engines.HardwareCPU, Engine: vina.ID})
 	for _, c := range []struct {
 		name    string
 		workers []queue.Heartbeat
 		broken  error
 		status  string
-		count   WorkerCount
+		counted int
+		slots   int
 	}{
-		{"two workers", []queue.Heartbeat{worker(false, mine), worker(false, "gpu.other", mine)}, nil, "operational", WorkerCount{vina.ID, 2, 8}},
-		{"no worker", nil, nil, "degraded", WorkerCount{vina.ID, 0, 0}},
-		{"workers of another engine", []queue.Heartbeat{worker(false, "gpu.other")}, nil, "degraded", WorkerCount{vina.ID, 0, 0}},
-		{"a worker that drains", []queue.Heartbeat{worker(true, mine)}, nil, "degraded", WorkerCount{vina.ID, 0, 0}},
-		{"a part that is away", []queue.Heartbeat{worker(false, mine)}, errors.New("away"), "degraded", WorkerCount{vina.ID, 1, 4}},
+		{"two workers", []queue.Heartbeat{worker(false, mine), worker(false, "gpu.other", mine)}, nil, "operational",
+			2, 8},
+		{"no worker", nil, nil, "degraded", 0, 0},
+		{"workers of another engine", []queue.Heartbeat{worker(false, "gpu.other")}, nil, "degraded", 0, 0},
+		{"a worker that drains", []queue.Heartbeat{worker(true, mine)}, nil, "degraded", 0, 0},
+		{"a part that is away", []queue.Heartbeat{worker(false, mine)}, errors.New("away"), "degraded", 1, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{now: time.Unix(1e9, 0), workers: c.workers, broken: c.broken}
 			got := w.service(t).Status(t.Context())
-			if got.Status != c.status || len(got.Workers) != 1 || got.Workers[0] != c.count {
-				t.Errorf("got %s %+v, want %s %+v", got.Status, got.Workers, c.status, c.count)
+			want := contract.WorkerCount{Simulator: vina.ID, Workers: c.counted, Slots: c.slots}
+			if got.Status != c.status || len(got.Workers) != 1 || got.Workers[0] != want {
+				t.Errorf("got %s %+v, want %s %+v", got.Status, got.Workers, c.status, want)
 			}
 			if len(got.Parts) != 2 || got.Parts[1].Operational != (c.broken == nil) {
 				t.Errorf("parts %+v", got.Parts)
@@ -92,17 +96,20 @@ func TestManyAskOnce(t *testing.T) {
 
 func TestSimulators(t *testing.T) {
 	t.Parallel()
-	w := &world{now: time.Unix(1e9, 0), workers: []queue.Heartbeat{worker(false, queue.Name("cpu", vina.ID))}}
+	w := &world{now: time.Unix(1e9, 0), workers: []queue.Heartbeat{worker(false,
+		queue.Name(engines.WorkerClass{Hardware: engines.HardwareCPU, Engine: vina.ID}))}}
 	list := w.service(t).Simulators(t.Context())
 	if len(list) != len(engines.Simulators) {
-		t.Fatalf("%d simulators, want the %d of the specification", len(list), len(engines.Simulators))
+		t.Fatalf("%d simulators, want the %d of the contract", len(list), len(engines.Simulators))
 	}
 	for _, s := range list {
 		here := s.ID == vina.ID
-		if s.Accepted != here || s.Available != here || (s.Hardware != "") != here || s.Title == "" || s.Aliases == nil || s.Citations == nil {
+		if s.Accepted != here || s.Available != here || (s.Hardware != "") != here || s.Title == "" || s.Aliases == nil ||
+			s.Citations == nil {
 			t.Errorf("%+v", s)
 		}
-		if want := []SimulatorClass{{Class: "cpu", Available: true}}; here && !slices.Equal(s.Classes, want) || !here && (s.Classes == nil || len(s.Classes) > 0) {
+		if want := []contract.SimulatorClass{{Class: "cpu", Available: true}}; here && !slices.Equal(s.Classes, want) || !here &&
+			(s.Classes == nil || len(s.Classes) > 0) {
 			t.Errorf("%s: classes %+v", s.ID, s.Classes)
 		}
 	}
@@ -115,13 +122,14 @@ func TestPricing(t *testing.T) {
 	if p.Currency != "GBP" || len(p.Plans) < 2 || p.Plans[0].MonthlyCreditsPence > p.Plans[1].MonthlyCreditsPence {
 		t.Errorf("plans %+v", p.Plans)
 	}
-	if len(p.Tiers) != len(billing.TierIDs) || p.Tiers[0].ID != "topup-10" || p.Tiers[0].PricePence != 1000 {
+	if len(p.Tiers) != len(contract.TierIDs) || p.Tiers[0].ID != "topup-10" || p.Tiers[0].PricePence != 1000 {
 		t.Errorf("tiers %+v", p.Tiers)
 	}
 	if len(p.Hardware) == 0 || p.Hardware[0].PencePerCoreHour <= 0 || len(p.Simulators) != 1 || p.Simulators[0].ID != vina.ID {
 		t.Errorf("hardware %+v, simulators %+v", p.Hardware, p.Simulators)
 	}
-	if gpu := p.Hardware[len(p.Hardware)-1]; p.Hardware[0].PencePerDeviceHour != nil || gpu.Class != "gpu" || gpu.PencePerDeviceHour == nil || *gpu.PencePerDeviceHour != 120 {
+	if gpu := p.Hardware[len(p.Hardware)-1]; p.Hardware[0].PencePerDeviceHour != nil || gpu.Class != "gpu" ||
+		gpu.PencePerDeviceHour == nil || *gpu.PencePerDeviceHour != 120 {
 		t.Errorf("hardware %+v, want a price of devices for the class gpu alone", p.Hardware)
 	}
 }
@@ -140,11 +148,12 @@ func TestSimulatorsOnDevices(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		queues []string
-		want   []SimulatorClass
+		want   []contract.SimulatorClass
 	}{
-		"no worker":       {nil, []SimulatorClass{{Class: "cpu"}, {Class: "gpu"}}},
-		"without devices": {[]string{"cpu." + vina.ID}, []SimulatorClass{{Class: "cpu", Available: true}, {Class: "gpu"}}},
-		"with devices":    {[]string{"cpu." + vina.ID, "gpu." + vina.ID}, []SimulatorClass{{Class: "cpu", Available: true}, {Class: "gpu", Available: true}}},
+		"no worker":       {nil, []contract.SimulatorClass{{Class: "cpu"}, {Class: "gpu"}}},
+		"without devices": {[]string{"cpu." + vina.ID}, []contract.SimulatorClass{{Class: "cpu", Available: true}, {Class: "gpu"}}},
+		"with devices": {[]string{"cpu." + vina.ID, "gpu." + vina.ID},
+			[]contract.SimulatorClass{{Class: "cpu", Available: true}, {Class: "gpu", Available: true}}},
 	} {
 		w := &world{now: time.Unix(1e9, 0), workers: []queue.Heartbeat{worker(false, tt.queues...)}}
 		s := w.service(t)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
@@ -51,32 +52,34 @@ type Service struct {
 // look is what was found when the parts and the workers were asked last.
 type look struct {
 	at      time.Time
-	parts   []ServicePart
-	workers map[string]WorkerCount // by canonical id
-	served  map[string]bool        // the queues that workers serve
+	parts   []contract.ServicePart
+	workers map[string]contract.WorkerCount // by canonical id
+	served  map[string]bool                 // the queues that workers serve
 }
 
 // New returns a Service. It asks nobody yet.
 func New(deps Deps) *Service { return &Service{deps: deps} }
 
 // Pricing is the price book of this deployment.
-func (s *Service) Pricing() Pricing {
+func (s *Service) Pricing() contract.Pricing {
 	book := s.deps.Prices
-	p := Pricing{
+	p := contract.Pricing{
 		Currency: book.Currency, MinimumChargePence: book.MinimumChargePence, HoldFactor: book.HoldFactor,
 		StoragePencePerGBMonth: book.StoragePencePerGBMonth.Pence(), StorageRetentionMonths: book.StorageRetentionMonths,
-		EgressPencePerGB: book.EgressPencePerGB.Pence(), Plans: []PricedPlan{}, Hardware: []HardwareRate{}, Simulators: []SimulatorRate{},
-		Software: []SoftwareRate{}, Tiers: []TopUpTier{},
+		EgressPencePerGB: book.EgressPencePerGB.Pence(), Plans: []contract.PricedPlan{}, Hardware: []contract.HardwareRate{},
+		Simulators: []contract.SimulatorRate{}, Software: []contract.SoftwareRate{}, Tiers: []contract.TopUpTier{},
 	}
 	for name, plan := range book.Plans {
-		p.Plans = append(p.Plans, PricedPlan{Name: name, MonthlyCreditsPence: plan.MonthlyPence, QueuePriority: plan.QueuePriority})
+		p.Plans = append(p.Plans, contract.PricedPlan{
+			Name: name, MonthlyCreditsPence: plan.MonthlyPence, QueuePriority: plan.QueuePriority,
+		})
 	}
-	slices.SortFunc(p.Plans, func(a, b PricedPlan) int {
+	slices.SortFunc(p.Plans, func(a, b contract.PricedPlan) int {
 		return cmp.Or(cmp.Compare(a.MonthlyCreditsPence, b.MonthlyCreditsPence), cmp.Compare(a.Name, b.Name))
 	})
 	for _, class := range slices.Sorted(maps.Keys(book.Hardware)) {
 		price := book.Hardware[class]
-		rate := HardwareRate{Class: class, PencePerCoreHour: price.PencePerCoreHour.Pence()}
+		rate := contract.HardwareRate{Class: class, PencePerCoreHour: price.PencePerCoreHour.Pence()}
 		if price.PencePerDeviceHour != nil {
 			pence := price.PencePerDeviceHour.Pence()
 			rate.PencePerDeviceHour = &pence
@@ -85,27 +88,28 @@ func (s *Service) Pricing() Pricing {
 	}
 	for _, id := range s.deps.Engines.IDs() {
 		price := book.Engines[id]
-		p.Simulators = append(p.Simulators, SimulatorRate{
+		p.Simulators = append(p.Simulators, contract.SimulatorRate{
 			ID: id, StartFeePence: price.StartFeePence.Pence(), SoftwarePencePerCoreHour: price.SoftwarePencePerCoreHour.Pence(),
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(book.Software)) {
 		price := book.Software[name]
-		p.Software = append(p.Software, SoftwareRate{
-			Name: name, LicenseName: price.LicenseName, Vendor: price.Vendor, Product: price.Product, PencePerCoreHour: price.PencePerCoreHour.Pence(),
+		p.Software = append(p.Software, contract.SoftwareRate{
+			Name: name, LicenseName: price.LicenseName, Vendor: price.Vendor, Product: price.Product,
+			PencePerCoreHour: price.PencePerCoreHour.Pence(),
 		})
 	}
 	for id, tier := range book.Tiers {
-		p.Tiers = append(p.Tiers, TopUpTier{ID: id, PricePence: tier.PricePence, BonusPence: tier.BonusPence})
+		p.Tiers = append(p.Tiers, contract.TopUpTier{ID: id, PricePence: tier.PricePence, BonusPence: tier.BonusPence})
 	}
-	slices.SortFunc(p.Tiers, func(a, b TopUpTier) int { return cmp.Compare(a.PricePence, b.PricePence) })
+	slices.SortFunc(p.Tiers, func(a, b contract.TopUpTier) int { return cmp.Compare(a.PricePence, b.PricePence) })
 	return p
 }
 
-// Simulators are those of the specification and then any further engine of this deployment.
-func (s *Service) Simulators(ctx context.Context) []PublicSimulator {
+// Simulators are those of the contract and then any further engine of this deployment.
+func (s *Service) Simulators(ctx context.Context) []contract.PublicSimulator {
 	found := s.look(ctx)
-	var list []PublicSimulator
+	var list []contract.PublicSimulator
 	seen := map[string]bool{}
 	for _, known := range engines.Simulators {
 		seen[known.ID] = true
@@ -120,9 +124,9 @@ func (s *Service) Simulators(ctx context.Context) []PublicSimulator {
 	return list
 }
 
-func (s *Service) simulator(known engines.Simulator, found look) PublicSimulator {
-	p := PublicSimulator{ID: known.ID, Title: known.Title, Aliases: append([]string{}, known.Aliases...),
-		Classes: []SimulatorClass{}, Citations: []PublicCitation{}}
+func (s *Service) simulator(known engines.Simulator, found look) contract.PublicSimulator {
+	p := contract.PublicSimulator{ID: known.ID, Title: known.Title, Aliases: append([]string{}, known.Aliases...),
+		Classes: []contract.SimulatorClass{}, Citations: []contract.PublicCitation{}}
 	engine, listed := s.deps.Engines.Lookup(known.ID)
 	if !listed {
 		return p
@@ -130,20 +134,22 @@ func (s *Service) simulator(known engines.Simulator, found look) PublicSimulator
 	spec := engine.Spec()
 	p.Accepted, p.Available, p.Hardware = true, found.workers[known.ID].Workers > 0, spec.Hardware
 	for _, class := range spec.Classes() {
-		if _, sold := s.deps.Prices.Hardware[class]; sold {
-			p.Classes = append(p.Classes, SimulatorClass{Class: class, Available: found.served[queue.Name(class, known.ID)]})
+		if _, sold := s.deps.Prices.Hardware[class.Hardware]; sold {
+			p.Classes = append(p.Classes, contract.SimulatorClass{Class: class.Hardware,
+				Available: found.served[queue.Name(class)]})
 		}
 	}
 	for _, citation := range spec.Citations {
-		p.Citations = append(p.Citations, PublicCitation{Text: citation.Text, DOI: citation.DOI})
+		p.Citations = append(p.Citations, contract.PublicCitation{Text: citation.Text, DOI: citation.DOI})
 	}
 	return p
 }
 
 // Status asks every part, at most every lookEvery.
-func (s *Service) Status(ctx context.Context) ServiceStatus {
+func (s *Service) Status(ctx context.Context) contract.ServiceStatus {
 	found := s.look(ctx)
-	status := ServiceStatus{Status: "operational", Version: s.deps.Version, Parts: found.parts, Workers: []WorkerCount{}, CheckedAt: found.at}
+	status := contract.ServiceStatus{Status: "operational", Version: s.deps.Version, Parts: found.parts,
+		Workers: []contract.WorkerCount{}, CheckedAt: found.at}
 	for _, part := range found.parts {
 		if !part.Operational {
 			status.Status = "degraded"
@@ -171,15 +177,16 @@ func (s *Service) look(ctx context.Context) look {
 	// Whoever asked first may leave; the answer is for the others too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	found := look{at: now.Truncate(time.Microsecond), workers: map[string]WorkerCount{}, served: map[string]bool{}, parts: make([]ServicePart, len(s.deps.Parts)+1)}
+	found := look{at: now.Truncate(time.Microsecond), workers: map[string]contract.WorkerCount{}, served: map[string]bool{},
+		parts: make([]contract.ServicePart, len(s.deps.Parts)+1)}
 	var asked sync.WaitGroup
 	for i, part := range s.deps.Parts {
 		asked.Go(func() {
-			found.parts[i+1] = ServicePart{Name: part.Name, Operational: s.answers(part.Name, part.Ask(ctx))}
+			found.parts[i+1] = contract.ServicePart{Name: part.Name, Operational: s.answers(part.Name, part.Ask(ctx))}
 		})
 	}
 	beats, err := s.deps.Workers(ctx)
-	found.parts[0] = ServicePart{Name: "workers", Operational: s.answers("workers", err)}
+	found.parts[0] = contract.ServicePart{Name: "workers", Operational: s.answers("workers", err)}
 	for _, beat := range beats {
 		if !beat.Draining {
 			s.count(found, beat)
@@ -197,7 +204,7 @@ func (s *Service) count(found look, beat queue.Heartbeat) {
 	}
 	for _, id := range s.deps.Engines.IDs() {
 		engine, _ := s.deps.Engines.Lookup(id)
-		serves := func(class string) bool { return slices.Contains(beat.Queues, queue.Name(class, id)) }
+		serves := func(class engines.WorkerClass) bool { return slices.Contains(beat.Queues, queue.Name(class)) }
 		if slices.ContainsFunc(engine.Spec().Classes(), serves) {
 			count := found.workers[id]
 			count.Workers++

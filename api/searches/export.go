@@ -1,21 +1,14 @@
 package searches
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/molfabric/molfabric/api/export"
-)
-
-// Media types that lists are answered in.
-const (
-	typeJSON = export.JSON
-	typeCSV  = export.CSV
-	typeTSV  = "text/tab-separated-values"
+	"github.com/molfabric/molfabric/api/list"
 )
 
 const (
@@ -35,79 +28,73 @@ func (s *Service) exportQueries(ctx context.Context, accountID, jobID string, qu
 	if err != nil {
 		return nil, err
 	}
-	limit := tableLimit(query.Limit, maxQueryRows)
-	text := &table{mediaType: typeCSV}
-	if err := text.row(queryColumns...); err != nil {
+	limit := cmp.Or(query.Limit, maxQueryRows)
+	text := table{list.Table{MediaType: list.CSV}}
+	if err := text.Row(queryColumns...); err != nil {
 		return nil, err
 	}
-	left, ended := limit, false
-	return s.exports.Begin(ctx, accountID, export.Export{
-		MediaType: typeCSV, Filename: "blast-queries.csv",
-		Header: map[string]string{"Vary": "Accept", "X-Total-Count": strconv.Itoa(total), "X-Truncated": strconv.FormatBool(total > limit)},
-		Next: func(ctx context.Context) ([]byte, error) {
-			if ended {
-				return nil, io.EOF
-			}
-			n := min(left, exportPage)
-			rows, err := s.store.queries(ctx, accountID, jobID, l.filter, l.order, l.from, n)
-			if err != nil {
-				return nil, err
-			}
+	rows := list.Rows[queryRow, place]{
+		From: l.from, Limit: limit, Page: exportPage, At: queryRow.place,
+		Read: func(ctx context.Context, from *place, n int) ([]queryRow, error) {
+			return s.store.queries(ctx, accountID, jobID, l.filter, l.order, from, n)
+		},
+		Write: func(_ context.Context, rows []queryRow) ([]byte, error) {
 			for _, row := range rows {
 				if err := text.query(row.view(jobID)); err != nil {
 					return nil, err
 				}
-				at := row.place(l.bound)
-				l.from = &at
 			}
-			left -= len(rows)
-			ended = left == 0 || len(rows) < n
-			return text.take(), nil
+			return text.Take(), nil
 		},
-	})
+	}
+	return s.exports.Begin(ctx, accountID, list.Export{MediaType: list.CSV, Filename: "blast-queries.csv",
+		Header: list.CountedHeader(total, limit), Next: rows.Next})
 }
 
 // exportHits answers with hits as a table, a row an alignment. Errors: those of Hits.
-func (s *Service) exportHits(ctx context.Context, accountID, jobID string, index int, query HitsQuery, mediaType string) (*huma.StreamResponse, error) {
+func (s *Service) exportHits(
+	ctx context.Context, accountID, jobID string, index int, query HitsQuery, mediaType string,
+) (*huma.StreamResponse, error) {
 	l, err := s.hitListOf(ctx, accountID, jobID, index, query)
 	if err != nil {
 		return nil, err
 	}
-	text := &table{mediaType: mediaType}
+	text := table{list.Table{MediaType: mediaType}}
 	head := append([]string(nil), hitColumns...)
 	filename := "blast-hits.csv"
-	if mediaType == typeTSV {
+	if mediaType == list.TSV {
 		head[0], filename = "# "+head[0], "blast-hits.tsv"
 	}
-	if err := text.row(head...); err != nil {
+	if err := text.Row(head...); err != nil {
 		return nil, err
 	}
 	w := s.walkFrom(l.queries, l.filter, l.from)
 	vary := map[string]string{"Vary": "Accept"}
-	left, ended := tableLimit(query.Limit, maxHitRows), false
-	return s.exports.Begin(ctx, accountID, export.Export{MediaType: mediaType, Filename: filename, Header: vary, Close: w.close, Next: func(ctx context.Context) ([]byte, error) {
-		if ended {
-			return nil, io.EOF
-		}
-		for scanned := 0; left > 0 && text.text.Len() < pieceBytes && scanned < maxScanBytes; {
-			hit, err := w.read(ctx)
-			if errors.Is(err, io.EOF) {
-				left = 0
-				break
+	left, ended := cmp.Or(query.Limit, maxHitRows), false
+	return s.exports.Begin(ctx, accountID, list.Export{MediaType: mediaType, Filename: filename, Header: vary, Close: w.close,
+		Next: func(ctx context.Context) ([]byte, error) {
+			if ended {
+				return nil, io.EOF
 			}
-			if err != nil {
-				return nil, err
+			for scanned := 0; left > 0 && text.Len() < pieceBytes && scanned < maxScanBytes; {
+				hit, err := w.read(ctx)
+				if errors.Is(err, io.EOF) {
+					left = 0
+					break
+				}
+				if err != nil {
+					return nil, err
+				}
+				scanned += hit.bytes
+				if !hit.fits {
+					continue
+				}
+				if err := text.hit(hit.Hit); err != nil {
+					return nil, err
+				}
+				left--
 			}
-			scanned += hit.bytes
-			if !hit.fits {
-				continue
-			}
-			if err := text.hit(hit.Hit); err != nil {
-				return nil, err
-			}
-			left--
-		}
-		ended = left == 0
-		return text.take(), nil
-	}})
+			ended = left == 0
+			return text.Take(), nil
+		}})
 }

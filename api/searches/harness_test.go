@@ -21,6 +21,7 @@ import (
 	"github.com/molfabric/molfabric/api/searches"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/job"
@@ -57,7 +58,7 @@ func openOn(t *testing.T, objects *object.Store) *lab {
 	t.Helper()
 	l := &lab{t: t, objects: objects}
 	l.Door = apitest.Open(t, apitest.Unhurried, func(deps *api.Deps) {
-		l.keyring = keys.New(deps.DB, deps.Config.KeySecret, deps.Log, deps.Now)
+		l.keyring = keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
 		service := searches.New(searches.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
 		deps.Groups = []func(huma.API){func(a huma.API) { searches.Register(a, service); l.spec = a.OpenAPI() }}
 		deps.Private = []api.PrivatePage{service.Mount}
@@ -75,13 +76,15 @@ type biologist struct {
 func (l *lab) account() biologist {
 	l.t.Helper()
 	accountID := id.New("acct_")
-	l.exec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
+	l.exec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID,
+		accountID+"@example.org")
 	return l.keyOf(accountID, access.JobsRead)
 }
 
 func (l *lab) keyOf(accountID string, scopes ...string) biologist {
 	l.t.Helper()
-	made, err := l.keyring.Create(tenant.With(l.t.Context(), accountID), accountID, keys.CreateRequest{Name: "test", Environment: access.Live, Scopes: scopes})
+	made, err := l.keyring.Create(tenant.With(l.t.Context(), accountID), accountID,
+		contract.CreateRequest{Name: "test", Environment: access.Live, Scopes: scopes})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -120,7 +123,8 @@ func want(t *testing.T, what string, got apitest.Answer, status int, code fault.
 		Error string
 		Code  fault.Code
 	}
-	if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != status || failure.Code != code || !strings.Contains(failure.Error, named) {
+	if err := json.Unmarshal([]byte(got.Text), &failure); err != nil || got.StatusCode != status || failure.Code != code ||
+		!strings.Contains(failure.Error, named) {
 		t.Errorf("%s: got %d %s, want %d %s that names %q", what, got.StatusCode, got.Text, status, code, named)
 	}
 }
@@ -179,22 +183,26 @@ func (l *lab) submit(accountID, program string, at time.Time) *ran {
 		Name: "p500", Version: "1", Type: kind, ReleasedOn: "2026-01-28", Checksum: digest, Sequences: 500, Residues: 220_000,
 		Files: map[string]engines.Object{"p500.phr": {StorageKey: "databases/blast/x/p500.phr", SHA256: digest, ByteSize: 9}},
 	}
-	submission := scheduler.Submission{
-		AccountID: accountID, Engine: engineOf[program], JobName: "my search", SceneFile: engines.Object{StorageKey: "accounts/a/q.fasta", ByteSize: 3000},
-		Params: json.RawMessage(`{"blastDatabaseName":"p500","blastEvalue":0.5}`), TaskCount: 2, Found: engines.Found{Database: &database},
-	}
-	plan, err := submission.Engine.Plan(engines.Request{JobID: r.job, SceneFile: submission.SceneFile, Params: submission.Params, TaskCount: 2, Found: submission.Found})
+	submission := scheduler.Submission{AccountID: accountID, Engine: engineOf[program], Request: engines.Request{
+		JobID: r.job, JobName: "my search", SceneFile: engines.Object{StorageKey: "accounts/a/q.fasta", ByteSize: 3000},
+		Params: json.RawMessage(`{"blastDatabaseName":"p500","blastEvalue":0.5}`), TaskCount: 2,
+		Found: engines.Found{Database: &database},
+	}}
+	plan, err := submission.Engine.Plan(submission.Request)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	l.exec(`INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
+	l.exec(`INSERT INTO jobs (id, account_id, job_type, simulator, job_name, scene_file, request, status, stage_count, task_count,
+		estimated_pence, held_pence, created_at, updated_at)
 		VALUES ($1, $2, 'simulation', $3, 'my search', 's', '{}', 'RUNNING', 3, 4, 1, 1, $4, $4)`, r.job, accountID, program, at)
 	for i, shard := range plan {
-		l.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
+		l.exec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready,
+			status)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 1, 'cpu.blast', true, 'SUCCEEDED')`, r.job+shard.Name, r.job, accountID, i, shard.Stage, shard.StageIndex, shard.Name, shard.Essential)
 	}
 	r.tx(func(tx *sqlx.Tx) error {
-		return records.Recorder{}.Submitted(l.t.Context(), tx, scheduler.Accepted{Submission: submission, JobID: r.job, Shards: plan, At: at})
+		return records.Recorder{}.Submitted(l.t.Context(), tx, scheduler.Accepted{Submission: submission, JobID: r.job,
+			Shards: plan, At: at})
 	})
 	return r
 }
@@ -211,7 +219,8 @@ func (r *ran) moved(stage, name string, to job.TaskStatus, result *queue.Result)
 	r.t.Helper()
 	r.tx(func(tx *sqlx.Tx) error {
 		return records.Recorder{}.Moved(r.t.Context(), tx, scheduler.TaskMove{
-			JobID: r.job, AccountID: r.accountID, TaskID: r.job + name, Stage: stage, Name: name, To: to, Result: result, At: noon.Add(time.Minute),
+			JobID: r.job, AccountID: r.accountID, TaskID: r.job + name, Stage: stage, Name: name, To: to, Result: result,
+			At: noon.Add(time.Minute),
 		})
 	})
 }
@@ -219,7 +228,8 @@ func (r *ran) moved(stage, name string, to job.TaskStatus, result *queue.Result)
 // searched stores the hits of a part and records what its task says.
 func (r *ran) searched(program, name string, found recorded) {
 	r.t.Helper()
-	summary, err := json.Marshal(blast.SearchFound{Stage: "search", Program: program, Version: "2.12.0+", HitsFile: blast.HitsFile, Queries: found.queries})
+	summary, err := json.Marshal(blast.SearchFound{Stage: "search", Program: program, Version: "2.12.0+", HitsFile: blast.HitsFile,
+		Queries: found.queries})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -238,7 +248,8 @@ func (r *ran) file(task, role, name string, content []byte) (key string) {
 		r.t.Fatal(err)
 	}
 	sum := sha256.Sum256(content)
-	r.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
+	r.exec(`INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format,
+		created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'text/plain', 'x', now())`,
 		id.New("art_"), r.job, r.job+task, r.accountID, name, role, key, hex.EncodeToString(sum[:]), len(content))
 	return key
@@ -250,7 +261,8 @@ func (r *ran) end(status job.Status) {
 	r.file("results", "result", "hits.tsv", []byte("# a table\n"))
 	r.file("results", "result", "results.json", []byte("{}"))
 	r.file("results", "log", "merge.log", []byte("x"))
-	r.exec(`UPDATE jobs SET status = $2, started_at = $3, finished_at = $4 WHERE id = $1`, r.job, status, noon.Add(time.Second), noon.Add(time.Minute))
+	r.exec(`UPDATE jobs SET status = $2, started_at = $3, finished_at = $4 WHERE id = $1`, r.job, status, noon.Add(time.Second),
+		noon.Add(time.Minute))
 	r.tx(func(tx *sqlx.Tx) error { return records.Recorder{}.Ended(r.t.Context(), tx, r.job, status, "", noon) })
 }
 
@@ -258,9 +270,12 @@ func (r *ran) end(status job.Status) {
 func (l *lab) proteins(accountID string, at time.Time) *ran {
 	l.t.Helper()
 	r, found := l.submit(accountID, blast.IDProtein, at), record(l.t, blast.IDProtein)
-	r.moved("split", "queries", job.TaskSucceeded, &queue.Result{Summary: []byte(`{"stage":"split","queries":8,"parts":[{"name":"parts/0001.fasta","queries":4},{"name":"parts/0002.fasta","queries":3}]}`), Failures: []engines.ItemFailure{
-		{Item: "queries[7]", Label: "=broken", Step: "parse", Message: "holds the letter 7, which is no amino acid"},
-	}})
+	r.moved("split", "queries", job.TaskSucceeded,
+		&queue.Result{
+			Summary: []byte(
+				`{"stage":"split","queries":8,"parts":[{"name":"parts/0001.fasta","queries":4},{"name":"parts/0002.fasta","queries":3}]}`), Failures: []engines.ItemFailure{
+				{Item: "queries[7]", Label: "=broken", Step: "parse", Message: "holds the letter 7, which is no amino acid"},
+			}})
 	r.searched(blast.IDProtein, "search-0001", found.part(0, 4))
 	r.searched(blast.IDProtein, "search-0002", found.part(4, 7))
 	r.end(job.CompletedWithFailures)
@@ -271,7 +286,8 @@ func (l *lab) proteins(accountID string, at time.Time) *ran {
 func (l *lab) nucleotides(accountID string, at time.Time) *ran {
 	l.t.Helper()
 	r := l.submit(accountID, blast.IDNucleotide, at)
-	r.moved("split", "queries", job.TaskSucceeded, &queue.Result{Summary: []byte(`{"stage":"split","queries":3,"parts":[{"name":"parts/0001.fasta","queries":3}]}`)})
+	r.moved("split", "queries", job.TaskSucceeded,
+		&queue.Result{Summary: []byte(`{"stage":"split","queries":3,"parts":[{"name":"parts/0001.fasta","queries":3}]}`)})
 	r.searched(blast.IDNucleotide, "search-0001", record(l.t, blast.IDNucleotide))
 	r.end(job.Completed)
 	return r

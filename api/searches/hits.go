@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
@@ -101,8 +103,8 @@ func (w *walk) close() {
 	}
 }
 
-// read reads the next hit; io.EOF after the last. Errors: fault.ChecksumMismatch for hits that are gone or are other bytes, those of
-// the object store when it is away, and those of the database.
+// read reads the next hit; io.EOF after the last. Errors: fault.ChecksumMismatch for hits that are gone or are other bytes, those
+// of the object store when it is away, and those of the database.
 func (w *walk) read(ctx context.Context) (found, error) {
 	for {
 		if err := w.advance(ctx); err != nil {
@@ -172,7 +174,8 @@ func (w *walk) fetch(ctx context.Context) error {
 	return nil
 }
 
-// more tells whether there are hits behind the last one that was read. It reads none: what is broken there is the next page's to say.
+// more tells whether there are hits behind the last one that was read. It reads none: what is broken there is the next page's to
+// say.
 func (w *walk) more(ctx context.Context) (bool, error) {
 	if w.rank < w.rows[0].Hits || len(w.rows) > 1 {
 		return true, nil
@@ -263,54 +266,57 @@ func nextLine(in *bufio.Reader, most int64) ([]byte, error) {
 
 // broken is the answer for hits that are not what was stored.
 func broken(row queryRow, cause error) error {
-	return fault.Wrap(cause, fault.ChecksumMismatch, "queries[%d]: its stored hits are gone, or are not what the search has written; submit the search again", row.Index)
+	return fault.Wrap(cause, fault.ChecksumMismatch, "queries[%d]: its stored hits are gone, or are not what the search has "+
+		"written; submit the search again", row.Index)
 }
 
 // allQueries stands for the index of a query.
 const allQueries = -1
 
-// Hits reads a page of hits of one query, or of all (allQueries). The caller calls release once, when it has let go of the page; after
-// an error it is nil. Errors: fault.NotFound, fault.Validation, fault.InvalidCursor, fault.RateLimited, and those of a walk.
-func (s *Service) Hits(ctx context.Context, accountID, jobID string, index int, query HitsQuery) (list BlastHitList, release func(), err error) {
+// Hits reads a page of hits of one query, or of all (allQueries). The caller calls release once, when it has let go of the page;
+// after an error it is nil. Errors: fault.NotFound, fault.Validation, fault.InvalidCursor, fault.RateLimited, and those of a walk.
+func (s *Service) Hits(
+	ctx context.Context, accountID, jobID string, index int, query HitsQuery,
+) (page contract.BlastHitList, release func(), err error) {
 	l, err := s.hitListOf(ctx, accountID, jobID, index, query)
 	if err != nil {
-		return BlastHitList{}, nil, err
+		return contract.BlastHitList{}, nil, err
 	}
-	limit, err := pageLimit(query.Limit, maxHitRows)
+	limit, err := list.PageLimit(query.Limit, maxHitRows, "as a table")
 	if err != nil {
-		return BlastHitList{}, nil, err
+		return contract.BlastHitList{}, nil, err
 	}
 	release, err = s.readers.Take(accountID)
 	if err != nil {
-		return BlastHitList{}, nil, err
+		return contract.BlastHitList{}, nil, err
 	}
 	w := s.walkFrom(l.queries, l.filter, l.from)
 	defer w.close()
-	if list, err = l.page(ctx, w, limit); err != nil {
+	if page, err = l.page(ctx, w, limit); err != nil {
 		release()
-		return BlastHitList{}, nil, err
+		return contract.BlastHitList{}, nil, err
 	}
-	return list, release, nil
+	return page, release, nil
 }
 
 // hitList is what a query for hits comes to.
 type hitList struct {
 	queries source
 	filter  hitFilter
-	bound   string
+	bound   list.Bound
 	from    *place
 }
 
 func (s *Service) hitListOf(ctx context.Context, accountID, jobID string, index int, query HitsQuery) (l hitList, err error) {
-	l.filter = hitFilter{MaxEvalue: query.MaxEvalue.orNil(), MinIdentity: query.MinIdentity.orNil()}
+	l.filter = hitFilter{MaxEvalue: query.MaxEvalue.OrNil(), MinIdentity: query.MinIdentity.OrNil()}
 	if err := finite("maxEvalue", l.filter.MaxEvalue); err != nil {
 		return l, err
 	}
 	if err := finite("minIdentity", l.filter.MinIdentity); err != nil {
 		return l, err
 	}
-	l.bound = binding("hits", jobID, index, l.filter)
-	if l.from, err = readPlace(query.Cursor, l.bound); err != nil {
+	l.bound = list.Bind("hits", jobID, index, l.filter)
+	if l.from, err = list.ReadBound[place](query.Cursor, l.bound); err != nil {
 		return l, err
 	}
 	if _, err := s.find(ctx, accountID, jobID); err != nil {
@@ -334,27 +340,27 @@ func (s *Service) hitListOf(ctx context.Context, accountID, jobID string, index 
 }
 
 // page reads hits until there are enough of them, or enough has been read for one answer.
-func (l hitList) page(ctx context.Context, w *walk, limit int) (BlastHitList, error) {
-	list := BlastHitList{Hits: []BlastHit{}}
+func (l hitList) page(ctx context.Context, w *walk, limit int) (contract.BlastHitList, error) {
+	page := contract.BlastHitList{Hits: []contract.BlastHit{}}
 	for kept, scanned := 0, 0; ; {
 		hit, err := w.read(ctx)
 		if errors.Is(err, io.EOF) {
-			return list, nil
+			return page, nil
 		}
 		if err != nil {
-			return BlastHitList{}, err
+			return contract.BlastHitList{}, err
 		}
 		if scanned += hit.bytes; hit.fits {
 			kept += hit.bytes
-			list.Hits = append(list.Hits, hit.view())
+			page.Hits = append(page.Hits, hit.view())
 		}
-		if len(list.Hits) < limit && kept < maxPageBytes && scanned < maxScanBytes {
+		if len(page.Hits) < limit && kept < maxPageBytes && scanned < maxScanBytes {
 			continue
 		}
 		more, err := w.more(ctx)
 		if err == nil && more {
-			list.NextCursor = place{Bound: l.bound, Index: hit.QueryIndex, Rank: hit.Rank}.cursor()
+			page.NextCursor = list.Cursor(place{Bound: l.bound, Index: hit.QueryIndex, Rank: hit.Rank})
 		}
-		return list, err
+		return page, err
 	}
 }

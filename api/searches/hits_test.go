@@ -9,19 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/molfabric/molfabric/api/searches"
 	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 )
 
 // walk reads a list of hits page by page.
-func (r *ran) walk(b biologist, path, query string, limit int) (hits []searches.BlastHit) {
+func (r *ran) walk(b biologist, path, query string, limit int) (hits []contract.BlastHit) {
 	r.t.Helper()
 	cursor := ""
 	for range 100 {
-		list := get[searches.BlastHitList](b, r.at(fmt.Sprintf("%s?limit=%d&cursor=%s%s", path, limit, cursor, query)))
+		list := get[contract.BlastHitList](b, r.at(fmt.Sprintf("%s?limit=%d&cursor=%s%s", path, limit, cursor, query)))
 		hits = append(hits, list.Hits...)
 		if list.NextCursor == nil {
 			return hits
@@ -33,7 +33,7 @@ func (r *ran) walk(b biologist, path, query string, limit int) (hits []searches.
 }
 
 // places are the queries and ranks of hits.
-func places(hits []searches.BlastHit) string {
+func places(hits []contract.BlastHit) string {
 	var found []string
 	for _, hit := range hits {
 		found = append(found, fmt.Sprintf("%d.%d", hit.QueryIndex, hit.Rank))
@@ -55,7 +55,7 @@ func TestHitsArePaged(t *testing.T) {
 			t.Errorf("of one query in pages of %d: got %s", limit, got)
 		}
 	}
-	if got := get[searches.BlastHitList](b, r.at("/queries/7/hits")); len(got.Hits) != 0 || got.NextCursor != nil {
+	if got := get[contract.BlastHitList](b, r.at("/queries/7/hits")); len(got.Hits) != 0 || got.NextCursor != nil {
 		t.Errorf("of a query that failed: got %+v", got)
 	}
 	for _, index := range []string{"8", "2147483647"} {
@@ -65,7 +65,8 @@ func TestHitsArePaged(t *testing.T) {
 		want(t, index, b.Send("GET", base+r.at("/queries/"+index+"/hits"), ""), 400, fault.Validation, "index")
 	}
 	for query, named := range map[string]string{
-		"limit=101": "limit", "limit=0": "limit", "maxEvalue=NaN": "maxEvalue", "maxEvalue=-1": "maxEvalue", "minIdentity=101": "minIdentity", "minIdentity=x": "minIdentity", "colour=red": "colour",
+		"limit=101": "limit", "limit=0": "limit", "maxEvalue=NaN": "maxEvalue", "maxEvalue=-1": "maxEvalue",
+		"minIdentity=101": "minIdentity", "minIdentity=x": "minIdentity", "colour=red": "colour",
 	} {
 		want(t, query, b.Send("GET", base+r.at("/hits?"+query), ""), 400, fault.Validation, named)
 	}
@@ -98,7 +99,8 @@ func TestAHitShowsItsAlignments(t *testing.T) {
 			t.Errorf("hit %d:\n got %+v\nwant %+v", i, got, wanted)
 		}
 	}
-	if hit := hits[8]; hit.SubjectID != "tr|A0A0U3ICN5|A0A0U3ICN5_9EURY" || len(hit.HSPs) != 2 || hit.HSPs[0].IdentityPercent != 26.426 || hit.HSPs[0].QueryStrand != nil ||
+	if hit := hits[8]; hit.SubjectID != "tr|A0A0U3ICN5|A0A0U3ICN5_9EURY" || len(hit.HSPs) != 2 ||
+		hit.HSPs[0].IdentityPercent != 26.426 || hit.HSPs[0].QueryStrand != nil ||
 		hit.QueryCoveragePercent <= 50 || hit.QueryCoveragePercent >= 100 {
 		t.Errorf("got %+v", hit)
 	}
@@ -141,7 +143,8 @@ func TestHitsAreFiltered(t *testing.T) {
 	}
 	// Of a hit with two alignments, the one that fits stays alone, with its own rank.
 	got := r.walk(b, "/queries/2/hits", "&minIdentity=40&maxEvalue=1e-10", 100)
-	if last := got[len(got)-1]; last.Rank != 3 || len(last.HSPs) != 1 || last.HSPs[0].Rank != 2 || last.HSPs[0].IdentityPercent != 46.667 {
+	if last := got[len(got)-1]; last.Rank != 3 || len(last.HSPs) != 1 || last.HSPs[0].Rank != 2 ||
+		last.HSPs[0].IdentityPercent != 46.667 {
 		t.Errorf("got %+v", last)
 	}
 }
@@ -151,10 +154,12 @@ func TestHitsAsTables(t *testing.T) {
 	t.Parallel()
 	l := open(t)
 	b := l.account()
-	for program, r := range map[string]*ran{blast.IDProtein: l.proteins(b.AccountID, noon), blast.IDNucleotide: l.nucleotides(b.AccountID, noon)} {
+	for program, r := range map[string]*ran{blast.IDProtein: l.proteins(b.AccountID, noon),
+		blast.IDNucleotide: l.nucleotides(b.AccountID, noon)} {
 		got := b.Send("GET", base+r.at("/hits"), "", "Accept", "text/tab-separated-values")
 		head, rows, _ := strings.Cut(got.Text, "\n")
-		if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/tab-separated-values" || got.Header.Get("Content-Disposition") != `attachment; filename="blast-hits.tsv"` ||
+		if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/tab-separated-values" ||
+			got.Header.Get("Content-Disposition") != `attachment; filename="blast-hits.tsv"` ||
 			head != "# qseqid\tsseqid\tpident\tlength\tmismatch\tgapopen\tqstart\tqend\tsstart\tsend\tevalue\tbitscore" {
 			t.Fatalf("got %d %v %s", got.StatusCode, got.Header, got.Text)
 		}
@@ -165,14 +170,16 @@ func TestHitsAsTables(t *testing.T) {
 	r := l.proteins(b.AccountID, noon)
 	got := b.Send("GET", base+r.at("/queries/2/hits?maxEvalue=1e-20"), "", "Accept", "text/csv, application/json;q=0.5")
 	rows, err := csv.NewReader(strings.NewReader(got.Text)).ReadAll()
-	if err != nil || len(rows) != 5 || rows[0][0] != "qseqid" || rows[4][2] != "46.667" || got.Header.Get("Content-Type") != "text/csv" {
+	if err != nil || len(rows) != 5 || rows[0][0] != "qseqid" || rows[4][2] != "46.667" ||
+		got.Header.Get("Content-Type") != "text/csv" {
 		t.Errorf("got %v %q, %v", got.Header, rows, err)
 	}
 	some := b.Send("GET", base+r.at("/hits?limit=2"), "", "Accept", "text/csv")
 	if strings.Count(some.Text, "\r\n") != 3 {
 		t.Errorf("got %q", some.Text)
 	}
-	if head := b.Send("HEAD", base+r.at("/hits"), "", "Accept", "text/csv"); head.StatusCode != 200 || head.Text != "" || head.Header.Get("Content-Type") != "text/csv" {
+	if head := b.Send("HEAD", base+r.at("/hits"), "", "Accept", "text/csv"); head.StatusCode != 200 || head.Text != "" ||
+		head.Header.Get("Content-Type") != "text/csv" {
 		t.Errorf("HEAD: got %d %q", head.StatusCode, head.Text)
 	}
 }
@@ -216,7 +223,7 @@ func TestBrokenHits(t *testing.T) {
 				want(t, name+" "+path, got, 422, fault.ChecksumMismatch, "queries[0]")
 			}
 		}
-		if got := get[searches.BlastHitList](b, r.at("/queries/4/hits")); len(got.Hits) != 3 {
+		if got := get[contract.BlastHitList](b, r.at("/queries/4/hits")); len(got.Hits) != 3 {
 			t.Errorf("%s: the other task's hits: got %+v", name, got)
 		}
 	}
@@ -225,7 +232,7 @@ func TestBrokenHits(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "gone", b.Send("GET", base+r.at("/queries/4/hits"), ""), 422, fault.ChecksumMismatch, "queries[4]")
-	if got := get[searches.BlastHitList](b, r.at("/hits?limit=16")); len(got.Hits) != 16 || got.NextCursor == nil {
+	if got := get[contract.BlastHitList](b, r.at("/hits?limit=16")); len(got.Hits) != 16 || got.NextCursor == nil {
 		t.Errorf("what comes before: got %d hits", len(got.Hits))
 	}
 }
@@ -240,8 +247,9 @@ func TestVeryLongHits(t *testing.T) {
 		columns int
 		omitted bool
 	}{{200_000, false}, {1_500_000, true}} {
-		r.exec(`UPDATE search_queries SET hit_count = 1, hits_offset = 0, hits_bytes = $2 WHERE job_id = $1 AND query_index = 0`, r.job, r.longHit(c.columns))
-		list := get[searches.BlastHitList](b, r.at("/queries/0/hits"))
+		r.exec(`UPDATE search_queries SET hit_count = 1, hits_offset = 0, hits_bytes = $2 WHERE job_id = $1 AND query_index = 0`,
+			r.job, r.longHit(c.columns))
+		list := get[contract.BlastHitList](b, r.at("/queries/0/hits"))
 		if len(list.Hits) != 1 || list.Hits[0].AlignmentsOmitted != c.omitted {
 			t.Fatalf("%d columns: got %d hits", c.columns, len(list.Hits))
 		}
@@ -249,11 +257,14 @@ func TestVeryLongHits(t *testing.T) {
 		if c.omitted {
 			line = ""
 		}
-		if hsp.AlignmentLength != c.columns || hsp.IdentityPercent != 100 || hsp.QueryAlignment != line || hsp.SubjectAlignment != line || hsp.Midline != line {
-			t.Errorf("%d columns: got %d, %d, %d letters", c.columns, len(hsp.QueryAlignment), len(hsp.SubjectAlignment), len(hsp.Midline))
+		if hsp.AlignmentLength != c.columns || hsp.IdentityPercent != 100 || hsp.QueryAlignment != line ||
+			hsp.SubjectAlignment != line || hsp.Midline != line {
+			t.Errorf("%d columns: got %d, %d, %d letters", c.columns, len(hsp.QueryAlignment), len(hsp.SubjectAlignment),
+				len(hsp.Midline))
 		}
 		got := b.Send("GET", base+r.at("/queries/0/hits"), "", "Accept", "text/csv")
-		if row := fmt.Sprintf("\nq,s,100.000,%d,0,0,1,%[1]d,", c.columns); got.StatusCode != 200 || !strings.Contains(got.Text, row) {
+		if row := fmt.Sprintf("\nq,s,100.000,%d,0,0,1,%[1]d,", c.columns); got.StatusCode != 200 ||
+			!strings.Contains(got.Text, row) {
 			t.Errorf("%d columns: the table is %d %s", c.columns, got.StatusCode, got.Text)
 		}
 	}
@@ -269,8 +280,9 @@ func (r *ran) longHit(columns int) int {
 	r.t.Helper()
 	line := strings.Repeat("A", columns)
 	text, err := json.Marshal(blast.Hit{QueryID: "q", Rank: 1, SubjectID: "s", SubjectLength: int64(columns), HSPs: []blast.HSP{{
-		Rank: 1, BitScore: 9, BitScoreText: "9", EvalueText: "0.0", Identities: columns, Positives: columns, AlignmentLength: columns,
-		QueryFrom: 1, QueryTo: int64(columns), SubjectFrom: 1, SubjectTo: int64(columns), QueryAlignment: line, SubjectAlignment: line, Midline: line,
+		Rank: 1, BitScore: 9, BitScoreText: "9", EvalueText: "0.0", Identities: columns, Positives: columns,
+		AlignmentLength: columns, QueryFrom: 1, QueryTo: int64(columns), SubjectFrom: 1, SubjectTo: int64(columns),
+		QueryAlignment: line, SubjectAlignment: line, Midline: line,
 	}}})
 	if err != nil {
 		r.t.Fatal(err)
@@ -301,7 +313,7 @@ func TestHitsOfAStoreThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "away", b.Send("GET", base+r.at("/hits"), ""), 503, fault.ProviderUnavailable, "")
-	if got := get[searches.BlastQueryList](b, r.at("/queries")); len(got.Queries) != 8 {
+	if got := get[contract.BlastQueryList](b, r.at("/queries")); len(got.Queries) != 8 {
 		t.Errorf("the queries need no store: got %+v", got)
 	}
 }

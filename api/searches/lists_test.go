@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/molfabric/molfabric/api/access"
-	"github.com/molfabric/molfabric/api/searches"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 )
@@ -34,7 +34,8 @@ func TestAnswersMatchTheirSchemas(t *testing.T) {
 		path := strings.NewReplacer("/v1/molecular/blast/searches", "", "{jobId}", r.job, "{index}", "1").Replace(route)
 		got := b.Send("GET", base+path, "")
 		var body any
-		if err := json.Unmarshal([]byte(got.Text), &body); err != nil || got.StatusCode != 200 || got.Header.Get("Content-Type") != "application/json" {
+		if err := json.Unmarshal([]byte(got.Text), &body); err != nil || got.StatusCode != 200 ||
+			got.Header.Get("Content-Type") != "application/json" {
 			t.Fatalf("%s: got %d %s %s, %v", path, got.StatusCode, got.Header.Get("Content-Type"), got.Text, err)
 		}
 		var found huma.ValidateResult
@@ -54,12 +55,14 @@ func TestASearchShowsItself(t *testing.T) {
 	l := open(t)
 	b := l.account()
 	r := l.proteins(b.AccountID, noon)
-	got := get[searches.BlastSearch](b, r.at(""))
-	if got.Program != "blastp" || got.Version == nil || *got.Version != "2.12.0+" || got.Status != "COMPLETED_WITH_FAILURES" || got.JobName != "my search" ||
+	got := get[contract.BlastSearch](b, r.at(""))
+	if got.Program != "blastp" || got.Version == nil || *got.Version != "2.12.0+" || got.Status != "COMPLETED_WITH_FAILURES" ||
+		got.JobName != "my search" ||
 		got.UILinks.Studio != "/studio/searches/"+r.job || !got.CreatedAt.Equal(noon) || got.FinishedAt == nil {
 		t.Errorf("got %+v", got)
 	}
-	if d := got.Database; d.Name != "p500" || d.Version != "1" || d.Type != "prot" || d.ReleasedOn != "2026-01-28" || d.Checksum != strings.Repeat("ab", 32) || d.Sequences != 500 || d.Residues != 220_000 {
+	if d := got.Database; d.Name != "p500" || d.Version != "1" || d.Type != "prot" || d.ReleasedOn != "2026-01-28" ||
+		d.Checksum != strings.Repeat("ab", 32) || d.Sequences != 500 || d.Residues != 220_000 {
 		t.Errorf("got database %+v", d)
 	}
 	// What the submission left out is the engine's choice.
@@ -69,11 +72,13 @@ func TestASearchShowsItself(t *testing.T) {
 	if c := got.Counts; c.Queries == nil || *c.Queries != 8 || c.Completed != 7 || c.Failed != 1 || c.Hits != 28 {
 		t.Errorf("got counts %+v", c)
 	}
-	if len(got.Artifacts) != 2 || got.Artifacts[0].Name != "hits.tsv" || got.Artifacts[1].Name != "results.json" || got.Artifacts[0].URL == "" {
+	if len(got.Artifacts) != 2 || got.Artifacts[0].Name != "hits.tsv" || got.Artifacts[1].Name != "results.json" ||
+		got.Artifacts[0].URL == "" {
 		t.Errorf("got artifacts %+v", got.Artifacts)
 	}
 	fresh := l.submit(b.AccountID, "blastn", noon.Add(time.Hour))
-	if got := get[searches.BlastSearch](b, fresh.at("")); got.Version != nil || got.Counts.Queries != nil || got.Artifacts != nil || got.Status != "RUNNING" {
+	if got := get[contract.BlastSearch](b, fresh.at("")); got.Version != nil || got.Counts.Queries != nil || got.Artifacts != nil ||
+		got.Status != "RUNNING" {
 		t.Errorf("a search that has just begun: got %+v", got)
 	}
 }
@@ -91,7 +96,7 @@ func TestSearchesArePagedAndFiltered(t *testing.T) {
 	wanted = append(wanted, ended)
 	var got []string
 	for cursor := ""; ; {
-		list := get[searches.BlastSearchList](b, "?limit=2&cursor="+cursor)
+		list := get[contract.BlastSearchList](b, "?limit=2&cursor="+cursor)
 		for _, one := range list.Searches {
 			got = append(got, one.JobID)
 		}
@@ -105,13 +110,15 @@ func TestSearchesArePagedAndFiltered(t *testing.T) {
 		t.Errorf("got %v, want %v", got, wanted)
 	}
 	for query, count := range map[string]int{
-		"program=blastn": 1, "program=blastp": 5, "database=p500": 6, "database=nr": 0, "status=COMPLETED": 1, "status=RUNNING&status=COMPLETED": 6, "status=FAILED": 0,
+		"program=blastn": 1, "program=blastp": 5, "database=p500": 6, "database=nr": 0, "status=COMPLETED": 1,
+		"status=RUNNING&status=COMPLETED": 6, "status=FAILED": 0,
 	} {
-		if list := get[searches.BlastSearchList](b, "?limit=100&"+query); len(list.Searches) != count {
+		if list := get[contract.BlastSearchList](b, "?limit=100&"+query); len(list.Searches) != count {
 			t.Errorf("%s: got %d searches, want %d", query, len(list.Searches), count)
 		}
 	}
-	for query, named := range map[string]string{"program=blastx": "program", "status=DONE": "status", "limit=0": "limit", "limit=101": "limit", "colour=red": "colour"} {
+	for query, named := range map[string]string{"program=blastx": "program", "status=DONE": "status", "limit=0": "limit",
+		"limit=101": "limit", "colour=red": "colour"} {
 		want(t, query, b.Send("GET", base+"?"+query, ""), 400, fault.Validation, named)
 	}
 }
@@ -123,7 +130,7 @@ func (r *ran) indices(b biologist, query string, limit int) (found []int) {
 	r.t.Helper()
 	cursor := ""
 	for range 100 {
-		list := get[searches.BlastQueryList](b, r.at(fmt.Sprintf("/queries?limit=%d&cursor=%s%s", limit, cursor, query)))
+		list := get[contract.BlastQueryList](b, r.at(fmt.Sprintf("/queries?limit=%d&cursor=%s%s", limit, cursor, query)))
 		for _, one := range list.Queries {
 			found = append(found, one.Index)
 		}
@@ -178,24 +185,28 @@ func TestQueriesAreFiltered(t *testing.T) {
 	b := l.account()
 	r := l.proteins(b.AccountID, noon)
 	for query, wanted := range map[string]string{
-		"status=COMPLETED&minHits=5": "[1 2 5]", "status=FAILED": "[7]", "status=PENDING": "[]", "status=FAILED&status=COMPLETED": "[0 1 2 3 4 5 6 7]", "minHits=7": "[5]",
-		"maxEvalue=0": "[0 1 2 5 6]", "maxEvalue=1e-100": "[0 1 2 4 5 6]", "q=b8g711": "[4]", "q=ELONGATION": "[4]", "q=%25": "[]", "q=broken": "[7]",
+		"status=COMPLETED&minHits=5": "[1 2 5]", "status=FAILED": "[7]", "status=PENDING": "[]",
+		"status=FAILED&status=COMPLETED": "[0 1 2 3 4 5 6 7]", "minHits=7": "[5]", "maxEvalue=0": "[0 1 2 5 6]",
+		"maxEvalue=1e-100": "[0 1 2 4 5 6]", "q=b8g711": "[4]", "q=ELONGATION": "[4]", "q=%25": "[]", "q=broken": "[7]",
 	} {
 		if got := fmt.Sprint(r.indices(b, "&"+query, 100)); got != wanted {
 			t.Errorf("%s: got %s, want %s", query, got, wanted)
 		}
 	}
 	for query, named := range map[string]string{
-		"status=DONE": "status", "sort=colour": "sort", "minHits=-1": "minHits", "maxEvalue=NaN": "maxEvalue", "maxEvalue=low": "maxEvalue", "limit=101": "limit", "limit=0": "limit", "x=1": "x",
+		"status=DONE": "status", "sort=colour": "sort", "minHits=-1": "minHits", "maxEvalue=NaN": "maxEvalue",
+		"maxEvalue=low": "maxEvalue", "limit=101": "limit", "limit=0": "limit", "x=1": "x",
 	} {
 		want(t, query, b.Send("GET", base+r.at("/queries?"+query), ""), 400, fault.Validation, named)
 	}
-	failed := get[searches.BlastQuery](b, r.at("/queries/7"))
-	if failed.QueryID == nil || *failed.QueryID != "=broken" || *failed.FailureStep != "parse" || !strings.Contains(*failed.Error, "no amino acid") || failed.Length != nil {
+	failed := get[contract.BlastQuery](b, r.at("/queries/7"))
+	if failed.QueryID == nil || *failed.QueryID != "=broken" || *failed.FailureStep != "parse" ||
+		!strings.Contains(*failed.Error, "no amino acid") || failed.Length != nil {
 		t.Errorf("got %+v", failed)
 	}
-	found := get[searches.BlastQuery](b, r.at("/queries/4"))
-	if found.Hits != 3 || *found.BestSubjectID != "sp|B8G711|EFP_CHLAD" || *found.BestEvalue != 2.24063e-139 || *found.Length != 189 ||
+	found := get[contract.BlastQuery](b, r.at("/queries/4"))
+	if found.Hits != 3 || *found.BestSubjectID != "sp|B8G711|EFP_CHLAD" || *found.BestEvalue != 2.24063e-139 ||
+		*found.Length != 189 ||
 		found.UILinks.Studio != "/studio/searches/"+r.job+"/queries/4" {
 		t.Errorf("got %+v", found)
 	}
@@ -208,18 +219,23 @@ func TestQueriesAsATable(t *testing.T) {
 	r := l.proteins(b.AccountID, noon)
 	got := b.Send("GET", base+r.at("/queries?sort=-index&limit=3"), "", "Accept", "text/csv")
 	lines := strings.Split(got.Text, "\r\n")
-	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/csv" || got.Header.Get("X-Total-Count") != "8" || got.Header.Get("X-Truncated") != "true" ||
+	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/csv" || got.Header.Get("X-Total-Count") != "8" ||
+		got.Header.Get("X-Truncated") != "true" ||
 		got.Header.Get("Content-Disposition") != `attachment; filename="blast-queries.csv"` || len(lines) != 5 {
 		t.Fatalf("got %d %v %s", got.StatusCode, got.Header, got.Text)
 	}
-	if lines[0] != "index,queryId,title,length,status,hits,bestEvalue,bestBitScore,bestSubjectId,bestSubjectTitle,failureStep,error" ||
-		lines[1] != `7,'=broken,,,FAILED,0,,,,,parse,"holds the letter 7, which is no amino acid"` || !strings.HasPrefix(lines[2], "6,tr|E3LIQ8|E3LIQ8_CAERE,") {
+	if lines[0] != "index,queryId,title,length,status,hits,bestEvalue,bestBitScore,bestSubjectId,bestSubjectTitle,"+
+		"failureStep,error" ||
+		lines[1] != `7,'=broken,,,FAILED,0,,,,,parse,"holds the letter 7, which is no amino acid"` ||
+		!strings.HasPrefix(lines[2], "6,tr|E3LIQ8|E3LIQ8_CAERE,") {
 		t.Errorf("got %q", lines)
 	}
-	if whole := b.Send("GET", base+r.at("/queries"), "", "Accept", "text/csv"); strings.Count(whole.Text, "\r\n") != 9 || whole.Header.Get("X-Truncated") != "false" {
+	if whole := b.Send("GET", base+r.at("/queries"), "", "Accept", "text/csv"); strings.Count(whole.Text, "\r\n") != 9 ||
+		whole.Header.Get("X-Truncated") != "false" {
 		t.Errorf("got %v %s", whole.Header, whole.Text)
 	}
-	if got := b.Send("GET", base+r.at("/queries"), "", "Accept", "text/tab-separated-values"); got.Header.Get("Content-Type") != "application/json" {
+	if got := b.Send("GET", base+r.at("/queries"), "", "Accept", "text/tab-separated-values"); got.Header.Get(
+		"Content-Type") != "application/json" {
 		t.Errorf("queries come as %s", got.Header.Get("Content-Type"))
 	}
 }
@@ -230,8 +246,8 @@ func TestCursorsAreBound(t *testing.T) {
 	l := open(t)
 	b := l.account()
 	r, other := l.proteins(b.AccountID, noon), l.proteins(b.AccountID, noon)
-	queries := *get[searches.BlastQueryList](b, r.at("/queries?limit=1&status=COMPLETED")).NextCursor
-	hits := *get[searches.BlastHitList](b, r.at("/hits?limit=1")).NextCursor
+	queries := *get[contract.BlastQueryList](b, r.at("/queries?limit=1&status=COMPLETED")).NextCursor
+	hits := *get[contract.BlastHitList](b, r.at("/hits?limit=1")).NextCursor
 	forged := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	for name, path := range map[string]string{
 		"another sort":   r.at("/queries?status=COMPLETED&sort=-index&cursor=" + queries),
@@ -262,7 +278,8 @@ func TestForeignSearchesAreAsIfAbsent(t *testing.T) {
 	other := l.account()
 	for _, below := range []string{"", "/queries", "/queries/0", "/queries/0/hits", "/hits"} {
 		first := ""
-		for _, job := range []string{r.job, id.New("job_"), "job_0", strings.ToUpper(r.job), "x", "%27%20OR%201=1", strings.Repeat("a", 500)} {
+		for _, job := range []string{r.job, id.New("job_"), "job_0", strings.ToUpper(r.job), "x", "%27%20OR%201=1",
+			strings.Repeat("a", 500)} {
 			for _, accept := range []string{"application/json", "text/csv", "text/tab-separated-values"} {
 				got := other.Send("GET", base+"/"+job+below, "", "Accept", accept)
 				if first == "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func TestAlignmentsAreWrittenInBlocks(t *testing.T) {
@@ -16,15 +17,17 @@ func TestAlignmentsAreWrittenInBlocks(t *testing.T) {
 	minus, plus := "minus", "plus"
 	for _, c := range []struct {
 		name string
-		hsp  BlastHSP
+		hsp  contract.BlastHSP
 		want string
 	}{
-		{"short", BlastHSP{QueryFrom: 9, QueryTo: 12, SubjectFrom: 101, SubjectTo: 103, QueryAlignment: "MKVL", SubjectAlignment: "MK-L", Midline: "MK L"},
+		{"short", contract.BlastHSP{QueryFrom: 9, QueryTo: 12, SubjectFrom: 101, SubjectTo: 103, QueryAlignment: "MKVL",
+			SubjectAlignment: "MK-L", Midline: "MK L"},
 			"Query  9    MKVL  12\n" +
 				"            MK L\n" +
 				"Sbjct  101  MK-L  103\n"},
-		{"two blocks, the second a gap of the subject", BlastHSP{QueryFrom: 1, QueryTo: 62, SubjectFrom: 60, SubjectTo: 1, QueryStrand: &plus, SubjectStrand: &minus,
-			QueryAlignment: letters + "AC", SubjectAlignment: letters + "--", Midline: letters + "  "},
+		{"two blocks, the second a gap of the subject", contract.BlastHSP{QueryFrom: 1, QueryTo: 62, SubjectFrom: 60, SubjectTo: 1,
+			QueryStrand: &plus, SubjectStrand: &minus, QueryAlignment: letters + "AC", SubjectAlignment: letters + "--",
+			Midline: letters + "  "},
 			"Query  1   " + letters + "  60\n" +
 				"           " + letters + "\n" +
 				"Sbjct  60  " + letters + "  1\n\n" +
@@ -32,7 +35,7 @@ func TestAlignmentsAreWrittenInBlocks(t *testing.T) {
 				"           \n" +
 				"Sbjct  1   --  1\n"},
 	} {
-		if got := c.hsp.Text(); got != c.want {
+		if got := blocks(c.hsp); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
 	}
@@ -42,13 +45,15 @@ func TestAlignmentsAreWrittenInBlocks(t *testing.T) {
 func TestFiguresOfBLAST(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[float64]string{
-		0: "0.0", 1e-181: "0.0", 2.24063e-139: "2.24e-139", 1.82961e-14: "1.83e-14", 0.00089: "8.90e-04", 0.00124795: "0.001", 0.0506578: "0.051", 0.118424: "0.12", 4.44: "4.4", 12.6: "13", 1000: "1000",
+		0: "0.0", 1e-181: "0.0", 2.24063e-139: "2.24e-139", 1.82961e-14: "1.83e-14", 0.00089: "8.90e-04", 0.00124795: "0.001",
+		0.0506578: "0.051", 0.118424: "0.12", 4.44: "4.4", 12.6: "13", 1000: "1000",
 	} {
 		if got := evalueText(value); got != want {
 			t.Errorf("E %g: got %s, want %s", value, got, want)
 		}
 	}
-	for value, want := range map[float64]string{21.2: "21.2", 99.9: "99.9", 99.95: "99", 120.168: "120", 99_999: "99999", 123_456: "1.235e+05"} {
+	for value, want := range map[float64]string{21.2: "21.2", 99.9: "99.9", 99.95: "99", 120.168: "120", 99_999: "99999",
+		123_456: "1.235e+05"} {
 		if got := bitScoreText(value); got != want {
 			t.Errorf("%g bits: got %s, want %s", value, got, want)
 		}
@@ -62,8 +67,9 @@ func TestCoverageIsCountedOnce(t *testing.T) {
 		spans  [][2]int64
 		want   float64
 	}{
-		{100, [][2]int64{{1, 100}}, 100}, {100, [][2]int64{{1, 50}, {26, 75}}, 75}, {100, [][2]int64{{51, 60}, {1, 10}, {2, 5}}, 20}, {100, [][2]int64{{60, 51}}, 10},
-		{3, [][2]int64{{1, 1}}, 33.3}, {0, [][2]int64{{1, 1}}, 0}, {10, [][2]int64{{1, 99}}, 100},
+		{100, [][2]int64{{1, 100}}, 100}, {100, [][2]int64{{1, 50}, {26, 75}}, 75},
+		{100, [][2]int64{{51, 60}, {1, 10}, {2, 5}}, 20}, {100, [][2]int64{{60, 51}}, 10}, {3, [][2]int64{{1, 1}}, 33.3},
+		{0, [][2]int64{{1, 1}}, 0}, {10, [][2]int64{{1, 99}}, 100},
 	} {
 		var hsps []blast.HSP
 		for _, s := range c.spans {

@@ -1,7 +1,7 @@
 // Package searches is the API group of sequence searches: what BLAST jobs have found, for their owner to find again in a year. It
-// shows what the scheduler has stored and changes none of it. Hits are read from the object store where the search's tasks have left
-// them, line by line, so that a page costs the same of a small search and of a large one. A search is submitted as a job, and its
-// databases are another group's.
+// shows what the scheduler has stored and changes none of it. Hits are read from the object store where the search's tasks have
+// left them, line by line, so that a page costs the same of a small search and of a large one. A search is submitted as a job, and
+// its databases are another group's.
 package searches
 
 import (
@@ -16,12 +16,11 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/molfabric/molfabric/api/export"
-	"github.com/molfabric/molfabric/api/page"
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/object"
 )
 
@@ -50,45 +49,46 @@ type Service struct {
 	deps    Deps
 	store   store
 	readers *throttle.Slots
-	exports *export.Exports
+	exports *list.Exports
 }
 
 // New returns a Service. It starts nothing.
 func New(deps Deps) *Service {
 	return &Service{
-		deps: deps, store: store{db: deps.DB}, readers: throttle.NewSlots("pages of hits", maxReaders, maxAccountReaders), exports: export.New(deps.Log),
+		deps: deps, store: store{db: deps.DB}, readers: throttle.NewSlots("pages of hits", maxReaders, maxAccountReaders),
+		exports: list.NewExports(deps.Log),
 	}
 }
 
 // Searches reads a page of the account's searches, newest first. Errors: fault.InvalidCursor.
-func (s *Service) Searches(ctx context.Context, accountID string, query SearchQuery) (BlastSearchList, error) {
-	from, err := page.Decode(query.Cursor)
+func (s *Service) Searches(ctx context.Context, accountID string, query SearchQuery) (contract.BlastSearchList, error) {
+	from, err := list.Read[list.Position](query.Cursor)
 	if err != nil {
-		return BlastSearchList{}, err
+		return contract.BlastSearchList{}, err
 	}
 	filter := searchFilter{Program: query.Program, Database: query.Database, Statuses: query.Status}
 	rows, err := s.store.searches(ctx, accountID, filter, from, query.Limit+1)
 	if err != nil {
-		return BlastSearchList{}, err
+		return contract.BlastSearchList{}, err
 	}
-	rows, next := page.Cut(rows, query.Limit, searchRow.position)
-	list := BlastSearchList{Searches: make([]BlastSearch, len(rows)), NextCursor: next}
+	rows, next := list.Cut(rows, query.Limit, searchRow.position)
+	page := contract.BlastSearchList{Searches: make([]contract.BlastSearch, len(rows)), NextCursor: next}
 	for i, row := range rows {
-		if list.Searches[i], err = row.view(); err != nil {
-			return BlastSearchList{}, err
+		if page.Searches[i], err = row.view(); err != nil {
+			return contract.BlastSearchList{}, err
 		}
 	}
-	return list, nil
+	return page, nil
 }
 
 // Search reads one of the account's searches, with the files of the whole once it has ended. Errors: fault.NotFound.
-func (s *Service) Search(ctx context.Context, accountID, jobID string) (BlastSearch, error) {
+func (s *Service) Search(ctx context.Context, accountID, jobID string) (contract.BlastSearch, error) {
 	row, err := s.find(ctx, accountID, jobID)
 	if err != nil {
-		return BlastSearch{}, err
+		return contract.BlastSearch{}, err
 	}
 	view, err := row.view()
-	if err != nil || !job.Status(row.Status).Terminal() {
+	if err != nil || !row.Status.Terminal() {
 		return view, err
 	}
 	view.Artifacts, err = s.artifacts(ctx, accountID, jobID)
@@ -96,21 +96,22 @@ func (s *Service) Search(ctx context.Context, accountID, jobID string) (BlastSea
 }
 
 // artifacts are the files of a whole search with addresses to fetch them from.
-func (s *Service) artifacts(ctx context.Context, accountID, jobID string) ([]BlastArtifact, error) {
+func (s *Service) artifacts(ctx context.Context, accountID, jobID string) ([]contract.BlastArtifact, error) {
 	roles := []string{string(engines.RoleResult), string(engines.RoleProvenance)}
 	rows, err := s.store.artifacts(ctx, accountID, jobID, roles, maxArtifacts)
 	if err != nil {
 		return nil, err
 	}
-	files := make([]BlastArtifact, len(rows))
+	files := make([]contract.BlastArtifact, len(rows))
 	for i, row := range rows {
 		url, err := s.deps.Objects.PresignGet(ctx, row.StorageKey, path.Base(row.Name), downloadLifetime)
 		if err != nil {
 			return nil, fmt.Errorf("signing artifact %s: %w", row.ID, err)
 		}
-		files[i] = BlastArtifact{
-			ArtifactID: row.ID, Name: row.Name, Role: row.Role, SHA256: row.SHA256, ByteSize: row.ByteSize, MediaType: row.MediaType, Format: row.Format,
-			URL: url, ExpiresAt: s.deps.Now().UTC().Add(downloadLifetime).Truncate(time.Second),
+		files[i] = contract.BlastArtifact{
+			ArtifactID: row.ID, Name: row.Name, Role: row.Role, SHA256: row.SHA256, ByteSize: row.ByteSize,
+			MediaType: row.MediaType, Format: row.Format, URL: url,
+			ExpiresAt: s.deps.Now().UTC().Add(downloadLifetime).Truncate(time.Second),
 		}
 	}
 	return files, nil
@@ -120,18 +121,18 @@ func (s *Service) artifacts(ctx context.Context, accountID, jobID string) ([]Bla
 type queryList struct {
 	filter queryFilter
 	order  order
-	bound  string
+	bound  list.Bound
 	from   *place
 }
 
 func (s *Service) queryListOf(ctx context.Context, accountID, jobID string, query QueriesQuery) (l queryList, err error) {
-	l.filter = queryFilter{Statuses: query.Status, MinHits: query.MinHits, MaxEvalue: query.MaxEvalue.orNil(), Text: query.Q}
+	l.filter = queryFilter{Statuses: query.Status, MinHits: query.MinHits, MaxEvalue: query.MaxEvalue.OrNil(), Text: query.Q}
 	if err := finite("maxEvalue", l.filter.MaxEvalue); err != nil {
 		return l, err
 	}
 	l.order = sorts[query.Sort]
-	l.bound = binding("queries", jobID, query.Sort, l.filter)
-	if l.from, err = readPlace(query.Cursor, l.bound); err != nil {
+	l.bound = list.Bind("queries", jobID, query.Sort, l.filter)
+	if l.from, err = list.ReadBound[place](query.Cursor, l.bound); err != nil {
 		return l, err
 	}
 	_, err = s.find(ctx, accountID, jobID)
@@ -139,35 +140,35 @@ func (s *Service) queryListOf(ctx context.Context, accountID, jobID string, quer
 }
 
 // Queries reads a page of a search's queries. Errors: fault.NotFound, fault.Validation, fault.InvalidCursor.
-func (s *Service) Queries(ctx context.Context, accountID, jobID string, query QueriesQuery) (BlastQueryList, error) {
+func (s *Service) Queries(ctx context.Context, accountID, jobID string, query QueriesQuery) (contract.BlastQueryList, error) {
 	l, err := s.queryListOf(ctx, accountID, jobID, query)
 	if err != nil {
-		return BlastQueryList{}, err
+		return contract.BlastQueryList{}, err
 	}
-	limit, err := pageLimit(query.Limit, maxQueryRows)
+	limit, err := list.PageLimit(query.Limit, maxQueryRows, "as a table")
 	if err != nil {
-		return BlastQueryList{}, err
+		return contract.BlastQueryList{}, err
 	}
 	rows, err := s.store.queries(ctx, accountID, jobID, l.filter, l.order, l.from, limit+1)
 	if err != nil {
-		return BlastQueryList{}, err
+		return contract.BlastQueryList{}, err
 	}
-	list := BlastQueryList{}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		list.NextCursor = rows[limit-1].place(l.bound).cursor()
-	}
-	list.Queries = make([]BlastQuery, len(rows))
+	rows, next := list.Cut(rows, limit, func(r queryRow) place {
+		at := r.place()
+		at.Bound = l.bound
+		return at
+	})
+	page := contract.BlastQueryList{Queries: make([]contract.BlastQuery, len(rows)), NextCursor: next}
 	for i, row := range rows {
-		list.Queries[i] = row.view(jobID)
+		page.Queries[i] = row.view(jobID)
 	}
-	return list, nil
+	return page, nil
 }
 
 // Query reads one query of a search. Errors: fault.NotFound.
-func (s *Service) Query(ctx context.Context, accountID, jobID string, index int) (BlastQuery, error) {
+func (s *Service) Query(ctx context.Context, accountID, jobID string, index int) (contract.BlastQuery, error) {
 	if _, err := s.find(ctx, accountID, jobID); err != nil {
-		return BlastQuery{}, err
+		return contract.BlastQuery{}, err
 	}
 	row, known, err := s.store.query(ctx, accountID, jobID, index)
 	if err == nil && !known {
@@ -189,7 +190,8 @@ func (s *Service) find(ctx context.Context, accountID, jobID string) (searchRow,
 func noSearch() error { return fault.New(fault.NotFound, "jobId: there is no such search") }
 
 func noQuery() error {
-	return fault.New(fault.NotFound, "index: the search has no such query, or has not read it yet; GET …/queries lists those that there are")
+	return fault.New(fault.NotFound, "index: the search has no such query, or has not read it yet; GET …/queries lists those "+
+		"that there are")
 }
 
 // finite refuses what no comparison can use.
@@ -198,25 +200,6 @@ func finite(name string, bound *float64) error {
 		return fault.New(fault.Validation, "%s: expected a number", name)
 	}
 	return nil
-}
-
-// pageLimit is the limit of a page. Errors: fault.Validation for one that only a table may have.
-func pageLimit(limit, most int) (int, error) {
-	switch {
-	case limit == 0:
-		return defaultListLimit, nil
-	case limit > maxListLimit:
-		return 0, fault.New(fault.Validation, "limit: expected 1 to %d; only an answer as a table (header Accept) may have up to %d entries", maxListLimit, most)
-	}
-	return limit, nil
-}
-
-// tableLimit is the limit of a table.
-func tableLimit(limit, most int) int {
-	if limit == 0 {
-		return most
-	}
-	return limit
 }
 
 // decode reads a document of a row.

@@ -32,7 +32,8 @@ func shows(t *testing.T, what string, got apitest.Answer, status int, parts ...s
 	_, rest, _ := strings.Cut(got.Text, "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(style))
-	if policy := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") || strings.Contains(policy, "unsafe") {
+	if policy := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-"+
+		base64.StdEncoding.EncodeToString(sum[:])+"'") || strings.Contains(policy, "unsafe") {
 		t.Errorf("%s: the policy is %s", what, policy)
 	}
 }
@@ -43,10 +44,12 @@ func TestTheStudioShowsASearch(t *testing.T) {
 	b := l.SignUp()
 	shows(t, "an empty account", b.Send("GET", "/studio/searches", ""), 200, "No search has been submitted yet")
 	r := l.proteins(b.AccountID, noon)
-	l.exec(`UPDATE search_queries SET query_id = '<b>"x"</b><script>alert(1)</script>' WHERE job_id = $1 AND query_index = 1`, r.job)
+	l.exec(`UPDATE search_queries SET query_id = '<b>"x"</b><script>alert(1)</script>' WHERE job_id = $1 AND query_index = 1`,
+		r.job)
 	whole := b.Send("GET", "/studio/searches/"+r.job, "")
-	shows(t, "the search", whole, 200, "blastp against p500", "completed with failures", `<progress max="8" value="8">`, "7 searched", "1 failed", "28 hits",
-		`<a href="/studio/searches/`+r.job+`/queries/4">sp|B8G711|EFP_CHLAD</a>`, "2.24e-139", "&lt;b&gt;&#34;x&#34;", "holds the letter 7", "p500 1, of 2026-01-28", "blastp 2.12.0&#43;", "hits.tsv", "0.5")
+	shows(t, "the search", whole, 200, "blastp against p500", "completed with failures", `<progress max="8" value="8">`,
+		"7 searched", "1 failed", "28 hits", `<a href="/studio/searches/`+r.job+`/queries/4">sp|B8G711|EFP_CHLAD</a>`, "2.24e-139",
+		"&lt;b&gt;&#34;x&#34;", "holds the letter 7", "p500 1, of 2026-01-28", "blastp 2.12.0&#43;", "hits.tsv", "0.5")
 	if strings.Contains(whole.Text, "http-equiv") {
 		t.Error("a search that has ended reads itself again")
 	}
@@ -56,8 +59,10 @@ func TestTheStudioShowsASearch(t *testing.T) {
 		t.Error("the page takes no notice of sort")
 	}
 	running := l.submit(b.AccountID, "blastn", noon.Add(time.Hour))
-	shows(t, "a search that runs", b.Send("GET", "/studio/searches/"+running.job, ""), 200, `<meta http-equiv="refresh" content="5">`, "– queries")
-	shows(t, "the searches", b.Send("GET", "/studio/searches", ""), 200, `href="/studio/searches/`+r.job, `href="/studio/searches/`+running.job, "7 of 8", "0 of –")
+	shows(t, "a search that runs", b.Send("GET", "/studio/searches/"+running.job, ""), 200,
+		`<meta http-equiv="refresh" content="5">`, "– queries")
+	shows(t, "the searches", b.Send("GET", "/studio/searches", ""), 200, `href="/studio/searches/`+r.job,
+		`href="/studio/searches/`+running.job, "7 of 8", "0 of –")
 }
 
 func TestTheStudioPagesThroughQueries(t *testing.T) {
@@ -65,7 +70,8 @@ func TestTheStudioPagesThroughQueries(t *testing.T) {
 	l := open(t)
 	b := l.SignUp()
 	r := l.submit(b.AccountID, "blastp", noon)
-	l.exec(`INSERT INTO search_queries (job_id, account_id, query_index, query_id, status, updated_at) SELECT $1, $2, n, 'q' || n, 'COMPLETED', $3 FROM generate_series(0, 119) n`, r.job, b.AccountID, noon)
+	l.exec(`INSERT INTO search_queries (job_id, account_id, query_index, query_id, status, updated_at) SELECT $1, $2, n, 'q' || n,
+		'COMPLETED', $3 FROM generate_series(0, 119) n`, r.job, b.AccountID, noon)
 	next := regexp.MustCompile(`<a href="([^"]+)">Next page</a>`)
 	path, seen := "/studio/searches/"+r.job+"?sort=-index", 0
 	for pages := 0; path != "" && pages < 10; pages++ {
@@ -90,11 +96,13 @@ func TestTheStudioShowsAQuery(t *testing.T) {
 	l := open(t)
 	b := l.SignUp()
 	r, n := l.proteins(b.AccountID, noon), l.nucleotides(b.AccountID, noon)
-	shows(t, "a protein", b.Send("GET", "/studio/searches/"+r.job+"/queries/2", ""), 200, "<h1>tr|A0A0C6CEA5|A0A0C6CEA5_YEASX</h1>", "5 hits", `<rect class="l5" x="0.00" width="100.00"`,
-		`<a href="#hit-3">tr|H2NB04|H2NB04_PONAB</a>`, `<section id="hit-3">`, "identities", "positives", "Query  1 ", "Sbjct  1 ", `href="/studio/searches/`+r.job+`">search</a>`)
+	shows(t, "a protein", b.Send("GET", "/studio/searches/"+r.job+"/queries/2", ""), 200, "<h1>tr|A0A0C6CEA5|A0A0C6CEA5_YEASX</h1>",
+		"5 hits", `<rect class="l5" x="0.00" width="100.00"`, `<a href="#hit-3">tr|H2NB04|H2NB04_PONAB</a>`, `<section id="hit-3">`,
+		"identities", "positives", "Query  1 ", "Sbjct  1 ", `href="/studio/searches/`+r.job+`">search</a>`)
 	shows(t, "a nucleotide", b.Send("GET", "/studio/searches/"+n.job+"/queries/0", ""), 200, "strand plus/minus", "||||||||")
 	shows(t, "without hits", b.Send("GET", "/studio/searches/"+n.job+"/queries/2", ""), 200, "Nothing was found")
-	shows(t, "a query that failed", b.Send("GET", "/studio/searches/"+r.job+"/queries/7", ""), 200, "What was wrong (parse)", "no amino acid")
+	shows(t, "a query that failed", b.Send("GET", "/studio/searches/"+r.job+"/queries/7", ""), 200, "What was wrong (parse)",
+		"no amino acid")
 	if err := l.objects.Delete(t.Context(), r.keys[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +122,13 @@ func TestTheStudioIsForOwners(t *testing.T) {
 		if unknown := stranger.Send("GET", "/studio/searches/"+id.New("job_")+below, ""); unknown.Text != foreign.Text {
 			t.Errorf("%s: a stranger can tell it from nothing", path)
 		}
-		if led := visitor.Send("GET", path, ""); led.StatusCode != 303 || led.Header.Get("Location") != "/sign-in?next="+url.QueryEscape(path) {
+		if led := visitor.Send("GET", path, ""); led.StatusCode != 303 || led.Header.Get("Location") != "/sign-in?next="+
+			url.QueryEscape(path) {
 			t.Errorf("a visitor of %s: got %d %v", path, led.StatusCode, led.Header)
 		}
 	}
-	for _, wrong := range []string{"/mine", "/%00", "/%ff", "/" + r.job + "/queries/8", "/" + r.job + "/queries/-1", "/" + r.job + "/queries/x", "/" + r.job + "/queries/99999999999"} {
+	for _, wrong := range []string{"/mine", "/%00", "/%ff", "/" + r.job + "/queries/8", "/" + r.job + "/queries/-1",
+		"/" + r.job + "/queries/x", "/" + r.job + "/queries/99999999999"} {
 		shows(t, wrong, owner.Send("GET", "/studio/searches"+wrong, ""), 404)
 	}
 }

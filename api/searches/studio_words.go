@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -20,6 +22,8 @@ var studioWords = template.FuncMap{
 	"words":  func(identifier string) string { return strings.ToLower(strings.ReplaceAll(identifier, "_", " ")) },
 	"moment": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04 UTC") },
 	"name":   nameOf,
+	"said":   said,
+	"blocks": blocks,
 	"evalue": func(value *float64) string { return orNoFigure(value, evalueText) },
 	"bits":   func(value *float64) string { return orNoFigure(value, bitScoreText) },
 	"count":  func(value *int) string { return orNoFigure(value, strconv.Itoa) },
@@ -36,7 +40,7 @@ func orNoFigure[T any](value *T, text func(T) string) string {
 }
 
 // nameOf is what a query is called: by its id, else by its place.
-func nameOf(q BlastQuery) string {
+func nameOf(q contract.BlastQuery) string {
 	if q.QueryID == nil {
 		return "Query " + strconv.Itoa(q.Index+1)
 	}
@@ -45,12 +49,12 @@ func nameOf(q BlastQuery) string {
 
 // studioHit is a hit on the page of its query.
 type studioHit struct {
-	BlastHit
+	contract.BlastHit
 	length *int64 // of the query
 }
 
 // Best is the first alignment.
-func (h studioHit) Best() BlastHSP { return h.HSPs[0] }
+func (h studioHit) Best() contract.BlastHSP { return h.HSPs[0] }
 
 // Evalue is the best alignment's, as BLAST writes it.
 func (h studioHit) Evalue() string { return evalueText(h.Best().Evalue) }
@@ -74,7 +78,8 @@ func (h studioHit) Bars() (bars []studioBar) {
 		one := h.HSPs[i]
 		from, to := min(one.QueryFrom, one.QueryTo), min(max(one.QueryFrom, one.QueryTo), *h.length)
 		bars = append(bars, studioBar{
-			X: strconv.FormatFloat(float64(from-1)*percent, 'f', 2, 64), Width: strconv.FormatFloat(max(float64(to-from+1)*percent, 0.2), 'f', 2, 64),
+			X:     strconv.FormatFloat(float64(from-1)*percent, 'f', 2, 64),
+			Width: strconv.FormatFloat(max(float64(to-from+1)*percent, 0.2), 'f', 2, 64),
 			Level: levelOf(one.BitScore),
 		})
 	}
@@ -91,21 +96,23 @@ func levelOf(bits float64) int {
 	return level
 }
 
-// Said are an alignment's figures in a line.
-func (h BlastHSP) Said() string {
-	said := fmt.Sprintf("Score %s bits (%d), E %s, identities %d/%d (%.0f %%), ", bitScoreText(h.BitScore), h.RawScore, evalueText(h.Evalue), h.Identities, h.AlignmentLength, h.IdentityPercent)
+// said are an alignment's figures in a line.
+func said(h contract.BlastHSP) string {
+	line := fmt.Sprintf("Score %s bits (%d), E %s, identities %d/%d (%.0f %%), ", bitScoreText(h.BitScore), h.RawScore,
+		evalueText(h.Evalue), h.Identities, h.AlignmentLength, h.IdentityPercent)
 	if h.QueryStrand == nil {
-		said += fmt.Sprintf("positives %d, ", h.Positives)
+		line += fmt.Sprintf("positives %d, ", h.Positives)
 	}
-	said += fmt.Sprintf("gaps %d", h.Gaps)
+	line += fmt.Sprintf("gaps %d", h.Gaps)
 	if h.QueryStrand != nil && h.SubjectStrand != nil {
-		said += fmt.Sprintf(", strand %s/%s", *h.QueryStrand, *h.SubjectStrand)
+		line += fmt.Sprintf(", strand %s/%s", *h.QueryStrand, *h.SubjectStrand)
 	}
-	return said
+	return line
 }
 
-// Text is an alignment in blocks of blockColumns, each with the positions of its first and last letter, as BLAST's own report has it.
-func (h BlastHSP) Text() string {
+// blocks is an alignment in blocks of blockColumns, each with the positions of its first and last letter, as BLAST's own report has
+// it.
+func blocks(h contract.BlastHSP) string {
 	query, subject := newRuler(h.QueryFrom, h.QueryTo), newRuler(h.SubjectFrom, h.SubjectTo)
 	digits := 0
 	for _, position := range []int64{h.QueryFrom, h.QueryTo, h.SubjectFrom, h.SubjectTo} {

@@ -1,54 +1,20 @@
 package searches
 
 import (
-	"bytes"
-	"encoding/csv"
-	"fmt"
 	"strconv"
-	"strings"
 
+	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines/blast"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
-// table writes rows of one kind as CSV (RFC 4180) or TSV.
-type table struct {
-	mediaType string
-	text      bytes.Buffer
-}
+// table writes rows of queries or of hits.
+type table struct{ list.Table }
 
-// take returns what was written since the last call.
-func (t *table) take() []byte {
-	text := bytes.Clone(t.text.Bytes())
-	t.text.Reset()
-	return text
-}
-
-// row writes a row. Cells that hold foreign text come from the method foreign.
-func (t *table) row(cells ...string) error {
-	if t.mediaType == typeTSV {
-		for i, cell := range cells {
-			cells[i] = oneLine.Replace(cell)
-		}
-		t.text.WriteString(strings.Join(cells, "\t") + "\n")
-		return nil
-	}
-	writer := csv.NewWriter(&t.text)
-	writer.UseCRLF = true
-	if err := writer.Write(cells); err != nil {
-		return fmt.Errorf("writing a table: %w", err)
-	}
-	writer.Flush()
-	return writer.Error()
-}
-
-// oneLine takes out what would break a row of TSV.
-var oneLine = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
-
-// foreign is foreign text for a cell. In CSV, what a spreadsheet would take for a formula gets an apostrophe in front, which makes it
-// text there (OWASP, "CSV Injection"); TSV is for programs, which want the id as it is.
+// foreign is foreign text for a cell. TSV is for programs, which want the id as it is.
 func (t *table) foreign(text string) string {
-	if t.mediaType == typeCSV && strings.ContainsAny(firstOf(text), "=+-@\t\r\n＝＋－＠") {
-		return "'" + text
+	if t.MediaType == list.CSV {
+		return list.Foreign(text)
 	}
 	return text
 }
@@ -60,22 +26,16 @@ func (t *table) foreignOr(text *string) string {
 	return t.foreign(*text)
 }
 
-// firstOf is the first character of a text; "" of an empty one.
-func firstOf(text string) string {
-	for _, r := range text {
-		return string(r)
-	}
-	return ""
-}
-
 // queryColumns are those of a table of queries.
 var queryColumns = []string{
-	"index", "queryId", "title", "length", "status", "hits", "bestEvalue", "bestBitScore", "bestSubjectId", "bestSubjectTitle", "failureStep", "error",
+	"index", "queryId", "title", "length", "status", "hits", "bestEvalue", "bestBitScore", "bestSubjectId", "bestSubjectTitle",
+	"failureStep", "error",
 }
 
-func (t *table) query(q BlastQuery) error {
-	return t.row(strconv.Itoa(q.Index), t.foreignOr(q.QueryID), t.foreignOr(q.Title), whole(q.Length), q.Status, strconv.Itoa(q.Hits), number(q.BestEvalue),
-		number(q.BestBitScore), t.foreignOr(q.BestSubjectID), t.foreignOr(q.BestSubjectTitle), t.foreignOr(q.FailureStep), t.foreignOr(q.Error))
+func (t *table) query(q contract.BlastQuery) error {
+	return t.Row(strconv.Itoa(q.Index), t.foreignOr(q.QueryID), t.foreignOr(q.Title), list.Whole(q.Length), q.Status,
+		strconv.Itoa(q.Hits), list.Number(q.BestEvalue), list.Number(q.BestBitScore), t.foreignOr(q.BestSubjectID),
+		t.foreignOr(q.BestSubjectTitle), t.foreignOr(q.FailureStep), t.foreignOr(q.Error))
 }
 
 // hitColumns are the twelve of BLAST's tabular format (-outfmt 6), by BLAST's names.
@@ -86,9 +46,10 @@ var hitColumns = []string{
 // hit writes a row for each alignment of a hit.
 func (t *table) hit(hit blast.Hit) error {
 	for _, h := range hit.HSPs {
-		err := t.row(t.foreign(hit.QueryID), t.foreign(hit.SubjectID), identityText(h), strconv.Itoa(h.AlignmentLength),
-			strconv.Itoa(h.AlignmentLength-h.Identities-h.Gaps), strconv.Itoa(gapsOpened(h)), strconv.FormatInt(h.QueryFrom, 10), strconv.FormatInt(h.QueryTo, 10),
-			strconv.FormatInt(h.SubjectFrom, 10), strconv.FormatInt(h.SubjectTo, 10), h.EvalueText, h.BitScoreText)
+		err := t.Row(t.foreign(hit.QueryID), t.foreign(hit.SubjectID), identityText(h), strconv.Itoa(h.AlignmentLength),
+			strconv.Itoa(h.AlignmentLength-h.Identities-h.Gaps), strconv.Itoa(gapsOpened(h)), strconv.FormatInt(h.QueryFrom, 10),
+			strconv.FormatInt(h.QueryTo, 10), strconv.FormatInt(h.SubjectFrom, 10), strconv.FormatInt(h.SubjectTo, 10),
+			h.EvalueText, h.BitScoreText)
 		if err != nil {
 			return err
 		}
@@ -108,8 +69,9 @@ func gapsOpened(h blast.HSP) (opened int) {
 	return opened
 }
 
-// evalueText writes an expectation value for people, as BLAST's tabular format does (CBlastTabularInfo::SetScores and GetScoreString of
-// the NCBI C++ Toolkit). Where a value was rounded at one of these bounds, BLAST itself has written it the other way.
+// evalueText writes an expectation value for people, as BLAST's tabular format does (CBlastTabularInfo::SetScores and
+// GetScoreString of the NCBI C++ Toolkit). Where a value was rounded at one of these bounds, BLAST itself has written it the other
+// way.
 func evalueText(e float64) string {
 	switch {
 	case e < 1e-180:
@@ -135,18 +97,4 @@ func bitScoreText(s float64) string {
 		return strconv.FormatInt(int64(s), 10)
 	}
 	return strconv.FormatFloat(s, 'f', 1, 64)
-}
-
-func number(value *float64) string {
-	if value == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*value, 'g', -1, 64)
-}
-
-func whole(value *int64) string {
-	if value == nil {
-		return ""
-	}
-	return strconv.FormatInt(*value, 10)
 }

@@ -33,8 +33,9 @@ func TestAddressesThatAreContacted(t *testing.T) {
 		"169.254.169.254": never, "fd00:ec2::254": never, "fd20:ce::254": never, "100.100.100.200": never, "168.63.129.16": never,
 		"192.0.0.192": never,
 		// IPv4 in disguise.
-		"::ffff:127.0.0.1": never, "::ffff:93.184.216.34": never, "::ffff:169.254.169.254": never, "::127.0.0.1": never, "::a9fe:a9fe": never,
-		"64:ff9b::7f00:1": never, "64:ff9b:1::1": never, "2002:7f00:1::1": never, "2001:0:4136:e378:8000:63bf:3fff:fdd2": never,
+		"::ffff:127.0.0.1": never, "::ffff:93.184.216.34": never, "::ffff:169.254.169.254": never, "::127.0.0.1": never,
+		"::a9fe:a9fe": never, "64:ff9b::7f00:1": never, "64:ff9b:1::1": never, "2002:7f00:1::1": never,
+		"2001:0:4136:e378:8000:63bf:3fff:fdd2": never,
 		// No single host's.
 		"224.0.0.1": never, "239.255.255.250": never, "255.255.255.255": never, "240.0.0.1": never, "ff02::1": never,
 		"192.0.2.1": never, "198.51.100.1": never, "203.0.113.1": never, "198.18.0.1": never, "2001:db8::1": never, "100::1": never,
@@ -50,7 +51,8 @@ func TestAddressesThatAreContacted(t *testing.T) {
 
 func TestNetworksMustBePrivate(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"127.0.0.0/8", "169.254.169.254/32", "0.0.0.0/0", "10.0.0.0/7", "8.8.8.0/24", "10.0.0.1", "::/0", "::ffff:10.0.0.0/104", "lan"} {
+	for _, text := range []string{"127.0.0.0/8", "169.254.169.254/32", "0.0.0.0/0", "10.0.0.0/7", "8.8.8.0/24", "10.0.0.1", "::/0",
+		"::ffff:10.0.0.0/104", "lan"} {
 		if got, err := privateNetworks([]string{text}); err == nil {
 			t.Errorf("%s was taken as %v", text, got)
 		}
@@ -93,8 +95,9 @@ func TestForbiddenHostsAreNotDialled(t *testing.T) {
 	t.Parallel()
 	for host, answer := range map[string]string{
 		"127.0.0.1": "", "::1": "", "::ffff:127.0.0.1": "", "169.254.169.254": "", "10.0.0.1": "",
-		"loopback.example.org": "127.0.0.1", "mapped.example.org": "::ffff:127.0.0.1", "mixed.example.org": "93.184.216.34 127.0.0.1",
-		"mixed6.example.org": "93.184.216.34 fe80::1", "private.example.org": "192.168.0.1", "metadata.example.org": "169.254.169.254",
+		"loopback.example.org": "127.0.0.1", "mapped.example.org": "::ffff:127.0.0.1",
+		"mixed.example.org": "93.184.216.34 127.0.0.1", "mixed6.example.org": "93.184.216.34 fe80::1",
+		"private.example.org": "192.168.0.1", "metadata.example.org": "169.254.169.254",
 	} {
 		b := newBed("127.0.0.1:1", map[string][]string{host: {answer}})
 		if problem := b.probe(t.Context(), host, 27000); !strings.Contains(problem, "contact") || len(b.dialled) > 0 {
@@ -140,7 +143,8 @@ func TestWhatATestSays(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", err, got, want)
 		}
 	}
-	if many := newBed("", map[string][]string{"many.example.org": {"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6"}}); many.probe(t.Context(), "many.example.org", 1) == "" || len(many.dialled) != maxAddresses {
+	if many := newBed("", map[string][]string{"many.example.org": {"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6"}}); many.probe(
+		t.Context(), "many.example.org", 1) == "" || len(many.dialled) != maxAddresses {
 		t.Errorf("dialled %v, want %d addresses", many.dialled, maxAddresses)
 	}
 }
@@ -150,7 +154,8 @@ func TestTheMachinesOwnDialerStaysOutside(t *testing.T) {
 	t.Parallel()
 	address := netip.MustParseAddrPort(listen(t))
 	for _, host := range []string{"127.0.0.1", "localhost"} {
-		if problem := newProber(nil, nil, nil).probe(t.Context(), host, int(address.Port())); !strings.Contains(problem, "never contacted") {
+		if problem := newProber(nil, nil, nil).probe(t.Context(), host, int(address.Port())); !strings.Contains(problem,
+			"never contacted") {
 			t.Errorf("%s: got %q", host, problem)
 		}
 	}
@@ -176,11 +181,13 @@ func listen(t *testing.T) string {
 func TestHosts(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{
-		"licences.example.org": true, "LIC-01": true, "3com.example.org": true, "a.1-b": true, "192.168.0.1": true, "::1": true, "fd00::1": true,
+		"licences.example.org": true, "LIC-01": true, "3com.example.org": true, "a.1-b": true, "192.168.0.1": true, "::1": true,
+		"fd00::1":               true,
 		"xn--bcher-kva.example": true,
-		"":                      false, "a b": false, "-a.example": false, "a-.example": false, "a..b": false, "a.example.": false, "127.1": false, "2130706433": false,
-		"1.2.3.4.5": false, "fe80::1%eth0": false, "[::1]": false, "host:27000": false, "http://host": false, "user@host": false, "host/": false,
-		"a_b.example": false, "ex\nample": false, strings.Repeat("a", 64) + ".example": false,
+		"":                      false, "a b": false, "-a.example": false, "a-.example": false, "a..b": false, "a.example.": false,
+		"127.1": false, "2130706433": false,
+		"1.2.3.4.5": false, "fe80::1%eth0": false, "[::1]": false, "host:27000": false, "http://host": false, "user@host": false,
+		"host/": false, "a_b.example": false, "ex\nample": false, strings.Repeat("a", 64) + ".example": false,
 	} {
 		if got := isHost(host); got != want {
 			t.Errorf("%q: got %v, want %v", host, got, want)

@@ -18,9 +18,11 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/billing"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // MaxServers bounds an account's licence servers, and with them the answer of List.
@@ -29,8 +31,8 @@ const MaxServers = 100
 // Deps is what a Service needs. Dial and Resolve are the machine's own when they are nil, everything else is required.
 type Deps struct {
 	DB *sqlx.DB
-	// KeySecret is the deployment's secret; another one makes every stored licence secret unreadable.
-	KeySecret []byte
+	// KeySecrets are the deployment's; what was sealed under another is unreadable.
+	KeySecrets secret.Ring
 	// Networks are the private networks (CIDR) in which licence servers may be tested. None is the safe choice of a service for
 	// strangers, who would otherwise look around in its network.
 	Networks []string
@@ -55,26 +57,27 @@ func New(deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	seal, err := newSealer(deps.KeySecret)
+	seal, err := newSealer(deps.KeySecrets)
 	if err != nil {
 		return nil, err
 	}
-	return &Service{db: deps.DB, sealer: seal, prober: newProber(networks, deps.Dial, deps.Resolve), log: deps.Log, clock: deps.Now}, nil
+	return &Service{db: deps.DB, sealer: seal, prober: newProber(networks, deps.Dial, deps.Resolve), log: deps.Log,
+		clock: deps.Now}, nil
 }
 
 // List returns the account's licence servers, newest first.
-func (s *Service) List(ctx context.Context, accountID string) ([]LicenseServer, error) {
+func (s *Service) List(ctx context.Context, accountID string) ([]contract.LicenseServer, error) {
 	return selectAll(ctx, s.db, accountID, MaxServers)
 }
 
 // Create adds a licence server. Errors: fault.Validation, also when the account has MaxServers.
-func (s *Service) Create(ctx context.Context, accountID string, in LicenseServerRequest) (LicenseServer, error) {
+func (s *Service) Create(ctx context.Context, accountID string, in contract.LicenseServerRequest) (contract.LicenseServer, error) {
 	given, err := s.rowOf(id.New("lic_"), accountID, in)
 	if err != nil {
-		return LicenseServer{}, err
+		return contract.LicenseServer{}, err
 	}
 	given.CreatedAt = s.now()
-	var created LicenseServer
+	var created contract.LicenseServer
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		n, err := countServers(ctx, tx, accountID)
 		if err != nil {
@@ -87,29 +90,33 @@ func (s *Service) Create(ctx context.Context, accountID string, in LicenseServer
 		return err
 	})
 	if err != nil {
-		return LicenseServer{}, err
+		return contract.LicenseServer{}, err
 	}
-	s.log.InfoContext(ctx, "licence server added", "license_server", created.ID, "account", accountID, "request", access.RequestID(ctx))
+	s.log.InfoContext(ctx, "licence server added", "license_server", created.ID, "account", accountID, "request",
+		access.RequestID(ctx))
 	return created, nil
 }
 
 // Get reads a licence server. Errors: fault.NotFound, also for another account's.
-func (s *Service) Get(ctx context.Context, accountID, serverID string) (LicenseServer, error) {
+func (s *Service) Get(ctx context.Context, accountID, serverID string) (contract.LicenseServer, error) {
 	found, err := selectOne(ctx, s.db, accountID, serverID)
 	return found, asNotFound(err)
 }
 
 // Replace changes a licence server. Errors: fault.Validation, fault.NotFound.
-func (s *Service) Replace(ctx context.Context, accountID, serverID string, in LicenseServerRequest) (LicenseServer, error) {
+func (s *Service) Replace(
+	ctx context.Context, accountID, serverID string, in contract.LicenseServerRequest,
+) (contract.LicenseServer, error) {
 	given, err := s.rowOf(serverID, accountID, in)
 	if err != nil {
-		return LicenseServer{}, err
+		return contract.LicenseServer{}, err
 	}
 	changed, err := update(ctx, s.db, given)
 	if err != nil {
-		return LicenseServer{}, asNotFound(err)
+		return contract.LicenseServer{}, asNotFound(err)
 	}
-	s.log.InfoContext(ctx, "licence server changed", "license_server", serverID, "account", accountID, "request", access.RequestID(ctx))
+	s.log.InfoContext(ctx, "licence server changed", "license_server", serverID, "account", accountID, "request",
+		access.RequestID(ctx))
 	return changed, nil
 }
 
@@ -118,33 +125,34 @@ func (s *Service) Delete(ctx context.Context, accountID, serverID string) error 
 	if err := remove(ctx, s.db, accountID, serverID); err != nil {
 		return asNotFound(err)
 	}
-	s.log.InfoContext(ctx, "licence server removed", "license_server", serverID, "account", accountID, "request", access.RequestID(ctx))
+	s.log.InfoContext(ctx, "licence server removed", "license_server", serverID, "account", accountID, "request",
+		access.RequestID(ctx))
 	return nil
 }
 
 // Test looks whether a licence server can be reached, and stores what it found unless host, port or protocol have changed
 // meanwhile. Errors: fault.NotFound.
-func (s *Service) Test(ctx context.Context, accountID, serverID string) (LicenseServer, error) {
+func (s *Service) Test(ctx context.Context, accountID, serverID string) (contract.LicenseServer, error) {
 	server, err := s.Get(ctx, accountID, serverID)
 	if err != nil {
-		return LicenseServer{}, err
+		return contract.LicenseServer{}, err
 	}
 	problem := s.prober.probe(ctx, server.Host, server.Port)
 	if ctx.Err() != nil {
-		return LicenseServer{}, ctx.Err()
+		return contract.LicenseServer{}, ctx.Err()
 	}
 	err = storeTest(ctx, s.db, accountID, server, problem, s.now())
 	if err != nil {
-		return LicenseServer{}, err
+		return contract.LicenseServer{}, err
 	}
 	return s.Get(ctx, accountID, serverID)
 }
 
 // rowOf checks what the schema cannot state and completes the defaults. Errors: fault.Validation.
-func (s *Service) rowOf(serverID, accountID string, in LicenseServerRequest) (row, error) {
-	r := row{LicenseServer: LicenseServer{
+func (s *Service) rowOf(serverID, accountID string, in contract.LicenseServerRequest) (row, error) {
+	r := row{LicenseServer: contract.LicenseServer{
 		ID: serverID, Name: in.Name, Vendor: in.Vendor, Product: in.Product, Protocol: in.Protocol, Host: in.Host, Port: in.Port,
-		Seats: in.Seats, Enforcement: defaultEnforcement, Enabled: true, Status: unverified,
+		Seats: in.Seats, Enforcement: defaultEnforcement, Enabled: true, Status: contract.LicenseUnverified,
 	}, AccountID: accountID, Key: billing.LicenseKey(in.Vendor, in.Product), KeepSecret: in.Secret == nil}
 	if in.Enforcement != nil {
 		r.Enforcement = *in.Enforcement
@@ -159,7 +167,7 @@ func (s *Service) rowOf(serverID, accountID string, in LicenseServerRequest) (ro
 		return row{}, fault.New(fault.Validation, "host: a DNS name or an IP address, without a port")
 	}
 	if in.Secret != nil && *in.Secret != "" {
-		r.Sealed = s.sealer.seal(serverID, *in.Secret)
+		r.Sealed, r.SecretID = s.sealer.seal(serverID, *in.Secret), &s.sealer.id
 	}
 	return r, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/settings"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const serversPath = "/api/v1/settings/license-servers"
@@ -37,7 +38,7 @@ func open(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t}
 	h.Door = apitest.Open(t, func(deps *api.Deps) {
-		service, err := settings.New(settings.Deps{DB: deps.DB, KeySecret: deps.Config.KeySecret, Log: deps.Log, Now: deps.Now,
+		service, err := settings.New(settings.Deps{DB: deps.DB, KeySecrets: deps.Config.KeySecrets, Log: deps.Log, Now: deps.Now,
 			Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				if h.licences == "" {
 					return nil, errors.New("refused")
@@ -113,25 +114,29 @@ func TestLicenseServerOverItsLife(t *testing.T) {
 	h := open(t)
 	ada, eve := h.signUp(), h.signUp()
 	status, text, header := ada.send("POST", serversPath, server())
-	var made settings.LicenseServer
-	if err := json.Unmarshal([]byte(text), &made); err != nil || status != http.StatusCreated || header.Get("Location") != serversPath+"/"+made.ID {
+	var made contract.LicenseServer
+	if err := json.Unmarshal([]byte(text), &made); err != nil || status != http.StatusCreated ||
+		header.Get("Location") != serversPath+"/"+made.ID {
 		t.Fatalf("create: %d %s, Location %q", status, text, header.Get("Location"))
 	}
-	if made.Enforcement != "ENFORCED" || !made.Enabled || made.Status != "UNVERIFIED" || made.LastCheckedAt != nil || made.LastError != nil || made.SeatsInUse != 0 {
+	if made.Enforcement != "ENFORCED" || !made.Enabled || made.Status != "UNVERIFIED" || made.LastCheckedAt != nil ||
+		made.LastError != nil || made.SeatsInUse != 0 {
 		t.Errorf("created %+v", made)
 	}
 	path := serversPath + "/" + made.ID
-	if got := want[settings.LicenseServer](ada, 200, "GET", path, ""); got != made {
+	if got := want[contract.LicenseServer](ada, 200, "GET", path, ""); got != made {
 		t.Errorf("read %+v, want %+v", got, made)
 	}
-	second := want[settings.LicenseServer](ada, 201, "POST", serversPath, server("name", "Second", "enforcement", "ADVISORY", "enabled", false))
-	list := want[settings.LicenseServerList](ada, 200, "GET", serversPath, "")
-	if len(list.LicenseServers) != 2 || list.LicenseServers[0].ID != second.ID || list.LicenseServers[0].Enabled || list.LicenseServers[1].ID != made.ID {
+	second := want[contract.LicenseServer](ada, 201, "POST", serversPath,
+		server("name", "Second", "enforcement", "ADVISORY", "enabled", false))
+	list := want[contract.LicenseServerList](ada, 200, "GET", serversPath, "")
+	if len(list.LicenseServers) != 2 || list.LicenseServers[0].ID != second.ID || list.LicenseServers[0].Enabled ||
+		list.LicenseServers[1].ID != made.ID {
 		t.Errorf("list %+v", list)
 	}
 
 	// Another account's server is as if absent.
-	if got := want[settings.LicenseServerList](eve, 200, "GET", serversPath, ""); len(got.LicenseServers) != 0 {
+	if got := want[contract.LicenseServerList](eve, 200, "GET", serversPath, ""); len(got.LicenseServers) != 0 {
 		t.Errorf("another account lists %+v", got)
 	}
 	for _, request := range [][2]string{{"GET", path}, {"PUT", path}, {"DELETE", path}, {"POST", path + "/test"}} {
@@ -139,7 +144,8 @@ func TestLicenseServerOverItsLife(t *testing.T) {
 		if request[0] == "PUT" {
 			body = server()
 		}
-		if status, text, _ := eve.send(request[0], request[1], body); status != http.StatusNotFound || !strings.Contains(text, "NOT_FOUND") {
+		if status, text, _ := eve.send(request[0], request[1], body); status != http.StatusNotFound ||
+			!strings.Contains(text, "NOT_FOUND") {
 			t.Errorf("another account's %s: %d %s", request[0], status, text)
 		}
 	}
@@ -156,10 +162,13 @@ func TestOnlySessionsReachSettings(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ada := h.signUp()
-	key := want[struct{ Key string }](ada, 201, "POST", "/api/v1/keys", `{"name":"all","scopes":["jobs:read","jobs:write","credits:read","convert","molecular:chat","projects:read","projects:write"]}`)
+	key := want[struct{ Key string }](ada, 201, "POST", "/api/v1/keys",
+		`{"name":"all","scopes":["jobs:read","jobs:write","credits:read","convert","molecular:chat","projects:read","projects:write"]}`)
 	program := h.user(h.WithKey(key.Key))
-	for _, request := range [][2]string{{"GET", ""}, {"POST", ""}, {"GET", "/lic_1"}, {"PUT", "/lic_1"}, {"DELETE", "/lic_1"}, {"POST", "/lic_1/test"}} {
-		if status, text, _ := program.send(request[0], serversPath+request[1], ""); status != http.StatusForbidden || !strings.Contains(text, "SESSION_REQUIRED") {
+	for _, request := range [][2]string{{"GET", ""}, {"POST", ""}, {"GET", "/lic_1"}, {"PUT", "/lic_1"}, {"DELETE", "/lic_1"},
+		{"POST", "/lic_1/test"}} {
+		if status, text, _ := program.send(request[0], serversPath+request[1], ""); status != http.StatusForbidden ||
+			!strings.Contains(text, "SESSION_REQUIRED") {
 			t.Errorf("%s %s with a key: %d %s", request[0], request[1], status, text)
 		}
 	}
@@ -173,22 +182,24 @@ func TestEveryMemberIsValidated(t *testing.T) {
 	ada := open(t).signUp()
 	long := func(n int) string { return strings.Repeat("é", n) }
 	for _, members := range [][]any{
-		{"name", "x"}, {"name", long(100)}, {"vendor", long(100), "product", "4"}, {"protocol", "flexlm"}, {"protocol", "rlm"}, {"protocol", "custom"},
-		{"port", 1}, {"port", 65535}, {"seats", 1}, {"seats", 100000}, {"enforcement", "DISABLED"}, {"host", "10.1.2.3"}, {"host", "fd00::1"},
-		{"secret", strings.Repeat("s", 4096)}, {"secret", ""}, {"host", strings.Repeat("a.", 125) + "abc"},
+		{"name", "x"}, {"name", long(100)}, {"vendor", long(100), "product", "4"}, {"protocol", "flexlm"}, {"protocol", "rlm"},
+		{"protocol", "custom"}, {"port", 1}, {"port", 65535}, {"seats", 1}, {"seats", 100000}, {"enforcement", "DISABLED"},
+		{"host", "10.1.2.3"}, {"host", "fd00::1"}, {"secret", strings.Repeat("s", 4096)}, {"secret", ""},
+		{"host", strings.Repeat("a.", 125) + "abc"},
 	} {
-		want[settings.LicenseServer](ada, 201, "POST", serversPath, server(members...))
+		want[contract.LicenseServer](ada, 201, "POST", serversPath, server(members...))
 	}
 	for _, c := range []struct {
 		member string
 		value  any
 	}{
-		{"name", nil}, {"name", ""}, {"name", long(101)}, {"name", 5}, {"vendor", nil}, {"vendor", ""}, {"vendor", long(101)}, {"vendor", "a/b"}, {"vendor", "a\u0001"},
-		{"vendor", "_- "}, {"product", nil}, {"product", ""}, {"product", "- -"}, {"product", "a/b"}, {"protocol", nil}, {"protocol", "FlexLM"}, {"protocol", ""},
-		{"host", nil}, {"host", ""}, {"host", "a b"}, {"host", "127.1"}, {"host", "host:27000"}, {"host", "fe80::1%eth0"}, {"host", strings.Repeat("a.", 126) + "abc"},
-		{"port", nil}, {"port", 0}, {"port", 65536}, {"port", 1.5}, {"port", "1"}, {"seats", nil}, {"seats", 0}, {"seats", 100001},
-		{"enforcement", "enforced"}, {"enforcement", ""}, {"enabled", "yes"}, {"secret", strings.Repeat("s", 4097)}, {"secret", 5},
-		{"status", "READY"}, {"id", "lic_1"}, {"seatsInUse", 1},
+		{"name", nil}, {"name", ""}, {"name", long(101)}, {"name", 5}, {"vendor", nil}, {"vendor", ""}, {"vendor", long(101)},
+		{"vendor", "a/b"}, {"vendor", "a\u0001"}, {"vendor", "_- "}, {"product", nil}, {"product", ""}, {"product", "- -"},
+		{"product", "a/b"}, {"protocol", nil}, {"protocol", "FlexLM"}, {"protocol", ""}, {"host", nil}, {"host", ""},
+		{"host", "a b"}, {"host", "127.1"}, {"host", "host:27000"}, {"host", "fe80::1%eth0"},
+		{"host", strings.Repeat("a.", 126) + "abc"}, {"port", nil}, {"port", 0}, {"port", 65536}, {"port", 1.5}, {"port", "1"},
+		{"seats", nil}, {"seats", 0}, {"seats", 100001}, {"enforcement", "enforced"}, {"enforcement", ""}, {"enabled", "yes"},
+		{"secret", strings.Repeat("s", 4097)}, {"secret", 5}, {"status", "READY"}, {"id", "lic_1"}, {"seatsInUse", 1},
 	} {
 		status, text, _ := ada.send("POST", serversPath, server(c.member, c.value))
 		if status/100 != 4 || !strings.Contains(text, c.member) {
@@ -201,14 +212,17 @@ func TestServersAreBounded(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ada := h.signUp()
-	want[settings.LicenseServer](ada, 201, "POST", serversPath, server())
-	h.DB.MustExec(`INSERT INTO license_servers (id, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled, status, created_at)
-		SELECT 'lic_' || n, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled, status, created_at
+	want[contract.LicenseServer](ada, 201, "POST", serversPath, server())
+	h.DB.MustExec(`INSERT INTO license_servers (id, account_id, name, vendor, product, license_key, protocol, host, port, seats,
+		enforcement, enabled, status, created_at)
+		SELECT 'lic_' || n, account_id, name, vendor, product, license_key, protocol, host, port, seats, enforcement, enabled,
+		status, created_at
 		FROM license_servers, generate_series(1, $1) n`, settings.MaxServers-1)
-	if status, text, _ := ada.send("POST", serversPath, server()); status != http.StatusBadRequest || !strings.Contains(text, "100") {
+	if status, text, _ := ada.send("POST", serversPath, server()); status != http.StatusBadRequest ||
+		!strings.Contains(text, "100") {
 		t.Errorf("one too many: %d %s", status, text)
 	}
-	if list := want[settings.LicenseServerList](ada, 200, "GET", serversPath, ""); len(list.LicenseServers) != settings.MaxServers {
+	if list := want[contract.LicenseServerList](ada, 200, "GET", serversPath, ""); len(list.LicenseServers) != settings.MaxServers {
 		t.Errorf("%d are listed", len(list.LicenseServers))
 	}
 }
@@ -223,32 +237,35 @@ func TestTestTellsWhatItSaw(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	h.licences = listener.Addr().String()
-	made := want[settings.LicenseServer](ada, 201, "POST", serversPath, server())
+	made := want[contract.LicenseServer](ada, 201, "POST", serversPath, server())
 	path := serversPath + "/" + made.ID
-	up := want[settings.LicenseServer](ada, 200, "POST", path+"/test", "")
+	up := want[contract.LicenseServer](ada, 200, "POST", path+"/test", "")
 	if up.Status != "READY" || up.LastCheckedAt == nil || up.LastError != nil {
 		t.Errorf("a server that listens: %+v", up)
 	}
 	// What does not say where it is leaves what is known of it.
-	kept := want[settings.LicenseServer](ada, 200, "PUT", path, server("seats", 9, "name", "More", "vendor", "Other"))
+	kept := want[contract.LicenseServer](ada, 200, "PUT", path, server("seats", 9, "name", "More", "vendor", "Other"))
 	if kept.Status != "READY" || kept.LastCheckedAt == nil || kept.Seats != 9 || kept.Name != "More" || kept.Vendor != "Other" {
 		t.Errorf("more seats: %+v", kept)
 	}
-	for _, elsewhere := range [][]any{{"host", "other.example.org"}, {"host", "other.example.org", "port", 1716}, {"host", "other.example.org", "port", 1716, "protocol", "rlm"}} {
-		want[settings.LicenseServer](ada, 200, "POST", path+"/test", "")
-		moved := want[settings.LicenseServer](ada, 200, "PUT", path, server(elsewhere...))
+	for _, elsewhere := range [][]any{{"host", "other.example.org"}, {"host", "other.example.org", "port", 1716},
+		{"host", "other.example.org", "port", 1716, "protocol", "rlm"}} {
+		want[contract.LicenseServer](ada, 200, "POST", path+"/test", "")
+		moved := want[contract.LicenseServer](ada, 200, "PUT", path, server(elsewhere...))
 		if moved.Status != "UNVERIFIED" || moved.LastCheckedAt != nil || moved.LastError != nil {
 			t.Errorf("moved to %v: %+v", elsewhere, moved)
 		}
 	}
 	h.licences = ""
-	down := want[settings.LicenseServer](ada, 200, "POST", path+"/test", "")
-	if down.Status != "NOT_READY" || down.LastCheckedAt == nil || down.LastError == nil || !strings.Contains(*down.LastError, "port 1716") {
+	down := want[contract.LicenseServer](ada, 200, "POST", path+"/test", "")
+	if down.Status != "NOT_READY" || down.LastCheckedAt == nil || down.LastError == nil ||
+		!strings.Contains(*down.LastError, "port 1716") {
 		t.Errorf("a server that is down: %+v", down)
 	}
 	for _, host := range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1", "::1"} {
-		want[settings.LicenseServer](ada, 200, "PUT", path, server("host", host))
-		if got := want[settings.LicenseServer](ada, 200, "POST", path+"/test", ""); got.Status != "NOT_READY" || !strings.Contains(*got.LastError, "contact") {
+		want[contract.LicenseServer](ada, 200, "PUT", path, server("host", host))
+		if got := want[contract.LicenseServer](ada, 200, "POST", path+"/test", ""); got.Status != "NOT_READY" ||
+			!strings.Contains(*got.LastError, "contact") {
 			t.Errorf("%s: %+v", host, got)
 		}
 	}
@@ -261,28 +278,28 @@ func TestSecretsAreWriteOnly(t *testing.T) {
 	h := open(t)
 	ada := h.signUp()
 	const secret = "hunter2-hunter2"
-	made := want[settings.LicenseServer](ada, 201, "POST", serversPath, server("secret", secret))
+	made := want[contract.LicenseServer](ada, 201, "POST", serversPath, server("secret", secret))
 	path := serversPath + "/" + made.ID
-	if got := h.unsealed(made.ID, h.Deps.Config.KeySecret); got != secret {
+	if got := h.unsealed(made.ID, h.Deps.Config.KeySecrets.Sealing()); got != secret {
 		t.Errorf("stored %q, want the secret", got)
 	}
-	want[settings.LicenseServer](ada, 200, "PUT", path, server("seats", 5))
-	if got := h.unsealed(made.ID, h.Deps.Config.KeySecret); got != secret {
+	want[contract.LicenseServer](ada, 200, "PUT", path, server("seats", 5))
+	if got := h.unsealed(made.ID, h.Deps.Config.KeySecrets.Sealing()); got != secret {
 		t.Errorf("after a change without a secret: %q", got)
 	}
-	want[settings.LicenseServer](ada, 200, "PUT", path, server("secret", secret+"-2"))
-	if got := h.unsealed(made.ID, h.Deps.Config.KeySecret); got != secret+"-2" {
+	want[contract.LicenseServer](ada, 200, "PUT", path, server("secret", secret+"-2"))
+	if got := h.unsealed(made.ID, h.Deps.Config.KeySecrets.Sealing()); got != secret+"-2" {
 		t.Errorf("after a change of the secret: %q", got)
 	}
 	if got := h.unsealed(made.ID, bytes.Repeat([]byte("x"), 32)); got != "" {
 		t.Errorf("another deployment reads %q", got)
 	}
-	want[settings.LicenseServer](ada, 200, "GET", path, "")
-	want[settings.LicenseServer](ada, 200, "POST", path+"/test", "")
-	want[settings.LicenseServerList](ada, 200, "GET", serversPath, "")
+	want[contract.LicenseServer](ada, 200, "GET", path, "")
+	want[contract.LicenseServer](ada, 200, "POST", path+"/test", "")
+	want[contract.LicenseServerList](ada, 200, "GET", serversPath, "")
 	ada.send("PUT", path, server("secret", secret, "port", 0))
 	ada.send("PUT", path, strings.Replace(server("secret", secret), `"port":1715`, `"port":`, 1))
-	want[settings.LicenseServer](ada, 200, "PUT", path, server("secret", ""))
+	want[contract.LicenseServer](ada, 200, "PUT", path, server("secret", ""))
 	var sealed []byte
 	if err := h.DB.Get(&sealed, `SELECT secret_sealed FROM license_servers WHERE id = $1`, made.ID); err != nil || sealed != nil {
 		t.Errorf("after its removal %x is stored, %v", sealed, err)
@@ -332,25 +349,28 @@ func TestSeatsInUse(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	ada, eve := h.signUp(), h.signUp()
-	mine := want[settings.LicenseServer](ada, 201, "POST", serversPath, server("vendor", "side-fx"))
-	theirs := want[settings.LicenseServer](eve, 201, "POST", serversPath, server())
+	mine := want[contract.LicenseServer](ada, 201, "POST", serversPath, server("vendor", "side-fx"))
+	theirs := want[contract.LicenseServer](eve, 201, "POST", serversPath, server())
 	var accounts []string
 	if err := h.DB.Select(&accounts, `SELECT account_id FROM license_servers ORDER BY created_at`); err != nil {
 		t.Fatal(err)
 	}
 	for i, task := range [][3]string{
-		{accounts[0], "QUEUED", "sidefx/houdiniengine"}, {accounts[0], "RUNNING", "sidefx/houdiniengine"}, {accounts[0], "PENDING", "sidefx/houdiniengine"},
-		{accounts[0], "SUCCEEDED", "sidefx/houdiniengine"}, {accounts[0], "RUNNING", "autodesk/maya"}, {accounts[1], "RUNNING", "sidefx/houdiniengine"},
+		{accounts[0], "QUEUED", "sidefx/houdiniengine"}, {accounts[0], "RUNNING", "sidefx/houdiniengine"},
+		{accounts[0], "PENDING", "sidefx/houdiniengine"}, {accounts[0], "SUCCEEDED", "sidefx/houdiniengine"},
+		{accounts[0], "RUNNING", "autodesk/maya"}, {accounts[1], "RUNNING", "sidefx/houdiniengine"},
 	} {
 		job := fmt.Sprintf("job_%d", i)
-		h.DB.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
+		h.DB.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count,
+			estimated_pence, held_pence, created_at, updated_at)
 			VALUES ($1, $2, 'simulation', '', '{}', 'RUNNING', 1, 1, 0, 0, now(), now())`, job, task[0])
-		h.DB.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status, license_key)
+		h.DB.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue,
+			ready, status, license_key)
 			VALUES ($1, $1, $2, 0, 's', 0, 'n', false, 1, 'cpu.x', true, $3, $4)`, job, task[0], task[1], task[2])
 	}
-	for path, wanted := range map[*user]settings.LicenseServer{ada: mine, eve: theirs} {
+	for path, wanted := range map[*user]contract.LicenseServer{ada: mine, eve: theirs} {
 		n := map[*user]int{ada: 2, eve: 1}[path]
-		if got := want[settings.LicenseServer](path, 200, "GET", serversPath+"/"+wanted.ID, ""); got.SeatsInUse != n {
+		if got := want[contract.LicenseServer](path, 200, "GET", serversPath+"/"+wanted.ID, ""); got.SeatsInUse != n {
 			t.Errorf("%d seats in use, want %d", got.SeatsInUse, n)
 		}
 	}

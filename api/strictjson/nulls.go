@@ -50,7 +50,8 @@ func findNull(registry huma.Registry, schemas []*huma.Schema, value any, path []
 	case []any:
 		described := items(registry, schemas)
 		for i, element := range value {
-			if found := findNull(registry, described, element, append(slices.Clip(path), segment{index: i, element: true})); found != nil {
+			if found := findNull(registry, described, element, append(slices.Clip(path),
+				segment{index: i, element: true})); found != nil {
 				return found
 			}
 		}

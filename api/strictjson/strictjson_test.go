@@ -30,7 +30,8 @@ func TestCheckRefuses(t *testing.T) {
 		{"nul", `{"a":"\u0000"}`, "a: the character U+0000 is not allowed (line 1, column 7)"},
 		{"lone surrogate", `{"a":"\ud800x"}`, "a: half of a surrogate pair is not a character (line 1, column 7)"},
 		{"not UTF-8", "{\"a\":\"\xff\"}", "the body is not UTF-8 (line 1, column 7)"},
-		{"too many", "[" + strings.Repeat("0,", strictjson.MaxValues) + "0]", "the body holds more than 2000000 values (line 1, column 4000000)"},
+		{"too many", "[" + strings.Repeat("0,", strictjson.MaxValues) + "0]",
+			"the body holds more than 2000000 values (line 1, column 4000000)"},
 		{"too deep", deep, "nesting is deeper than 64 levels (line 1, column 321)"},
 	} {
 		t.Run(one.name, func(t *testing.T) {
@@ -96,7 +97,8 @@ func TestRefuseNulls(t *testing.T) {
 		"name":     text,
 		"nickname": {Type: huma.TypeString, Nullable: true},
 		"metadata": {},
-		"list":     {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"label": text}}},
+		"list": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject,
+			Properties: map[string]*huma.Schema{"label": text}}},
 		"source": {OneOf: []*huma.Schema{
 			{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"smiles": text}},
 			{Type: huma.TypeObject, Properties: map[string]*huma.Schema{"component": text}},

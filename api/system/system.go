@@ -87,7 +87,8 @@ type readiness struct {
 	checks []Check
 }
 
-var readyDesc = prometheus.NewDesc("molfabric_part_ready", "1 while a part that this process needs answers as it should.", []string{"part"}, nil)
+var readyDesc = prometheus.NewDesc("molfabric_part_ready", "1 while a part that this process needs answers as it should.",
+	[]string{"part"}, nil)
 
 // Describe implements prometheus.Collector.
 func (r *readiness) Describe(ch chan<- *prometheus.Desc) { ch <- readyDesc }
@@ -122,7 +123,8 @@ func (d *Deps) askOne(ctx context.Context, check Check) Part {
 	defer cancel()
 	started := d.Now()
 	version, err := check.Ask(ctx)
-	part := Part{Name: check.Name, Ready: err == nil, Version: version, LatencyMs: float64(d.Now().Sub(started).Microseconds()) / 1000}
+	part := Part{Name: check.Name, Ready: err == nil, Version: version,
+		LatencyMs: float64(d.Now().Sub(started).Microseconds()) / 1000}
 	if err != nil {
 		part.Problem = "does not answer as it should; the log says more"
 		d.Log.WarnContext(ctx, "not ready", "part", check.Name, "error", err)

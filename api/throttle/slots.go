@@ -45,9 +45,11 @@ func (s *Slots) TakeFrom(accountID, address string) (release func(), err error) 
 	case s.total >= s.most:
 		return nil, fault.New(fault.ProviderUnavailable, "too many %s are open; come back in a few seconds", s.what)
 	case s.account[accountID] >= s.mostAccount:
-		return nil, fault.New(fault.RateLimited, "at most %d %s of an account may be open at once; close one, or wait for one to end", s.mostAccount, s.what)
+		return nil, fault.New(fault.RateLimited, "at most %d %s of an account may be open at once; close one, or wait for "+
+			"one to end", s.mostAccount, s.what)
 	case bounded && s.address[address] >= s.mostAddress:
-		return nil, fault.New(fault.RateLimited, "at most %d %s may be open at once from one address; close one, or wait for one to end", s.mostAddress, s.what)
+		return nil, fault.New(fault.RateLimited, "at most %d %s may be open at once from one address; close one, or wait for "+
+			"one to end", s.mostAddress, s.what)
 	}
 	s.total++
 	s.account[accountID]++

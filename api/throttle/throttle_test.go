@@ -51,7 +51,8 @@ func TestLocalCountsAsRedisDoes(t *testing.T) {
 func TestLocalKeepsToTheLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		limit := Limit{Rate: rapid.IntRange(1, 50).Draw(t, "rate"), Period: time.Second, Burst: rapid.IntRange(1, 20).Draw(t, "burst")}
+		limit := Limit{Rate: rapid.IntRange(1, 50).Draw(t, "rate"), Period: time.Second,
+			Burst: rapid.IntRange(1, 20).Draw(t, "burst")}
 		counter, start, allowed := newLocal(), time.Unix(1_700_000_000, 0), 0
 		now := start
 		for _, gapMs := range rapid.SliceOfN(rapid.IntRange(0, 200), 1, 100).Draw(t, "gapMs") {

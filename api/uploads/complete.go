@@ -9,8 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/postgres"
 )
 
 const (
@@ -22,7 +26,8 @@ const (
 	maxNamed = 5
 )
 
-var errNotAsStated = fault.New(fault.ChecksumMismatch, "sha256: the stored file is not the one that was stated; it has been removed, begin a new upload (POST /v1/uploads)")
+var errNotAsStated = fault.New(fault.ChecksumMismatch, "sha256: the stored file is not the one that was stated; it has been "+
+	"removed, begin a new upload (POST /v1/uploads)")
 
 // Complete makes the file of its parts, once the store has them all, and verifies what can be: the size always, each part in
 // checksum mode, the whole file when its SHA-256 was stated. It may be repeated and called concurrently: one call works, all get
@@ -30,24 +35,26 @@ var errNotAsStated = fault.New(fault.ChecksumMismatch, "sha256: the stored file 
 //
 // Errors: fault.NotFound, fault.UploadExpired, fault.Validation, fault.UploadIncomplete, fault.ChecksumMismatch,
 // fault.ProviderUnavailable.
-func (s *Service) Complete(ctx context.Context, accountID, uploadID string, request MultipartCompleteRequest) (MultipartCompleteResponse, error) {
+func (s *Service) Complete(
+	ctx context.Context, accountID, uploadID string, request contract.MultipartCompleteRequest,
+) (contract.MultipartCompleteResponse, error) {
 	m, err := s.store.multipart(ctx, accountID, uploadID)
 	if err != nil {
-		return MultipartCompleteResponse{}, err
+		return contract.MultipartCompleteResponse{}, err
 	}
 	if answer, done, err := s.settled(m); done {
 		return answer, err
 	}
 	if err := m.check(request); err != nil {
-		return MultipartCompleteResponse{}, err
+		return contract.MultipartCompleteResponse{}, err
 	}
 	release, err := s.store.hold(ctx, s.long, m.StorageKey)
 	if err != nil {
-		return MultipartCompleteResponse{}, err
+		return contract.MultipartCompleteResponse{}, err
 	}
 	defer release()
 	if m, err = s.store.multipart(ctx, accountID, uploadID); err != nil {
-		return MultipartCompleteResponse{}, err
+		return contract.MultipartCompleteResponse{}, err
 	}
 	if answer, done, err := s.settled(m); done {
 		return answer, err
@@ -55,14 +62,15 @@ func (s *Service) Complete(ctx context.Context, accountID, uploadID string, requ
 	if request.SHA256 != "" {
 		m.SHA256 = stated(request.SHA256)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completionPatience+time.Duration(m.ByteSize/slowestStore)*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx),
+		completionPatience+time.Duration(m.ByteSize/slowestStore)*time.Second)
 	defer cancel()
 	if err := s.fits(ctx, m); err != nil {
-		return MultipartCompleteResponse{}, err
+		return contract.MultipartCompleteResponse{}, err
 	}
 	etag, err := s.assemble(ctx, &m, request)
 	if err != nil {
-		return MultipartCompleteResponse{}, err
+		return contract.MultipartCompleteResponse{}, err
 	}
 	return s.finish(ctx, m, etag)
 }
@@ -81,7 +89,7 @@ func (s *Service) fits(ctx context.Context, m multipart) error {
 }
 
 // settled is the answer for an upload that has come to an end.
-func (s *Service) settled(m multipart) (answer MultipartCompleteResponse, done bool, err error) {
+func (s *Service) settled(m multipart) (answer contract.MultipartCompleteResponse, done bool, err error) {
 	switch m.State {
 	case stateCompleted:
 		if err := json.Unmarshal(m.Answer, &answer); err != nil {
@@ -96,7 +104,7 @@ func (s *Service) settled(m multipart) (answer MultipartCompleteResponse, done b
 }
 
 // check holds a completion against the upload, before the store is asked.
-func (m multipart) check(request MultipartCompleteRequest) error {
+func (m multipart) check(request contract.MultipartCompleteRequest) error {
 	if request.SHA256 != "" && m.SHA256.Valid && !strings.EqualFold(m.SHA256.String, request.SHA256) {
 		return fault.New(fault.Validation, "sha256: is not the one that the upload was begun with")
 	}
@@ -125,12 +133,13 @@ func (m multipart) incomplete(how string, missing []int) error {
 		return nil
 	}
 	first := strings.Trim(fmt.Sprint(missing[:min(len(missing), maxNamed)]), "[]")
-	return fault.New(fault.UploadIncomplete, "parts: %d of %d are %s, the first: %s", len(missing), m.PartCount, how, strings.ReplaceAll(first, " ", ", "))
+	return fault.New(fault.UploadIncomplete, "parts: %d of %d are %s, the first: %s", len(missing), m.PartCount, how,
+		strings.ReplaceAll(first, " ", ", "))
 }
 
 // assemble has the store make the object, unless an earlier call that died has done so, and returns its ETag when that is
 // known. From then on m says what the file is made of.
-func (s *Service) assemble(ctx context.Context, m *multipart, request MultipartCompleteRequest) (etag string, err error) {
+func (s *Service) assemble(ctx context.Context, m *multipart, request contract.MultipartCompleteRequest) (etag string, err error) {
 	parts, err := s.objects.Parts(ctx, m.StorageKey, m.StoreHandle)
 	switch {
 	case errors.Is(err, object.ErrNotFound) && m.State == stateCompleting:
@@ -143,21 +152,11 @@ func (s *Service) assemble(ctx context.Context, m *multipart, request MultipartC
 	if err := m.compare(parts, request); err != nil {
 		return "", err
 	}
-	if m.ProjectID.Valid {
-		at := place{projectID: m.ProjectID.String, logicalPath: m.LogicalPath.String}
-		if err := s.claimPath(ctx, m.AccountID, at, m.StorageKey); err != nil {
-			return "", err
-		}
-		// Whatever is at the key after this is the new file.
-		if err := s.objects.Delete(ctx, m.StorageKey); err != nil {
-			return "", away(err)
-		}
-	}
 	m.PartETags, m.Integrity = nil, nullable(integrityOf(*m, parts))
 	for _, part := range parts {
 		m.PartETags = append(m.PartETags, part.ETag)
 	}
-	if err := s.store.completing(ctx, *m); err != nil {
+	if err := s.completing(ctx, *m); err != nil {
 		return "", err
 	}
 	m.State = stateCompleting
@@ -166,9 +165,27 @@ func (s *Service) assemble(ctx context.Context, m *multipart, request MultipartC
 	case errors.Is(err, object.ErrNotFound): // done by a try of this request whose answer was lost
 		return "", nil
 	case errors.Is(err, object.ErrBadParts): // replaced since they were listed
-		return "", fault.Wrap(err, fault.UploadIncomplete, "parts: some were sent again while the upload was being completed; repeat the completion")
+		return "", fault.Wrap(err, fault.UploadIncomplete, "parts: some were sent again while the upload was being completed; "+
+			"repeat the completion")
 	}
 	return etag, away(err)
+}
+
+// completing writes down what the file is about to be made of. Whatever is at the key of a package's file after this is the new
+// one.
+func (s *Service) completing(ctx context.Context, m multipart) error {
+	return postgres.InTx(ctx, s.store.db, func(tx *sqlx.Tx) error {
+		if !m.ProjectID.Valid {
+			return completing(ctx, tx, m)
+		}
+		at := place{projectID: m.ProjectID.String, logicalPath: m.LogicalPath.String}
+		return s.replace(ctx, tx, m.AccountID, at, m.StorageKey, func() error {
+			if err := withdraw(ctx, tx, m.StorageKey); err != nil {
+				return err
+			}
+			return completing(ctx, tx, m)
+		})
+	})
 }
 
 // resume makes sure that what is at the key is this upload's: of a project's path another may have taken the place.
@@ -181,7 +198,7 @@ func (s *Service) resume(ctx context.Context, m multipart) error {
 }
 
 // compare holds what the store has against the plan and against what the client says it sent.
-func (m multipart) compare(parts []object.Part, request MultipartCompleteRequest) error {
+func (m multipart) compare(parts []object.Part, request contract.MultipartCompleteRequest) error {
 	missing := []int{}
 	stored := make(map[int]object.Part, len(parts))
 	for _, part := range parts {
@@ -198,10 +215,12 @@ func (m multipart) compare(parts []object.Part, request MultipartCompleteRequest
 	for i, part := range request.Parts {
 		there := stored[part.PartNumber]
 		if etag := strings.Trim(part.ETag, `"`); etag != "" && etag != there.ETag {
-			return fault.New(fault.Validation, "parts[%d].etag: is not that of the stored part; send the part again, or name the ETag of its last PUT", i)
+			return fault.New(fault.Validation, "parts[%d].etag: is not that of the stored part; send the part again, or name the "+
+				"ETag of its last PUT", i)
 		}
 		if sum := hexOf(part.ChecksumSHA256); there.SHA256 != "" && sum != "" && sum != there.SHA256 {
-			return fault.New(fault.ChecksumMismatch, "parts[%d].checksumSha256: is not that of the stored part; send the part again", i)
+			return fault.New(fault.ChecksumMismatch, "parts[%d].checksumSha256: is not that of the stored part; send the "+
+				"part again", i)
 		}
 	}
 	return nil
@@ -218,28 +237,28 @@ func integrityOf(m multipart, parts []object.Part) string {
 }
 
 // finish verifies the object and makes it the account's file.
-func (s *Service) finish(ctx context.Context, m multipart, etag string) (MultipartCompleteResponse, error) {
+func (s *Service) finish(ctx context.Context, m multipart, etag string) (contract.MultipartCompleteResponse, error) {
 	info, err := s.verify(ctx, m)
 	var mismatch *object.MismatchError
 	switch {
 	case errors.Is(err, object.ErrNotFound):
-		return MultipartCompleteResponse{}, errors.Join(s.store.setState(ctx, m, stateExpired), errExpired)
+		return contract.MultipartCompleteResponse{}, errors.Join(s.store.setState(ctx, m, stateExpired), errExpired)
 	case errors.As(err, &mismatch):
 		if err := s.objects.Delete(ctx, m.StorageKey); err != nil {
-			return MultipartCompleteResponse{}, away(err)
+			return contract.MultipartCompleteResponse{}, away(err)
 		}
 		if err := s.store.setState(ctx, m, stateFailed); err != nil {
-			return MultipartCompleteResponse{}, err
+			return contract.MultipartCompleteResponse{}, err
 		}
-		return MultipartCompleteResponse{}, errNotAsStated
+		return contract.MultipartCompleteResponse{}, errNotAsStated
 	case err != nil:
-		return MultipartCompleteResponse{}, away(err)
+		return contract.MultipartCompleteResponse{}, away(err)
 	}
-	answer := MultipartCompleteResponse{
+	answer := contract.MultipartCompleteResponse{
 		Key: m.StorageKey, Size: info.ByteSize, Verified: true, Integrity: m.Integrity.String, Provider: provider, ETag: etag,
 	}
 	if m.Answer, err = json.Marshal(answer); err != nil {
-		return MultipartCompleteResponse{}, fmt.Errorf("writing the answer of upload %s: %w", m.ID, err)
+		return contract.MultipartCompleteResponse{}, fmt.Errorf("writing the answer of upload %s: %w", m.ID, err)
 	}
 	now := s.now().UTC()
 	return answer, s.store.complete(ctx, m, upload{
@@ -260,7 +279,8 @@ func (s *Service) verify(ctx context.Context, m multipart) (object.Info, error) 
 	}
 	if info.ByteSize != m.ByteSize || m.SHA256.Valid && info.SHA256 != m.SHA256.String {
 		return info, &object.MismatchError{
-			Key: m.StorageKey, WantSHA256: m.SHA256.String, GotSHA256: info.SHA256, WantByteSize: m.ByteSize, GotByteSize: info.ByteSize,
+			Key: m.StorageKey, WantSHA256: m.SHA256.String, GotSHA256: info.SHA256, WantByteSize: m.ByteSize,
+			GotByteSize: info.ByteSize,
 		}
 	}
 	return info, nil

@@ -1,12 +1,16 @@
 package uploads
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
 
@@ -25,7 +29,7 @@ func base64Of(t *testing.T, text string) string {
 }
 
 // begin begins an upload with the members that a request needs.
-func begin(t *testing.T, s *Service, account string, request MultipartInitRequest) MultipartInitResponse {
+func begin(t *testing.T, s *Service, account string, request contract.MultipartInitRequest) contract.MultipartInitResponse {
 	t.Helper()
 	request.Filename, request.ContentType = "trajectory.dcd", "application/octet-stream"
 	begun, err := s.Init(t.Context(), account, request)
@@ -36,8 +40,8 @@ func begin(t *testing.T, s *Service, account string, request MultipartInitReques
 }
 
 // twoParts is a request for a file of full and tail.
-func twoParts() MultipartInitRequest {
-	return MultipartInitRequest{Size: int64(len(full) + len(tail)), PartSize: 1}
+func twoParts() contract.MultipartInitRequest {
+	return contract.MultipartInitRequest{Size: int64(len(full) + len(tail)), PartSize: 1}
 }
 
 // sendPart puts a part and returns the store's status and ETag.
@@ -59,27 +63,41 @@ func sendPart(t *testing.T, url string, headers map[string]string, body string) 
 }
 
 // sendAll puts the parts of an upload without checksums and returns the list for its completion.
-func sendAll(t *testing.T, begun MultipartInitResponse, bodies ...string) MultipartCompleteRequest {
+func sendAll(t *testing.T, begun contract.MultipartInitResponse, bodies ...string) contract.MultipartCompleteRequest {
 	t.Helper()
 	if len(begun.Parts) != len(bodies) {
 		t.Fatalf("got %d part URLs, want %d", len(begun.Parts), len(bodies))
 	}
-	var request MultipartCompleteRequest
+	var request contract.MultipartCompleteRequest
 	for i, body := range bodies {
 		status, etag := sendPart(t, begun.Parts[i].URL, begun.Headers, body)
 		if status != http.StatusOK {
 			t.Fatalf("PUT of part %d answered %d", i+1, status)
 		}
-		request.Parts = append(request.Parts, UploadPartDone{PartNumber: i + 1, ETag: etag})
+		request.Parts = append(request.Parts, contract.UploadPartDone{PartNumber: i + 1, ETag: etag})
 	}
 	return request
 }
 
 // listed is a completion that lists parts and nothing else of them.
-func listed(numbers ...int) MultipartCompleteRequest {
-	var request MultipartCompleteRequest
+func listed(numbers ...int) contract.MultipartCompleteRequest {
+	var request contract.MultipartCompleteRequest
 	for _, number := range numbers {
-		request.Parts = append(request.Parts, UploadPartDone{PartNumber: number})
+		request.Parts = append(request.Parts, contract.UploadPartDone{PartNumber: number})
 	}
 	return request
+}
+
+// Owned is OwnedAll for one file. Errors: fault.NotFound, alike for an unknown key, another account's, and a file that has not
+// arrived.
+func (s *Service) Owned(ctx context.Context, accountID, storageKey string) (engines.Object, error) {
+	found, err := s.OwnedAll(ctx, accountID, []string{storageKey})
+	if err != nil {
+		return engines.Object{}, err
+	}
+	file, ok := found[storageKey]
+	if !ok {
+		return engines.Object{}, fault.New(fault.NotFound, "storageKey: this account has no stored file with this key")
+	}
+	return file, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/strictjson"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -63,10 +64,12 @@ func serve(t *testing.T, s *Service) door {
 	app := fiber.New(fiber.Config{Immutable: true, DisableStartupMessage: true})
 	config := huma.DefaultConfig("test", "1")
 	config.CreateHooks = nil
-	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: strictjson.Unmarshal}}
+	config.Formats = map[string]huma.Format{"application/json": {Marshal: huma.DefaultJSONFormat.Marshal,
+		Unmarshal: strictjson.Unmarshal}}
 	operations := humafiber.NewV2(app, config)
 	operations.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
-		next(huma.WithContext(ctx, access.With(ctx.Context(), access.Principal{AccountID: ctx.Header("X-Account"), Scopes: access.Scopes})))
+		next(huma.WithContext(ctx, access.With(ctx.Context(), access.Principal{AccountID: ctx.Header("X-Account"),
+			Scopes: contract.Scopes})))
 	})
 	Register(operations, s)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -112,9 +115,11 @@ func TestOperations(t *testing.T) { onEach(t, testOperations) }
 
 func testOperations(t *testing.T, s *Service, db *sqlx.DB) {
 	d, account := serve(t, s), newAccount(t, db)
-	response, text := d.call(account, http.MethodPost, "/v1/uploads", `{"filename":"a.dcd","contentType":"text/plain","size":3,"jobType":"simulation"}`)
-	var begun MultipartInitResponse
-	if err := json.Unmarshal([]byte(text), &begun); err != nil || response.StatusCode != http.StatusCreated || response.Header.Get("Location") != "/api/v1/uploads/"+begun.UploadID {
+	response, text := d.call(account, http.MethodPost, "/v1/uploads",
+		`{"filename":"a.dcd","contentType":"text/plain","size":3,"jobType":"simulation"}`)
+	var begun contract.MultipartInitResponse
+	if err := json.Unmarshal([]byte(text), &begun); err != nil || response.StatusCode != http.StatusCreated ||
+		response.Header.Get("Location") != "/api/v1/uploads/"+begun.UploadID {
 		t.Fatalf("init: %d %s, Location %q", response.StatusCode, text, response.Header.Get("Location"))
 	}
 	for _, member := range []string{`"headers":{}`, `"checksumAlgorithm":null`} {
@@ -137,7 +142,8 @@ func testOperations(t *testing.T, s *Service, db *sqlx.DB) {
 		{http.MethodDelete, path, "", 204, ""},
 		{http.MethodDelete, path, "", 204, ""},
 	} {
-		if response, text := d.call(account, c.method, c.path, c.body); response.StatusCode != c.status || !strings.Contains(text, c.want) {
+		if response, text := d.call(account, c.method, c.path, c.body); response.StatusCode != c.status ||
+			!strings.Contains(text, c.want) {
 			t.Errorf("%s %s: %d %s, want %d with %s", c.method, c.path, response.StatusCode, text, c.status, c.want)
 		}
 	}
@@ -147,7 +153,7 @@ func TestForeignUploadAnswersAsUnknownByteForByte(t *testing.T) { onEach(t, test
 
 func testForeignBytes(t *testing.T, s *Service, db *sqlx.DB) {
 	d, mine, theirs := serve(t, s), newAccount(t, db), newAccount(t, db)
-	begun := begin(t, s, theirs, MultipartInitRequest{Size: 3})
+	begun := begin(t, s, theirs, contract.MultipartInitRequest{Size: 3})
 	for _, c := range []struct{ method, suffix, body string }{
 		{http.MethodGet, "", ""},
 		{http.MethodDelete, "", ""},
@@ -156,7 +162,8 @@ func testForeignBytes(t *testing.T, s *Service, db *sqlx.DB) {
 	} {
 		foreign, foreignText := d.call(mine, c.method, "/v1/uploads/"+begun.UploadID+c.suffix, c.body)
 		unknown, unknownText := d.call(mine, c.method, "/v1/uploads/upl_00000000000000000000000000000000"+c.suffix, c.body)
-		if foreignText != unknownText || foreign.StatusCode != unknown.StatusCode || !strings.Contains(foreignText, string(fault.NotFound)) {
+		if foreignText != unknownText || foreign.StatusCode != unknown.StatusCode ||
+			!strings.Contains(foreignText, string(fault.NotFound)) {
 			t.Errorf("%s %s: foreign %s, unknown %s", c.method, c.suffix, foreignText, unknownText)
 		}
 	}
@@ -166,7 +173,7 @@ func TestRequestsAreValidated(t *testing.T) { onEach(t, testRequestsAreValidated
 
 func testRequestsAreValidated(t *testing.T, s *Service, db *sqlx.DB) {
 	d, account := serve(t, s), newAccount(t, db)
-	begun := begin(t, s, account, MultipartInitRequest{Size: 3})
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 3})
 	many := func(n int) string {
 		parts := make([]string, n)
 		for i := range parts {
@@ -203,7 +210,8 @@ func testRequestsAreValidated(t *testing.T, s *Service, db *sqlx.DB) {
 		{complete, `{"parts":[{"partNumber":1}],"sha256":"zz"}`, "sha256"},
 	} {
 		response, text := d.call(account, http.MethodPost, c.path, c.body)
-		if response.StatusCode < 400 || !strings.Contains(text, c.names) || strings.Contains(text, `"code":""`) && response.StatusCode >= 500 {
+		if response.StatusCode < 400 || !strings.Contains(text, c.names) || strings.Contains(text, `"code":""`) &&
+			response.StatusCode >= 500 {
 			t.Errorf("%s %.200s: %d %s, want a refusal that names %s", c.path, c.body, response.StatusCode, text, c.names)
 		}
 	}

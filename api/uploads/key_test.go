@@ -40,7 +40,8 @@ func TestStorageKeyIsAlwaysSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		filename := rapid.String().Draw(t, "filename")
 		key := storageKey("acct_1", "upl_2", filename)
-		if name := key[strings.LastIndex(key, "/")+1:]; len(name) > maxNameBytes || !safe.MatchString(key) || strings.HasSuffix(name, ".") {
+		if name := key[strings.LastIndex(key, "/")+1:]; len(name) > maxNameBytes || !safe.MatchString(key) ||
+			strings.HasSuffix(name, ".") {
 			t.Fatalf("storageKey(%q) = %q", filename, key)
 		}
 	})

@@ -10,10 +10,20 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 )
+
+// What an upload's integrity rests on (doc/contract.md §2.6).
+const (
+	integrityParts = "parts-sha256" // the store has held every part against its SHA-256
+	integritySize  = "size"         // the bytes were counted
+)
+
+// checksumSHA256 is the one checksum algorithm for parts.
+const checksumSHA256 = "sha256"
 
 // multipartLifetime is how long an upload in parts may take: 5 TiB in a week is 73 Mbit/s. Then it is cleaned up.
 const multipartLifetime = 7 * 24 * time.Hour
@@ -21,10 +31,12 @@ const multipartLifetime = 7 * 24 * time.Hour
 // Init begins an upload in parts. Nothing is at its key, and an earlier file of its project path stays, until Complete.
 //
 // Errors: as for Create.
-func (s *Service) Init(ctx context.Context, accountID string, request MultipartInitRequest) (MultipartInitResponse, error) {
+func (s *Service) Init(
+	ctx context.Context, accountID string, request contract.MultipartInitRequest,
+) (contract.MultipartInitResponse, error) {
 	at, err := placeOf(request.ProjectID, request.LogicalPath)
 	if err != nil {
-		return MultipartInitResponse{}, err
+		return contract.MultipartInitResponse{}, err
 	}
 	now, plan, uploadID := s.now().UTC(), planParts(request.Size, request.PartSize), id.New("upl_")
 	m := multipart{
@@ -36,7 +48,7 @@ func (s *Service) Init(ctx context.Context, accountID string, request MultipartI
 	}
 	if at != (place{}) {
 		if err := s.checkPath(ctx, accountID, at, m.StorageKey); err != nil {
-			return MultipartInitResponse{}, err
+			return contract.MultipartInitResponse{}, err
 		}
 	}
 	file := newFile{byteSize: m.ByteSize}
@@ -44,25 +56,26 @@ func (s *Service) Init(ctx context.Context, accountID string, request MultipartI
 		file.storageKey = m.StorageKey
 	}
 	if err := s.room(ctx, s.store.db, accountID, file); err != nil { // before the store is asked
-		return MultipartInitResponse{}, err
+		return contract.MultipartInitResponse{}, err
 	}
 	if m.StoreHandle, err = s.objects.StartMultipart(ctx, m.StorageKey, m.ContentType, m.Checksummed); err != nil {
-		return MultipartInitResponse{}, away(err)
+		return contract.MultipartInitResponse{}, away(err)
 	}
 	err = s.reserve(ctx, accountID, file, func(tx *sqlx.Tx) error { return insertMultipart(ctx, tx, m) })
 	if err != nil {
-		return MultipartInitResponse{}, errors.Join(err, s.objects.AbortMultipart(context.WithoutCancel(ctx), m.StorageKey, m.StoreHandle))
+		return contract.MultipartInitResponse{}, errors.Join(err, s.objects.AbortMultipart(context.WithoutCancel(ctx), m.StorageKey,
+			m.StoreHandle))
 	}
 	return s.opened(ctx, m)
 }
 
-// checkPath is claimPath for a file that comes later: nothing is made absent.
+// checkPath refuses a path that replace would refuse, for a file that comes later.
 func (s *Service) checkPath(ctx context.Context, accountID string, at place, storageKey string) error {
-	crossing, err := s.store.crossing(ctx, accountID, at)
+	crosses, err := crossing(ctx, s.store.db, accountID, at)
 	if err != nil {
 		return err
 	}
-	if crossing != "" {
+	if crosses != "" {
 		return errPathCrosses
 	}
 	files, err := s.store.find(ctx, accountID, []string{storageKey})
@@ -73,9 +86,9 @@ func (s *Service) checkPath(ctx context.Context, accountID string, at place, sto
 }
 
 // opened is the answer for a new upload, with the first page of URLs unless every one needs a checksum.
-func (s *Service) opened(ctx context.Context, m multipart) (MultipartInitResponse, error) {
-	answer := MultipartInitResponse{
-		UploadID: m.ID, Key: m.StorageKey, PartSize: m.PartBytes, PartCount: m.PartCount, Parts: []UploadPartURL{},
+func (s *Service) opened(ctx context.Context, m multipart) (contract.MultipartInitResponse, error) {
+	answer := contract.MultipartInitResponse{
+		UploadID: m.ID, Key: m.StorageKey, PartSize: m.PartBytes, PartCount: m.PartCount, Parts: []contract.UploadPartURL{},
 		Headers: map[string]string{}, ExpiresIn: int(urlLifetime / time.Second), Provider: provider,
 	}
 	if m.Checksummed {
@@ -84,30 +97,32 @@ func (s *Service) opened(ctx context.Context, m multipart) (MultipartInitRespons
 		return answer, nil
 	}
 	for number := 1; number <= min(m.PartCount, pageParts); number++ {
-		signed, err := s.sign(ctx, m, UploadPartRequest{PartNumber: number})
+		signed, err := s.sign(ctx, m, contract.UploadPartRequest{PartNumber: number})
 		if err != nil {
-			return MultipartInitResponse{}, err
+			return contract.MultipartInitResponse{}, err
 		}
-		answer.Parts = append(answer.Parts, UploadPartURL{PartNumber: number, URL: signed.URL})
+		answer.Parts = append(answer.Parts, contract.UploadPartURL{PartNumber: number, URL: signed.URL})
 		answer.Headers = signed.Headers // the same for every part
 	}
 	return answer, nil
 }
 
 // sign signs the PUT of one part.
-func (s *Service) sign(ctx context.Context, m multipart, part UploadPartRequest) (UploadPartSigned, error) {
+func (s *Service) sign(ctx context.Context, m multipart, part contract.UploadPartRequest) (contract.UploadPartSigned, error) {
 	url, headers, err := s.objects.PresignPart(ctx, m.StorageKey, m.StoreHandle, part.PartNumber,
 		m.plan().sizeOf(part.PartNumber, m.ByteSize), hexOf(part.ChecksumSHA256), urlLifetime)
 	if err != nil {
-		return UploadPartSigned{}, fmt.Errorf("signing part %d of upload %s: %w", part.PartNumber, m.ID, err)
+		return contract.UploadPartSigned{}, fmt.Errorf("signing part %d of upload %s: %w", part.PartNumber, m.ID, err)
 	}
-	return UploadPartSigned{PartNumber: part.PartNumber, URL: url, Headers: headers}, nil
+	return contract.UploadPartSigned{PartNumber: part.PartNumber, URL: url, Headers: headers}, nil
 }
 
 // SignParts gives out URLs for parts, for the first time or anew; a part may be sent again until the upload is complete.
 //
 // Errors: fault.NotFound, fault.UploadExpired, fault.Validation.
-func (s *Service) SignParts(ctx context.Context, accountID, uploadID string, request PartURLsRequest) (PartURLsResponse, error) {
+func (s *Service) SignParts(
+	ctx context.Context, accountID, uploadID string, request contract.PartURLsRequest,
+) (contract.PartURLsResponse, error) {
 	m, err := s.store.multipart(ctx, accountID, uploadID)
 	if err == nil {
 		err = s.open(m)
@@ -116,23 +131,24 @@ func (s *Service) SignParts(ctx context.Context, accountID, uploadID string, req
 		err = fault.New(fault.Validation, "uploadId: this upload is complete and takes no more parts")
 	}
 	if err != nil {
-		return PartURLsResponse{}, err
+		return contract.PartURLsResponse{}, err
 	}
 	seen := make(map[int]bool, len(request.Parts))
 	for i, part := range request.Parts {
 		if err := m.checkPart(i, part.PartNumber, part.ChecksumSHA256); err != nil {
-			return PartURLsResponse{}, err
+			return contract.PartURLsResponse{}, err
 		}
 		if seen[part.PartNumber] {
-			return PartURLsResponse{}, fault.New(fault.Validation, "parts[%d].partNumber: every part may be named once", i)
+			return contract.PartURLsResponse{}, fault.New(fault.Validation, "parts[%d].partNumber: every part may be named once", i)
 		}
 		seen[part.PartNumber] = true
 	}
-	answer := PartURLsResponse{UploadID: m.ID, PartSize: m.PartBytes, PartCount: m.PartCount, ExpiresIn: int(urlLifetime / time.Second), Provider: provider}
+	answer := contract.PartURLsResponse{UploadID: m.ID, PartSize: m.PartBytes, PartCount: m.PartCount,
+		ExpiresIn: int(urlLifetime / time.Second), Provider: provider}
 	for _, part := range request.Parts {
 		signed, err := s.sign(ctx, m, part)
 		if err != nil {
-			return PartURLsResponse{}, err
+			return contract.PartURLsResponse{}, err
 		}
 		answer.Parts = append(answer.Parts, signed)
 	}
@@ -140,13 +156,13 @@ func (s *Service) SignParts(ctx context.Context, accountID, uploadID string, req
 }
 
 // Status says what has arrived, as the store tells it. Errors: fault.NotFound, fault.UploadExpired, fault.ProviderUnavailable.
-func (s *Service) Status(ctx context.Context, accountID, uploadID string) (MultipartStatus, error) {
+func (s *Service) Status(ctx context.Context, accountID, uploadID string) (contract.MultipartStatus, error) {
 	m, err := s.store.multipart(ctx, accountID, uploadID)
 	if err == nil {
 		err = s.open(m)
 	}
 	if err != nil {
-		return MultipartStatus{}, err
+		return contract.MultipartStatus{}, err
 	}
 	parts := m.recorded()
 	if m.State == stateOpen {
@@ -158,17 +174,17 @@ func (s *Service) Status(ctx context.Context, accountID, uploadID string) (Multi
 			parts = m.recorded()
 		}
 		if err != nil {
-			return MultipartStatus{}, away(err)
+			return contract.MultipartStatus{}, away(err)
 		}
 	}
 	return m.status(parts), nil
 }
 
 // status is the answer for an upload of which the store has these parts, ascending.
-func (m multipart) status(parts []object.Part) MultipartStatus {
-	answer := MultipartStatus{
+func (m multipart) status(parts []object.Part) contract.MultipartStatus {
+	answer := contract.MultipartStatus{
 		UploadID: m.ID, Key: m.StorageKey, PartSize: m.PartBytes, PartCount: m.PartCount,
-		Received: []UploadPartReceived{}, Missing: []int{}, Complete: m.State == stateCompleted, Provider: provider,
+		Received: []contract.UploadPartReceived{}, Missing: []int{}, Complete: m.State == stateCompleted, Provider: provider,
 	}
 	next := 1
 	for _, part := range parts {
@@ -176,7 +192,8 @@ func (m multipart) status(parts []object.Part) MultipartStatus {
 			answer.Missing = append(answer.Missing, next)
 		}
 		next = part.Number + 1
-		answer.Received = append(answer.Received, UploadPartReceived{PartNumber: part.Number, ETag: part.ETag, Size: part.ByteSize})
+		answer.Received = append(answer.Received,
+			contract.UploadPartReceived{PartNumber: part.Number, ETag: part.ETag, Size: part.ByteSize})
 	}
 	for ; next <= m.PartCount; next++ {
 		answer.Missing = append(answer.Missing, next)
@@ -252,11 +269,14 @@ func (s *Service) open(m multipart) error {
 func (m multipart) checkPart(i, number int, checksum string) error {
 	switch {
 	case number > m.PartCount:
-		return fault.New(fault.Validation, "parts[%d].partNumber: is %d, but this upload has the parts 1 to %d", i, number, m.PartCount)
+		return fault.New(fault.Validation, "parts[%d].partNumber: is %d, but this upload has the parts 1 to %d", i, number,
+			m.PartCount)
 	case m.Checksummed && checksum == "":
-		return fault.New(fault.Validation, "parts[%d].checksumSha256: is required, as the upload was begun with checksumAlgorithm sha256", i)
+		return fault.New(fault.Validation, "parts[%d].checksumSha256: is required, as the upload was begun with "+
+			"checksumAlgorithm sha256", i)
 	case !m.Checksummed && checksum != "":
-		return fault.New(fault.Validation, "parts[%d].checksumSha256: is not allowed, as the upload was begun without checksumAlgorithm", i)
+		return fault.New(fault.Validation, "parts[%d].checksumSha256: is not allowed, as the upload was begun without "+
+			"checksumAlgorithm", i)
 	case checksum != "" && hexOf(checksum) == "":
 		return fault.New(fault.Validation, "parts[%d].checksumSha256: must be the base64 of 32 bytes", i)
 	}

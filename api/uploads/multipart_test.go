@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
@@ -20,17 +21,20 @@ func testMultipartFromStartToUse(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	begun := begin(t, s, account, twoParts())
 	if begun.PartSize != object.MinPartBytes || begun.PartCount != 2 || len(begun.Headers) != 0 || begun.ExpiresIn != 3600 ||
-		begun.Provider != "s3" || begun.ChecksumAlgorithm != nil || !strings.HasPrefix(begun.Key, namespace(account)+begun.UploadID) {
+		begun.Provider != "s3" || begun.ChecksumAlgorithm != nil || !strings.HasPrefix(begun.Key,
+		namespace(account)+begun.UploadID) {
 		t.Errorf("Init = %+v", begun)
 	}
 	if status, _ := sendPart(t, begun.Parts[1].URL, nil, tail); status != http.StatusOK { // in any order
 		t.Fatalf("PUT answered %d", status)
 	}
 	status, err := s.Status(t.Context(), account, begun.UploadID)
-	if err != nil || status.Complete || len(status.Received) != 1 || status.Received[0].PartNumber != 2 || status.Received[0].Size != int64(len(tail)) || !slices.Equal(status.Missing, []int{1}) {
+	if err != nil || status.Complete || len(status.Received) != 1 || status.Received[0].PartNumber != 2 ||
+		status.Received[0].Size != int64(len(tail)) || !slices.Equal(status.Missing, []int{1}) {
 		t.Errorf("Status = %+v, %v; want part 2 there and part 1 missing", status, err)
 	}
-	if _, err := s.Complete(t.Context(), account, begun.UploadID, listed(1, 2)); !fault.Is(err, fault.UploadIncomplete) || !strings.Contains(err.Error(), "1 of 2 are not there in full, the first: 1") {
+	if _, err := s.Complete(t.Context(), account, begun.UploadID, listed(1, 2)); !fault.Is(err, fault.UploadIncomplete) ||
+		!strings.Contains(err.Error(), "1 of 2 are not there in full, the first: 1") {
 		t.Errorf("Complete too early = %v, want %s that names part 1", err, fault.UploadIncomplete)
 	}
 	if _, err := s.Owned(t.Context(), account, begun.Key); !fault.Is(err, fault.NotFound) {
@@ -38,7 +42,8 @@ func testMultipartFromStartToUse(t *testing.T, s *Service, db *sqlx.DB) {
 	}
 	request := sendAll(t, begun, full, tail)
 	first, err := s.Complete(t.Context(), account, begun.UploadID, request)
-	if err != nil || first.Key != begun.Key || first.Size != int64(len(full)+len(tail)) || !first.Verified || first.Integrity != "size" || first.ETag == "" {
+	if err != nil || first.Key != begun.Key || first.Size != int64(len(full)+len(tail)) || !first.Verified ||
+		first.Integrity != "size" || first.ETag == "" {
 		t.Fatalf("Complete = %+v, %v", first, err)
 	}
 	if again, err := s.Complete(t.Context(), account, begun.UploadID, listed(1)); err != nil || again != first {
@@ -52,7 +57,8 @@ func testMultipartFromStartToUse(t *testing.T, s *Service, db *sqlx.DB) {
 		t.Errorf("Abort of a completed upload = %v, want nil", err)
 	}
 	status, err = s.Status(t.Context(), account, begun.UploadID)
-	if err != nil || !status.Complete || len(status.Received) != 2 || status.Received[0].ETag != strings.Trim(request.Parts[0].ETag, `"`) || len(status.Missing) != 0 {
+	if err != nil || !status.Complete || len(status.Received) != 2 || status.Received[0].ETag != strings.Trim(request.Parts[0].ETag,
+		`"`) || len(status.Missing) != 0 {
 		t.Errorf("Status after completion = %+v, %v", status, err)
 	}
 	if _, err := s.Owned(t.Context(), account, begun.Key); err != nil {
@@ -70,9 +76,12 @@ func testChecksumMode(t *testing.T, s *Service, db *sqlx.DB) {
 	if len(begun.Parts) != 0 || begun.Parts == nil || begun.ChecksumAlgorithm == nil || *begun.ChecksumAlgorithm != "sha256" {
 		t.Fatalf("Init = %+v, want no part URLs", begun)
 	}
-	asked := PartURLsRequest{Parts: []UploadPartRequest{{2, base64Of(t, tail)}, {1, base64Of(t, full)}}}
+	asked := contract.PartURLsRequest{Parts: []contract.UploadPartRequest{
+		{PartNumber: 2, ChecksumSHA256: base64Of(t, tail)}, {PartNumber: 1, ChecksumSHA256: base64Of(t, full)},
+	}}
 	signed, err := s.SignParts(t.Context(), account, begun.UploadID, asked)
-	if err != nil || len(signed.Parts) != 2 || signed.Parts[0].PartNumber != 2 || signed.Parts[0].Headers["X-Amz-Checksum-Sha256"] != base64Of(t, tail) {
+	if err != nil || len(signed.Parts) != 2 || signed.Parts[0].PartNumber != 2 ||
+		signed.Parts[0].Headers["X-Amz-Checksum-Sha256"] != base64Of(t, tail) {
 		t.Fatalf("SignParts = %+v, %v", signed, err)
 	}
 	if status, _ := sendPart(t, signed.Parts[0].URL, signed.Parts[0].Headers, "DNE"); status < 400 || status > 499 {
@@ -83,8 +92,10 @@ func testChecksumMode(t *testing.T, s *Service, db *sqlx.DB) {
 			t.Fatalf("PUT answered %d", status)
 		}
 	}
-	done := MultipartCompleteRequest{Parts: []UploadPartDone{{PartNumber: 1, ChecksumSHA256: base64Of(t, full)}, {PartNumber: 2, ChecksumSHA256: base64Of(t, "DNE")}}}
-	if _, err := s.Complete(t.Context(), account, begun.UploadID, done); !fault.Is(err, fault.ChecksumMismatch) || !strings.Contains(err.Error(), "parts[1].checksumSha256") {
+	done := contract.MultipartCompleteRequest{Parts: []contract.UploadPartDone{{PartNumber: 1, ChecksumSHA256: base64Of(t, full)},
+		{PartNumber: 2, ChecksumSHA256: base64Of(t, "DNE")}}}
+	if _, err := s.Complete(t.Context(), account, begun.UploadID, done); !fault.Is(err, fault.ChecksumMismatch) ||
+		!strings.Contains(err.Error(), "parts[1].checksumSha256") {
 		t.Errorf("Complete with another checksum = %v, want %s", err, fault.ChecksumMismatch)
 	}
 	done.Parts[1].ChecksumSHA256 = base64Of(t, tail)
@@ -112,7 +123,7 @@ func testWholeFileIsVerified(t *testing.T, s *Service, db *sqlx.DB) {
 		{"wrong at the end", "", digest("DNE"), fault.ChecksumMismatch},
 		{"two that differ", digest(tail), digest("DNE"), fault.Validation},
 	} {
-		begun := begin(t, s, account, MultipartInitRequest{Size: int64(len(tail)), SHA256: c.atStart})
+		begun := begin(t, s, account, contract.MultipartInitRequest{Size: int64(len(tail)), SHA256: c.atStart})
 		request := sendAll(t, begun, tail)
 		request.SHA256 = c.atEnd
 		for _, try := range []string{"first", "second"} {
@@ -147,7 +158,7 @@ func testBadCompletionsAreRefused(t *testing.T, s *Service, db *sqlx.DB) {
 	stale[0].ETag = `"0123456789abcdef0123456789abcdef"`
 	for _, c := range []struct {
 		name  string
-		parts []UploadPartDone
+		parts []contract.UploadPartDone
 		want  fault.Code
 		says  string
 	}{
@@ -155,10 +166,14 @@ func testBadCompletionsAreRefused(t *testing.T, s *Service, db *sqlx.DB) {
 		{"a part twice", listed(1, 1).Parts, fault.Validation, "parts[1].partNumber"},
 		{"beyond the last", listed(1, 2, 3).Parts, fault.Validation, "parts[2].partNumber: is 3"},
 		{"one left out", listed(2).Parts, fault.UploadIncomplete, "1 of 2 are not listed, the first: 1"},
-		{"a checksum in the plain mode", []UploadPartDone{{PartNumber: 1, ChecksumSHA256: base64Of(t, full)}, {PartNumber: 2}}, fault.Validation, "parts[0].checksumSha256: is not allowed"},
+		{"a checksum in the plain mode", []contract.UploadPartDone{{PartNumber: 1, ChecksumSHA256: base64Of(t, full)},
+			{PartNumber: 2}},
+			fault.Validation, "parts[0].checksumSha256: is not allowed"},
 		{"the ETag of an earlier PUT", stale, fault.Validation, "parts[0].etag"},
 	} {
-		if _, err := s.Complete(t.Context(), account, begun.UploadID, MultipartCompleteRequest{Parts: c.parts}); !fault.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+		request := contract.MultipartCompleteRequest{Parts: c.parts}
+		if _, err := s.Complete(t.Context(), account, begun.UploadID, request); !fault.Is(err, c.want) ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: Complete = %v, want %s with %q", c.name, err, c.want, c.says)
 		}
 	}
@@ -193,7 +208,8 @@ func TestPartURLsAreChecked(t *testing.T) {
 		{guarded, 1, strings.Repeat("A", 42) + "B=", "parts[7].checksumSha256: must be the base64"},
 	} {
 		err := c.m.checkPart(7, c.number, c.checksum)
-		if c.want == "" && err != nil || c.want != "" && (!fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" && (!fault.Is(err, fault.Validation) ||
+			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("part %d with %q = %v, want %q", c.number, c.checksum, err, c.want)
 		}
 	}
@@ -203,23 +219,25 @@ func TestStalePartURLIsMintedAnew(t *testing.T) { onEach(t, testStalePartURLIsMi
 
 func testStalePartURLIsMintedAnew(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
-	begun := begin(t, s, account, MultipartInitRequest{Size: 4})
-	other := begin(t, s, account, MultipartInitRequest{Size: 4})
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 4})
+	other := begin(t, s, account, contract.MultipartInitRequest{Size: 4})
 	if err := s.Abort(t.Context(), account, other.UploadID); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := sendPart(t, other.Parts[0].URL, nil, "ATOM"); status != http.StatusNotFound {
 		t.Errorf("PUT to an aborted upload answered %d, want 404", status)
 	}
-	signed, err := s.SignParts(t.Context(), account, begun.UploadID, PartURLsRequest{Parts: []UploadPartRequest{{PartNumber: 1}}})
+	signed, err := s.SignParts(t.Context(), account, begun.UploadID,
+		contract.PartURLsRequest{Parts: []contract.UploadPartRequest{{PartNumber: 1}}})
 	if err != nil || len(signed.Parts) != 1 || len(signed.Parts[0].Headers) != 0 {
 		t.Fatalf("SignParts = %+v, %v", signed, err)
 	}
 	if status, _ := sendPart(t, signed.Parts[0].URL, nil, "ATOM"); status != http.StatusOK {
 		t.Errorf("PUT to the new URL answered %d", status)
 	}
-	twice := PartURLsRequest{Parts: []UploadPartRequest{{PartNumber: 1}, {PartNumber: 1}}}
-	if _, err := s.SignParts(t.Context(), account, begun.UploadID, twice); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "parts[1].partNumber") {
+	twice := contract.PartURLsRequest{Parts: []contract.UploadPartRequest{{PartNumber: 1}, {PartNumber: 1}}}
+	if _, err := s.SignParts(t.Context(), account, begun.UploadID, twice); !fault.Is(err, fault.Validation) ||
+		!strings.Contains(err.Error(), "parts[1].partNumber") {
 		t.Errorf("SignParts of one part twice = %v, want %s", err, fault.Validation)
 	}
 }
@@ -228,11 +246,12 @@ func TestInitHoldsOnePage(t *testing.T) { onEach(t, testInitHoldsOnePage) }
 
 func testInitHoldsOnePage(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
-	begun := begin(t, s, account, MultipartInitRequest{Size: 5<<40 - 1, PartSize: 1 << 30})
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 5<<40 - 1, PartSize: 1 << 30})
 	if begun.PartCount != 5120 || len(begun.Parts) != pageParts || begun.Parts[999].PartNumber != 1000 {
 		t.Errorf("Init gave %d parts and %d URLs", begun.PartCount, len(begun.Parts))
 	}
-	signed, err := s.SignParts(t.Context(), account, begun.UploadID, PartURLsRequest{Parts: []UploadPartRequest{{PartNumber: 5120}}})
+	signed, err := s.SignParts(t.Context(), account, begun.UploadID,
+		contract.PartURLsRequest{Parts: []contract.UploadPartRequest{{PartNumber: 5120}}})
 	if err != nil || len(signed.Parts) != 1 {
 		t.Errorf("SignParts of the last = %+v, %v", signed, err)
 	}
@@ -241,7 +260,8 @@ func testInitHoldsOnePage(t *testing.T, s *Service, db *sqlx.DB) {
 		t.Errorf("Status says %d missing, %v", len(status.Missing), err)
 	}
 	_, err = s.Complete(t.Context(), account, begun.UploadID, listed(5120))
-	if !fault.Is(err, fault.UploadIncomplete) || !strings.Contains(err.Error(), "5119 of 5120 are not listed, the first: 1, 2, 3, 4, 5") {
+	if !fault.Is(err, fault.UploadIncomplete) || !strings.Contains(err.Error(),
+		"5119 of 5120 are not listed, the first: 1, 2, 3, 4, 5") {
 		t.Errorf("Complete = %v", err)
 	}
 }
@@ -256,7 +276,7 @@ func testConcurrentCompletions(t *testing.T, s *Service, db *sqlx.DB) {
 	done := sendAll(t, begun, full, tail)
 	other := New(db, s.objects, time.Now) // another instance of the API
 	var group sync.WaitGroup
-	answers, errs := make([]MultipartCompleteResponse, 12), make([]error, 12)
+	answers, errs := make([]contract.MultipartCompleteResponse, 12), make([]error, 12)
 	for i := range answers {
 		instance := []*Service{s, other}[i%2]
 		group.Go(func() { answers[i], errs[i] = instance.Complete(t.Context(), account, begun.UploadID, done) })
@@ -289,7 +309,8 @@ func testAnotherInstanceFinishes(t *testing.T, s *Service, db *sqlx.DB) {
 		if _, err := s.assemble(t.Context(), &m, done); err != nil {
 			t.Fatal(err)
 		}
-		if status, err := s.Status(t.Context(), account, begun.UploadID); err != nil || status.Complete || len(status.Received) != 2 {
+		if status, err := s.Status(t.Context(), account, begun.UploadID); err != nil || status.Complete ||
+			len(status.Received) != 2 {
 			t.Errorf("%s: Status = %+v, %v; want both parts, not complete", c.name, status, err)
 		}
 		if _, err := s.Owned(t.Context(), account, begun.Key); !fault.Is(err, fault.NotFound) {
@@ -306,15 +327,16 @@ func TestForeignUploadIsUnknown(t *testing.T) { onEach(t, testForeignUploadIsUnk
 
 func testForeignUploadIsUnknown(t *testing.T, s *Service, db *sqlx.DB) {
 	mine, theirs := newAccount(t, db), newAccount(t, db)
-	begun := begin(t, s, theirs, MultipartInitRequest{Size: 4})
-	ended := begin(t, s, mine, MultipartInitRequest{Size: 4})
+	begun := begin(t, s, theirs, contract.MultipartInitRequest{Size: 4})
+	ended := begin(t, s, mine, contract.MultipartInitRequest{Size: 4})
 	if err := s.Abort(t.Context(), mine, ended.UploadID); err != nil {
 		t.Fatal(err)
 	}
 	calls := map[string]func(uploadID string) error{
 		"Status": func(id string) error { _, err := s.Status(t.Context(), mine, id); return err },
 		"SignParts": func(id string) error {
-			_, err := s.SignParts(t.Context(), mine, id, PartURLsRequest{Parts: []UploadPartRequest{{PartNumber: 9}}})
+			_, err := s.SignParts(t.Context(), mine, id,
+				contract.PartURLsRequest{Parts: []contract.UploadPartRequest{{PartNumber: 9}}})
 			return err
 		},
 		"Complete": func(id string) error { _, err := s.Complete(t.Context(), mine, id, listed(9)); return err },
@@ -322,7 +344,8 @@ func testForeignUploadIsUnknown(t *testing.T, s *Service, db *sqlx.DB) {
 	}
 	for name, call := range calls {
 		unknown := call("upl_0")
-		if foreign := call(begun.UploadID); !fault.Is(unknown, fault.NotFound) || foreign == nil || foreign.Error() != unknown.Error() {
+		if foreign := call(begun.UploadID); !fault.Is(unknown, fault.NotFound) || foreign == nil ||
+			foreign.Error() != unknown.Error() {
 			t.Errorf("%s: unknown %v, foreign %v; want the same %s", name, unknown, foreign, fault.NotFound)
 		}
 		aborted := call(ended.UploadID)

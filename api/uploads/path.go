@@ -39,7 +39,7 @@ func placeOf(projectID, logicalPath string) (place, error) {
 	return place{projectID: id.String(), logicalPath: logicalPath}, nil
 }
 
-// objection says what speaks against a project-relative POSIX path, or "" (specification §2.6).
+// objection says what speaks against a project-relative POSIX path, or "" (doc/contract.md §2.6).
 func objection(logicalPath string) string {
 	switch {
 	case logicalPath == "":

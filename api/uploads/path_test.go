@@ -47,7 +47,8 @@ func TestLogicalPath(t *testing.T) {
 		if c.want == "" && err != nil {
 			t.Errorf("placeOf(%q) = %v, want nil", c.path, err)
 		}
-		if c.want != "" && (!fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath: ") || !strings.Contains(err.Error(), c.want)) {
+		if c.want != "" && (!fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath: ") ||
+			!strings.Contains(err.Error(), c.want)) {
 			t.Errorf("placeOf(%q) = %v, want a refusal that says %q", c.path, err, c.want)
 		}
 	}
@@ -90,7 +91,8 @@ func TestAncestors(t *testing.T) {
 // FuzzLogicalPath holds that an accepted path stays below its project whatever resolves it, and names the same place when it
 // is cleaned.
 func FuzzLogicalPath(f *testing.F) {
-	for _, seed := range []string{"a/b.c", "../a", "a/./b", `a\..\b`, "a//b", "/a", "a\x00", "..", "a/..", "%2e%2e/a", "\xc0\xae/a", "．．/a"} {
+	for _, seed := range []string{"a/b.c", "../a", "a/./b", `a\..\b`, "a//b", "/a", "a\x00", "..", "a/..", "%2e%2e/a", "\xc0\xae/a",
+		"．．/a"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, logicalPath string) {
@@ -99,7 +101,8 @@ func FuzzLogicalPath(f *testing.F) {
 			return
 		}
 		key, prefix := projectKey("acct_1", at), projectPrefix("acct_1", testProject)
-		if path.Clean(key) != key || key == prefix || !strings.HasPrefix(key, prefix) || len(key) > 1024 || strings.ContainsAny(key, "\x00\\") {
+		if path.Clean(key) != key || key == prefix || !strings.HasPrefix(key, prefix) || len(key) > 1024 ||
+			strings.ContainsAny(key, "\x00\\") {
 			t.Errorf("%q is accepted and gives the key %q", logicalPath, key)
 		}
 	})

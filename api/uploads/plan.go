@@ -9,7 +9,7 @@ const (
 	defaultPartBytes = 16 << 20
 	// defaultPartBytesUnit keeps default sizes round.
 	defaultPartBytesUnit = 1 << 20
-	// pageParts is how many part URLs one answer holds (specification §8). Default part sizes grow so that one page does.
+	// pageParts is how many part URLs one answer holds (doc/contract.md §8). Default part sizes grow so that one page does.
 	pageParts = 1000
 )
 

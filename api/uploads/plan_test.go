@@ -40,7 +40,8 @@ func TestEveryPlanIsLegalAndWhole(t *testing.T) {
 		p := planParts(size, asked)
 		last := p.sizeOf(p.partCount, size)
 		whole := int64(p.partCount-1)*p.partBytes + last
-		if p.partBytes < object.MinPartBytes || p.partBytes > object.MaxPartBytes || p.partCount < 1 || p.partCount > object.MaxParts || whole != size || last < 1 || last > p.partBytes {
+		if p.partBytes < object.MinPartBytes || p.partBytes > object.MaxPartBytes || p.partCount < 1 ||
+			p.partCount > object.MaxParts || whole != size || last < 1 || last > p.partBytes {
 			t.Fatalf("planParts(%d, %d) = %+v with a last part of %d", size, asked, p, last)
 		}
 	})

@@ -8,12 +8,14 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // inProject asks for a place in the test's project.
-func inProject(logicalPath, body string) UploadURLRequest {
-	return UploadURLRequest{Filename: "f", ContentType: "text/plain", Size: int64(len(body)), ProjectID: strings.ToUpper(testProject), LogicalPath: logicalPath}
+func inProject(logicalPath, body string) contract.UploadURLRequest {
+	return contract.UploadURLRequest{Filename: "f", ContentType: "text/plain", Size: int64(len(body)),
+		ProjectID: strings.ToUpper(testProject), LogicalPath: logicalPath}
 }
 
 // store puts a file into the test's project and returns its key.
@@ -39,7 +41,8 @@ func testPackageSharesAPrefix(t *testing.T, s *Service, db *sqlx.DB) {
 	if scene != want+"scene.blend" || texture != want+"textures/wood grain ü+%20&?.png" {
 		t.Errorf("keys %q and %q, want both below %q", scene, texture, want)
 	}
-	begun, err := s.Init(t.Context(), account, MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject, LogicalPath: "caches/sim.vdb"})
+	begun, err := s.Init(t.Context(), account, contract.MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3,
+		ProjectID: testProject, LogicalPath: "caches/sim.vdb"})
 	if err != nil || begun.Key != want+"caches/sim.vdb" {
 		t.Fatalf("Init = %+v, %v", begun, err)
 	}
@@ -80,10 +83,12 @@ func testSamePathReplaces(t *testing.T, s *Service, db *sqlx.DB) {
 		t.Errorf("PUT to a file in use answered %d, want 412", status)
 	}
 	for _, logicalPath := range []string{"scene.blend", "wood.png"} {
-		if _, err := s.Create(t.Context(), account, inProject(logicalPath, "third")); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath: a submitted job") {
+		if _, err := s.Create(t.Context(), account, inProject(logicalPath, "third")); !fault.Is(err, fault.Validation) ||
+			!strings.Contains(err.Error(), "logicalPath: a submitted job") {
 			t.Errorf("Create of %s in use = %v, want %s", logicalPath, err, fault.Validation)
 		}
-		init := MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject, LogicalPath: logicalPath}
+		init := contract.MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject,
+			LogicalPath: logicalPath}
 		if _, err := s.Init(t.Context(), account, init); !fault.Is(err, fault.Validation) {
 			t.Errorf("Init of %s in use = %v, want %s", logicalPath, err, fault.Validation)
 		}
@@ -100,7 +105,8 @@ func TestUseWinsOverALateCompletion(t *testing.T) { onEach(t, testUseWinsOverALa
 func testUseWinsOverALateCompletion(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	key := storeInProject(t, s, account, "scene.blend", "old")
-	init := MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject, LogicalPath: "scene.blend"}
+	init := contract.MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject,
+		LogicalPath: "scene.blend"}
 	begun, err := s.Init(t.Context(), account, init)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +115,8 @@ func testUseWinsOverALateCompletion(t *testing.T, s *Service, db *sqlx.DB) {
 	if _, err := s.Owned(t.Context(), account, key); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Complete(t.Context(), account, begun.UploadID, request); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath") {
+	if _, err := s.Complete(t.Context(), account, begun.UploadID, request); !fault.Is(err, fault.Validation) ||
+		!strings.Contains(err.Error(), "logicalPath") {
 		t.Errorf("Complete over a file in use = %v, want %s", err, fault.Validation)
 	}
 	if info, err := s.objects.Measure(t.Context(), key); err != nil || info.SHA256 != digest("old") {
@@ -122,9 +129,11 @@ func TestPathIsNotFileAndDirectory(t *testing.T) { onEach(t, testPathIsNotFileAn
 func testPathIsNotFileAndDirectory(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	storeInProject(t, s, account, "a/b", "x")
-	for logicalPath, allowed := range map[string]bool{"a": false, "a/b/c": false, "a/b/c/d": false, "a/bc": true, "a/c": true, "ab": true} {
+	for logicalPath, allowed := range map[string]bool{"a": false, "a/b/c": false, "a/b/c/d": false, "a/bc": true, "a/c": true,
+		"ab": true} {
 		_, err := s.Create(t.Context(), account, inProject(logicalPath, "x"))
-		if allowed && err != nil || !allowed && (!fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath")) {
+		if allowed && err != nil || !allowed && (!fault.Is(err, fault.Validation) ||
+			!strings.Contains(err.Error(), "logicalPath")) {
 			t.Errorf("%s beside a/b: Create = %v, want allowed %v", logicalPath, err, allowed)
 		}
 	}
@@ -155,11 +164,14 @@ func testTraversalIsRefused(t *testing.T, s *Service, db *sqlx.DB) {
 		"../" + testProject + "/x", "a/../../x", "/etc/passwd", `..\x`, "./x", "a//x", "a/.", "x\x00.png", "x/",
 		fmt.Sprintf("../../../../%s/uploads/x", victim),
 	} {
-		if _, err := s.Create(t.Context(), account, inProject(logicalPath, "x")); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath: must") {
+		if _, err := s.Create(t.Context(), account, inProject(logicalPath, "x")); !fault.Is(err, fault.Validation) ||
+			!strings.Contains(err.Error(), "logicalPath: must") {
 			t.Errorf("Create at %q = %v, want %s", logicalPath, err, fault.Validation)
 		}
-		init := MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject, LogicalPath: logicalPath}
-		if _, err := s.Init(t.Context(), account, init); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "logicalPath: must") {
+		init := contract.MultipartInitRequest{Filename: "f", ContentType: "text/plain", Size: 3, ProjectID: testProject,
+			LogicalPath: logicalPath}
+		if _, err := s.Init(t.Context(), account, init); !fault.Is(err, fault.Validation) ||
+			!strings.Contains(err.Error(), "logicalPath: must") {
 			t.Errorf("Init at %q = %v, want %s", logicalPath, err, fault.Validation)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
@@ -20,8 +21,8 @@ func wantFull(t *testing.T, err error, inMessage string) {
 	}
 }
 
-func single(size int64) UploadURLRequest {
-	return UploadURLRequest{Filename: "l.sdf", ContentType: "text/plain", Size: size}
+func single(size int64) contract.UploadURLRequest {
+	return contract.UploadURLRequest{Filename: "l.sdf", ContentType: "text/plain", Size: size}
 }
 
 func TestFilesBeyondTheQuota(t *testing.T) { onEach(t, testFilesBeyondTheQuota) }
@@ -30,12 +31,14 @@ func testFilesBeyondTheQuota(t *testing.T, s *Service, db *sqlx.DB) {
 	account, other := newAccount(t, db), newAccount(t, db)
 	s.Bound(Quota{Bytes: 100, Objects: 4})
 	ctx := t.Context()
-	_, err := s.Init(ctx, account, MultipartInitRequest{Filename: "huge.dcd", ContentType: "application/octet-stream", Size: object.MaxMultipartBytes})
-	wantFull(t, err, "size: 5497558138880 bytes do not fit: the account's files may take 100 bytes together and take 0, 0 of them in unfinished uploads")
+	_, err := s.Init(ctx, account, contract.MultipartInitRequest{Filename: "huge.dcd", ContentType: "application/octet-stream",
+		Size: object.MaxMultipartBytes})
+	wantFull(t, err, "size: 5497558138880 bytes do not fit: the account's files may take 100 bytes together and take 0, 0 of "+
+		"them in unfinished uploads")
 	if _, err := s.Create(ctx, account, single(60)); err != nil { // an announced file counts
 		t.Fatal(err)
 	}
-	begun := begin(t, s, account, MultipartInitRequest{Size: 40}) // as does one on its way
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 40}) // as does one on its way
 	_, err = s.Create(ctx, account, single(1))
 	wantFull(t, err, "take 100, 40 of them in unfinished uploads: abort uploads")
 	if _, err := s.Create(ctx, other, single(100)); err != nil {
@@ -44,7 +47,7 @@ func testFilesBeyondTheQuota(t *testing.T, s *Service, db *sqlx.DB) {
 	if err := s.Abort(ctx, account, begun.UploadID); err != nil {
 		t.Fatal(err)
 	}
-	begun = begin(t, s, account, MultipartInitRequest{Size: 3})
+	begun = begin(t, s, account, contract.MultipartInitRequest{Size: 3})
 	if got, err := s.Usage(ctx, account); err != nil || got != (Usage{Bytes: 63, Objects: 2, UnfinishedBytes: 3}) {
 		t.Errorf("usage %+v, %v", got, err)
 	}
@@ -104,7 +107,8 @@ func testManyAtOnceKeepToTheQuota(t *testing.T, s *Service, db *sqlx.DB) {
 			if i%2 == 0 {
 				_, err = s.Create(t.Context(), account, single(10))
 			} else {
-				_, err = s.Init(t.Context(), account, MultipartInitRequest{Filename: "a", ContentType: "text/plain", Size: 10})
+				_, err = s.Init(t.Context(), account, contract.MultipartInitRequest{Filename: "a", ContentType: "text/plain",
+					Size: 10})
 			}
 			if refused[i] = fault.Is(err, fault.Validation); err != nil && !refused[i] {
 				t.Errorf("file %d: %v", i, err)
@@ -115,6 +119,55 @@ func testManyAtOnceKeepToTheQuota(t *testing.T, s *Service, db *sqlx.DB) {
 	got, err := s.Usage(t.Context(), account)
 	if err != nil || got.Bytes != 70 || got.Objects != 7 {
 		t.Errorf("usage %+v, %v; want 70 bytes in 7 files", got, err)
+	}
+}
+
+// TestAnAccountThatWaitsKeepsNobodyOut: while another instance keeps an account's quota locked, the account's files wait
+// without the connections that others need, and are refused after a while.
+func TestAnAccountThatWaitsKeepsNobodyOut(t *testing.T) {
+	onEach(t, testAnAccountThatWaitsKeepsNobodyOut)
+}
+
+func testAnAccountThatWaitsKeepsNobodyOut(t *testing.T, s *Service, db *sqlx.DB) {
+	account, other := newAccount(t, db), newAccount(t, db)
+	s.Bound(Quota{Bytes: 1 << 40, Objects: 1 << 20})
+	db.SetMaxOpenConns(4)
+	elsewhere, err := db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lockQuota(t.Context(), elsewhere, account); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range maxWaiting + 6 {
+		group.Go(func() {
+			if _, err := s.Create(t.Context(), account, single(1)); !fault.Is(err, fault.RateLimited) {
+				t.Errorf("got %v, want %s", err, fault.RateLimited)
+			}
+		})
+	}
+	begun := time.Now()
+	for begun := time.Now(); time.Since(begun) < time.Second; { // all of them come meanwhile
+		if _, err := s.Create(t.Context(), other, single(1)); err != nil {
+			t.Fatalf("another account: %v", err)
+		}
+	}
+	if used := db.Stats().InUse; used > 2 {
+		t.Errorf("%d connections are taken, want the lock's and one that waits for it", used)
+	}
+	if took := time.Since(begun); took > 1800*time.Millisecond {
+		t.Errorf("another account's files took %s", took)
+	}
+	group.Wait()
+	if took := time.Since(begun); took > 2*turnPatience {
+		t.Errorf("the refusals took %s", took)
+	}
+	if err := elsewhere.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), account, single(1)); err != nil {
+		t.Errorf("after the lock: %v", err)
 	}
 }
 

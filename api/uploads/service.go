@@ -15,15 +15,26 @@ import (
 	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
 )
 
+// urlLifetime is how long an upload URL is good (doc/contract.md §8).
+const urlLifetime = time.Hour
+
+// provider is the storage provider that answers name: every deployment speaks S3.
+const provider = "s3"
+
 // maxHeads bounds the requests to the object store that one look-up has open: a library of 10,000 ligand files is found in
 // seconds and leaves the store room for others.
 const maxHeads = 16
+
+// emptyPatience bounds the deletion of a file that another one replaces: the account's other files wait meanwhile.
+const emptyPatience = 10 * time.Second
 
 // Service holds the rules of the group. It is safe for concurrent use, also by several instances.
 type Service struct {
@@ -33,23 +44,28 @@ type Service struct {
 	quota   Quota
 	// short and long bound the locks that this instance holds for moments, and for as long as a file is being completed.
 	short, long chan struct{}
+	turns       *throttle.Turns // at the quota of an account
 }
 
 // New returns a Service. Run is to be called beside its operations, or nothing is cleaned up.
 func New(db *sqlx.DB, objects *object.Store, now func() time.Time) *Service {
-	return &Service{store: store{db: db}, objects: objects, now: now, short: make(chan struct{}, maxHeld), long: make(chan struct{}, maxHeld)}
+	return &Service{store: store{db: db}, objects: objects, now: now,
+		short: make(chan struct{}, maxHeld), long: make(chan struct{}, maxHeld),
+		turns: throttle.NewTurns("uploads", maxWaiting, turnPatience)}
 }
 
 // Create reserves a storage key and signs the PUT that fills it. Every call makes a new key, but for a path of a project
 // package, which is the end of its key: there the newer file takes the place of one that no submission has found, and a PUT is
 // taken once.
 //
-// Errors: fault.Validation for a path that cannot be, or that a submitted job's file has, and for a file beyond the account's quota;
-// fault.ProviderUnavailable.
-func (s *Service) Create(ctx context.Context, accountID string, request UploadURLRequest) (UploadURLResponse, error) {
+// Errors: fault.Validation for a path that cannot be, or that a submitted job's file has, and for a file beyond the account's
+// quota; fault.RateLimited for too many at once; fault.ProviderUnavailable.
+func (s *Service) Create(
+	ctx context.Context, accountID string, request contract.UploadURLRequest,
+) (contract.UploadURLResponse, error) {
 	at, err := placeOf(request.ProjectID, request.LogicalPath)
 	if err != nil {
-		return UploadURLResponse{}, err
+		return contract.UploadURLResponse{}, err
 	}
 	now := s.now().UTC()
 	u := upload{
@@ -64,7 +80,7 @@ func (s *Service) Create(ctx context.Context, accountID string, request UploadUR
 	}
 	url, headers, err := sign(ctx, u.StorageKey, u.ContentType, u.ByteSize, u.SHA256.String, urlLifetime)
 	if err != nil {
-		return UploadURLResponse{}, fmt.Errorf("signing upload %s: %w", u.StorageKey, err)
+		return contract.UploadURLResponse{}, fmt.Errorf("signing upload %s: %w", u.StorageKey, err)
 	}
 	if at == (place{}) {
 		err = s.reserve(ctx, accountID, newFile{byteSize: u.ByteSize}, func(tx *sqlx.Tx) error { return put(ctx, tx, u) })
@@ -72,9 +88,9 @@ func (s *Service) Create(ctx context.Context, accountID string, request UploadUR
 		err = s.putInProject(ctx, u, at)
 	}
 	if err != nil {
-		return UploadURLResponse{}, err
+		return contract.UploadURLResponse{}, err
 	}
-	return UploadURLResponse{
+	return contract.UploadURLResponse{
 		UploadURL: url, S3Key: u.StorageKey, Method: "PUT", ExpiresIn: int(urlLifetime / time.Second),
 		Provider: provider, Headers: headers,
 	}, nil
@@ -88,36 +104,55 @@ func (s *Service) putInProject(ctx context.Context, u upload, at place) error {
 	}
 	defer release()
 	file := newFile{byteSize: u.ByteSize, storageKey: u.StorageKey}
-	if err := s.room(ctx, s.store.db, u.AccountID, file); err != nil { // before an earlier file goes
-		return err
-	}
-	if err := s.claimPath(ctx, u.AccountID, at, u.StorageKey); err != nil {
-		return err
-	}
-	if err := s.objects.Delete(ctx, u.StorageKey); err != nil {
-		return away(err)
-	}
-	return s.reserve(ctx, u.AccountID, file, func(tx *sqlx.Tx) error { return put(ctx, tx, u) })
+	return s.reserve(ctx, u.AccountID, file, func(tx *sqlx.Tx) error {
+		return s.replace(ctx, tx, u.AccountID, at, u.StorageKey, func() error { return put(ctx, tx, u) })
+	})
 }
 
-// claimPath makes sure that a path of a package can be written, and makes the file that it replaces as if absent. The caller
-// holds the key's lock. Errors: fault.Validation.
-func (s *Service) claimPath(ctx context.Context, accountID string, at place, storageKey string) error {
-	crossing, err := s.store.crossing(ctx, accountID, at)
+// replace lets write put something in the place of a package's file, and then deletes that. The deletion is the transaction's last
+// step: until then every error leaves the earlier file as it was, and after it only the commit can fail. A removal that its owner
+// had asked for is done with, since what comes to the key from now on is new. The caller holds the key's lock.
+//
+// Errors: fault.Validation; fault.ProviderUnavailable.
+func (s *Service) replace(
+	ctx context.Context, tx *sqlx.Tx, accountID string, at place, storageKey string, write func() error,
+) error {
+	crosses, err := crossing(ctx, tx, accountID, at)
 	if err != nil {
 		return err
 	}
-	if crossing != "" {
+	if crosses != "" {
 		return errPathCrosses
 	}
-	used, err := s.store.withdraw(ctx, storageKey)
-	if err != nil || !used {
+	used, err := lockFile(ctx, tx, storageKey)
+	if err == nil && used {
+		err = s.checkUsed(ctx, storageKey)
+	}
+	if err != nil {
 		return err
 	}
-	return s.checkUsed(ctx, storageKey)
+	if err := endRemoval(ctx, tx, storageKey); err != nil {
+		return err
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	return s.empty(ctx, storageKey)
 }
 
-var errPathCrosses = fault.New(fault.Validation, "logicalPath: this project has a file whose path is a directory of this one, or the other way round")
+// empty deletes what is at a key, within emptyPatience.
+func (s *Service) empty(ctx context.Context, storageKey string) error {
+	bounded, cancel := context.WithTimeout(ctx, emptyPatience)
+	defer cancel()
+	err := s.objects.Delete(bounded, storageKey)
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		err = fmt.Errorf("%w: %w", object.ErrUnavailable, err)
+	}
+	return away(err)
+}
+
+var errPathCrosses = fault.New(fault.Validation, "logicalPath: this project has a file whose path is a directory of this one, or "+
+	"the other way round")
 
 // checkUsed refuses to replace a file that a submission has found, unless it was only announced and never sent: then no job can
 // have read it.
@@ -129,26 +164,13 @@ func (s *Service) checkUsed(ctx context.Context, storageKey string) error {
 	case err != nil:
 		return away(err)
 	}
-	return fault.New(fault.Validation, "logicalPath: a submitted job refers to this project's file of this path, which therefore stays as it is; use another path or a new projectId")
+	return fault.New(fault.Validation, "logicalPath: a submitted job refers to this project's file of this path, which therefore "+
+		"stays as it is; use another path or a new projectId")
 }
 
-// Owned finds a file that the account has uploaded and that lies in the store with the announced size. Errors:
-// fault.NotFound, alike for an unknown key, another account's, and a file that has not arrived.
-func (s *Service) Owned(ctx context.Context, accountID, storageKey string) (engines.Object, error) {
-	found, err := s.OwnedAll(ctx, accountID, []string{storageKey})
-	if err != nil {
-		return engines.Object{}, err
-	}
-	file, ok := found[storageKey]
-	if !ok {
-		return engines.Object{}, fault.New(fault.NotFound, "storageKey: this account has no stored file with this key")
-	}
-	return file, nil
-}
-
-// OwnedAll finds those of the keys that Owned would find, for a submission: what it finds, and the whole package of a file that
-// belongs to one, is from then on kept as it is. SHA256 is set where the store has enforced it, or it was found by reading.
-// Errors: fault.ProviderUnavailable when the object store is away.
+// OwnedAll finds those of the keys whose files the account has uploaded and that lie in the store with the announced size, for a
+// submission: what it finds, and the whole package of a file that belongs to one, is from then on kept as it is. SHA256 is set
+// where the store has enforced it, or it was found by reading. Errors: fault.ProviderUnavailable when the object store is away.
 func (s *Service) OwnedAll(ctx context.Context, accountID string, keys []string) (map[string]engines.Object, error) {
 	var own []string
 	for _, key := range keys {

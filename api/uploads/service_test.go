@@ -12,6 +12,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/object"
@@ -31,12 +32,13 @@ func onEach(t *testing.T, test func(t *testing.T, s *Service, db *sqlx.DB)) {
 func newAccount(t *testing.T, db *sqlx.DB) string {
 	t.Helper()
 	accountID := id.New("acct_")
-	db.MustExecContext(t.Context(), `INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
+	db.MustExecContext(t.Context(), `INSERT INTO accounts (id, email, name, password_hash, created_at)
+		VALUES ($1, $2, '', '', now())`, accountID, accountID+"@example.org")
 	return accountID
 }
 
 // send sends body where an answer of Create says, with its headers, and returns the store's status.
-func send(t *testing.T, to UploadURLResponse, body string) int {
+func send(t *testing.T, to contract.UploadURLResponse, body string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), to.Method, to.UploadURL, strings.NewReader(body))
 	if err != nil {
@@ -63,11 +65,14 @@ func TestUploadArrives(t *testing.T) { onEach(t, testUploadArrives) }
 func testUploadArrives(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	for _, sha := range []string{"", strings.ToUpper(digest("ATOM"))} {
-		created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "my receptor.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: sha})
+		created, err := s.Create(t.Context(), account, contract.UploadURLRequest{Filename: "my receptor.pdb",
+			ContentType: "chemical/x-pdb",
+			Size:        4, SHA256: sha})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(created.S3Key, "accounts/"+account+"/uploads/upl_") || !strings.HasSuffix(created.S3Key, "/my_receptor.pdb") {
+		if !strings.HasPrefix(created.S3Key, "accounts/"+account+"/uploads/upl_") ||
+			!strings.HasSuffix(created.S3Key, "/my_receptor.pdb") {
 			t.Errorf("key is %s", created.S3Key)
 		}
 		if created.Method != http.MethodPut || created.ExpiresIn != 3600 || created.Provider != "s3" {
@@ -95,7 +100,9 @@ func testStoreRefusesOtherBytes(t *testing.T, s *Service, db *sqlx.DB) {
 		{"too short", "ATO", ""},
 		{"other bytes", "MOTA", digest("ATOM")},
 	} {
-		created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4, SHA256: c.sha})
+		created, err := s.Create(t.Context(), account, contract.UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb",
+			Size:   4,
+			SHA256: c.sha})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +121,8 @@ func TestOwnedTellsForeignFromAbsentToNobody(t *testing.T) {
 
 func testOwnedTellsForeignFromAbsentToNobody(t *testing.T, s *Service, db *sqlx.DB) {
 	mine, theirs := newAccount(t, db), newAccount(t, db)
-	created, err := s.Create(t.Context(), theirs, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
+	created, err := s.Create(t.Context(), theirs, contract.UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb",
+		Size: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,8 @@ func testOwnedTellsForeignFromAbsentToNobody(t *testing.T, s *Service, db *sqlx.
 	}
 	_, absent := s.Owned(t.Context(), mine, namespace(mine)+"upl_1/absent.pdb")
 	for _, key := range []string{created.S3Key, stray, "", "accounts/", namespace(theirs)} {
-		if _, err := s.Owned(t.Context(), mine, key); err == nil || err.Error() != absent.Error() || !fault.Is(err, fault.NotFound) {
+		if _, err := s.Owned(t.Context(), mine, key); err == nil || err.Error() != absent.Error() ||
+			!fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: got %v, want %v", key, err, absent)
 		}
 	}
@@ -143,7 +152,8 @@ func testOwnedAllFindsMany(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	var keys []string
 	for range 3 * maxHeads {
-		u := upload{StorageKey: storageKey(account, id.New("upl_"), "l.sdf"), AccountID: account, Filename: "l.sdf", ContentType: "text/plain", ByteSize: 4, CreatedAt: time.Now(), ExpiresAt: time.Now()}
+		u := upload{StorageKey: storageKey(account, id.New("upl_"), "l.sdf"), AccountID: account, Filename: "l.sdf",
+			ContentType: "text/plain", ByteSize: 4, CreatedAt: time.Now(), ExpiresAt: time.Now()}
 		if err := put(t.Context(), s.store.db, u); err != nil {
 			t.Fatal(err)
 		}
@@ -175,19 +185,24 @@ func TestStoreAwayIsSaidSo(t *testing.T) {
 	}
 	s := New(db, objects, time.Now)
 	account := newAccount(t, db)
-	created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4})
+	created, err := s.Create(t.Context(), account, contract.UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb",
+		Size: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := begin(t, s, account, MultipartInitRequest{Size: 4})
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 4})
 	if err := gateway.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	inProject := UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4, ProjectID: testProject, LogicalPath: "r.pdb"}
+	inProject := contract.UploadURLRequest{Filename: "r.pdb", ContentType: "chemical/x-pdb", Size: 4, ProjectID: testProject,
+		LogicalPath: "r.pdb"}
 	calls := map[string]func() error{
-		"Owned":    func() error { _, err := s.Owned(t.Context(), account, created.S3Key); return err },
-		"Create":   func() error { _, err := s.Create(t.Context(), account, inProject); return err },
-		"Init":     func() error { _, err := s.Init(t.Context(), account, MultipartInitRequest{Size: 4}); return err },
+		"Owned":  func() error { _, err := s.Owned(t.Context(), account, created.S3Key); return err },
+		"Create": func() error { _, err := s.Create(t.Context(), account, inProject); return err },
+		"Init": func() error {
+			_, err := s.Init(t.Context(), account, contract.MultipartInitRequest{Size: 4})
+			return err
+		},
 		"Status":   func() error { _, err := s.Status(t.Context(), account, begun.UploadID); return err },
 		"Complete": func() error { _, err := s.Complete(t.Context(), account, begun.UploadID, listed(1)); return err },
 		"Abort":    func() error { return s.Abort(t.Context(), account, begun.UploadID) },

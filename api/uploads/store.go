@@ -40,8 +40,10 @@ const uploadColumns = `storage_key, account_id, filename, content_type, byte_siz
 func put(ctx context.Context, db sqlx.ExtContext, u upload) error {
 	_, err := sqlx.NamedExecContext(ctx, db, `
 INSERT INTO uploads (`+uploadColumns+`)
-VALUES (:storage_key, :account_id, :filename, :content_type, :byte_size, :sha256, :project_id, :logical_path, :used_at, :created_at, :expires_at, :arrived_at)
-ON CONFLICT (storage_key) DO UPDATE SET filename = excluded.filename, content_type = excluded.content_type, byte_size = excluded.byte_size,
+VALUES (:storage_key, :account_id, :filename, :content_type, :byte_size, :sha256, :project_id, :logical_path, :used_at, :created_at,
+	:expires_at, :arrived_at)
+ON CONFLICT (storage_key) DO UPDATE SET filename = excluded.filename, content_type = excluded.content_type,
+	byte_size = excluded.byte_size,
     sha256 = excluded.sha256, used_at = excluded.used_at, created_at = excluded.created_at, expires_at = excluded.expires_at,
     arrived_at = excluded.arrived_at, removing = false`, u)
 	if err != nil {
@@ -78,7 +80,8 @@ ORDER BY storage_key FOR NO KEY UPDATE`, accountID, pq.Array(keys), pq.Array(pro
 		for i, u := range locked {
 			found[i], still[u.StorageKey] = u.StorageKey, u
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE uploads SET used_at = $2 WHERE storage_key = ANY($1) AND used_at IS NULL`, pq.Array(found), now)
+		_, err := tx.ExecContext(ctx, `UPDATE uploads SET used_at = $2 WHERE storage_key = ANY($1) AND used_at IS NULL`,
+			pq.Array(found), now)
 		return err
 	})
 	if err != nil {
@@ -87,24 +90,36 @@ ORDER BY storage_key FOR NO KEY UPDATE`, accountID, pq.Array(keys), pq.Array(pro
 	return still, nil
 }
 
-// withdraw makes an unused file as if absent, before its object is replaced or removed. used tells that the file is in use and was left
-// as it is.
-func (s store) withdraw(ctx context.Context, storageKey string) (used bool, err error) {
-	err = s.db.QueryRowContext(ctx, `
-UPDATE uploads SET removing = used_at IS NULL WHERE storage_key = $1 RETURNING NOT removing`, storageKey).Scan(&used)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("withdrawing upload %s: %w", storageKey, err)
+// lockFile keeps a file from being found by submissions until the transaction ends. used tells that one has found it before.
+func lockFile(ctx context.Context, tx *sqlx.Tx, storageKey string) (used bool, err error) {
+	err = tx.GetContext(ctx, &used, `SELECT used_at IS NOT NULL FROM uploads WHERE storage_key = $1 FOR UPDATE`, storageKey)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return false, fmt.Errorf("locking upload %s: %w", storageKey, err)
 	}
 	return used, nil
 }
 
+// withdraw makes a file as if absent, when its object is replaced.
+func withdraw(ctx context.Context, tx *sqlx.Tx, storageKey string) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE uploads SET removing = true WHERE storage_key = $1`, storageKey); err != nil {
+		return fmt.Errorf("withdrawing upload %s: %w", storageKey, err)
+	}
+	return nil
+}
+
+// endRemoval takes back that the object of a key is to be deleted, with the files of a job that referred to it: a new file takes
+// the key, and the caller deletes the object. While the old one is being deleted it waits.
+func endRemoval(ctx context.Context, tx *sqlx.Tx, storageKey string) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM removals WHERE prefix = $1`, storageKey); err != nil {
+		return fmt.Errorf("taking the deletion of %s back: %w", storageKey, err)
+	}
+	return nil
+}
+
 // crossing finds a file of the package that is a directory of the path, or the other way round, on its way in parts or here.
-func (s store) crossing(ctx context.Context, accountID string, at place) (string, error) {
-	var crossing string
-	err := s.db.GetContext(ctx, &crossing, `
+func crossing(ctx context.Context, db sqlx.QueryerContext, accountID string, at place) (string, error) {
+	var found string
+	err := sqlx.GetContext(ctx, db, &found, `
 SELECT logical_path FROM (
     SELECT logical_path FROM uploads WHERE account_id = $1 AND project_id = $2
     UNION ALL
@@ -117,7 +132,7 @@ SELECT logical_path FROM (
 	if err != nil {
 		return "", fmt.Errorf("looking for paths in project %s: %w", at.projectID, err)
 	}
-	return crossing, nil
+	return found, nil
 }
 
 // unused lists files that no submission has found since before, and those whose removal was begun: at most limit, oldest first.
@@ -133,7 +148,8 @@ SELECT storage_key FROM uploads WHERE used_at IS NULL AND created_at < $1 ORDER 
 
 // withdrawUnused is withdraw for a file that was stored before a time; one that has been used or replaced since is left.
 func (s store) withdrawUnused(ctx context.Context, storageKey string, before time.Time) (bool, error) {
-	result, err := s.db.ExecContext(ctx, `UPDATE uploads SET removing = true WHERE storage_key = $1 AND used_at IS NULL AND created_at < $2`, storageKey, before)
+	result, err := s.db.ExecContext(ctx, `UPDATE uploads SET removing = true WHERE storage_key = $1 AND used_at IS NULL
+		AND created_at < $2`, storageKey, before)
 	if err != nil {
 		return false, fmt.Errorf("withdrawing upload %s: %w", storageKey, err)
 	}

@@ -54,7 +54,8 @@ const multipartColumns = `id, account_id, storage_key, store_handle, filename, c
 
 func insertMultipart(ctx context.Context, tx *sqlx.Tx, m multipart) error {
 	_, err := tx.NamedExecContext(ctx, `
-INSERT INTO multipart_uploads (id, account_id, storage_key, store_handle, filename, content_type, byte_size, sha256, project_id, logical_path,
+INSERT INTO multipart_uploads (id, account_id, storage_key, store_handle, filename, content_type, byte_size, sha256, project_id,
+logical_path,
     part_bytes, part_count, checksummed, state, created_at, expires_at)
 VALUES (:id, :account_id, :storage_key, :store_handle, :filename, :content_type, :byte_size, :sha256, :project_id, :logical_path,
     :part_bytes, :part_count, :checksummed, :state, :created_at, :expires_at)`, m)
@@ -67,7 +68,8 @@ VALUES (:id, :account_id, :storage_key, :store_handle, :filename, :content_type,
 // multipart reads an upload of the account. Errors: fault.NotFound, alike for an unknown and another account's.
 func (s store) multipart(ctx context.Context, accountID, uploadID string) (multipart, error) {
 	var m multipart
-	err := s.db.GetContext(ctx, &m, `SELECT `+multipartColumns+` FROM multipart_uploads WHERE id = $1 AND account_id = $2`, uploadID, accountID)
+	err := s.db.GetContext(ctx, &m, `SELECT `+multipartColumns+` FROM multipart_uploads WHERE id = $1 AND account_id = $2`,
+		uploadID, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return multipart{}, errNoUpload
 	}
@@ -82,7 +84,8 @@ var errNoUpload = fault.New(fault.NotFound, "uploadId: this account has no such 
 
 // setState moves an upload on that is open or completing; m keeps its other members.
 func (s store) setState(ctx context.Context, m multipart, state string) error {
-	_, err := s.db.ExecContext(ctx, `UPDATE multipart_uploads SET state = $2 WHERE id = $1 AND state IN ('open', 'completing')`, m.ID, state)
+	_, err := s.db.ExecContext(ctx, `UPDATE multipart_uploads SET state = $2 WHERE id = $1 AND state IN ('open', 'completing')`,
+		m.ID, state)
 	if err != nil {
 		return fmt.Errorf("upload %s becomes %s: %w", m.ID, state, err)
 	}
@@ -90,8 +93,8 @@ func (s store) setState(ctx context.Context, m multipart, state string) error {
 }
 
 // completing stores of what the file is about to be made, so that another instance can finish the work of a dead one.
-func (s store) completing(ctx context.Context, m multipart) error {
-	_, err := s.db.NamedExecContext(ctx, `
+func completing(ctx context.Context, tx *sqlx.Tx, m multipart) error {
+	_, err := tx.NamedExecContext(ctx, `
 UPDATE multipart_uploads SET state = 'completing', part_etags = :part_etags, integrity = :integrity, sha256 = :sha256
 WHERE id = :id AND state IN ('open', 'completing')`, m)
 	if err != nil {
@@ -106,7 +109,8 @@ func (s store) complete(ctx context.Context, m multipart, file upload) error {
 		if err := put(ctx, tx, file); err != nil {
 			return err
 		}
-		_, err := tx.NamedExecContext(ctx, `UPDATE multipart_uploads SET state = 'completed', answer = :answer WHERE id = :id AND state = 'completing'`, m)
+		_, err := tx.NamedExecContext(ctx, `UPDATE multipart_uploads SET state = 'completed', answer = :answer
+			WHERE id = :id AND state = 'completing'`, m)
 		return err
 	})
 	if err != nil {
@@ -140,7 +144,8 @@ DELETE FROM multipart_uploads WHERE id IN (
 // holdsKey tells whether a file of the key is known, so that its object is that file's.
 func (s store) holdsKey(ctx context.Context, storageKey string) (bool, error) {
 	var known bool
-	if err := s.db.GetContext(ctx, &known, `SELECT EXISTS (SELECT FROM uploads WHERE storage_key = $1 AND NOT removing)`, storageKey); err != nil {
+	if err := s.db.GetContext(ctx, &known, `SELECT EXISTS (SELECT FROM uploads WHERE storage_key = $1 AND NOT removing)`,
+		storageKey); err != nil {
 		return false, fmt.Errorf("looking for upload %s: %w", storageKey, err)
 	}
 	return known, nil

@@ -8,9 +8,18 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// lockQuota keeps other files of the account waiting until the transaction ends.
+// quotaLockTimeout bounds the wait for the account's files in other instances, and for rows that they hold: it is waited
+// with a connection.
+const quotaLockTimeout = "2s"
+
+// lockQuota keeps other files of the account waiting until the transaction ends. A wait beyond quotaLockTimeout fails: see
+// postgres.IsLockTimeout.
 func lockQuota(ctx context.Context, tx *sqlx.Tx, accountID string) error {
-	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('molfabric upload quota ' || current_schema() || ' ' || $1, 0))`,
+	if _, err := tx.ExecContext(ctx, `SET LOCAL lock_timeout = '`+quotaLockTimeout+`'`); err != nil {
+		return fmt.Errorf("bounding the wait for the account's other uploads: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('molfabric upload quota ' || current_schema() ||
+		' ' || $1, 0))`,
 		accountID); err != nil {
 		return fmt.Errorf("waiting for the account's other uploads: %w", err)
 	}
@@ -21,7 +30,8 @@ func lockQuota(ctx context.Context, tx *sqlx.Tx, accountID string) error {
 func usage(ctx context.Context, db sqlx.QueryerContext, accountID string, but newFile) (Usage, error) {
 	var found Usage
 	err := sqlx.GetContext(ctx, db, &found, `
-SELECT coalesce(sum(byte_size), 0)::bigint AS bytes, count(*) AS objects, coalesce(sum(byte_size) FILTER (WHERE unfinished), 0)::bigint AS unfinished_bytes
+SELECT coalesce(sum(byte_size), 0)::bigint AS bytes, count(*) AS objects, coalesce(sum(byte_size) FILTER (WHERE unfinished),
+0)::bigint AS unfinished_bytes
 FROM (
     SELECT byte_size, false AS unfinished FROM uploads WHERE account_id = $1 AND storage_key <> $2
     UNION ALL
@@ -33,8 +43,8 @@ FROM (
 	return found, nil
 }
 
-// unseen lists files whose URL expired before a time and that were neither seen in the store nor found by a submission: at most limit,
-// oldest first.
+// unseen lists files whose URL expired before a time and that were neither seen in the store nor found by a submission: at most
+// limit, oldest first.
 func (s store) unseen(ctx context.Context, before time.Time, limit int) ([]string, error) {
 	var keys []string
 	err := s.db.SelectContext(ctx, &keys, `
@@ -47,7 +57,8 @@ SELECT storage_key FROM uploads WHERE arrived_at IS NULL AND used_at IS NULL AND
 
 // seen notes that a file lies in the store.
 func (s store) seen(ctx context.Context, storageKey string, now time.Time) error {
-	if _, err := s.db.ExecContext(ctx, `UPDATE uploads SET arrived_at = $2 WHERE storage_key = $1 AND arrived_at IS NULL`, storageKey, now); err != nil {
+	if _, err := s.db.ExecContext(ctx, `UPDATE uploads SET arrived_at = $2 WHERE storage_key = $1 AND arrived_at IS NULL`,
+		storageKey, now); err != nil {
 		return fmt.Errorf("noting upload %s: %w", storageKey, err)
 	}
 	return nil

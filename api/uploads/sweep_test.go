@@ -8,6 +8,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 )
@@ -28,7 +29,7 @@ func TestAbandonedUploadsAreAborted(t *testing.T) { onEach(t, testAbandonedUploa
 
 func testAbandonedUploadsAreAborted(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
-	abandoned, completed := begin(t, s, account, twoParts()), begin(t, s, account, MultipartInitRequest{Size: 3})
+	abandoned, completed := begin(t, s, account, twoParts()), begin(t, s, account, contract.MultipartInitRequest{Size: 3})
 	request := sendAll(t, abandoned, full, tail)
 	answer, err := s.Complete(t.Context(), account, completed.UploadID, sendAll(t, completed, tail))
 	if err != nil {
@@ -39,7 +40,8 @@ func testAbandonedUploadsAreAborted(t *testing.T, s *Service, db *sqlx.DB) {
 	for name, call := range map[string]func() error{
 		"Status": func() error { _, err := late.Status(t.Context(), account, abandoned.UploadID); return err },
 		"SignParts": func() error {
-			_, err := late.SignParts(t.Context(), account, abandoned.UploadID, PartURLsRequest{Parts: []UploadPartRequest{{PartNumber: 1}}})
+			_, err := late.SignParts(t.Context(), account, abandoned.UploadID,
+				contract.PartURLsRequest{Parts: []contract.UploadPartRequest{{PartNumber: 1}}})
 			return err
 		},
 		"Complete": func() error { _, err := late.Complete(t.Context(), account, abandoned.UploadID, request); return err },
@@ -77,7 +79,7 @@ func TestHalfCompletedUploadIsCleanedUp(t *testing.T) { onEach(t, testHalfComple
 
 func testHalfCompletedUpload(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
-	begun := begin(t, s, account, MultipartInitRequest{Size: 3})
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 3})
 	request := sendAll(t, begun, tail)
 	m, err := s.store.multipart(t.Context(), account, begun.UploadID)
 	if err != nil {
@@ -97,7 +99,8 @@ func TestUnusedFilesAreRemoved(t *testing.T) { onEach(t, testUnusedFilesAreRemov
 func testUnusedFilesAreRemoved(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
 	single := func(sent bool) string {
-		created, err := s.Create(t.Context(), account, UploadURLRequest{Filename: "r.pdb", ContentType: "text/plain", Size: 4})
+		created, err := s.Create(t.Context(), account, contract.UploadURLRequest{Filename: "r.pdb", ContentType: "text/plain",
+			Size: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +121,8 @@ func testUnusedFilesAreRemoved(t *testing.T, s *Service, db *sqlx.DB) {
 	if _, err := s.objects.Head(t.Context(), unused); !errors.Is(err, object.ErrNotFound) {
 		t.Errorf("the unused file: Head = %v, want %v", err, object.ErrNotFound)
 	}
-	if found, err := late.OwnedAll(t.Context(), account, []string{used, unused, unsent, scene, texture}); err != nil || len(found) != 3 {
+	if found, err := late.OwnedAll(t.Context(), account, []string{used, unused, unsent, scene, texture}); err != nil ||
+		len(found) != 3 {
 		t.Errorf("left are %v, %v; want the used file and the whole package", found, err)
 	}
 }
@@ -127,7 +131,7 @@ func TestOneInstanceSweeps(t *testing.T) { onEach(t, testOneInstanceSweeps) }
 
 func testOneInstanceSweeps(t *testing.T, s *Service, db *sqlx.DB) {
 	account := newAccount(t, db)
-	begun := begin(t, s, account, MultipartInitRequest{Size: 3})
+	begun := begin(t, s, account, contract.MultipartInitRequest{Size: 3})
 	late := after(s, multipartLifetime+time.Minute)
 	held, err := s.store.try(t.Context(), sweepLock)
 	if err != nil || held == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -18,7 +19,7 @@ const (
 	blastn = "blastn"
 )
 
-// Bounds of specification §2.2.
+// Bounds of doc/contract.md §2.2.
 const (
 	minEvalue       = 1e-300
 	maxEvalue       = 1000.0
@@ -74,7 +75,7 @@ func blastCommand() *cobra.Command {
 			}
 			return inv.showReceipt(receipt)
 		}
-		return inv.followSearch(ctx, receipt, s)
+		return inv.followSearch(ctx, receipt.Body, s)
 	})
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"fasta", "fa", "faa", "fna", "ffn", "gz"}, cobra.ShellCompDirectiveFilterFileExt
@@ -105,7 +106,8 @@ func (f *blastFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.changed = flags.Changed
 	flags.SortFlags = false // the order below goes from what is searched to how
-	flags.StringVar(&f.database, "db", "", "the database, as NAME or NAME:VERSION; see `molfabric databases` (default: the deployment's only one)")
+	flags.StringVar(&f.database, "db", "", "the database, as NAME or NAME:VERSION; see `molfabric databases` (default: the "+
+		"deployment's only one)")
 	flags.StringVar(&f.program, "program", "", "blastp or blastn (default: by the letters of the file)")
 	flags.Float64Var(&f.evalue, "evalue", 10, "largest E-value of a hit, such as 0.001")
 	flags.IntVar(&f.maxHits, "max-hits", 500, fmt.Sprintf("most hits per query, 1 to %d", maxBlastHits))
@@ -123,7 +125,9 @@ func (f *blastFlags) define(cmd *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	_ = cmd.RegisterFlagCompletionFunc("program", cobra.FixedCompletions([]string{blastp, blastn}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("program", cobra.FixedCompletions([]string{blastp, blastn},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // search reads the flags and the file of queries; nothing is sent before all of it is in order.
@@ -137,7 +141,8 @@ func (f *blastFlags) search(path string) (sequenceSearch, error) {
 	}
 	program := first(f.program, queries.program)
 	if program == "" {
-		return sequenceSearch{}, usage("%s: its letters do not tell proteins from nucleotides; say --program blastp or --program blastn", path)
+		return sequenceSearch{}, usage("%s: its letters do not tell proteins from nucleotides; say --program blastp or "+
+			"--program blastn", path)
 	}
 	name, version, _ := strings.Cut(f.database, ":")
 	title := plainName(path)
@@ -147,7 +152,8 @@ func (f *blastFlags) search(path string) (sequenceSearch, error) {
 	return sequenceSearch{queries: queries, top: f.top, folder: f.folder, request: blastRequest{
 		TaskCount: f.shards,
 		jobRequest: jobRequest[blastParams]{
-			JobType: "simulation", Simulator: program, JobName: shorten(labelOf(first(f.name, program+" of "+title)), maxLabelChars),
+			JobType: "simulation", Simulator: program, JobName: shorten(labelOf(first(f.name, program+" of "+title)),
+				maxLabelChars),
 			SimulationParams: blastParams{
 				DatabaseName: name, DatabaseVersion: version, Evalue: given(f.changed("evalue"), f.evalue),
 				MaxHits: given(f.changed("max-hits"), f.maxHits), Threads: given(f.changed("threads"), f.threads),
@@ -190,57 +196,41 @@ func (inv *invocation) estimateSearch(ctx context.Context, s sequenceSearch) err
 	if inv.json {
 		return inv.print(price.JSON())
 	}
-	fmt.Fprintf(inv.out, "%s; between %s and %s\nAn amount above all of this is set aside while the job runs, and it never costs more than that.\n",
-		painter(inv.out).bold(money(price.EstimatedCost, price.Currency)), money(price.Range.Low, price.Currency), money(price.Range.High, price.Currency))
+	fmt.Fprintf(inv.out, "%s; between %s and %s\nAn amount above all of this is set aside while the job runs, and it never costs "+
+		"more than that.\n",
+		painter(inv.out).bold(money(price.Body.EstimatedCost, price.Body.Currency)),
+		money(price.Body.Range.Low, price.Body.Currency),
+		money(price.Body.Range.High, price.Body.Currency))
 	return nil
 }
 
 // startSearch uploads the queries and submits the job.
-func (inv *invocation) startSearch(ctx context.Context, s sequenceSearch) (client.Receipt, error) {
+func (inv *invocation) startSearch(
+	ctx context.Context, s sequenceSearch,
+) (submitted client.Answer[contract.SubmitResponse], err error) {
 	scene, err := inv.uploadPlain(ctx, s.queries.path, plainName(s.queries.path), queryBound, client.UploadOptions{})
 	if err != nil {
-		if ctx.Err() != nil {
-			fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")
-			return client.Receipt{}, errInterrupted
-		}
-		return client.Receipt{}, err
+		return submitted, inv.unsubmitted(ctx, err)
 	}
 	s.request.SceneFile = scene.StorageKey
 	return inv.submit(ctx, s.request, "")
 }
 
 // followSearch follows a search to its end, shows what it has found and downloads it where that is asked for.
-func (inv *invocation) followSearch(ctx context.Context, receipt client.Receipt, s sequenceSearch) error {
-	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
-	}
-	j, err := inv.follow(ctx, receipt.JobID, nil)
-	if err != nil {
-		return err
-	}
-	var ended error
-	if inv.json {
-		if err := inv.print(j.JSON()); err != nil {
-			return err
-		}
-		ended = endOf(j, "")
-	} else {
-		ended = inv.conclude(ctx, j, s.top)
-	}
-	if err := inv.deliverSearch(ctx, j, s.folder); err != nil {
-		return err
-	}
-	return ended
+func (inv *invocation) followSearch(ctx context.Context, receipt contract.SubmitResponse, s sequenceSearch) error {
+	inv.tellSubmitted(receipt)
+	_, err := inv.complete(ctx, receipt.JobID, s.top, func(j contract.Job) error { return inv.deliverSearch(ctx, j, s.folder) })
+	return err
 }
 
 // isSearch tells whether a job searches sequences.
-func isSearch(j client.Job) bool {
+func isSearch(j contract.Job) bool {
 	return j.Simulator != nil && (*j.Simulator == blastp || *j.Simulator == blastn)
 }
 
 // showSearch prints what a search that has results has found: the queries with the best hits, at most top of them. detail says how
 // many queries failed, or "".
-func (inv *invocation) showSearch(ctx context.Context, j client.Job, top int) (detail string, err error) {
+func (inv *invocation) showSearch(ctx context.Context, j contract.Job, top int) (detail string, err error) {
 	if j.Status != job.Completed && j.Status != job.CompletedWithFailures {
 		return "", nil
 	}
@@ -248,17 +238,19 @@ func (inv *invocation) showSearch(ctx context.Context, j client.Job, top int) (d
 	if err != nil {
 		return "", err
 	}
-	page := client.Page{Limit: min(max(top, 1), maxPage)}
-	best, err := inv.api.BlastQueries(ctx, j.JobID, client.QueryFilter{Page: page, Status: []string{queryCompleted}, Sort: "evalue"})
+	page := client.Page{Limit: min(max(top, 1), contract.MaxPage)}
+	best, err := inv.api.BlastQueries(ctx, j.JobID, client.QueryFilter{Page: page, Status: []string{queryCompleted},
+		Sort: "evalue"})
 	if err != nil {
 		return "", err
 	}
-	if err := searchTable(inv.out, search, best.Queries); err != nil || search.Counts.Failed == 0 {
+	if err := searchTable(inv.out, search.Body, best.Body.Queries); err != nil || search.Body.Counts.Failed == 0 {
 		return "", err
 	}
-	failed, err := inv.api.BlastQueries(ctx, j.JobID, client.QueryFilter{Page: client.Page{Limit: maxFailuresShown}, Status: []string{queryFailed}})
+	failed, err := inv.api.BlastQueries(ctx, j.JobID, client.QueryFilter{Page: client.Page{Limit: maxFailuresShown},
+		Status: []string{queryFailed}})
 	if err != nil {
 		return "", err
 	}
-	return showFailedQueries(inv.out, search, failed.Queries), nil
+	return showFailedQueries(inv.out, search.Body, failed.Body.Queries), nil
 }

@@ -5,14 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"path"
-	"path/filepath"
 	"strings"
 
-	"github.com/molfabric/molfabric/internal/client"
-	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -20,8 +16,8 @@ const (
 	maxQueryFileBytes = 64 << 20
 	// sampleBytes is how much of it is looked at to tell proteins from nucleotides.
 	sampleBytes = 1 << 20
-	// nucleotideShare is the share of the letters ACGTUN from which on a sequence is one of nucleotides. Of proteins they are a third
-	// of the letters; the rest of a sequence of nucleotides are codes of uncertain bases.
+	// nucleotideShare is the share of the letters ACGTUN from which on a sequence is one of nucleotides. Of proteins they are a
+	// third of the letters; the rest of a sequence of nucleotides are codes of uncertain bases.
 	nucleotideShare = 0.9
 	// leastLetters is how many letters must have been seen for a guess.
 	leastLetters = 12
@@ -98,50 +94,27 @@ func programOf(letters, plain int) string {
 }
 
 // searched are the files of a search that its user gets, in the order in which they are explained.
-var searched = []struct{ name, meaning string }{
-	{"hits.tsv", "all hits in BLAST's twelve columns, for spreadsheets and scripts"}, {"hits.jsonl", "all hits with their alignments, one a line"},
-	{resultsFile, "database, parameters and every query with its best hit"}, {"provenance.json", "programs, command lines and checksums"},
+var searched = []delivered{
+	{"hits.tsv", "all hits in BLAST's twelve columns, for spreadsheets and scripts"},
+	{"hits.jsonl", "all hits with their alignments, one a line"},
+	{resultsFile, "database, parameters and every query with its best hit"},
+	{"provenance.json", "programs, command lines and checksums"},
 }
 
-// deliverSearch downloads a search's files, also those of one that failed, or says how to get them.
-func (inv *invocation) deliverSearch(ctx context.Context, j client.Job, folder string) error {
-	if folder != "" {
-		outputs, err := inv.api.AllOutputs(ctx, j.JobID)
-		if err != nil {
-			return err
-		}
-		if err := inv.download(ctx, wholeFiles(outputs.Outputs), folder); err != nil {
-			return err
-		}
-	}
-	if inv.json || folder == "" && j.Status != job.Completed && j.Status != job.CompletedWithFailures {
-		return nil
-	}
-	fmt.Fprintf(inv.out, "\n%s\n", painter(inv.out).bold("Results"))
-	if folder == "" {
-		fmt.Fprintf(inv.out, "  molfabric hits %s --alignments   shows the hits\n  molfabric outputs %s -o results   downloads tables and provenance\n", j.JobID, j.JobID)
-		return nil
-	}
-	fmt.Fprintf(inv.out, "  %s\n", filepath.Clean(folder))
-	for _, file := range searched {
-		if there(folder, file.name) {
-			fmt.Fprintf(inv.out, "    %-17s %s\n", file.name, file.meaning)
-		}
-	}
-	return nil
+// deliverSearch downloads a search's files, or says how to get them.
+func (inv *invocation) deliverSearch(ctx context.Context, j contract.Job, folder string) error {
+	return inv.hand(ctx, j, folder, delivery{
+		files: searched, choose: wholeFiles,
+		later: "  molfabric hits %[1]s --alignments   shows the hits\n" +
+			"  molfabric outputs %[1]s -o results   downloads tables and provenance\n",
+	})
 }
 
 // wholeFiles are the files of the whole search: of those that several tasks have left, the last task's, which joins the others'.
-func wholeFiles(outputs []client.Output) (files []client.Output) {
+func wholeFiles(outputs []contract.Output) (files []contract.Output) {
 	for _, one := range searched {
-		var last *client.Output
-		for i := range outputs {
-			if path.Clean(outputs[i].Name) == one.name && (last == nil || outputs[i].TaskIndex > last.TaskIndex) {
-				last = &outputs[i]
-			}
-		}
-		if last != nil {
-			files = append(files, *last)
+		if last, ok := lastOutput(outputs, one.name); ok {
+			files = append(files, last)
 		}
 	}
 	return files

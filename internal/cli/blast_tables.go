@@ -8,7 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // The statuses of a query that has ended.
@@ -25,12 +25,13 @@ const (
 )
 
 // searchTable prints queries with their best hits.
-func searchTable(w io.Writer, search client.BlastSearch, queries []client.BlastQuery) error {
+func searchTable(w io.Writer, search contract.BlastSearch, queries []contract.BlastQuery) error {
 	t := newTable(painter(w), []int{2, 3, 4, 5}, "query", "length", "hits", "best E", "bits", "best hit", "title")
 	for _, q := range queries {
 		t.AppendRow(table.Row{
-			shorten(queryName(q), labelChars), wholeText(q.Length), q.Hits, figureText(q.BestEvalue, evalueText), figureText(q.BestBitScore, bitsText),
-			shorten(labelOf(orText(q.BestSubjectID, "–")), labelChars), shorten(labelOf(orText(q.BestSubjectTitle, "")), titleChars),
+			shorten(queryName(q), labelChars), wholeText(q.Length), q.Hits, figureText(q.BestEvalue, evalueText),
+			figureText(q.BestBitScore, bitsText), shorten(labelOf(orText(q.BestSubjectID, "–")), labelChars),
+			shorten(labelOf(orText(q.BestSubjectTitle, "")), titleChars),
 		})
 	}
 	if _, err := fmt.Fprintf(w, "\n%s\n", t.Render()); err != nil {
@@ -41,13 +42,14 @@ func searchTable(w io.Writer, search client.BlastSearch, queries []client.BlastQ
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d hits of %d queries in %s %s of %s (%s %s)\n", search.Counts.Hits, search.Counts.Completed, labelOf(search.Database.Name),
-		labelOf(search.Database.Version), labelOf(search.Database.ReleasedOn), search.Program, labelOf(orText(search.Version, "")))
+	_, err := fmt.Fprintf(w, "\n%d hits of %d queries in %s %s of %s (%s %s)\n", search.Counts.Hits, search.Counts.Completed,
+		labelOf(search.Database.Name), labelOf(search.Database.Version), labelOf(search.Database.ReleasedOn), search.Program,
+		labelOf(orText(search.Version, "")))
 	return err
 }
 
 // queriesDone says how far a search is; "" before its queries are counted.
-func queriesDone(search client.BlastSearch) string {
+func queriesDone(search contract.BlastSearch) string {
 	if search.Counts.Queries == nil {
 		return ""
 	}
@@ -59,7 +61,7 @@ func queriesDone(search client.BlastSearch) string {
 }
 
 // queryName is what a query is called: by its id, else by its place.
-func queryName(q client.BlastQuery) string {
+func queryName(q contract.BlastQuery) string {
 	if q.QueryID == nil || *q.QueryID == "" {
 		return "queries[" + strconv.Itoa(q.Index) + "]"
 	}
@@ -67,7 +69,7 @@ func queryName(q client.BlastQuery) string {
 }
 
 // showFailedQueries names queries without a result and why, and returns their number in words.
-func showFailedQueries(w io.Writer, search client.BlastSearch, failed []client.BlastQuery) (detail string) {
+func showFailedQueries(w io.Writer, search contract.BlastSearch, failed []contract.BlastQuery) (detail string) {
 	fmt.Fprintf(w, "\n%s\n", painter(w).bold("Failed queries"))
 	for _, q := range failed {
 		fmt.Fprintf(w, "  %s  %s\n", shorten(queryName(q), labelChars), labelOf(orText(q.Error, "no reason given")))
@@ -80,7 +82,7 @@ func showFailedQueries(w io.Writer, search client.BlastSearch, failed []client.B
 }
 
 // hitsTable prints hits, with their queries where there may be several.
-func hitsTable(w io.Writer, hits []client.BlastHit, several bool) error {
+func hitsTable(w io.Writer, hits []contract.BlastHit, several bool) error {
 	if len(hits) == 0 {
 		_, err := fmt.Fprintln(w, "No hits fit.")
 		return err
@@ -96,8 +98,9 @@ func hitsTable(w io.Writer, hits []client.BlastHit, several bool) error {
 		}
 		best := hit.HSPs[0]
 		row := table.Row{
-			hit.Rank, shorten(labelOf(hit.SubjectID), labelChars), bitsText(best.BitScore), evalueText(best.Evalue), fmt.Sprintf("%.1f %%", best.IdentityPercent),
-			fmt.Sprintf("%.0f %%", hit.QueryCoveragePercent), len(hit.HSPs), shorten(labelOf(hit.SubjectTitle), titleChars),
+			hit.Rank, shorten(labelOf(hit.SubjectID), labelChars), bitsText(best.BitScore), evalueText(best.Evalue),
+			fmt.Sprintf("%.1f %%", best.IdentityPercent), fmt.Sprintf("%.0f %%", hit.QueryCoveragePercent), len(hit.HSPs),
+			shorten(labelOf(hit.SubjectTitle), titleChars),
 		}
 		if several {
 			row = append(table.Row{shorten(labelOf(hit.QueryID), labelChars)}, row...)
@@ -108,7 +111,7 @@ func hitsTable(w io.Writer, hits []client.BlastHit, several bool) error {
 }
 
 // showAlignments prints the alignments of hits, each with its figures.
-func showAlignments(w io.Writer, hits []client.BlastHit) {
+func showAlignments(w io.Writer, hits []contract.BlastHit) {
 	p := painter(w)
 	for _, hit := range hits {
 		fmt.Fprintf(w, "\n%s\n", p.bold(fmt.Sprintf("%s → %d. %s", labelOf(hit.QueryID), hit.Rank, labelOf(hit.SubjectID))))
@@ -125,8 +128,9 @@ func showAlignments(w io.Writer, hits []client.BlastHit) {
 }
 
 // figures are an alignment's, in a line.
-func figures(h client.BlastHSP) string {
-	said := fmt.Sprintf("%s bits (%d), E %s, identities %d/%d (%.0f %%)", bitsText(h.BitScore), h.RawScore, evalueText(h.Evalue), h.Identities, h.AlignmentLength, h.IdentityPercent)
+func figures(h contract.BlastHSP) string {
+	said := fmt.Sprintf("%s bits (%d), E %s, identities %d/%d (%.0f %%)", bitsText(h.BitScore), h.RawScore, evalueText(h.Evalue),
+		h.Identities, h.AlignmentLength, h.IdentityPercent)
 	if h.QueryStrand == nil {
 		said += fmt.Sprintf(", positives %d", h.Positives)
 	}
@@ -138,7 +142,7 @@ func figures(h client.BlastHSP) string {
 }
 
 // alignmentText is an alignment in blocks, each with the positions of its first and last letter.
-func alignmentText(h client.BlastHSP) string {
+func alignmentText(h contract.BlastHSP) string {
 	n := min(len(h.QueryAlignment), len(h.SubjectAlignment), len(h.Midline))
 	digits := 0
 	for _, position := range []int64{h.QueryFrom, h.QueryTo, h.SubjectFrom, h.SubjectTo} {
@@ -173,7 +177,7 @@ func alignmentLine(out *strings.Builder, name string, digits int, columns string
 	fmt.Fprintf(out, "%s  %-*d  %s  %d\n", name, digits, begin, columns, end)
 }
 
-func databasesTable(w io.Writer, databases []client.SequenceDatabase) error {
+func databasesTable(w io.Writer, databases []contract.SequenceDatabase) error {
 	if len(databases) == 0 {
 		_, err := fmt.Fprintln(w, "No databases. Who runs the deployment adds one with `molfabric blastdb add`.")
 		return err
@@ -181,7 +185,8 @@ func databasesTable(w io.Writer, databases []client.SequenceDatabase) error {
 	t := newTable(painter(w), []int{5, 6, 7}, "name", "version", "released", "type", "sequences", "letters", "size", "title")
 	for _, d := range databases {
 		t.AppendRow(table.Row{
-			labelOf(d.Name), labelOf(d.Version), labelOf(d.ReleasedOn), labelOf(d.Type), d.Sequences, d.Residues, bytesText(d.ByteSize), shorten(labelOf(d.Title), titleChars),
+			labelOf(d.Name), labelOf(d.Version), labelOf(d.ReleasedOn), labelOf(d.Type), d.Sequences, d.Residues,
+			bytesText(d.ByteSize), shorten(labelOf(d.Title), titleChars),
 		})
 	}
 	return render(w, t)

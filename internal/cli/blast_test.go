@@ -12,19 +12,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func TestSearchTables(t *testing.T) {
 	t.Parallel()
-	hits := read[client.BlastHits](t, "hits.json").Hits
-	search := read[client.BlastSearch](t, "search.json")
+	hits := read[contract.BlastHitList](t, "hits.json").Hits
+	search := read[contract.BlastSearch](t, "search.json")
 	for name, write := range map[string]func(w *bytes.Buffer) error{
 		"search.txt": func(w *bytes.Buffer) error {
-			if err := searchTable(w, search, read[client.BlastQueries](t, "queries.json").Queries); err != nil {
+			if err := searchTable(w, search, read[contract.BlastQueryList](t, "queries.json").Queries); err != nil {
 				return err
 			}
-			w.WriteString("→ " + showFailedQueries(w, search, read[client.BlastQueries](t, "queries-failed.json").Queries) + "\n")
+			w.WriteString("→ " + showFailedQueries(w, search, read[contract.BlastQueryList](t,
+				"queries-failed.json").Queries) + "\n")
 			return nil
 		},
 		"hits.txt":        func(w *bytes.Buffer) error { return hitsTable(w, hits, true) },
@@ -35,7 +36,7 @@ func TestSearchTables(t *testing.T) {
 			return nil
 		},
 		"databases.txt": func(w *bytes.Buffer) error {
-			return databasesTable(w, read[client.SequenceDatabases](t, "databases.json").Databases)
+			return databasesTable(w, read[contract.DatabaseList](t, "databases.json").Databases)
 		},
 		"no-databases.txt": func(w *bytes.Buffer) error { return databasesTable(w, nil) },
 	} {
@@ -51,13 +52,14 @@ func TestSearchTables(t *testing.T) {
 // An answer that is none of ours is written without a fault.
 func TestOddAlignments(t *testing.T) {
 	t.Parallel()
-	for _, h := range []client.BlastHSP{
-		{}, {QueryAlignment: "AC", SubjectAlignment: "A", Midline: ""}, {QueryAlignment: strings.Repeat("-", 130), SubjectAlignment: strings.Repeat("-", 130), Midline: strings.Repeat(" ", 130)},
+	for _, h := range []contract.BlastHSP{
+		{}, {QueryAlignment: "AC", SubjectAlignment: "A", Midline: ""},
+		{QueryAlignment: strings.Repeat("-", 130), SubjectAlignment: strings.Repeat("-", 130), Midline: strings.Repeat(" ", 130)},
 		{QueryFrom: -5, QueryTo: -9, QueryAlignment: "A", SubjectAlignment: "A", Midline: "|"},
 	} {
-		showAlignments(io.Discard, []client.BlastHit{{HSPs: []client.BlastHSP{h}}, {}})
+		showAlignments(io.Discard, []contract.BlastHit{{HSPs: []contract.BlastHSP{h}}, {}})
 	}
-	if err := hitsTable(io.Discard, []client.BlastHit{{}}, true); err != nil {
+	if err := hitsTable(io.Discard, []contract.BlastHit{{}}, true); err != nil {
 		t.Error(err)
 	}
 }
@@ -101,7 +103,8 @@ func TestBlastRequests(t *testing.T) {
 		want string
 	}{
 		{nil, `{"jobType":"simulation","jobName":"blastp of my queries.fasta","simulator":"blastp","simulationParams":{}}`},
-		{[]string{"--db", "swissprot:2026_01", "--evalue", "0.001", "--max-hits", "5", "--threads", "2", "--shards", "8", "--program", "blastn"},
+		{[]string{"--db", "swissprot:2026_01", "--evalue", "0.001", "--max-hits", "5", "--threads", "2", "--shards", "8",
+			"--program", "blastn"},
 			`{"jobType":"simulation","jobName":"blastn of my queries.fasta against swissprot","simulator":"blastn","simulationParams":{"blastDatabaseName":"swissprot",` +
 				`"blastDatabaseVersion":"2026_01","blastEvalue":0.001,"blastMaxHits":5,"blastThreads":2},"taskCount":8}`},
 		{[]string{"--name", "mine"}, `{"jobType":"simulation","jobName":"mine","simulator":"blastp","simulationParams":{}}`},
@@ -125,9 +128,9 @@ func TestBlastRequests(t *testing.T) {
 // Of the files of that name, the last task's joins the others'.
 func TestWholeFiles(t *testing.T) {
 	t.Parallel()
-	outputs := []client.Output{
-		{Name: "hits.tsv", TaskIndex: 9}, {Name: "results.json", TaskIndex: 9}, {Name: "hits.jsonl", TaskIndex: 3}, {Name: "hits.jsonl", TaskIndex: 9}, {Name: "logs/x.log", TaskIndex: 9},
-		{Name: "hits.jsonl", TaskIndex: 4},
+	outputs := []contract.Output{
+		{Name: "hits.tsv", TaskIndex: 9}, {Name: "results.json", TaskIndex: 9}, {Name: "hits.jsonl", TaskIndex: 3},
+		{Name: "hits.jsonl", TaskIndex: 9}, {Name: "logs/x.log", TaskIndex: 9}, {Name: "hits.jsonl", TaskIndex: 4},
 	}
 	var got []string
 	for _, file := range wholeFiles(outputs) {
@@ -143,7 +146,7 @@ func TestWholeFiles(t *testing.T) {
 
 func TestQueriesDone(t *testing.T) {
 	t.Parallel()
-	search := client.BlastSearch{}
+	search := contract.BlastSearch{}
 	if got := queriesDone(search); got != "" {
 		t.Errorf("before the queries are counted: got %q", got)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// Bounds of specification §2.2.
+// Bounds of doc/contract.md §2.2.
 const (
 	minResidue        = -9999
 	maxResidue        = 99999
@@ -18,7 +18,8 @@ const (
 // What --box takes beside numbers, and the boxSource that it stands for.
 var boxWords = map[string]string{"bound": "boundLigand", "pocket": "fpocket"}
 
-// dockBox says where to dock, by one of its members; with none of them the server finds the native ligand, the bound one or a pocket.
+// dockBox says where to dock, by one of its members; with none of them the server finds the native ligand, the bound one or a
+// pocket.
 type dockBox struct {
 	center   *mol.BoxCenter
 	file     string // of a ligand in the receptor's coordinates
@@ -48,7 +49,8 @@ func (b dockBox) put(params *dockParams) {
 	params.BoxCenterAngstrom, params.BoxSizeAngstrom, params.PocketResidues = b.center, b.size, b.residues
 	params.BoxSource = b.source
 	if b.ligand != nil {
-		params.PocketLigand, params.PocketLigandChain, params.PocketLigandResidue = b.ligand.componentID, b.ligand.chain, b.ligand.residue
+		params.PocketLigand, params.PocketLigandChain, params.PocketLigandResidue = b.ligand.componentID, b.ligand.chain,
+			b.ligand.residue
 	}
 }
 
@@ -69,7 +71,8 @@ func (f *boxFlags) read() (dockBox, error) {
 	var b dockBox
 	switch {
 	case named > 1:
-		return b, usage("--box, --box-from, --center, --pocket-ligand and --pocket-residues each say where to dock; give one of them, or none for the ligand that is bound")
+		return b, usage("--box, --box-from, --center, --pocket-ligand and --pocket-residues each say where to dock; give one of " +
+			"them, or none for the ligand that is bound")
 	case boxWords[f.box] == "" && f.box != "" && f.size != "":
 		return b, usage("--box has the size in it; leave --size out")
 	case f.center != "" && f.size == "":
@@ -105,7 +108,8 @@ func (f *boxFlags) read() (dockBox, error) {
 func parseBox(flag string) (dockBox, error) {
 	numbers, err := parseNumbers(flag)
 	if err != nil || len(numbers) != 4 && len(numbers) != 6 {
-		return dockBox{}, usage("--box %q: write x,y,z,edge or x,y,z,a,b,c in Å, such as 15.8,14.6,3.9,22; or bound for the ligand that is bound, or pocket for the best pocket", flag)
+		return dockBox{}, usage("--box %q: write x,y,z,edge or x,y,z,a,b,c in Å, such as 15.8,14.6,3.9,22; or bound for the "+
+			"ligand that is bound, or pocket for the best pocket", flag)
 	}
 	parts := strings.SplitN(flag, ",", 4)
 	size, err := parseSize("--box", parts[3])
@@ -136,7 +140,8 @@ func parseSize(name, flag string) (mol.BoxSize, error) {
 	}
 	for _, edge := range numbers {
 		if !(edge >= mol.MinBoxEdgeAngstrom && edge <= mol.MaxBoxEdgeAngstrom) {
-			return mol.BoxSize{}, usage("%s %q: each edge must be %g to %g Å", name, flag, mol.MinBoxEdgeAngstrom, mol.MaxBoxEdgeAngstrom)
+			return mol.BoxSize{}, usage("%s %q: each edge must be %g to %g Å", name, flag, mol.MinBoxEdgeAngstrom,
+				mol.MaxBoxEdgeAngstrom)
 		}
 	}
 	return mol.BoxSize(numbers), nil
@@ -191,7 +196,8 @@ func parsePocketResidues(flags []string) ([]residuePlace, error) {
 	for _, flag := range flags {
 		place, ok := parsePlace(strings.TrimSpace(flag))
 		if !ok {
-			return nil, usage("--pocket-residues %q: write CHAIN:NUMBER, with an insertion code right behind the number, such as A:315,A:52A", flag)
+			return nil, usage("--pocket-residues %q: write CHAIN:NUMBER, with an insertion code right behind the number, such as "+
+				"A:315,A:52A", flag)
 		}
 		places = append(places, place)
 	}
@@ -230,7 +236,8 @@ func (r *redock) put(params *dockParams, gate *float64) {
 	}
 	params.DockingValidation = &dockValidation{NativeReference: r.named, RedockBound: r.named == nil, GateRMSDAngstrom: gate}
 	if r.ligand != nil {
-		params.PocketLigand, params.PocketLigandChain, params.PocketLigandResidue = r.ligand.componentID, r.ligand.chain, r.ligand.residue
+		params.PocketLigand, params.PocketLigandChain, params.PocketLigandResidue = r.ligand.componentID, r.ligand.chain,
+			r.ligand.residue
 	}
 }
 
@@ -239,7 +246,8 @@ func (r *redock) checkBeside(b dockBox) error {
 	if r == nil || r.ligand == nil || b.file == "" && b.ligand == nil && len(b.residues) == 0 && b.source == "" {
 		return nil
 	}
-	return usage("--redock %s: beside another place to dock, name the ligand in full, as COMPONENT:CHAIN:NUMBER such as STI:A:201", r.ligand.componentID)
+	return usage("--redock %s: beside another place to dock, name the ligand in full, as COMPONENT:CHAIN:NUMBER such as STI:A:201",
+		r.ligand.componentID)
 }
 
 // placeForm is a chain, a residue's number and perhaps an insertion code.
@@ -251,7 +259,8 @@ func parsePlace(text string) (residuePlace, bool) {
 		return residuePlace{}, false
 	}
 	number, err := strconv.Atoi(match[2])
-	return residuePlace{Chain: match[1], Residue: number, InsertionCode: match[3]}, err == nil && number >= minResidue && number <= maxResidue
+	return residuePlace{Chain: match[1], Residue: number, InsertionCode: match[3]}, err == nil && number >= minResidue &&
+		number <= maxResidue
 }
 
 func isChain(text string) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // The environment variables that the commands read.
@@ -37,19 +38,20 @@ func AddCommands(root *cobra.Command, version string) {
 		commands  []*cobra.Command
 	}{
 		{"docking", "Docking:", []*cobra.Command{
-			dockCommand(), ligandsCommand(), pocketsCommand(), runsCommand(), resultsCommand(), posesCommand(), interactionsCommand(),
-			reproduceCommand(), bundleCommand(),
+			dockCommand(), ligandsCommand(), pocketsCommand(), runsCommand(), resultsCommand(), posesCommand(),
+			interactionsCommand(), reproduceCommand(), bundleCommand(),
 		}},
 		{"dynamics", "Molecular dynamics:", []*cobra.Command{mdCommand()}},
-		{"rendering", "Pictures and films:", []*cobra.Command{imageCommand(), renderCommand()}},
+		{"rendering", "Pictures and films:", []*cobra.Command{studioCommand(), imageCommand(), renderCommand()}},
 		{"search", "Sequence search:", []*cobra.Command{blastCommand(), hitsCommand(), databasesCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{
 			submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),
-			outputsCommand(), provenanceCommand(), retryCommand(), cancelCommand(),
+			outputsCommand(), provenanceCommand(), retryCommand(), cancelCommand(), deleteFilesCommand(),
 		}},
 		{"files", "Files and projects:", []*cobra.Command{uploadCommand(), projectsCommand()}},
 		{"account", "Your account, and the service:", []*cobra.Command{
 			loginCommand(), logoutCommand(), keysCommand(), balanceCommand(), topUpCommand(), licensesCommand(), serviceCommand(),
+			closeAccountCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
@@ -151,13 +153,16 @@ type connection struct {
 
 func (c *connection) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&c.server, "server", "", "address of the server (default $"+envServer+", else where you have signed in, else "+defaultServer+")")
+	flags.StringVar(&c.server, "server", "", "address of the server (default $"+envServer+", else where you have signed in, else "+
+		defaultServer+")")
 	flags.StringVar(&c.key, "key", "", "API key (default $"+envKey+", else the one that molfabric login has kept)")
 	flags.BoolVar(&c.json, "json", false, "print the API's JSON to standard output, and nothing else")
 }
 
 // command makes a command whose body gets an invocation.
-func command(spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error) *cobra.Command {
+func command(
+	spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error,
+) *cobra.Command {
 	cmd := &spec
 	var flags connection
 	flags.define(cmd)
@@ -211,7 +216,8 @@ func (c *connection) open(cmd *cobra.Command) (*invocation, error) {
 // choose decides whom to talk to, and as whom: flags before the environment before the settings. What the settings hold for
 // one server is never sent to another.
 func (c *connection) choose(kept settings, getenv func(string) string) client.Options {
-	options := client.Options{Server: first(c.server, getenv(envServer), kept.Server, defaultServer), APIKey: first(c.key, getenv(envKey))}
+	options := client.Options{Server: first(c.server, getenv(envServer), kept.Server, defaultServer),
+		APIKey: first(c.key, getenv(envKey))}
 	if sameServer(options.Server, kept.Server) {
 		options.APIKey, options.Session = first(options.APIKey, kept.APIKey), kept.Session
 	}
@@ -239,15 +245,27 @@ func (inv *invocation) authorized() error {
 
 // pageFlags are the flags of a list that is read page by page.
 func pageFlags(cmd *cobra.Command, page *client.Page) {
-	cmd.Flags().IntVar(&page.Limit, "limit", 20, fmt.Sprintf("how many, 1 to %d", maxPage))
+	cmd.Flags().IntVar(&page.Limit, "limit", 20, fmt.Sprintf("how many, 1 to %d", contract.MaxPage))
 	cmd.Flags().StringVar(&page.Cursor, "cursor", "", "go on where an earlier page has ended")
 }
 
-// more says how to read the next page, where there is one.
-func more(w io.Writer, next *string) {
-	if next != nil {
-		fmt.Fprintf(w, "\nThere are more: add --cursor %s\n", *next)
+// more says how to read the next page, where there is one. err is that of writing this one.
+func more(w io.Writer, err error, next *string) error {
+	if err == nil && next != nil {
+		_, err = fmt.Fprintf(w, "\nThere are more: add --cursor %s\n", *next)
 	}
+	return err
+}
+
+// present shows an answer: with --json as the API wrote it, else as show writes it for people. err is the call's.
+func present[T any](inv *invocation, answer client.Answer[T], err error, show func(w io.Writer, body T) error) error {
+	switch {
+	case err != nil:
+		return err
+	case inv.json:
+		return inv.print(answer.JSON())
+	}
+	return show(inv.out, answer.Body)
 }
 
 // print writes what the API has said.

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func balanceCommand() *cobra.Command {
@@ -24,14 +26,10 @@ func balanceCommand() *cobra.Command {
 			return inv.showTransactions(ctx, page, jobID)
 		}
 		balance, err := inv.api.Balance(ctx)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(balance.JSON())
-		}
-		showBalance(inv.out, balance)
-		return nil
+		return present(inv, balance, err, func(w io.Writer, b contract.Balance) error {
+			showBalance(w, b)
+			return nil
+		})
 	})
 	cmd.Flags().BoolVar(&transactions, "transactions", false, "list the ledger, newest first")
 	cmd.Flags().StringVar(&jobID, "job", "", "only the ledger's entries of this job")
@@ -42,17 +40,9 @@ func balanceCommand() *cobra.Command {
 
 func (inv *invocation) showTransactions(ctx context.Context, page client.Page, jobID string) error {
 	transactions, err := inv.api.Transactions(ctx, page, jobID)
-	if err != nil {
-		return err
-	}
-	if inv.json {
-		return inv.print(transactions.JSON())
-	}
-	if err := transactionsTable(inv.out, transactions.Transactions); err != nil {
-		return err
-	}
-	more(inv.out, transactions.NextCursor)
-	return nil
+	return present(inv, transactions, err, func(w io.Writer, page contract.TransactionList) error {
+		return more(w, transactionsTable(w, page.Transactions), page.NextCursor)
+	})
 }
 
 func topUpCommand() *cobra.Command {
@@ -69,25 +59,17 @@ tier it lists what can be bought. It needs the session of ` + "`molfabric login`
 			return err
 		}
 		checkout, err := inv.api.TopUp(ctx, args[0])
-		if err != nil {
+		return present(inv, checkout, err, func(w io.Writer, c contract.TopUpResponse) error {
+			fmt.Fprintln(w, c.URL)
+			_, err := fmt.Fprintln(inv.err, "Open the address in a browser to pay; `molfabric balance` shows the credit afterwards.")
 			return err
-		}
-		if inv.json {
-			return inv.print(checkout.JSON())
-		}
-		fmt.Fprintln(inv.out, checkout.URL)
-		fmt.Fprintln(inv.err, "Open the address in a browser to pay; `molfabric balance` shows the credit afterwards.")
-		return nil
+		})
 	})
 }
 
 func (inv *invocation) showTiers(ctx context.Context) error {
 	pricing, err := inv.api.Pricing(ctx)
-	if err != nil {
-		return err
-	}
-	if inv.json {
-		return inv.print(pricing.JSON())
-	}
-	return tiersTable(inv.out, pricing.Tiers)
+	return present(inv, pricing, err, func(w io.Writer, list contract.Pricing) error {
+		return tiersTable(w, list.Tiers)
+	})
 }

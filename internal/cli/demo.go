@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/mol"
 )
@@ -33,11 +33,10 @@ const (
 // demoNative is the ligand of the structure that the demonstration docks into: imatinib.
 var demoNative = residueName{ComponentID: "STI", residuePlace: residuePlace{Chain: "A", Residue: 201}}
 
-// demoLigands are imatinib, of which the crystal shows where it belongs, the drug that followed it, the parent of the class that
-// it was made from (Zimmermann et al., Arch. Pharm. 329, 371, 1996), and a drug that has nothing to do with it.
+// demoLigands are imatinib, of which the crystal shows where it belongs, the parent of the class that it was made from (Zimmermann
+// et al., Arch. Pharm. 329, 371, 1996), and a drug that has nothing to do with it.
 var demoLigands = []ligand{
 	{label: "imatinib", componentID: demoNative.ComponentID},
-	{label: "nilotinib", smiles: "CC1=C(C=C(C=C1)C(=O)NC2=CC(=CC(=C2)C(F)(F)F)N3C=C(N=C3)C)NC4=NC=CC(=N4)C5=CN=CC=C5"},
 	{label: "phenylaminopyrimidine", smiles: "c1ccc(cc1)Nc1nccc(n1)-c1cccnc1"},
 	{label: "aspirin", smiles: "CC(=O)OC1=CC=CC=C1C(=O)O"},
 }
@@ -82,7 +81,8 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	fmt.Fprintf(d.Out, "%s\nDocks imatinib back into the kinase c-Abl, where a crystal shows its place, and three others to compare,\n"+
+	fmt.Fprintf(d.Out, "%s\nDocks imatinib back into the kinase c-Abl, where a crystal shows its place, and two others to "+
+		"compare,\n"+
 		"through the REST API of %s.\n", d.paint.bold("molfabric: demonstration"), d.Server)
 	d.title(1, "An account with free credit")
 	if err := d.account(ctx); err != nil {
@@ -104,10 +104,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.goOn(ctx, j); err != nil {
+	if err := d.goOn(ctx, j, plan.folder); err != nil {
 		return err
 	}
-	return d.conclude(plan.folder)
+	return d.conclude(ctx, j.JobID)
 }
 
 func (d *demo) title(number int, text string) {
@@ -135,40 +135,43 @@ func (d *demo) account(ctx context.Context) error {
 	if err != nil {
 		return usage("%v", err)
 	}
-	d.inv = &invocation{api: api, signedIn: true, in: strings.NewReader(""), out: d.Out, err: d.Out, now: time.Now, getenv: os.Getenv}
+	d.inv = &invocation{api: api, signedIn: true, in: strings.NewReader(""), out: d.Out, err: d.Out, now: time.Now,
+		getenv: os.Getenv}
 	balance, err := api.Balance(ctx)
 	if err != nil {
 		return err
 	}
-	d.say("account   %s", account.Email)
-	d.say("credit    %s available, %s of it free this month", balance.AvailableDisplay, pence(balance.MonthlyAvailableCents))
+	d.say("account   %s", account.Body.Email)
+	d.say("credit    %s available, %s of it free this month", balance.Body.AvailableDisplay,
+		pence(balance.Body.MonthlyAvailableCents))
 	d.say("API key   %s…%s, made for this run", key.Prefix, key.Last4)
 	return nil
 }
 
 // sign uses the account of an earlier run while the server knows it. A server that has forgotten it gets it again; one whose
 // demonstration account belongs to a lost file gets another.
-func (d *demo) sign(ctx context.Context, api *client.Client) (client.Account, error) {
+func (d *demo) sign(ctx context.Context, api *client.Client) (account client.Answer[contract.Account], err error) {
 	path := filepath.Join(d.Home, "demo.json")
 	var kept demoAccount
-	err := readPrivate(path, &kept)
+	err = readPrivate(path, &kept)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return client.Account{}, err
+		return account, err
 	}
 	if err == nil {
-		account, err := api.SignIn(ctx, kept.Email, kept.Password)
+		account, err = api.SignIn(ctx, kept.Email, kept.Password)
 		if client.CodeOf(err) != fault.Unauthorized {
 			return account, err
 		}
 	}
 	fresh := demoAccount{Email: demoEmail, Password: rand.Text()}
-	account, err := api.SignUp(ctx, fresh.Email, fresh.Password, "Demonstration")
+	account, err = api.SignUp(ctx, fresh.Email, fresh.Password, "Demonstration")
 	if client.CodeOf(err) == fault.Validation { // the address is taken
 		fresh.Email = "demo-" + strings.ToLower(rand.Text()[:8]) + "@molfabric.local"
 		account, err = api.SignUp(ctx, fresh.Email, fresh.Password, "Demonstration")
 	}
 	if err == nil && api.Session() == "" {
-		err = fmt.Errorf("%s opens accounts when their address has been proved, which the demonstration cannot do: give it a home of its own", d.Server)
+		err = fmt.Errorf("%s opens accounts when their address has been proved, which the demonstration cannot do: give it a "+
+			"home of its own", d.Server)
 	}
 	if err != nil {
 		return account, err
@@ -179,19 +182,20 @@ func (d *demo) sign(ctx context.Context, api *client.Client) (client.Account, er
 // demoKeyName marks the keys that the demonstration has made, of which one at a time is good.
 const demoKeyName = "demonstration"
 
-func (d *demo) key(ctx context.Context, api *client.Client) (client.Key, error) {
+func (d *demo) key(ctx context.Context, api *client.Client) (key contract.CreatedKey, err error) {
 	keys, err := api.ListKeys(ctx)
 	if err != nil {
-		return client.Key{}, err
+		return key, err
 	}
-	for _, old := range keys.Keys {
+	for _, old := range keys.Body.Keys {
 		if old.Name == demoKeyName && old.RevokedAt == nil {
 			if _, err := api.RevokeKey(ctx, old.ID); err != nil {
-				return client.Key{}, err
+				return key, err
 			}
 		}
 	}
-	return api.CreateKey(ctx, client.NewKey{Name: demoKeyName, Environment: "live", Scopes: client.Scopes})
+	made, err := api.CreateKey(ctx, contract.CreateRequest{Name: demoKeyName, Environment: "live", Scopes: contract.Scopes})
+	return made.Body, err
 }
 
 // plan writes the structure into the home and describes the docking: what is not said, `molfabric dock` finds by itself.
@@ -207,7 +211,7 @@ func (d *demo) plan() (docking, error) {
 	}
 	plan := docking{
 		receptor: receptor{path: path},
-		ligands:  append([]ligand(nil), demoLigands...), name: "demonstration: 4 ligands into c-Abl", top: len(demoLigands),
+		ligands:  append([]ligand(nil), demoLigands...), name: "demonstration: 3 ligands into c-Abl", top: len(demoLigands),
 		folder: filepath.Join(folder, "results"),
 		search: search{exhaustiveness: &exhaustiveness, seed: &seed, redock: &redock{named: &native}},
 	}
@@ -223,8 +227,9 @@ func (d *demo) price(ctx context.Context, plan docking) error {
 	if err != nil {
 		return err
 	}
-	d.say("%s for %d ligands; likely at most %s", money(price.EstimatedCost, price.Currency), len(plan.ligands), money(price.Range.High, price.Currency))
-	if spent, ok := cpuTime(price); ok {
+	d.say("%s for %d ligands; likely at most %s", money(price.Body.EstimatedCost, price.Body.Currency), len(plan.ligands),
+		money(price.Body.Range.High, price.Body.Currency))
+	if spent, ok := cpuTime(price.Body); ok {
 		d.say("it will take about %s on %d cores", minutes(wallTime(spent, len(plan.ligands), d.Cores)), d.Cores)
 	}
 	return nil
@@ -245,16 +250,18 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", n)
 }
 
-// goOn closes with the account's state and what to do next.
-func (d *demo) goOn(ctx context.Context, j client.Job) error {
+// goOn closes with the account's state and what to do next. folder holds the results.
+func (d *demo) goOn(ctx context.Context, j contract.Job, folder string) error {
 	balance, err := d.inv.api.Balance(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold("How to go on"))
-	d.say("%s of the credit is left; job %s is in the account's list.", balance.AvailableDisplay, j.JobID)
+	d.say("%s of the credit is left; job %s is in the account's list.", balance.Body.AvailableDisplay, j.JobID)
+	d.say("The best pose in its site, as a picture: %s", filepath.Join(folder, "best.png"))
 	for _, step := range [][2]string{
-		{"make up", "starts the system and leaves it running"}, {d.Program + " login --sign-up", "opens an account of your own"},
+		{"make up", "installs the rest (all engines), starts the system and leaves it running"},
+		{d.Program + " login --sign-up", "opens an account of your own"},
 		{d.Program + " dock --help", "docks your own ligands"}, {d.Server + "/docs", "the API, to read and to try"},
 	} {
 		d.say("%-32s %s", step[0], step[1])
@@ -262,48 +269,45 @@ func (d *demo) goOn(ctx context.Context, j client.Job) error {
 	return nil
 }
 
-// demoResults is what the last line is made of.
-type demoResults struct {
-	Ligands []struct {
-		Label                 string   `json:"label"`
-		ReferenceRMSDAngstrom *float64 `json:"referenceRmsdAngstrom"` // of the best pose to the crystal's
-		Interactions          []string `json:"interactions"`          // of the best pose, chain:residueName:residue:type
-	} `json:"ligands"`
-}
-
 // conclude ends with what was found of imatinib.
-func (d *demo) conclude(folder string) error {
-	text, err := os.ReadFile(filepath.Join(folder, resultsFile))
+func (d *demo) conclude(ctx context.Context, jobID string) error {
+	name := demoLigands[0].label
+	said := name + " has no pose"
+	run, _, err := d.inv.api.RunOfJob(ctx, jobID)
 	if err != nil {
 		return err
 	}
-	var results demoResults
-	if err := json.Unmarshal(text, &results); err != nil {
-		return fmt.Errorf("%s is no JSON: %w", resultsFile, err)
+	named := client.ResultFilter{Page: client.Page{Limit: 1}, Text: name}
+	results, err := d.inv.api.DockingResults(ctx, run.RunID, named)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold(results.found()))
+	for _, result := range results.Body.Results {
+		poses, err := d.inv.api.DockingPoses(ctx, result.ResultID, client.Page{Limit: 1})
+		if err != nil {
+			return err
+		}
+		for _, best := range poses.Body.Poses {
+			said = whereItLies(result, best)
+		}
+	}
+	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold(said))
 	return nil
 }
 
-// found says in one line where imatinib came to lie, and what holds it there.
-func (r demoResults) found() string {
-	name := demoLigands[0].label
-	for _, ligand := range r.Ligands {
-		if ligand.Label != name {
-			continue
-		}
-		var parts []string
-		if rmsd := ligand.ReferenceRMSDAngstrom; rmsd != nil {
-			parts = append(parts, fmt.Sprintf("%.1f Å from the crystal", *rmsd))
-		}
-		if held := bondedTo(ligand.Interactions); held != "" {
-			parts = append(parts, held)
-		}
-		if len(parts) > 0 {
-			return name + " " + strings.Join(parts, ", ")
-		}
+// whereItLies says in one line where a ligand came to lie, and what holds it there.
+func whereItLies(result contract.DockingResult, best contract.DockingPose) string {
+	var parts []string
+	if rmsd := best.ReferenceRMSDAngstrom; rmsd != nil {
+		parts = append(parts, fmt.Sprintf("%.1f Å from the crystal", *rmsd))
 	}
-	return name + " has no pose"
+	if held := bondedTo(result.Interactions); held != "" {
+		parts = append(parts, held)
+	}
+	if len(parts) == 0 {
+		return result.Label + " has no pose"
+	}
+	return result.Label + " " + strings.Join(parts, ", ")
 }
 
 // bondedTo names the residues of hydrogen bonds in the order of their numbers: "hydrogen bonds to THR 315 and MET 318".

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func TestWallTime(t *testing.T) {
@@ -22,7 +25,8 @@ func TestWallTime(t *testing.T) {
 	for _, test := range tests {
 		got := wallTime(test.cpu, test.ligands, test.cores)
 		if text := minutes(got); got != test.want || text != test.text {
-			t.Errorf("%v for %d ligands on %d cores: got %v (%s), want %v (%s)", test.cpu, test.ligands, test.cores, got, text, test.want, test.text)
+			t.Errorf("%v for %d ligands on %d cores: got %v (%s), want %v (%s)", test.cpu, test.ligands, test.cores, got, text,
+				test.want, test.text)
 		}
 	}
 }
@@ -38,23 +42,22 @@ func TestDemoLigandsAreInOrder(t *testing.T) {
 
 func TestWhatTheDemoFound(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ ligands, want string }{
-		{`[{"label":"aspirin","interactions":["A:LYS:271:hydrogen_bond"]},
-			{"label":"imatinib","referenceRmsdAngstrom":0.58,"interactions":["A:MET:318:hydrogen_bond","A:THR:315:hydrogen_bond",
-				"A:MET:318:hydrophobic","A:MET:318:hydrogen_bond","A:GLU:286:hydrogen_bond"]}]`,
+	tests := []struct{ result, pose, want string }{
+		{`{"label":"imatinib","interactions":["A:MET:318:hydrogen_bond","A:THR:315:hydrogen_bond","A:MET:318:hydrophobic",
+			"A:MET:318:hydrogen_bond","A:GLU:286:hydrogen_bond"]}`, `{"referenceRmsdAngstrom":0.58}`,
 			"imatinib 0.6 Å from the crystal, hydrogen bonds to GLU 286, THR 315 and MET 318"},
-		{`[{"label":"imatinib","referenceRmsdAngstrom":12.41,"interactions":["A:ASP:381A:hydrogen_bond"]}]`,
+		{`{"label":"imatinib","interactions":["A:ASP:381A:hydrogen_bond"]}`, `{"referenceRmsdAngstrom":12.41}`,
 			"imatinib 12.4 Å from the crystal, a hydrogen bond to ASP 381A"},
-		{`[{"label":"imatinib","referenceRmsdAngstrom":1,"interactions":null}]`, "imatinib 1.0 Å from the crystal"},
-		{`[{"label":"imatinib"}]`, "imatinib has no pose"},
-		{`[]`, "imatinib has no pose"},
+		{`{"label":"imatinib","interactions":null}`, `{"referenceRmsdAngstrom":1}`, "imatinib 1.0 Å from the crystal"},
+		{`{"label":"imatinib"}`, `{}`, "imatinib has no pose"},
 	}
 	for _, test := range tests {
-		var results demoResults
-		if err := json.Unmarshal([]byte(`{"ligands":`+test.ligands+`}`), &results); err != nil {
+		var result contract.DockingResult
+		var pose contract.DockingPose
+		if err := errors.Join(json.Unmarshal([]byte(test.result), &result), json.Unmarshal([]byte(test.pose), &pose)); err != nil {
 			t.Fatal(err)
 		}
-		if got := results.found(); got != test.want {
+		if got := whereItLies(result, pose); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
@@ -112,7 +112,8 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 		"a ligand as NAME=SMILES, or NAME=ccd:ID for a component of the PDB; NAME= may be left out; may be repeated")
 	flags.StringArrayVar(&f.libraries, "ligands", nil, "a library: .smi, .sdf or .csv; may be repeated")
 	flags.StringArrayVar(&f.files, "ligand-file", nil, "a ligand as .sdf, .mol2, .pdbqt or .pdb file; may be repeated")
-	flags.StringVar(&f.redock, "redock", "", "dock the structure's own ligand again: the one that is bound, or COMPONENT:CHAIN:NUMBER")
+	flags.StringVar(&f.redock, "redock", "", "dock the structure's own ligand again: the one that is bound, or "+
+		"COMPONENT:CHAIN:NUMBER")
 	flags.Lookup("redock").NoOptDefVal = boundWord
 	flags.Float64Var(&f.gate, "gate", 2, "with --redock: end the job there when its pose is this far off, in Å")
 	flags.StringVar(&f.exhaustiveness, "exhaustiveness", "auto",
@@ -125,14 +126,16 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 	flags.IntVar(&f.shardSize, "shard-size", 1, "most ligands per task, 1 to 10")
 	flags.Float64Var(&f.ph, "ph", 7.4, "pH at which receptor and ligands are protonated")
 	flags.IntVar(&f.cpu, "cpu", 1, "threads per task")
-	flags.StringVar(&f.picture, "picture", pictureMolstar, "what draws the best pose for the report: molstar, cycles (ray-traced, six times the work) or none")
+	flags.StringVar(&f.picture, "picture", pictureMolstar, "what draws the best pose for the report: molstar, cycles "+
+		"(ray-traced, six times the work) or none")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the receptor and the ligands)")
 	flags.IntVar(&f.top, "top", defaultTop, "how many ligands to show at the end")
 	flags.StringVarP(&f.folder, "output", "o", "", "folder to download report, tables and poses into; also --out")
 	flags.BoolVar(&f.estimate, "estimate", false, "show the price, and do nothing else")
 	flags.BoolVar(&f.watch, "watch", true, "stay, and show progress and result")
 	flags.BoolVar(&f.detach, "detach", false, "submit, and do not stay")
-	_ = cmd.RegisterFlagCompletionFunc("picture", cobra.FixedCompletions(dockPictures, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("picture", cobra.FixedCompletions(dockPictures, cobra.ShellCompDirectiveNoFileComp))
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "out" {
 			name = "output"
@@ -144,17 +147,21 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 func (f *receptorFlags) define(flags *pflag.FlagSet) {
 	flags.StringVar(&f.receptor, "receptor", "", "the receptor, as the argument RECEPTOR would name it")
 	flags.StringSliceVar(&f.chains, "chains", nil, "dock into these chains alone, such as A,B (default: all)")
-	flags.StringVar(&f.assembly, "assembly", "", "dock into this biological assembly, such as 1 (default: the structure as deposited)")
+	flags.StringVar(&f.assembly, "assembly", "", "dock into this biological assembly, such as 1 (default: the structure as "+
+		"deposited)")
 	flags.IntVar(&f.model, "model", 0, "dock into this model of a file with several (default: the first)")
 	flags.StringSliceVar(&f.keep, "keep", nil, "component that stays in the receptor, such as ZN; may be repeated")
 	flags.StringSliceVar(&f.remove, "remove", nil, "component that is taken out of the receptor; may be repeated")
-	flags.StringVar(&f.waters, "waters", "", "none, or structural: waters stay that hold at least three polar atoms of the site together (default none)")
-	flags.StringVar(&f.protonation, "protonation", "", "pdb2pqr-propka predicts protonation states at the pH, meeko keeps what the residue names say (default pdb2pqr-propka)")
+	flags.StringVar(&f.waters, "waters", "", "none, or structural: waters stay that hold at least three polar atoms of the site "+
+		"together (default none)")
+	flags.StringVar(&f.protonation, "protonation", "", "pdb2pqr-propka predicts protonation states at the pH, meeko keeps what "+
+		"the residue names say (default pdb2pqr-propka)")
 	flags.StringVar(&f.forceField, "force-field", "", "AMBER, CHARMM or PARSE, for pdb2pqr-propka (default AMBER)")
 }
 
 func (f *boxFlags) define(flags *pflag.FlagSet) {
-	flags.StringVar(&f.box, "box", "", "the box's centre and size in Å: x,y,z,edge or x,y,z,a,b,c; bound: around the ligand that is bound; pocket: around the best pocket")
+	flags.StringVar(&f.box, "box", "", "the box's centre and size in Å: x,y,z,edge or x,y,z,a,b,c; bound: around the ligand that "+
+		"is bound; pocket: around the best pocket")
 	flags.StringVar(&f.from, "box-from", "", "lay the box around the ligand in this file: .sdf, .mol2, .pdb, .pdbqt or .cif")
 	flags.StringVar(&f.center, "center", "", "centre of the box in Å: x,y,z")
 	flags.StringVar(&f.size, "size", "", "size of the box in Å: one edge or x,y,z (default around a pocket: what fits it)")
@@ -179,7 +186,8 @@ func (f *dockFlags) docking(args []string) (docking, error) {
 	d := docking{name: f.name, top: f.top, folder: f.folder}
 	var err error
 	if args = f.takeRedock(args); len(args) > 1 {
-		return docking{}, usage("there are %d arguments, %q; name one receptor, and the ligand of --redock as COMPONENT:CHAIN:NUMBER such as STI:A:201", len(args), args)
+		return docking{}, usage("there are %d arguments, %q; name one receptor, and the ligand of --redock as "+
+			"COMPONENT:CHAIN:NUMBER such as STI:A:201", len(args), args)
 	}
 	if d.receptor, err = f.receptor.read(args); err != nil {
 		return docking{}, err
@@ -209,8 +217,8 @@ func (f *dockFlags) docking(args []string) (docking, error) {
 	return d, nil
 }
 
-// arguments allows the receptor, and behind --redock the ligand that it names: a flag whose value may be left out takes none from the next
-// word.
+// arguments allows the receptor, and behind --redock the ligand that it names: a flag whose value may be left out takes none from
+// the next word.
 func (f *dockFlags) arguments(_ *cobra.Command, args []string) error {
 	if most := map[bool]int{true: 2, false: 1}[f.redock == boundWord]; len(args) > most {
 		return usage("there are %d arguments, %q; name one receptor", len(args), args)
@@ -316,30 +324,14 @@ func jobName(r receptor, ligands []ligand) string {
 
 // dock starts a docking, follows it to its end, shows the results and downloads them where that is asked for. The job is
 // returned beside an error, as far as it is known.
-func (inv *invocation) dock(ctx context.Context, d docking) (client.Job, error) {
+func (inv *invocation) dock(ctx context.Context, d docking) (contract.Job, error) {
 	receipt, err := inv.start(ctx, d)
 	if err != nil {
-		return client.Job{}, err
+		return contract.Job{}, err
 	}
+	inv.tellSubmitted(receipt.Body)
 	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
-		showForecast(inv.out, receipt.Receptor)
+		showForecast(inv.out, receipt.Body.Receptor)
 	}
-	j, err := inv.follow(ctx, receipt.JobID, nil)
-	if err != nil {
-		return j, err
-	}
-	var ended error
-	if inv.json {
-		if err := inv.print(j.JSON()); err != nil {
-			return j, err
-		}
-		ended = endOf(j, "")
-	} else {
-		ended = inv.conclude(ctx, j, d.top)
-	}
-	if err := inv.deliver(ctx, j, d.folder); err != nil {
-		return j, err
-	}
-	return j, ended
+	return inv.complete(ctx, receipt.Body.JobID, d.top, func(j contract.Job) error { return inv.deliver(ctx, j, d.folder) })
 }

@@ -7,17 +7,18 @@ import (
 	"path"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
 const (
-	// resultsSchema marks the document of a docking's results.
-	resultsSchema = "molfabric.docking.results/v1"
 	resultsFile   = "results.json"
 	timingsFile   = "timings.json"
 	receptorFile  = "receptor.json"
-	// maxDocumentBytes bounds a document that is read into memory: 10,000 ligands with 100 poses each.
-	maxDocumentBytes = 512 << 20
+	boxFile       = "box.json"
+	redockingFile = "redock.json"
+	// maxDocumentBytes bounds a document that is read into memory: times of 10,000 ligands have some 2 MB.
+	maxDocumentBytes = 64 << 20
 )
 
 // The statuses of a ligand that has ended.
@@ -26,67 +27,47 @@ const (
 	ligandFailed    = "FAILED"
 )
 
-// dockingResults is what is shown of results.json.
-type dockingResults struct {
-	Schema   string `json:"schema"`
-	Receptor struct {
-		Format      string   `json:"format"`
-		PDBID       *string  `json:"pdbId"`
-		Protonation string   `json:"protonation"`
-		Reused      bool     `json:"-"` // says receptor.json
-		AtomCount   int      `json:"atomCount"`
-		Notes       []string `json:"notes"`
-		// Site is what the structure held beside its chains, nearest to the box first; nil of a receptor that was given prepared.
-		Site   []siteEntry `json:"site"`
-		Waters struct {
-			Kept    int    `json:"kept"`
-			Removed int    `json:"removed"`
-			Option  string `json:"option"`
-		} `json:"waters"`
-	} `json:"receptor"`
-	Box struct {
-		Source         string    `json:"source"`
-		CenterAngstrom []float64 `json:"centerAngstrom"`
-		SizeAngstrom   []float64 `json:"sizeAngstrom"`
-		Notes          []string  `json:"notes"`
-	} `json:"box"`
-	Validation  *redocking     `json:"validation"`  // nil when no native ligand was named
-	Convergence *agreement     `json:"convergence"` // nil for searches of a fixed length
-	Ligands     []ligandResult `json:"ligands"`     // best first, failed ones last
+// dockingEnd is what a docking has found, and what its scores rest on.
+type dockingEnd struct {
+	Receptor   preparedReceptor
+	Box        searchedBox
+	Validation *redocking               // nil when no native ligand was named
+	Results    []contract.DockingResult // best first, failed ones last
+	Flaws      map[string]int           // checks that the best pose has not passed, by the result's id
 }
 
-// redocking is how the structure's own ligand was found again.
+// preparedReceptor is what is shown of receptor.json.
+type preparedReceptor struct {
+	Format      string   `json:"format"`
+	PDBID       *string  `json:"pdbId"`
+	Protonation string   `json:"protonation"`
+	Reused      bool     `json:"reused"`
+	AtomCount   int      `json:"atomCount"`
+	Notes       []string `json:"notes"`
+	// Site is what the structure held beside its chains, nearest to the box first; nil of a receptor that was given prepared.
+	Site   []siteEntry `json:"site"`
+	Waters struct {
+		Kept    int    `json:"kept"`
+		Removed int    `json:"removed"`
+		Option  string `json:"option"`
+	} `json:"waters"`
+}
+
+// searchedBox is what is shown of box.json.
+type searchedBox struct {
+	Source         string    `json:"source"`
+	CenterAngstrom []float64 `json:"centerAngstrom"`
+	SizeAngstrom   []float64 `json:"sizeAngstrom"`
+	Notes          []string  `json:"notes"`
+}
+
+// redocking is how the structure's own ligand was found again, of redock.json.
 type redocking struct {
 	ComponentID         string   `json:"componentId"`
 	RMSDAngstrom        *float64 `json:"rmsdAngstrom"`        // of the best-scored pose to the crystal pose
 	ClosestRMSDAngstrom *float64 `json:"closestRmsdAngstrom"` // of any pose
 	ThresholdAngstrom   float64  `json:"thresholdAngstrom"`
 	Passed              bool     `json:"passed"`
-}
-
-// agreement is on how many ligands independent searches agree.
-type agreement struct {
-	Judged       int      `json:"judged"`
-	Converged    int      `json:"converged"`
-	NotConverged []string `json:"notConverged"` // ids of the first that have not, best first
-}
-
-type ligandResult struct {
-	Rank             *int     `json:"rank"`
-	LigandID         string   `json:"ligandId"`
-	Label            string   `json:"label"`
-	Status           string   `json:"status"`
-	FailureStage     *string  `json:"failureStage"`
-	Error            *string  `json:"error"`
-	BestScoreKcalMol *float64 `json:"bestScoreKcalMol"`
-	LigandEfficiency *float64 `json:"ligandEfficiency"`
-	CNNScore         *float64 `json:"cnnScore"` // of the best pose, 0 to 1; nil where the network was not at hand
-	PoseCount        int      `json:"poseCount"`
-	Checks           *struct {
-		Passed bool            `json:"passed"`
-		Tests  map[string]bool `json:"tests"`
-	} `json:"checks"` // of the best pose; nil where they did not run
-	Interactions []string `json:"interactions"` // of the best pose, chain:residueName:residue:type; nil where nobody has looked
 }
 
 // dockingTimings is timings.json: kept apart from the results, which are the same to the byte in every run.
@@ -114,42 +95,66 @@ func (t dockingTimings) cpuSeconds() map[string]float64 {
 
 // showDocking prints what a docking that has results has found, and does nothing for any other job. detail says how many
 // ligands failed, or "".
-func (inv *invocation) showDocking(ctx context.Context, j client.Job, top int) (detail string, err error) {
+func (inv *invocation) showDocking(ctx context.Context, j contract.Job, top int) (detail string, err error) {
 	if j.Status != job.Completed && j.Status != job.CompletedWithFailures || j.Simulator != nil && *j.Simulator != simulator {
 		return "", nil
+	}
+	run, found, err := inv.api.RunOfJob(ctx, j.JobID)
+	if err != nil || !found {
+		return "", err
+	}
+	end, err := inv.foundBy(ctx, run.RunID, top)
+	if err != nil {
+		return "", err
 	}
 	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
 	if err != nil {
 		return "", err
 	}
-	var results dockingResults
 	var timings dockingTimings
-	var prepared struct {
-		Reused bool `json:"reused"`
-	}
-	for name, into := range map[string]any{resultsFile: &results, timingsFile: &timings, receptorFile: &prepared} {
-		if err := inv.readDocument(ctx, outputs.Outputs, name, into); err != nil {
+	for name, into := range map[string]any{timingsFile: &timings, receptorFile: &end.Receptor, boxFile: &end.Box,
+		redockingFile: &end.Validation} {
+		if err := inv.readDocument(ctx, outputs.Body, name, into); err != nil {
 			return "", err
 		}
 	}
-	results.Receptor.Reused = prepared.Reused
-	if results.Schema != resultsSchema {
-		return "", nil
-	}
-	if err := dockingTable(inv.out, results, timings.cpuSeconds(), top); err != nil {
+	if err := dockingTable(inv.out, end, timings.cpuSeconds(), top); err != nil {
 		return "", err
 	}
-	showSetting(inv.out, results)
-	return showFailedLigands(inv.out, results), nil
+	showSetting(inv.out, end)
+	return showFailedLigands(inv.out, end.Results), nil
+}
+
+// foundBy reads what became of a run's ligands. The checks that a best pose has not passed are its pose's to tell; they are asked
+// for where they are shown.
+func (inv *invocation) foundBy(ctx context.Context, runID string, top int) (dockingEnd, error) {
+	results, err := inv.api.AllDockingResults(ctx, runID, client.ResultFilter{})
+	end := dockingEnd{Results: results, Flaws: map[string]int{}}
+	if err != nil {
+		return end, err
+	}
+	for _, r := range results {
+		if r.Rank == nil || *r.Rank > top || r.PassedChecks == nil || *r.PassedChecks {
+			continue
+		}
+		poses, err := inv.api.DockingPoses(ctx, r.ResultID, client.Page{Limit: 1})
+		if err != nil {
+			return end, err
+		}
+		for _, best := range poses.Body.Poses {
+			end.Flaws[r.ResultID] = len(best.Flaws())
+		}
+	}
+	return end, nil
 }
 
 // readDocument reads a job's output of this name; one that is not there leaves into alone.
-func (inv *invocation) readDocument(ctx context.Context, outputs []client.Output, name string, into any) error {
-	for _, output := range outputs {
+func (inv *invocation) readDocument(ctx context.Context, outputs contract.Outputs, name string, into any) error {
+	for _, output := range outputs.Outputs {
 		if path.Clean(output.Name) != name {
 			continue
 		}
-		text, err := inv.api.FetchOutput(ctx, output, maxDocumentBytes)
+		text, err := inv.api.FetchOutput(ctx, outputs.JobID, output, maxDocumentBytes)
 		if err != nil {
 			return err
 		}

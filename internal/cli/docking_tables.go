@@ -8,6 +8,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
@@ -24,10 +25,10 @@ const (
 )
 
 // dockingTable prints the best ligands, at most top of them.
-func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]float64, top int) error {
+func dockingTable(w io.Writer, end dockingEnd, cpuSeconds map[string]float64, top int) error {
 	checked, looked, scored := false, false, false
-	for _, ligand := range results.Ligands {
-		checked, looked, scored = checked || ligand.Checks != nil, looked || ligand.Interactions != nil, scored || ligand.CNNScore != nil
+	for _, r := range end.Results {
+		checked, looked, scored = checked || r.PassedChecks != nil, looked || r.Interactions != nil, scored || r.CNNScore != nil
 	}
 	header := []string{"rank", "ligand", "best score (kcal/mol)", "efficiency", "poses", "CPU seconds"}
 	right := []int{1, 3, 4, 5, 6}
@@ -43,25 +44,25 @@ func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]flo
 	p := painter(w)
 	t := newTable(p, right, header...)
 	ranked := 0
-	for _, ligand := range results.Ligands {
-		if ligand.Rank == nil || ligand.BestScoreKcalMol == nil {
+	for _, r := range end.Results {
+		if r.Rank == nil || r.BestScoreKcalMol == nil {
 			continue
 		}
 		if ranked++; ranked > top {
 			continue
 		}
 		row := table.Row{
-			*ligand.Rank, shorten(labelOf(ligand.Label), labelChars), fmt.Sprintf("%.2f", *ligand.BestScoreKcalMol),
-			decimals(ligand.LigandEfficiency, 3), ligand.PoseCount, secondsText(cpuSeconds, ligand.LigandID),
+			*r.Rank, shorten(labelOf(r.Label), labelChars), fmt.Sprintf("%.2f", *r.BestScoreKcalMol),
+			decimals(r.LigandEfficiency, 3), r.PoseCount, secondsText(cpuSeconds, r.LigandID),
 		}
 		if scored {
-			row = append(row, decimals(ligand.CNNScore, 2))
+			row = append(row, decimals(r.CNNScore, 2))
 		}
 		if checked {
-			row = append(row, ligand.checksText(p))
+			row = append(row, end.checksText(p, r))
 		}
 		if looked {
-			row = append(row, contactsText(ligand.Interactions))
+			row = append(row, contactsText(r.Interactions))
 		}
 		t.AppendRow(row)
 	}
@@ -75,18 +76,12 @@ func dockingTable(w io.Writer, results dockingResults, cpuSeconds map[string]flo
 	return nil
 }
 
-// checksText says whether the best pose is sound.
-func (l ligandResult) checksText(p paint) string {
-	if l.Checks == nil {
+// checksText says whether a ligand's best pose is sound.
+func (d dockingEnd) checksText(p paint, r contract.DockingResult) string {
+	if r.PassedChecks == nil {
 		return "–"
 	}
-	flaws := 0
-	for _, passed := range l.Checks.Tests {
-		if !passed {
-			flaws++
-		}
-	}
-	return verdictText(p, l.Checks.Passed, flaws)
+	return verdictText(p, *r.PassedChecks, d.Flaws[r.ResultID])
 }
 
 func verdictText(p paint, passed bool, flaws int) string {
@@ -148,14 +143,15 @@ var boxSources = map[string]string{
 }
 
 // showSetting prints what the scores rest on: the redocking, the receptor and the box.
-func showSetting(w io.Writer, results dockingResults) {
+func showSetting(w io.Writer, end dockingEnd) {
 	p := painter(w)
 	var lines [][2]string
-	if v := results.Validation; v != nil && v.RMSDAngstrom != nil {
+	if v := end.Validation; v != nil && v.RMSDAngstrom != nil {
 		lines = append(lines, [2]string{"redocking", v.text(p)})
 	}
-	if r := results.Receptor; r.Format != "" {
-		text := fmt.Sprintf("%s, %d atoms; %s", first(formatNames[r.Format], labelOf(r.Format)), r.AtomCount, first(labelOf(r.Protonation), "protonation as given"))
+	if r := end.Receptor; r.Format != "" {
+		text := fmt.Sprintf("%s, %d atoms; %s", first(formatNames[r.Format], labelOf(r.Format)), r.AtomCount,
+			first(labelOf(r.Protonation), "protonation as given"))
 		if r.PDBID != nil {
 			text = labelOf(*r.PDBID) + ", " + text
 		}
@@ -165,18 +161,18 @@ func showSetting(w io.Writer, results dockingResults) {
 			text += "; prepared for this job"
 		}
 		lines = append(lines, [2]string{"receptor", text})
-		lines = append(lines, notes(without(r.Notes, results.Box.Notes))...)
+		lines = append(lines, notes(without(r.Notes, end.Box.Notes))...)
 		lines = append(lines, siteLines(r.Site)...)
 		if w := r.Waters; w.Kept+w.Removed > 0 {
 			lines = append(lines, [2]string{"waters", fmt.Sprintf("%d stayed, %d went%s", w.Kept, w.Removed, changedBy(w.Option))})
 		}
 	}
-	if b := results.Box; b.Source != "" {
+	if b := end.Box; b.Source != "" {
 		lines = append(lines, [2]string{"box", boxText(b.Source, b.CenterAngstrom, b.SizeAngstrom)})
 		lines = append(lines, notes(b.Notes)...)
 	}
-	if results.Convergence != nil {
-		lines = append(lines, [2]string{"search", results.searchText(p)})
+	if search := end.searchText(p); search != "" {
+		lines = append(lines, [2]string{"search", search})
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(w, "\n%s\n", p.bold("What the scores rest on"))
@@ -186,33 +182,34 @@ func showSetting(w io.Writer, results dockingResults) {
 	}
 }
 
-// searchText says whether independent searches agree, on which ligands they do not, and what to do about it.
-func (r dockingResults) searchText(p paint) string {
-	c := r.Convergence
-	if c.Converged == c.Judged {
-		said := p.good(true, "converged") + ": independent searches found the same best pose"
-		if c.Judged > 1 {
-			said += " of every ligand"
+// searchText says whether independent searches agree, on which ligands they do not, and what to do about it; "" for searches of a
+// fixed length.
+func (d dockingEnd) searchText(p paint) string {
+	judged := 0
+	var open []string
+	for _, r := range d.Results {
+		if r.Convergence == nil {
+			continue
 		}
-		return said
-	}
-	labels := map[string]string{}
-	for _, ligand := range r.Ligands {
-		labels[ligand.LigandID] = shorten(labelOf(ligand.Label), labelChars)
-	}
-	var named []string
-	for i, id := range c.NotConverged {
-		if i == maxNotesShown {
-			break
+		if judged++; !r.Convergence.Converged {
+			open = append(open, shorten(labelOf(r.Label), labelChars))
 		}
-		named = append(named, first(labels[id], labelOf(id)))
 	}
+	switch {
+	case judged == 0:
+		return ""
+	case len(open) == 0 && judged == 1:
+		return p.good(true, "converged") + ": independent searches found the same best pose"
+	case len(open) == 0:
+		return p.good(true, "converged") + ": independent searches found the same best pose of every ligand"
+	}
+	named := open[:min(len(open), maxNotesShown)]
 	which := strings.Join(named, ", ")
-	if more := c.Judged - c.Converged - len(named); more > 0 {
+	if more := len(open) - len(named); more > 0 {
 		which += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("%s for %d of %d ligands: independent searches disagree on %s. Dock again with --exhaustiveness 64",
-		p.good(false, "not converged"), c.Judged-c.Converged, c.Judged, which)
+		p.good(false, "not converged"), len(open), judged, which)
 }
 
 // without are the notes that are not told elsewhere.
@@ -222,7 +219,8 @@ func without(said, elsewhere []string) []string {
 
 // boxText describes a box in Å and where it comes from.
 func boxText(source string, center, size []float64) string {
-	return fmt.Sprintf("%s Å, centred at %s Å, %s", triple(size, " × "), triple(center, ", "), first(boxSources[source], labelOf(source)))
+	return fmt.Sprintf("%s Å, centred at %s Å, %s", triple(size, " × "), triple(center, ", "),
+		first(boxSources[source], labelOf(source)))
 }
 
 // text says how near the structure's own ligand came to its crystal pose.
@@ -231,9 +229,11 @@ func (v *redocking) text(p paint) string {
 	if !v.Passed {
 		verdict = p.good(false, "not found again")
 	}
-	said := fmt.Sprintf("%s %s: %.2f Å from the crystal pose (at most %g Å is good)", labelOf(v.ComponentID), verdict, *v.RMSDAngstrom, v.ThresholdAngstrom)
+	said := fmt.Sprintf("%s %s: %.2f Å from the crystal pose (at most %g Å is good)", labelOf(v.ComponentID), verdict,
+		*v.RMSDAngstrom, v.ThresholdAngstrom)
 	if !v.Passed && v.ClosestRMSDAngstrom != nil {
-		said += fmt.Sprintf("; its nearest pose %.2f Å. Distrust the scores, or look at box and protonation", *v.ClosestRMSDAngstrom)
+		said += fmt.Sprintf("; its nearest pose %.2f Å. Distrust the scores, or look at box and protonation",
+			*v.ClosestRMSDAngstrom)
 	}
 	return said
 }
@@ -262,11 +262,11 @@ func triple(numbers []float64, between string) string {
 var stages = []string{"parse", "protonate", "embed", "dock", "parse_output"}
 
 // showFailedLigands names every ligand without a result and why, by the step that failed, and returns their number in words.
-func showFailedLigands(w io.Writer, results dockingResults) (detail string) {
-	byStage := map[string][]ligandResult{}
+func showFailedLigands(w io.Writer, results []contract.DockingResult) (detail string) {
+	byStage := map[string][]contract.DockingResult{}
 	order := slices.Clone(stages)
 	failed := 0
-	for _, ligand := range results.Ligands {
+	for _, ligand := range results {
 		if ligand.Status != ligandFailed {
 			continue
 		}
@@ -289,14 +289,15 @@ func showFailedLigands(w io.Writer, results dockingResults) (detail string) {
 		fmt.Fprintf(w, "  at %s: %d\n", stage, len(byStage[stage]))
 		for _, ligand := range byStage[stage] {
 			if shown++; shown <= maxFailuresShown {
-				fmt.Fprintf(w, "    %s  %s\n", shorten(labelOf(ligand.Label), labelChars), labelOf(orText(ligand.Error, "no reason given")))
+				fmt.Fprintf(w, "    %s  %s\n", shorten(labelOf(ligand.Label), labelChars),
+					labelOf(orText(ligand.Error, "no reason given")))
 			}
 		}
 	}
 	if failed > maxFailuresShown {
 		fmt.Fprintf(w, "  … and %d more; results.csv names all\n", failed-maxFailuresShown)
 	}
-	return fmt.Sprintf("%d of %d ligands have no result", failed, len(results.Ligands))
+	return fmt.Sprintf("%d of %d ligands have no result", failed, len(results))
 }
 
 func orText(s *string, otherwise string) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -56,7 +57,8 @@ func exitCodesTopic() *cobra.Command {
 	for _, c := range exitCodes {
 		fmt.Fprintf(&text, "%5d  %s\n", c.code, c.meaning)
 	}
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of the commands mean", Long: strings.TrimRight(text.String(), "\n")}
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes of the commands mean",
+		Long: strings.TrimRight(text.String(), "\n")}
 }
 
 // ExitCode is the exit code for an error of a command.
@@ -146,7 +148,7 @@ func advise(err error, code fault.Code, next string) error {
 
 // jobEnd is a job that did not end well.
 type jobEnd struct {
-	job    client.Job
+	job    contract.Job
 	detail string // what is known beside the job's own error
 }
 
@@ -184,7 +186,7 @@ func (e *jobEnd) exitCode() int {
 }
 
 // endOf is the error of a job that has ended, nil for one that ended well.
-func endOf(j client.Job, detail string) error {
+func endOf(j contract.Job, detail string) error {
 	if j.Status == job.Completed {
 		return nil
 	}
@@ -239,7 +241,8 @@ func hintOf(code fault.Code) string {
 	case fault.TestKeyLiveBilling:
 		return "use a live key: `molfabric login` makes one"
 	case fault.InsufficientCredits:
-		return "`molfabric balance` shows your credit, `molfabric topup` buys more; a smaller library or a lower --exhaustiveness costs less"
+		return "`molfabric balance` shows your credit, `molfabric topup` buys more; a smaller library or a lower " +
+			"--exhaustiveness costs less"
 	case fault.NotFound:
 		return "`molfabric jobs` lists your jobs"
 	case fault.JobNotCancellable:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -28,7 +29,8 @@ func TestExitCodes(t *testing.T) {
 		{"file", invalidInput("x"), ExitInvalid, ""},
 		{"not signed in", errNotSignedIn, ExitForbidden, "molfabric login"},
 		{"unauthorized", answer(401, fault.Unauthorized), ExitForbidden, "molfabric login"},
-		{"wrong password", advise(answer(401, fault.Unauthorized), fault.Unauthorized, "open one with --sign-up"), ExitForbidden, "--sign-up"},
+		{"wrong password", advise(answer(401, fault.Unauthorized), fault.Unauthorized, "open one with --sign-up"), ExitForbidden,
+			"--sign-up"},
 		{"session", answer(403, fault.SessionRequired), ExitForbidden, "molfabric login"},
 		{"scope", answer(403, fault.InsufficientScope), ExitForbidden, "keys create"},
 		{"not found", answer(404, fault.NotFound), ExitNotFound, "molfabric jobs"},
@@ -41,10 +43,11 @@ func TestExitCodes(t *testing.T) {
 		{"store away", answer(503, fault.ProviderUnavailable), ExitUnavailable, "a minute"},
 		{"server's fault", answer(500, fault.Internal), ExitUnexpected, ""},
 		{"nobody there", &client.NetworkError{Server: "s", Err: errors.New("refused")}, ExitUnavailable, "molfabric up"},
-		{"job failed", &jobEnd{job: client.Job{JobID: "job_1", Status: job.Failed}}, ExitJobFailed, "logs job_1"},
-		{"partly", &jobEnd{job: client.Job{Status: job.CompletedWithFailures}}, ExitPartlyFailed, ""},
-		{"worth a retry", &jobEnd{job: client.Job{JobID: "job_1", Status: job.Failed, Error: &client.JobError{Retryable: true}}}, ExitJobFailed, "retry job_1"},
-		{"cancelled", &jobEnd{job: client.Job{JobID: "job_1", Status: job.Cancelled}}, ExitJobCancelled, "retry job_1"},
+		{"job failed", &jobEnd{job: contract.Job{JobID: "job_1", Status: job.Failed}}, ExitJobFailed, "logs job_1"},
+		{"partly", &jobEnd{job: contract.Job{Status: job.CompletedWithFailures}}, ExitPartlyFailed, ""},
+		{"worth a retry", &jobEnd{job: contract.Job{JobID: "job_1", Status: job.Failed, Error: &contract.JobError{Retryable: true}}},
+			ExitJobFailed, "retry job_1"},
+		{"cancelled", &jobEnd{job: contract.Job{JobID: "job_1", Status: job.Cancelled}}, ExitJobCancelled, "retry job_1"},
 		{"not retryable", answer(409, fault.JobNotRetryable), ExitInvalid, "molfabric tasks"},
 		{"another version", answer(409, fault.VersionConflict), ExitInvalid, "somebody has saved"},
 		{"another file", fmt.Errorf("uploading: %w", client.ErrOtherFile), ExitInvalid, "without --resume"},
@@ -68,20 +71,23 @@ func TestJobEnd(t *testing.T) {
 	t.Parallel()
 	reason := "cancelled by its owner"
 	tests := []struct {
-		job    client.Job
+		job    contract.Job
 		detail string
 		want   string
 	}{
-		{client.Job{JobID: "job_1", Status: job.Failed, Error: &client.JobError{Code: "RECEPTOR_UNREADABLE", Message: "no atoms"}}, "", "job job_1 failed: no atoms (RECEPTOR_UNREADABLE)"},
-		{client.Job{JobID: "job_1", Status: job.CompletedWithFailures}, "2 of 5 ligands have no result", "job job_1 ended with failures: 2 of 5 ligands have no result"},
-		{client.Job{JobID: "job_1", Status: job.Cancelled, StatusReason: &reason}, "", "job job_1 was cancelled: cancelled by its owner"},
+		{contract.Job{JobID: "job_1", Status: job.Failed, Error: &contract.JobError{Code: "RECEPTOR_UNREADABLE", Message: "no atoms"}},
+			"", "job job_1 failed: no atoms (RECEPTOR_UNREADABLE)"},
+		{contract.Job{JobID: "job_1", Status: job.CompletedWithFailures}, "2 of 5 ligands have no result",
+			"job job_1 ended with failures: 2 of 5 ligands have no result"},
+		{contract.Job{JobID: "job_1", Status: job.Cancelled, StatusReason: &reason}, "",
+			"job job_1 was cancelled: cancelled by its owner"},
 	}
 	for _, test := range tests {
 		if got := endOf(test.job, test.detail); got == nil || got.Error() != test.want {
 			t.Errorf("got %v, want %q", got, test.want)
 		}
 	}
-	if got := endOf(client.Job{Status: job.Completed}, ""); got != nil {
+	if got := endOf(contract.Job{Status: job.Completed}, ""); got != nil {
 		t.Errorf("completed: got %v, want nil", got)
 	}
 }

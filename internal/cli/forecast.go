@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // maxFatesShown bounds the components that a forecast names.
@@ -15,7 +15,7 @@ const maxFatesShown = 8
 var componentOptions = map[string]string{"retainComponents": "--keep", "removeComponents": "--remove"}
 
 // showForecast prints what would be docked into: the box, what else the structure holds and what changes that.
-func showForecast(w io.Writer, f *client.Forecast) {
+func showForecast(w io.Writer, f *contract.Forecast) {
 	if f == nil {
 		return
 	}
@@ -31,20 +31,21 @@ func showForecast(w io.Writer, f *client.Forecast) {
 }
 
 // forecastBox says where the box will be.
-func forecastBox(f *client.Forecast) string {
+func forecastBox(f *contract.Forecast) string {
 	b := f.Box
 	text := first(boxSources[b.Source], labelOf(b.Source))
 	if l := b.Ligand; l != nil {
-		text = fmt.Sprintf("around %s %s:%d%s of the structure", labelOf(l.ComponentID), labelOf(l.Chain), l.Residue, labelOf(l.InsertionCode))
+		text = fmt.Sprintf("around %s %s:%d%s of the structure", labelOf(l.ComponentID), labelOf(l.Chain), l.Residue,
+			labelOf(l.InsertionCode))
 	}
-	if len(b.CenterAngstrom) == 3 && len(b.SizeAngstrom) == 3 {
-		return fmt.Sprintf("%s Å, centred at %s Å, %s", triple(b.SizeAngstrom, " × "), triple(b.CenterAngstrom, ", "), text)
+	if b.CenterAngstrom != nil && b.SizeAngstrom != nil {
+		return fmt.Sprintf("%s Å, centred at %s Å, %s", triple(b.SizeAngstrom[:], " × "), triple(b.CenterAngstrom[:], ", "), text)
 	}
 	return text
 }
 
 // fateLines are a line a component that stays, or goes, with what changes that. Waters stand for themselves at the end of a list.
-func fateLines(fates []client.ComponentFate, status string) [][2]string {
+func fateLines(fates []contract.ComponentFate, status string) [][2]string {
 	label, shown := map[string]string{"kept": "stays", "removed": "goes"}[status], 0
 	var lines [][2]string
 	for _, fate := range fates {
@@ -63,7 +64,7 @@ func fateLines(fates []client.ComponentFate, status string) [][2]string {
 	return lines
 }
 
-func fateText(fate client.ComponentFate) string {
+func fateText(fate contract.ComponentFate) string {
 	text := labelOf(fate.Component)
 	if fate.Name != "" {
 		text += " (" + labelOf(fate.Name) + ")"
@@ -78,7 +79,8 @@ func fateText(fate client.ComponentFate) string {
 	if fate.Option == "waters" {
 		text += "; --waters structural keeps those that hold the site together"
 	} else if option := componentOptions[fate.Option]; option != "" {
-		text += "; " + option + " " + labelOf(fate.Component) + map[bool]string{true: " keeps it", false: " removes it"}[strings.HasSuffix(option, "keep")]
+		text += "; " + option + " " + labelOf(fate.Component) + map[bool]string{true: " keeps it",
+			false: " removes it"}[strings.HasSuffix(option, "keep")]
 	}
 	return shorten(text, noteChars)
 }
@@ -126,7 +128,8 @@ func siteLines(entries []siteEntry) [][2]string {
 		}
 	}
 	if len(lines) > 0 && farther > 0 {
-		lines = append(lines, [2]string{"", fmt.Sprintf("farther than %g Å from the box: %d more molecules; %s names them", siteAngstrom, farther, receptorFile)})
+		lines = append(lines, [2]string{"", fmt.Sprintf("farther than %g Å from the box: %d more molecules; %s names them",
+			siteAngstrom, farther, receptorFile)})
 	}
 	return lines
 }
@@ -136,7 +139,8 @@ func (e siteEntry) text() string {
 	if e.Name != "" {
 		text += " (" + labelOf(e.Name) + ")"
 	}
-	return shorten(fmt.Sprintf("%s %s:%d%s: %s%s", text, first(labelOf(e.Chain), "(blank)"), e.Residue, labelOf(e.InsertionCode), labelOf(e.Why), changedBy(e.Option)), noteChars)
+	return shorten(fmt.Sprintf("%s %s:%d%s: %s%s", text, first(labelOf(e.Chain), "(blank)"), e.Residue, labelOf(e.InsertionCode),
+		labelOf(e.Why), changedBy(e.Option)), noteChars)
 }
 
 // changedBy is the option of the command line that changes what became of a molecule.

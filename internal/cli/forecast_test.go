@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func TestShowForecast(t *testing.T) {
 	t.Parallel()
-	var forecast client.Forecast
+	var forecast contract.Forecast
 	text := `{"box":{"source":"pocketLigand","centerAngstrom":[15.19,53.9,16.92],"sizeAngstrom":[22,20,18],"ligand":{"componentId":"WS7","chain":"A","residue":800,"heavyAtoms":17}},
 		"components":[
 			{"component":"HEM","name":"heme","class":"cofactor","status":"kept","why":"cofactors belong to the site","option":"removeComponents","count":2,"residues":["A:500","B:500"]},

@@ -3,15 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -19,9 +17,9 @@ import (
 // once a second.
 const framesEvery = time.Second
 
-// followFrames shows a rendering's progress until it ends, fetches frames and preview into the target meanwhile, and returns the job
-// then. An interruption is explained and is errInterrupted.
-func (inv *invocation) followFrames(ctx context.Context, jobID string, t renderTarget) (client.Job, error) {
+// followFrames shows a rendering's progress until it ends, fetches frames and preview into the target meanwhile, and returns the
+// job then. An interruption is explained and is errInterrupted.
+func (inv *invocation) followFrames(ctx context.Context, jobID string, t renderTarget) (client.Answer[contract.Job], error) {
 	j, err := inv.api.Job(ctx, jobID)
 	if err != nil {
 		return j, inv.explainStop(ctx, jobID, err)
@@ -31,13 +29,13 @@ func (inv *invocation) followFrames(ctx context.Context, jobID string, t renderT
 	}
 	var shown display = noDisplay{}
 	if !inv.json {
-		shown = newDisplay(inv.err, inv.now, inv.age(j))
+		shown = newDisplay(inv.err, inv.now, inv.age(j.Body))
 	}
-	progress := newFrameProgress(j, shown, inv.now)
+	progress := newFrameProgress(j.Body, shown, inv.now)
 	fetch := inv.fetchFrames(ctx, jobID, t, progress)
 	defer fetch.stop()
 	last := ""
-	for err == nil && !j.Terminal { // a retry may begin the next run before its end is read here
+	for err == nil && !j.Body.Terminal { // a retry may begin the next run before its end is read here
 		if err = inv.api.Events(ctx, jobID, last, func(e client.Event) error {
 			progress.take(e)
 			fetch.changed()
@@ -48,10 +46,12 @@ func (inv *invocation) followFrames(ctx context.Context, jobID string, t renderT
 		}
 	}
 	fetch.stop()
-	progress.count(j.Progress)
-	shown.close(err == nil && (j.Status == job.Completed || j.Status == job.CompletedWithFailures))
-	if err = inv.explainStop(ctx, jobID, err); t.path != "" && (ExitCode(err) == ExitInterrupted || ExitCode(err) == ExitUnavailable) {
-		fmt.Fprintf(inv.err, "  molfabric outputs %s -o %s   fetches its files, when it has ended\n", jobID, shellWord(filepath.Dir(t.preview())))
+	progress.count(j.Body.Progress)
+	shown.close(err == nil && (j.Body.Status == job.Completed || j.Body.Status == job.CompletedWithFailures))
+	if err = inv.explainStop(ctx, jobID, err); t.path != "" && (ExitCode(err) == ExitInterrupted ||
+		ExitCode(err) == ExitUnavailable) {
+		fmt.Fprintf(inv.err, "  molfabric outputs %s -o %s   fetches its files, when it has ended\n", jobID,
+			shellWord(filepath.Dir(t.preview())))
 	}
 	return j, err
 }
@@ -68,7 +68,7 @@ type frameProgress struct {
 	seen        time.Time // when the first frames were counted
 }
 
-func newFrameProgress(j client.Job, shown display, now func() time.Time) *frameProgress {
+func newFrameProgress(j contract.Job, shown display, now func() time.Time) *frameProgress {
 	p := &frameProgress{shown: shown, now: now, course: courseOf(j)}
 	p.count(j.Progress)
 	return p
@@ -83,14 +83,15 @@ func (p *frameProgress) take(e client.Event) {
 }
 
 // count learns how many frames are done.
-func (p *frameProgress) count(progress client.Progress) {
+func (p *frameProgress) count(progress contract.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if progress.FramesDone != nil && progress.FramesTotal != nil && *progress.FramesTotal > 0 {
-		if p.total == 0 || *progress.FramesDone < p.first { // a retry begins anew
-			p.first, p.seen = *progress.FramesDone, p.now()
+		done := int(*progress.FramesDone)
+		if p.total == 0 || done < p.first { // a retry begins anew
+			p.first, p.seen = done, p.now()
 		}
-		p.done, p.total = *progress.FramesDone, *progress.FramesTotal
+		p.done, p.total = done, int(*progress.FramesTotal)
 	}
 	p.show()
 }
@@ -139,7 +140,7 @@ type frameFetch struct {
 	done     sync.WaitGroup
 
 	picture string          // the preview that is there
-	counted int             // frames at the last look
+	counted int64           // frames at the last look
 	have    map[string]bool // artifacts that are there
 }
 
@@ -191,64 +192,49 @@ func (f *frameFetch) look(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	f.progress.count(j.Progress)
-	if preview := f.target.preview(); preview != "" && j.Preview != nil && j.Preview.Picture() != f.picture {
-		if f.inv.api.DownloadPreview(ctx, *j.Preview, preview) == nil {
-			f.picture = j.Preview.Picture()
+	f.progress.count(j.Body.Progress)
+	shown, counted := j.Body.Preview, j.Body.Progress.FramesDone
+	if preview := f.target.preview(); preview != "" && shown != nil && shown.Picture() != f.picture {
+		if f.inv.api.DownloadPreview(ctx, *shown, preview) == nil {
+			f.picture = shown.Picture()
 		}
 	}
-	if f.target.kind != targetFolder || f.target.path == "" || j.Progress.FramesDone != nil && *j.Progress.FramesDone == f.counted {
+	if f.target.kind != targetFolder || f.target.path == "" || counted != nil && *counted == f.counted {
 		return
 	}
 	fresh, err := f.fresh(ctx)
-	if err == nil && f.fetch(ctx, fresh) == nil && j.Progress.FramesDone != nil {
-		f.counted = *j.Progress.FramesDone
+	if err == nil && f.fetch(ctx, fresh) == nil && counted != nil {
+		f.counted = *counted
 	}
 }
 
 // fresh lists the frames that are not there yet: newest first, up to a page that brings nothing new.
-func (f *frameFetch) fresh(ctx context.Context) ([]client.Output, error) {
-	var fresh []client.Output
-	page := client.Page{Limit: maxPage}
+func (f *frameFetch) fresh(ctx context.Context) ([]contract.Output, error) {
+	var fresh []contract.Output
+	page := client.Page{Limit: contract.MaxPage}
 	for {
 		outputs, err := f.inv.api.Frames(ctx, f.jobID, page)
 		if err != nil {
 			return nil, err
 		}
 		before := len(fresh)
-		for _, output := range outputs.Outputs {
+		for _, output := range outputs.Body.Outputs {
 			if !f.have[output.ArtifactID] {
 				fresh = append(fresh, output)
 			}
 		}
-		if len(fresh) == before || outputs.NextCursor == nil {
+		if len(fresh) == before || outputs.Body.NextCursor == nil {
 			return fresh, nil
 		}
-		page.Cursor = *outputs.NextCursor
+		page.Cursor = *outputs.Body.NextCursor
 	}
 }
 
-func (f *frameFetch) fetch(ctx context.Context, fresh []client.Output) error {
-	names, err := localNames(fresh)
+func (f *frameFetch) fetch(ctx context.Context, fresh []contract.Output) error {
+	files, err := downloadsInto(f.jobID, fresh, f.target.path)
 	if err != nil {
 		return err
 	}
-	var mu sync.Mutex // of got
-	got := map[string]bool{}
-	transfers, together := errgroup.WithContext(ctx)
-	transfers.SetLimit(maxTransfers)
-	for i, output := range slices.Backward(fresh) { // in the order in which they were made
-		transfers.Go(func() error {
-			if err := f.inv.api.DownloadOutput(together, output, filepath.Join(f.target.path, filepath.FromSlash(names[i]))); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			got[output.ArtifactID] = true
-			return nil
-		})
-	}
-	err = transfers.Wait()
-	maps.Copy(f.have, got)
-	return err
+	slices.Reverse(files) // in the order in which they were made
+	return f.inv.api.Download(ctx, files, nil, func(file client.Download) { f.have[file.ArtifactID] = true })
 }

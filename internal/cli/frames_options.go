@@ -119,7 +119,8 @@ func parseFrames(given []string) ([]frames.Range, error) {
 		return nil, usage("--frames %s: %v; write frames like 1-48, 1-100:10 or 1,3,5-9", strings.Join(given, ","), err)
 	}
 	if count := frames.Count(ranges); count > maxRenderedFrames {
-		return nil, usage("--frames %s: are %d frames; a job renders at most %d: submit them as several jobs", strings.Join(given, ","), count, maxRenderedFrames)
+		return nil, usage("--frames %s: are %d frames; a job renders at most %d: submit them as several jobs",
+			strings.Join(given, ","), count, maxRenderedFrames)
 	}
 	return ranges, nil
 }
@@ -136,7 +137,8 @@ func parseResolution(size string) (string, error) {
 	for i, edge := range parts[1:] {
 		n, err := strconv.Atoi(edge)
 		if err != nil || n < minEdgePixels || n > maxEdgePixels {
-			return "", usage("--size %s: width and height must be %d to %d pixels each, as in 3840x2160", size, minEdgePixels, maxEdgePixels)
+			return "", usage("--size %s: width and height must be %d to %d pixels each, as in 3840x2160", size, minEdgePixels,
+				maxEdgePixels)
 		}
 		parts[i+1] = strconv.Itoa(n)
 	}
@@ -172,7 +174,8 @@ type pictureFlags struct {
 // define adds those that say how a job is run; the others' texts are the commands' own.
 func (f *pictureFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.device, "device", deviceCPU, "what Cycles computes on: "+orList(renderDevices)+"; all but cpu need a worker with such a GPU")
+	flags.StringVar(&f.device, "device", deviceCPU, "what Cycles computes on: "+orList(renderDevices)+
+		"; all but cpu need a worker with such a GPU")
 	flags.BoolVar(&f.denoise, "denoise", true, "remove the noise that few samples leave, with Cycles")
 	flags.BoolVar(&f.resumable, "resumable", false, "keep each finished frame, so that a machine that fails costs none of them")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file)")
@@ -186,7 +189,8 @@ func (f *pictureFlags) define(cmd *cobra.Command) {
 		return pflag.NormalizedName(name)
 	})
 	f.changed = flags.Changed
-	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions(renderDevices, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions(renderDevices, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("video", cobra.FixedCompletions(filmFormats, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -220,7 +224,8 @@ func (f *pictureFlags) checkLeaving() error {
 // metadata is what they say of the picture.
 func (f *pictureFlags) metadata() (pictureMetadata, error) {
 	resolution, err := parseResolution(f.size)
-	return pictureMetadata{Resolution: resolution, FPS: given(f.changed("fps"), f.fps), Samples: given(f.changed("samples"), f.samples)}, err
+	return pictureMetadata{Resolution: resolution, FPS: given(f.changed("fps"), f.fps),
+		Samples: given(f.changed("samples"), f.samples)}, err
 }
 
 // tier puts what they say of Cycles into the request.

@@ -23,7 +23,7 @@ const (
 	maxAttachments = 1000
 	// maxWalked bounds the entries of a folder that are looked at: beyond it, the folder is not what was meant.
 	maxWalked = 100_000
-	// maxLogicalBytes and maxSegmentBytes bound a path in a project package, and each name in it (specification §2.6).
+	// maxLogicalBytes and maxSegmentBytes bound a path in a project package, and each name in it (doc/contract.md §2.6).
 	maxLogicalBytes = 800
 	maxSegmentBytes = 255
 	// shownFrom is the size from which an upload takes long enough to be shown.
@@ -152,7 +152,8 @@ func (p *scenePackage) fill(root, scene string, files []string) error {
 		p.assets = append(p.assets, packed)
 	}
 	if len(p.assets) > maxAttachments {
-		return invalidInput("%d files would be sent beside the scene; a job takes at most %d: pack them into the scene (File › External Data › Pack Resources), or name what it needs with --asset",
+		return invalidInput("%d files would be sent beside the scene; a job takes at most %d: pack them into the scene (File › "+
+			"External Data › Pack Resources), or name what it needs with --asset",
 			len(p.assets), maxAttachments)
 	}
 	var err error
@@ -229,7 +230,8 @@ func (p *scenePackage) take(files *[]string, file string, entry fs.DirEntry) err
 		return nil
 	}
 	if !entry.Type().IsRegular() {
-		return invalidInput("%s: is a link or another thing that is no regular file; put the file itself there, or name what the scene needs with --asset", file)
+		return invalidInput("%s: is a link or another thing that is no regular file; put the file itself there, or name what the "+
+			"scene needs with --asset", file)
 	}
 	info, err := entry.Info()
 	if err != nil {
@@ -286,11 +288,7 @@ func (inv *invocation) uploadScene(ctx context.Context, pack *scenePackage) (sce
 	}
 	err = transfers.Wait()
 	shown.display.close(err == nil)
-	if err != nil && ctx.Err() != nil {
-		fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")
-		err = errInterrupted
-	}
-	return keys[0], keys[1:], err
+	return keys[0], keys[1:], inv.unsubmitted(ctx, err)
 }
 
 func (inv *invocation) uploadPacked(ctx context.Context, file packedFile, options client.UploadOptions) (client.Uploaded, error) {
@@ -327,10 +325,12 @@ func (u *uploads) sent(file int, bytes int64) {
 	for _, n := range u.bytes {
 		there += n
 	}
-	u.display.update(100*float64(there)/float64(max(u.total, 1)), fmt.Sprintf("uploading, %s of %s", bytesText(there), bytesText(u.total)))
+	u.display.update(100*float64(there)/float64(max(u.total, 1)), fmt.Sprintf("uploading, %s of %s", bytesText(there),
+		bytesText(u.total)))
 }
 
-// packReferences makes a package of a scene and of what it refers to: the path of each file here, by its place relative to the scene.
+// packReferences makes a package of a scene and of what it refers to: the path of each file here, by its place relative to the
+// scene.
 func packReferences(scene string, size int64, references map[string]string) (*scenePackage, error) {
 	pack := &scenePackage{scene: packedFile{path: scene, logical: plainName(scene), size: size, unpacked: true}}
 	for logical, file := range references {

@@ -17,6 +17,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -30,7 +31,7 @@ const (
 )
 
 // rendered are the files of a rendering beside its frames, in the order in which they are explained.
-var rendered = []struct{ name, meaning string }{
+var rendered = []delivered{
 	{"film.mp4", "the film"}, {"film.webm", "the film"}, {"contact-sheet.jpg", "all frames at a glance"},
 	{framesTable, "time, size and checksum of each frame"}, {framesDocument, "time, size and checksum of the frame"},
 	{"scene.json", "what the scene holds, and what of it was turned off"},
@@ -39,7 +40,7 @@ var rendered = []struct{ name, meaning string }{
 
 // renderedFiles are the files of a rendering that its user gets: every frame, and of the others that several tasks have left the
 // last task's.
-func renderedFiles(outputs []client.Output) (files []client.Output) {
+func renderedFiles(outputs []contract.Output) (files []contract.Output) {
 	for _, output := range outputs {
 		if output.Role == client.RoleFrame {
 			files = append(files, output)
@@ -54,7 +55,7 @@ func renderedFiles(outputs []client.Output) (files []client.Output) {
 }
 
 // lastOutput is the file of this name that the last task has left.
-func lastOutput(outputs []client.Output, name string) (last client.Output, ok bool) {
+func lastOutput(outputs []contract.Output, name string) (last contract.Output, ok bool) {
 	for _, output := range outputs {
 		if path.Clean(output.Name) == name && output.Role != client.RoleFrame && (!ok || output.TaskIndex > last.TaskIndex) {
 			last, ok = output, true
@@ -64,7 +65,7 @@ func lastOutput(outputs []client.Output, name string) (last client.Output, ok bo
 }
 
 // fetchRendered downloads what the target is to hold and says where it is; also of a rendering that has failed, as far as it came.
-func (inv *invocation) fetchRendered(ctx context.Context, j client.Job, outputs []client.Output, t renderTarget) error {
+func (inv *invocation) fetchRendered(ctx context.Context, j contract.Job, outputs []contract.Output, t renderTarget) error {
 	switch {
 	case t.path == "":
 		if !inv.json {
@@ -72,10 +73,10 @@ func (inv *invocation) fetchRendered(ctx context.Context, j client.Job, outputs 
 		}
 		return nil
 	case t.kind == targetPicture:
-		return inv.fetchOne(ctx, t, firstFrame(outputs), "picture")
+		return inv.fetchOne(ctx, j.JobID, t, firstFrame(outputs), "picture")
 	case t.kind == targetFilm:
 		film, ok := lastOutput(outputs, "film."+t.video)
-		if err := inv.fetchOne(ctx, t, given(ok, film), "film"); err != nil || !ok {
+		if err := inv.fetchOne(ctx, j.JobID, t, given(ok, film), "film"); err != nil || !ok {
 			return err
 		}
 		if err := os.Remove(t.preview()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -84,7 +85,7 @@ func (inv *invocation) fetchRendered(ctx context.Context, j client.Job, outputs 
 		return nil
 	}
 	files := renderedFiles(outputs)
-	if err := inv.download(ctx, files, t.path); err != nil || inv.json {
+	if err := inv.download(ctx, j.JobID, files, t.path); err != nil || inv.json {
 		return err
 	}
 	showRendered(inv.out, files, t.path)
@@ -92,11 +93,11 @@ func (inv *invocation) fetchRendered(ctx context.Context, j client.Job, outputs 
 }
 
 // fetchOne downloads the only file that is asked for.
-func (inv *invocation) fetchOne(ctx context.Context, t renderTarget, file *client.Output, what string) error {
+func (inv *invocation) fetchOne(ctx context.Context, jobID string, t renderTarget, file *contract.Output, what string) error {
 	if file == nil {
 		return nil // how the job ended says why there is none
 	}
-	if err := inv.api.DownloadOutput(ctx, *file, t.path); err != nil {
+	if err := inv.api.DownloadOutput(ctx, jobID, *file, t.path); err != nil {
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
@@ -109,23 +110,23 @@ func (inv *invocation) fetchOne(ctx context.Context, t renderTarget, file *clien
 }
 
 // firstFrame is the frame of the lowest number; nil where there is none.
-func firstFrame(outputs []client.Output) *client.Output {
-	pictures := slices.DeleteFunc(slices.Clone(outputs), func(o client.Output) bool { return o.Role != client.RoleFrame })
+func firstFrame(outputs []contract.Output) *contract.Output {
+	pictures := slices.DeleteFunc(slices.Clone(outputs), func(o contract.Output) bool { return o.Role != client.RoleFrame })
 	if len(pictures) == 0 {
 		return nil
 	}
-	number := func(o client.Output) int64 {
+	number := func(o contract.Output) int64 {
 		if o.Frame == nil {
 			return 0
 		}
 		return *o.Frame
 	}
-	lowest := slices.MinFunc(pictures, func(a, b client.Output) int { return cmp.Compare(number(a), number(b)) })
+	lowest := slices.MinFunc(pictures, func(a, b contract.Output) int { return cmp.Compare(number(a), number(b)) })
 	return &lowest
 }
 
 // showRendered says what lies in the folder; nothing where a rendering has left nothing.
-func showRendered(w io.Writer, files []client.Output, folder string) {
+func showRendered(w io.Writer, files []contract.Output, folder string) {
 	if len(files) == 0 {
 		return
 	}
@@ -183,19 +184,19 @@ func readFrameTable(text []byte) ([]frameCost, error) {
 }
 
 // frameCosts reads what the frames took; nil where the rendering has not told.
-func (inv *invocation) frameCosts(ctx context.Context, outputs []client.Output) ([]frameCost, error) {
-	if output, ok := lastOutput(outputs, framesTable); ok {
-		text, err := inv.api.FetchOutput(ctx, output, maxFrameTableBytes)
+func (inv *invocation) frameCosts(ctx context.Context, outputs contract.Outputs) ([]frameCost, error) {
+	if output, ok := lastOutput(outputs.Outputs, framesTable); ok {
+		text, err := inv.api.FetchOutput(ctx, outputs.JobID, output, maxFrameTableBytes)
 		if err != nil {
 			return nil, err
 		}
 		return readFrameTable(text)
 	}
-	output, ok := lastOutput(outputs, framesDocument)
+	output, ok := lastOutput(outputs.Outputs, framesDocument)
 	if !ok {
 		return nil, nil
 	}
-	text, err := inv.api.FetchOutput(ctx, output, maxFrameTableBytes)
+	text, err := inv.api.FetchOutput(ctx, outputs.JobID, output, maxFrameTableBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +210,14 @@ func (inv *invocation) frameCosts(ctx context.Context, outputs []client.Output) 
 	return document.Frames, nil
 }
 
-// showRendering prints how a rendering that has ended went: its frames, and the failed ones with their reasons. detail says how many
-// frames have no picture, or "".
-func (inv *invocation) showRendering(ctx context.Context, j client.Job, _ int) (detail string, err error) {
+// showRendering prints how a rendering that has ended went: its frames, and the failed ones with their reasons. detail says how
+// many frames have no picture, or "".
+func (inv *invocation) showRendering(ctx context.Context, j contract.Job, _ int) (detail string, err error) {
 	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
 	if err != nil {
 		return "", err
 	}
-	costs, err := inv.frameCosts(ctx, outputs.Outputs)
+	costs, err := inv.frameCosts(ctx, outputs.Body)
 	if err != nil {
 		return "", err
 	}
@@ -224,11 +225,11 @@ func (inv *invocation) showRendering(ctx context.Context, j client.Job, _ int) (
 	if err != nil {
 		return "", err
 	}
-	return summary{job: j, pictures: pictureCount(outputs.Outputs), costs: costs, failures: failures}.print(inv.out)
+	return summary{job: j, pictures: pictureCount(outputs.Body.Outputs), costs: costs, failures: failures}.print(inv.out)
 }
 
 // pictureCount is how many frames are there.
-func pictureCount(outputs []client.Output) (count int) {
+func pictureCount(outputs []contract.Output) (count int) {
 	for _, output := range outputs {
 		if output.Role == client.RoleFrame {
 			count++
@@ -241,28 +242,28 @@ func pictureCount(outputs []client.Output) (count int) {
 type frameFailure struct{ label, step, message string }
 
 // frameFailures lists what has failed, in the order of the plan.
-func (inv *invocation) frameFailures(ctx context.Context, j client.Job) ([]frameFailure, error) {
+func (inv *invocation) frameFailures(ctx context.Context, j contract.Job) ([]frameFailure, error) {
 	if j.Status == job.Completed {
 		return nil, nil
 	}
 	var failures []frameFailure
-	filter := client.TaskFilter{Page: client.Page{Limit: maxPage}}
+	filter := client.TaskFilter{Page: client.Page{Limit: contract.MaxPage}}
 	for {
 		tasks, err := inv.api.Tasks(ctx, j.JobID, filter)
 		if err != nil {
 			return nil, err
 		}
-		for _, task := range tasks.Tasks {
+		for _, task := range tasks.Body.Tasks {
 			failures = append(failures, failuresOf(task)...)
 		}
-		if tasks.NextCursor == nil {
+		if tasks.Body.NextCursor == nil {
 			return failures, nil
 		}
-		filter.Cursor = *tasks.NextCursor
+		filter.Cursor = *tasks.Body.NextCursor
 	}
 }
 
-func failuresOf(task client.Task) (failures []frameFailure) {
+func failuresOf(task contract.Task) (failures []frameFailure) {
 	for _, f := range task.ItemFailures {
 		label := f.Label
 		if label == "" {
@@ -281,7 +282,7 @@ func failuresOf(task client.Task) (failures []frameFailure) {
 
 // summary is what is said of a rendering at its end.
 type summary struct {
-	job      client.Job
+	job      contract.Job
 	pictures int // frames that are there
 	costs    []frameCost
 	failures []frameFailure
@@ -290,7 +291,7 @@ type summary struct {
 // total is how many frames were asked for.
 func (s summary) total() int {
 	if total := s.job.Progress.FramesTotal; total != nil {
-		return max(*total, s.pictures)
+		return max(int(*total), s.pictures)
 	}
 	return max(s.pictures, len(s.costs)) + len(s.failures)
 }
@@ -301,7 +302,8 @@ func (s summary) print(w io.Writer) (detail string, err error) {
 	if s.job.Status != job.Completed {
 		missing = max(s.total()-s.pictures, 0)
 	}
-	t := newTable(p, []int{1, 2, 3, 4, 5, 6, 7}, "frames", "without a picture", "seconds a frame", "slowest", "CPU seconds", "tried again", "resumed")
+	t := newTable(p, []int{1, 2, 3, 4, 5, 6, 7}, "frames", "without a picture", "seconds a frame", "slowest", "CPU seconds",
+		"tried again", "resumed")
 	t.AppendRow(append(table.Row{s.pictures, missing}, costCells(s.costs)...))
 	if _, err := fmt.Fprintf(w, "\n%s\n", t.Render()); err != nil {
 		return "", err
@@ -333,7 +335,7 @@ func (f frameFailure) text() string {
 }
 
 // eachFrame is what a frame has cost, where that is known and there are several.
-func eachFrame(c client.Cost, pictures int) string {
+func eachFrame(c contract.Cost, pictures int) string {
 	if c.Final == nil || pictures < 2 {
 		return ""
 	}
@@ -341,7 +343,8 @@ func eachFrame(c client.Cost, pictures int) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf(", %s a frame", money(json.Number(strconv.FormatFloat(charged/float64(pictures), 'f', 4, 64)), c.Currency))
+	each := strconv.FormatFloat(charged/float64(pictures), 'f', 4, 64)
+	return fmt.Sprintf(", %s a frame", money(contract.Pounds(each), c.Currency))
 }
 
 // costCells are the cells of the table behind the counts. Frames that were taken over have cost an earlier attempt.
@@ -366,6 +369,7 @@ func costCells(costs []frameCost) table.Row {
 		}
 	}
 	return table.Row{
-		fmt.Sprintf("%.1f", seconds/float64(len(costs))), fmt.Sprintf("%.1f (frame %d)", slowest.Seconds, slowest.Frame), fmt.Sprintf("%.0f", cpuSeconds), again, resumed,
+		fmt.Sprintf("%.1f", seconds/float64(len(costs))), fmt.Sprintf("%.1f (frame %d)", slowest.Seconds, slowest.Frame),
+		fmt.Sprintf("%.0f", cpuSeconds), again, resumed,
 	}
 }

@@ -41,7 +41,8 @@ func parseTarget(output string) (renderTarget, error) {
 	case filmExtensions[extension] != "":
 		return renderTarget{kind: targetFilm, path: output, video: filmExtensions[extension]}, nil
 	}
-	return renderTarget{}, usage("-o %s: a picture ends in .png, .jpg, .jpeg or .exr, a film in .mp4 or .webm; a folder ends in /", output)
+	return renderTarget{}, usage("-o %s: a picture ends in .png, .jpg, .jpeg or .exr, a film in .mp4 or .webm; a folder ends in /",
+		output)
 }
 
 // check makes sure that files can go there, before anything is paid for.

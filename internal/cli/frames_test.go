@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -43,7 +44,8 @@ func newFarm(t *testing.T) *farm {
 const frameTable = "frame,file,seconds,cpu_seconds,byte_size,sha256,resumed,tries\n1,frame_0001.png,3.25,6.5,7,aa,false,2\n"
 
 // files are what the rendering has left, by name.
-var farmFiles = map[string]string{"frame_0001.png": "frame 1", framesTable: frameTable, "contact-sheet.jpg": "sheet", "film.mp4": "film", "frames.json": "{}"}
+var farmFiles = map[string]string{"frame_0001.png": "frame 1", framesTable: frameTable, "contact-sheet.jpg": "sheet",
+	"film.mp4": "film", "frames.json": "{}"}
 
 func (f *farm) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
@@ -115,7 +117,8 @@ func (f *farm) outputs(w io.Writer, role string) {
 			continue
 		}
 		digest, _ := client.Digest(strings.NewReader(text))
-		entries = append(entries, fmt.Sprintf(`{"artifactId":%q,"name":%q,"role":%q,"sha256":%q,"byteSize":%d,"url":%q}`, name, name, kind, digest, len(text), f.base+"/files/"+name))
+		entries = append(entries, fmt.Sprintf(`{"artifactId":%q,"name":%q,"role":%q,"sha256":%q,"byteSize":%d,"url":%q}`, name,
+			name, kind, digest, len(text), f.base+"/files/"+name))
 	}
 	fmt.Fprintf(w, `{"jobId":"job_1","outputs":[%s],"nextCursor":null}`, strings.Join(entries, ","))
 }
@@ -164,21 +167,25 @@ func TestRenderFollowsFrames(t *testing.T) {
 	}
 	folder := filepath.Join(dir, "new", "out")
 	for name, want := range map[string]string{
-		"frame_0001.png": "frame 1", "film.mp4": "film", "contact-sheet.jpg": "sheet", framesTable: frameTable, previewFile: "newest frame",
+		"frame_0001.png": "frame 1", "film.mp4": "film", "contact-sheet.jpg": "sheet", framesTable: frameTable,
+		previewFile: "newest frame",
 	} {
 		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || string(got) != want {
 			t.Errorf("%s: got %q, %v; want %q", name, got, err, want)
 		}
 	}
-	for place, want := range map[string]string{"shots/010.blend": blend, "textures/wood.png": "png", "textures/deep/grain.exr": "exr"} {
+	for place, want := range map[string]string{"shots/010.blend": blend, "textures/wood.png": "png",
+		"textures/deep/grain.exr": "exr"} {
 		if f.stored[place] != want {
 			t.Errorf("%s was sent as %q, want %q", place, f.stored[place], want)
 		}
 	}
-	if got := fmt.Sprint(f.request.SceneFile, f.request.Attachments); got != "a/shots/010.blend[a/textures/deep/grain.exr a/textures/wood.png]" {
+	if got := fmt.Sprint(f.request.SceneFile, f.request.Attachments); got != "a/shots/010.blend[a/textures/deep/grain.exr "+
+		"a/textures/wood.png]" {
 		t.Errorf("submitted %s", got)
 	}
-	for _, want := range []string{"Job job_1 is submitted; it is expected to cost £0.12", "frame 2: the image is blank (render)", "3.2 (frame 1)", "charged £0.05", "film.mp4"} {
+	for _, want := range []string{"Job job_1 is submitted; it is expected to cost £0.12", "frame 2: the image is blank (render)",
+		"3.2 (frame 1)", "charged £0.05", "film.mp4"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed\n%s\nwant %q in it", out.String(), want)
 		}
@@ -206,7 +213,7 @@ func TestFetchOneFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := inv.fetchRendered(t.Context(), client.Job{JobID: "job_1"}, outputs.Outputs, target); err != nil {
+		if err := inv.fetchRendered(t.Context(), contract.Job{JobID: "job_1"}, outputs.Body.Outputs, target); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
@@ -220,20 +227,21 @@ func TestFetchOneFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := inv.fetchRendered(t.Context(), client.Job{}, outputs.Outputs, none); err != nil || there(dir, "none.webm") {
+	if err := inv.fetchRendered(t.Context(), contract.Job{}, outputs.Body.Outputs, none); err != nil || there(dir, "none.webm") {
 		t.Errorf("a film that was not made: got %v", err)
 	}
 }
 
 func TestFirstFrame(t *testing.T) {
 	t.Parallel()
-	frame := func(name string, number int64) client.Output {
-		return client.Output{Name: name, Role: client.RoleFrame, Frame: &number}
+	frame := func(name string, number int64) contract.Output {
+		return contract.Output{Name: name, Role: client.RoleFrame, Frame: &number}
 	}
-	if got := firstFrame([]client.Output{{Name: "x", Role: "result"}, frame("b", 2), frame("a", -1)}); got == nil || got.Name != "a" {
+	if got := firstFrame([]contract.Output{{Name: "x", Role: "result"}, frame("b", 2), frame("a", -1)}); got == nil ||
+		got.Name != "a" {
 		t.Errorf("got %+v, want the frame of the lowest number", got)
 	}
-	if got := firstFrame([]client.Output{{Name: "x", Role: "result"}}); got != nil {
+	if got := firstFrame([]contract.Output{{Name: "x", Role: "result"}}); got != nil {
 		t.Errorf("got %+v, want none", got)
 	}
 }
@@ -241,12 +249,12 @@ func TestFirstFrame(t *testing.T) {
 func TestFrameProgress(t *testing.T) {
 	t.Parallel()
 	c := newTicker()
-	p := newFrameProgress(client.Job{Progress: client.Progress{Message: "waiting"}}, noDisplay{}, c.now)
+	p := newFrameProgress(contract.Job{Progress: contract.Progress{Message: "waiting"}}, noDisplay{}, c.now)
 	if got := p.text(); got != "waiting" {
 		t.Errorf("before frames are counted: got %q", got)
 	}
-	at := func(done, total int) string {
-		p.count(client.Progress{FramesDone: &done, FramesTotal: &total})
+	at := func(done, total int64) string {
+		p.count(contract.Progress{FramesDone: &done, FramesTotal: &total})
 		return p.text()
 	}
 	if got, want := at(4, 48), "4 of 48 frames · waiting"; got != want {
@@ -267,18 +275,20 @@ func TestFrameProgress(t *testing.T) {
 
 func TestFrameSummaries(t *testing.T) {
 	t.Parallel()
-	costs, err := readFrameTable([]byte("frame,file,seconds,cpu_seconds,byte_size,sha256,resumed,tries\n1,a,3,6,7,aa,true,1\n2,b,5,10,7,aa,false,2\n-3,c,4,8,7,aa,False,1\n"))
+	costs, err := readFrameTable([]byte(
+		"frame,file,seconds,cpu_seconds,byte_size,sha256,resumed,tries\n1,a,3,6,7,aa,true,1\n2,b,5,10,7,aa,false,2\n-3,c,4,8,7,aa,False,1\n"))
 	if err != nil || len(costs) != 3 {
 		t.Fatalf("got %+v, %v", costs, err)
 	}
-	price := json.Number("0.06")
-	cost := client.Cost{Estimated: "0.07", Held: "0.10", Accrued: "0.06", Final: &price, Currency: "GBP"}
+	price := contract.Pounds("0.06")
+	cost := contract.Cost{Estimated: "0.07", Held: "0.10", Accrued: "0.06", Final: &price, Currency: "GBP"}
 	failures := []frameFailure{{"frame 4", "render", "the image is blank"}, {"1 more frame of frames-00001", "", ""}}
 	var w bytes.Buffer
 	for _, s := range []summary{
-		{job: client.Job{Status: job.Completed, Cost: cost}, pictures: 3, costs: costs},
-		{job: client.Job{JobID: "job_1", Status: job.CompletedWithFailures, Cost: cost, Progress: client.Progress{FramesTotal: ref(5)}}, pictures: 3, costs: costs, failures: failures},
-		{job: client.Job{Status: job.Failed, Cost: cost}, failures: failures[:1]},
+		{job: contract.Job{Status: job.Completed, Cost: cost}, pictures: 3, costs: costs},
+		{job: contract.Job{JobID: "job_1", Status: job.CompletedWithFailures, Cost: cost,
+			Progress: contract.Progress{FramesTotal: ref[int64](5)}}, pictures: 3, costs: costs, failures: failures},
+		{job: contract.Job{Status: job.Failed, Cost: cost}, failures: failures[:1]},
 	} {
 		detail, err := s.print(&w)
 		if err != nil {
@@ -305,7 +315,8 @@ func TestInterruptedUpload(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var remarks bytes.Buffer
-	if err := f.invocation(io.Discard, &remarks).render(ctx, r); ExitCode(err) != ExitInterrupted || f.request.JobType != "" || !strings.Contains(remarks.String(), "nothing was submitted") {
+	if err := f.invocation(io.Discard, &remarks).render(ctx, r); ExitCode(err) != ExitInterrupted || f.request.JobType != "" ||
+		!strings.Contains(remarks.String(), "nothing was submitted") {
 		t.Errorf("got %v with %q and the request %+v", err, remarks.String(), f.request)
 	}
 }

@@ -4,13 +4,12 @@ import (
 	"context"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -29,8 +28,8 @@ func hitsCommand() *cobra.Command {
 	cmd := command(cobra.Command{
 		Use: "hits JOB [QUERY]", Short: "List the hits of a search, with alignments, or export them",
 		Long: `Lists what a search has found, in the order of the queries and best first; QUERY, a query's id or its place in the file from 0, lists
-that one's alone. It works while the job runs. --alignments shows the alignments in blocks of 60 columns. --tsv and --csv write all that
-fit the filters in the twelve columns of BLAST's tabular format; to standard output, or with -o to a file.`,
+that one's alone. It works while the job runs. --alignments shows the alignments in blocks of 60 columns. --tsv and --csv write
+all that fit the filters in the twelve columns of BLAST's tabular format; to standard output, or with -o to a file.`,
 		Example: `  molfabric hits job_0190… --max-evalue 1e-10 --min-identity 40
   molfabric hits job_0190… "sp|P84927|DMS7_PHYTS" --alignments
   molfabric hits job_0190… --tsv -o hits.tsv`,
@@ -53,7 +52,9 @@ fit the filters in the twelve columns of BLAST's tabular format; to standard out
 			f.filter.Query = &index
 		}
 		if f.mediaType != "" {
-			return inv.exportHits(ctx, args[0], f)
+			return inv.export(f.file, func(path string) error {
+				return searchAdvice(inv.api.ExportHits(ctx, args[0], f.filter, f.mediaType, path))
+			})
 		}
 		return inv.showHits(ctx, args[0], f)
 	})
@@ -101,97 +102,62 @@ func (f *hitFlags) check() error {
 
 // searchAdvice gives a search that is not there its own next step.
 func searchAdvice(err error) error {
-	return advise(err, fault.NotFound, "`molfabric jobs --simulator blastp` lists your searches of proteins, --simulator blastn those of nucleotides")
+	return advise(err, fault.NotFound, "`molfabric jobs --simulator blastp` lists your searches of proteins, --simulator blastn "+
+		"those of nucleotides")
 }
 
 // queryIndex finds a query by its id, or takes its place in the file as it is. An id that looks like a place is looked for first.
 func (inv *invocation) queryIndex(ctx context.Context, jobID, named string) (int, error) {
-	page := client.Page{Limit: maxPage}
+	page := client.Page{Limit: contract.MaxPage}
 	for {
 		found, err := inv.api.BlastQueries(ctx, jobID, client.QueryFilter{Page: page, Text: named})
 		if err != nil {
 			return 0, searchAdvice(err)
 		}
-		for _, query := range found.Queries {
+		for _, query := range found.Body.Queries {
 			if query.QueryID != nil && *query.QueryID == named {
 				return query.Index, nil
 			}
 		}
-		if found.NextCursor == nil {
+		if found.Body.NextCursor == nil {
 			break
 		}
-		page.Cursor = *found.NextCursor
+		page.Cursor = *found.Body.NextCursor
 	}
 	index, err := strconv.Atoi(named)
 	if err != nil || index < 0 || index > math.MaxInt32 {
-		return 0, usage("QUERY %q: the search has no query of this id; give an id, or a query's place in the file from 0", shorten(harmless(named), labelChars))
+		return 0, usage("QUERY %q: the search has no query of this id; give an id, or a query's place in the file from 0",
+			shorten(harmless(named), labelChars))
 	}
 	return index, nil
 }
 
 func (inv *invocation) showHits(ctx context.Context, jobID string, f hitFlags) error {
 	hits, err := inv.api.BlastHits(ctx, jobID, f.filter)
-	if err != nil {
-		return searchAdvice(err)
-	}
-	if inv.json {
-		return inv.print(hits.JSON())
-	}
-	if err := hitsTable(inv.out, hits.Hits, f.filter.Query == nil); err != nil {
-		return err
-	}
-	if f.alignments {
-		showAlignments(inv.out, hits.Hits)
-	}
-	more(inv.out, hits.NextCursor)
-	return nil
-}
-
-// exportHits writes a search's hits to the file that was asked for, or to standard output.
-func (inv *invocation) exportHits(ctx context.Context, jobID string, f hitFlags) error {
-	if f.file != "" {
-		if err := inv.api.ExportHits(ctx, jobID, f.filter, f.mediaType, f.file); err != nil {
-			return searchAdvice(err)
+	return present(inv, hits, searchAdvice(err), func(w io.Writer, page contract.BlastHitList) error {
+		err := hitsTable(w, page.Hits, f.filter.Query == nil)
+		if err == nil && f.alignments {
+			showAlignments(w, page.Hits)
 		}
-		return inv.saved(f.file)
-	}
-	// By way of a file, so that an export that breaks off and is begun again is printed once.
-	folder, err := os.MkdirTemp("", "molfabric-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "hits")
-	if err := inv.api.ExportHits(ctx, jobID, f.filter, f.mediaType, path); err != nil {
-		return searchAdvice(err)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	_, err = io.Copy(inv.out, file)
-	return err
+		return more(w, err, page.NextCursor)
+	})
 }
 
 func databasesCommand() *cobra.Command {
 	var kind string
 	cmd := command(cobra.Command{
 		Use: "databases", Short: "List the sequence databases that can be searched",
-		Long:    "Lists the sequence databases of the deployment, by name and then from the newest release to the oldest. It needs no sign-in.",
+		Long: "Lists the sequence databases of the deployment, by name and then from the newest release to the oldest. It " +
+			"needs no sign-in.",
 		Example: "  molfabric databases --type prot\n  molfabric blast queries.fasta --db swissprot:2026_01",
 	}, cobra.NoArgs, func(ctx context.Context, inv *invocation, _ []string) error {
 		if kind != "" && kind != "prot" && kind != "nucl" {
 			return usage("--type %q: must be prot or nucl", kind)
 		}
 		databases, err := inv.api.SequenceDatabases(ctx, kind)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(databases.JSON())
-		}
-		return databasesTable(inv.out, databases.Databases)
+		return present(inv, databases, err, func(w io.Writer, list contract.DatabaseList) error {
+			return databasesTable(w, list.Databases)
+		})
 	})
 	cmd.Flags().StringVar(&kind, "type", "", "only databases of proteins (prot) or of nucleotides (nucl)")
 	return cmd

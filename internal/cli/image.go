@@ -34,12 +34,12 @@ SCENE is a MolViewSpec scene (.mvsj, or .mvsx with its files in it) or a structu
 .xyz), perhaps compressed with gzip. The files that an .mvsj refers to by relative paths are found beside it and sent along.
 Renderers have no network: what a scene refers to by https must be downloaded first.
 
-Two engines draw the same view: molstar is fast; cycles traces rays, with soft light and shadows, closes what the scene's clips cut, and
-takes --samples.
+Two engines draw the same view: molstar is fast; cycles traces rays, with soft light and shadows, closes what the scene's clips
+cut, and takes --samples.
 
--o names the result. One frame makes exactly that file, in the format of its extension (.png, .jpg, .exr); a turntable, the states of a
-scene or its time line make a film (.mp4, .webm) or, in a folder, frames, film, contact sheet and a table. --frames chooses frames, counted
-from 1.`
+-o names the result. One frame makes exactly that file, in the format of its extension (.png, .jpg, .exr); a turntable, the
+states of a scene or its time line make a film (.mp4, .webm) or, in a folder, frames, film, contact sheet and a table. --frames
+chooses frames, counted from 1.`
 
 func imageCommand() *cobra.Command {
 	var options imageFlags
@@ -96,7 +96,8 @@ func (f *imageFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.size, "size", "", "size in pixels, 16x16 to 8192x8192 (default 1920x1080)")
 	flags.Int64Var(&f.samples, "samples", 64, "samples a pixel of cycles")
 	flags.BoolVar(&f.transparent, "transparent", false, "no background, for PNG, EXR and WebM")
-	flags.StringVar(&f.background, "background", "", "colour of the background, such as '#ffffff' (default: the scene's, else white)")
+	flags.StringVar(&f.background, "background", "", "colour of the background, such as '#ffffff' (default: the scene's, "+
+		"else white)")
 	flags.BoolVar(&f.outline, "outline", false, "draw outlines, with molstar")
 	flags.BoolVar(&f.noOcclusion, "no-ambient-occlusion", false, "no darker folds and pockets")
 	flags.BoolVar(&f.depthCue, "depth-cue", false, "fade what is far away; =false: nothing fades (default: what the scene says)")
@@ -108,12 +109,16 @@ func (f *imageFlags) define(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.frames, "frames", nil, "only these frames of it, from 1, such as 1-24; may be repeated")
 	flags.Float64Var(&f.fps, "fps", 24, "frames a second of a time line and of the film")
 	flags.StringVar(&f.video, "video", "", "the film in a folder: mp4, webm or none (default mp4 of a turntable and a time line)")
-	flags.StringVar(&f.format, "format", "", "format of frames in a folder: PNG, JPEG or EXR (default PNG); of one picture, its extension says it")
+	flags.StringVar(&f.format, "format", "", "format of frames in a folder: PNG, JPEG or EXR (default PNG); of one picture, its "+
+		"extension says it")
 	flags.StringArrayVar(&f.assets, "asset", nil, "a file that the scene refers to and that lies elsewhere; may be repeated")
 	f.pictureFlags.define(cmd)
 	floors := []string{floorNone, floorShadow}
-	_ = cmd.RegisterFlagCompletionFunc("floor", cobra.FixedCompletions(floors, cobra.ShellCompDirectiveNoFileComp))                                 // the flag exists
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{engineMolstar, engineCycles}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("floor", cobra.FixedCompletions(floors, cobra.ShellCompDirectiveNoFileComp))
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions([]string{engineMolstar, engineCycles},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // rendering reads the flags and the scene; nothing is sent before all of it is in order.

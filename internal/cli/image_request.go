@@ -101,7 +101,8 @@ func (f *imageFlags) target(count int64) (renderTarget, error) {
 	single := count == 1
 	switch {
 	case t.kind == targetPicture && !single:
-		return t, usage("-o %s: is one picture, but there are several frames; name a film (.mp4, .webm) or a folder (ends in /), or choose one with --frames", f.output)
+		return t, usage("-o %s: is one picture, but there are several frames; name a film (.mp4, .webm) or a folder (ends in /), "+
+			"or choose one with --frames", f.output)
 	case t.kind == targetFilm && single:
 		return t, usage("-o %s: a film needs at least two frames; add --turntable 48, --timeline or --states", f.output)
 	case t.kind == targetFolder && single:

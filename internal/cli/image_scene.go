@@ -27,8 +27,8 @@ var sceneBound = fileBound{maxStructureBytes, "a scene or a structure may have a
 
 // sceneFormats are what `image` draws, by extension. true marks scenes, which may have states and refer to files.
 var sceneFormats = map[string]bool{
-	".mvsj": true, ".mvsx": true, ".cif": false, ".mmcif": false, ".bcif": false, ".pdb": false, ".ent": false, ".pdbqt": false, ".sdf": false, ".mol": false,
-	".mol2": false, ".gro": false, ".xyz": false,
+	".mvsj": true, ".mvsx": true, ".cif": false, ".mmcif": false, ".bcif": false, ".pdb": false, ".ent": false, ".pdbqt": false,
+	".sdf": false, ".mol": false, ".mol2": false, ".gro": false, ".xyz": false,
 }
 
 // molecularScene is the file that `image` draws.
@@ -49,7 +49,8 @@ func readMolecularScene(name string) (molecularScene, error) {
 	case extension == ".blend":
 		return molecularScene{}, usage("%s: `molfabric render` renders Blender scenes", name)
 	case !known:
-		return molecularScene{}, usage("%s: must be a scene (.mvsj, .mvsx) or a structure (%s)", name, strings.Join(structureExtensions(), ", "))
+		return molecularScene{}, usage("%s: must be a scene (.mvsj, .mvsx) or a structure (%s)", name,
+			strings.Join(structureExtensions(), ", "))
 	}
 	file, err := openPlain(name, sceneBound)
 	if err != nil {
@@ -169,12 +170,16 @@ func (s *molecularScene) refer(addresses []string, within map[string]bool) error
 		place := path.Clean(address)
 		switch {
 		case scheme == "data:" || scheme == "arcp:" || within[place]: // carried along in the file itself
-		case scheme == "file:" || strings.HasPrefix(address, "/") || strings.Contains(address, `\`) || scheme == "" && !filepath.IsLocal(filepath.FromSlash(place)):
-			return invalidInput("%s: refers to %q: a scene may only refer to files beside or below it, by relative paths", s.path, shorten(address, noteChars))
+		case scheme == "file:" || strings.HasPrefix(address, "/") || strings.Contains(address, `\`) || scheme == "" &&
+			!filepath.IsLocal(filepath.FromSlash(place)):
+			return invalidInput("%s: refers to %q: a scene may only refer to files beside or below it, by relative paths", s.path,
+				shorten(address, noteChars))
 		case scheme != "":
-			return invalidInput("%s: refers to %s: renderers have no network. Download it beside the scene, and write %q in its place", s.path, shorten(labelOf(address), noteChars), fileOf(address))
+			return invalidInput("%s: refers to %s: renderers have no network. Download it beside the scene, and write %q in "+
+				"its place", s.path, shorten(labelOf(address), noteChars), fileOf(address))
 		case place == "." || hasHidden(place):
-			return invalidInput("%s: refers to %q: is no name of a file, or a hidden one, which is not sent", s.path, shorten(address, noteChars))
+			return invalidInput("%s: refers to %q: is no name of a file, or a hidden one, which is not sent", s.path,
+				shorten(address, noteChars))
 		default:
 			s.references = append(s.references, address)
 		}
@@ -223,7 +228,8 @@ func (s *molecularScene) pack(assets []string) (*scenePackage, error) {
 			file, used[asset] = asset, true
 		}
 		if _, err := headOf(file, 1); err != nil {
-			return nil, invalidInput("%s: refers to %q, and there is no such file (%v); put it there, or name it with --asset", s.path, reference, err)
+			return nil, invalidInput("%s: refers to %q, and there is no such file (%v); put it there, or name it with --asset",
+				s.path, reference, err)
 		}
 		files[place] = file
 	}

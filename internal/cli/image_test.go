@@ -29,9 +29,11 @@ func sceneFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"one.mvsj": oneState, "three.mvsj": threeStates, "moving.mvsj": moving, "1cbs.cif": "data_1CBS\n", "colours/domains.json": "[]", "my ligand.sdf": "x\n",
+		"one.mvsj": oneState, "three.mvsj": threeStates, "moving.mvsj": moving, "1cbs.cif": "data_1CBS\n",
+		"colours/domains.json": "[]", "my ligand.sdf": "x\n",
 	})
-	writeArchive(t, filepath.Join(dir, "one.mvsx"), map[string]string{"index.mvsj": oneState, "1cbs.cif": "data_1CBS\n", "colours/domains.json": "[]"})
+	writeArchive(t, filepath.Join(dir, "one.mvsx"), map[string]string{"index.mvsj": oneState, "1cbs.cif": "data_1CBS\n",
+		"colours/domains.json": "[]"})
 	return dir
 }
 
@@ -94,15 +96,18 @@ func TestImageRequests(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		{"1cbs.cif", []string{"-o", "fig.png"}, `{"jobType":"molecular","jobName":"1 picture of 1cbs.cif with molstar","parameters":{"ImageFormat":"PNG"},` +
-			`"metadata":{"renderEngine":"molstar"},"recovery":{"mode":"standard"}}`},
-		{"one.mvsj", []string{"-o", "fig.JPG", "--engine", "cycles", "--size", "3840X2160", "--samples", "256", "--background", "#ffffff", "--device", "optix", "--name", "Fig. 1"},
+		{"1cbs.cif", []string{"-o", "fig.png"},
+			`{"jobType":"molecular","jobName":"1 picture of 1cbs.cif with molstar","parameters":{"ImageFormat":"PNG"},` +
+				`"metadata":{"renderEngine":"molstar"},"recovery":{"mode":"standard"}}`},
+		{"one.mvsj", []string{"-o", "fig.JPG", "--engine", "cycles", "--size", "3840X2160", "--samples", "256", "--background",
+			"#ffffff", "--device", "optix", "--name", "Fig. 1"},
 			`{"jobType":"molecular","jobName":"Fig. 1","parameters":{"Background":"#ffffff","Device":"optix","ImageFormat":"JPEG"},` +
 				`"metadata":{"renderEngine":"cycles","resolution":"3840x2160","samples":256},"recovery":{"mode":"standard"}}`},
 		{"one.mvsx", []string{"--detach", "--transparent", "--outline", "--no-ambient-occlusion", "--format", "png"},
 			`{"jobType":"molecular","jobName":"1 picture of one.mvsx with molstar","parameters":{"AmbientOcclusion":"false","ImageFormat":"PNG","Outline":"true","Transparent":"true"},` +
 				`"metadata":{"renderEngine":"molstar"},"recovery":{"mode":"standard"}}`},
-		{"one.mvsj", []string{"-o", "fig.png", "--engine", "cycles", "--floor", "shadow", "--depth-cue=false", "--no-caps", "--no-ambient-occlusion"},
+		{"one.mvsj", []string{"-o", "fig.png", "--engine", "cycles", "--floor", "shadow", "--depth-cue=false", "--no-caps",
+			"--no-ambient-occlusion"},
 			`{"jobType":"molecular","jobName":"1 picture of one.mvsj with cycles","parameters":{"AmbientOcclusion":"false","Caps":"false","DepthCue":"false",` +
 				`"Floor":"shadow","ImageFormat":"PNG"},"metadata":{"renderEngine":"cycles"},"recovery":{"mode":"standard"}}`},
 		{"1cbs.cif", []string{"-o", "turn.webm", "--turntable", "60", "--fps", "30", "--transparent", "--resumable"},
@@ -158,7 +163,8 @@ func strictly(t *testing.T, text []byte, into any) {
 func TestImageRefused(t *testing.T) {
 	t.Parallel()
 	dir := sceneFolder(t)
-	writeFiles(t, dir, map[string]string{"taken": "x", "elsewhere/other.cif": "data_x\n", "fig.mvsj": "{}", "text.mvsj": "no", "old.mvsx": "no archive", "new.blend": "BLENDER"})
+	writeFiles(t, dir, map[string]string{"taken": "x", "elsewhere/other.cif": "data_x\n", "fig.mvsj": "{}", "text.mvsj": "no",
+		"old.mvsx": "no archive", "new.blend": "BLENDER"})
 	writeArchive(t, filepath.Join(dir, "hollow.mvsx"), map[string]string{"other.json": "{}"})
 	for _, c := range []struct {
 		scene     string
@@ -242,14 +248,16 @@ func TestSceneReferences(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "1cbs.cif"), filepath.Join(dir, "colours", "1cbs.cif")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := imageOf(t, dir, "one.mvsj", "-o", "a.png"); ExitCode(err) != ExitInvalid || !strings.Contains(err.Error(), `refers to "1cbs.cif"`) {
+	if _, _, err := imageOf(t, dir, "one.mvsj", "-o", "a.png"); ExitCode(err) != ExitInvalid ||
+		!strings.Contains(err.Error(), `refers to "1cbs.cif"`) {
 		t.Errorf("a file that is not there: got %v", err)
 	}
 	_, r, err = imageOf(t, dir, "one.mvsj", "-o", "a.png", "--asset", filepath.Join(dir, "colours", "1cbs.cif"))
 	if err != nil || r.pack.assets[0].logical != "1cbs.cif" || r.pack.assets[0].path != filepath.Join(dir, "colours", "1cbs.cif") {
 		t.Errorf("a file that lies elsewhere: got %+v, %v", r.pack, err)
 	}
-	if _, _, err := imageOf(t, dir, "three.mvsj", "-o", "out", "--asset", filepath.Join(dir, "one.mvsj")); ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "refers to no file called") {
+	if _, _, err := imageOf(t, dir, "three.mvsj", "-o", "out", "--asset",
+		filepath.Join(dir, "one.mvsj")); ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "refers to no file called") {
 		t.Errorf("a file that nothing refers to: got %v", err)
 	}
 }
@@ -276,7 +284,8 @@ func TestForeignReferences(t *testing.T) {
 		}
 	}
 	s := molecularScene{path: "scene.mvsj"}
-	if err := s.refer([]string{"data:text/plain,x", "arcp://uuid,1/a.cif", "./b.cif", "in/c.cif"}, map[string]bool{"b.cif": true}); err != nil || !slices.Equal(s.references, []string{"in/c.cif"}) {
+	if err := s.refer([]string{"data:text/plain,x", "arcp://uuid,1/a.cif", "./b.cif", "in/c.cif"},
+		map[string]bool{"b.cif": true}); err != nil || !slices.Equal(s.references, []string{"in/c.cif"}) {
 		t.Errorf("got %q, %v", s.references, err)
 	}
 }

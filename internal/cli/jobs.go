@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -20,8 +21,6 @@ const (
 	maxRequestBytes = 160 << 20
 	// completionTimeout is how long a shell may wait for the ids of jobs.
 	completionTimeout = 2 * time.Second
-	// maxPage is the largest page of every list (specification §2.12).
-	maxPage = 100
 )
 
 func submitCommand() *cobra.Command {
@@ -48,9 +47,9 @@ idempotency key of the request, of --idempotency-key, or one that is made for it
 			return inv.showReceipt(receipt)
 		}
 		if !inv.json {
-			fmt.Fprintf(inv.out, "Job %s is submitted.\n", receipt.JobID)
+			fmt.Fprintf(inv.out, "Job %s is submitted.\n", receipt.Body.JobID)
 		}
-		return inv.watch(ctx, receipt.JobID, defaultTop)
+		return inv.watch(ctx, receipt.Body.JobID, defaultTop)
 	})
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and show the job's progress and result")
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "8 to 255 characters; the same key with the same request makes one job")
@@ -97,7 +96,9 @@ func keyOf(request json.RawMessage) string {
 }
 
 // submit sends a request, and explains what an interruption leaves open.
-func (inv *invocation) submit(ctx context.Context, request any, idempotencyKey string) (client.Receipt, error) {
+func (inv *invocation) submit(
+	ctx context.Context, request any, idempotencyKey string,
+) (client.Answer[contract.SubmitResponse], error) {
 	receipt, err := inv.api.Submit(ctx, request, idempotencyKey)
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(inv.err, "Interrupted while submitting: the job may have been taken. `molfabric jobs` tells.")
@@ -106,14 +107,31 @@ func (inv *invocation) submit(ctx context.Context, request any, idempotencyKey s
 	return receipt, err
 }
 
-func (inv *invocation) showReceipt(receipt client.Receipt) error {
+// unsubmitted is err of an upload before a submission, where an interruption has submitted nothing.
+func (inv *invocation) unsubmitted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")
+	return errInterrupted
+}
+
+// tellSubmitted says that a job is submitted, and its price; not with --json.
+func (inv *invocation) tellSubmitted(receipt contract.SubmitResponse) {
+	if !inv.json {
+		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID,
+			money(receipt.EstimatedCost, receipt.Currency))
+	}
+}
+
+func (inv *invocation) showReceipt(receipt client.Answer[contract.SubmitResponse]) error {
 	if inv.json {
 		return inv.print(receipt.JSON())
 	}
-	fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
-	showForecast(inv.out, receipt.Receptor)
-	fmt.Fprintf(inv.out, "  molfabric watch %s    shows its progress and result\n", receipt.JobID)
-	fmt.Fprintf(inv.out, "  molfabric cancel %s   stops it\n", receipt.JobID)
+	inv.tellSubmitted(receipt.Body)
+	showForecast(inv.out, receipt.Body.Receptor)
+	fmt.Fprintf(inv.out, "  molfabric watch %s    shows its progress and result\n", receipt.Body.JobID)
+	fmt.Fprintf(inv.out, "  molfabric cancel %s   stops it\n", receipt.Body.JobID)
 	return nil
 }
 
@@ -128,28 +146,26 @@ func jobsCommand() *cobra.Command {
 		}
 		filter.Status = asStatuses(filter.Status)
 		jobs, err := inv.api.Jobs(ctx, filter)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(jobs.JSON())
-		}
-		if err := jobsTable(inv.out, jobs.Jobs); err != nil {
-			return err
-		}
-		more(inv.out, jobs.NextCursor)
-		return nil
+		return present(inv, jobs, err, func(w io.Writer, page contract.JobList) error {
+			return more(w, jobsTable(w, page.Jobs), page.NextCursor)
+		})
 	})
-	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only jobs in this state; may be repeated")
+	statusFlag(cmd, &filter.Status, job.Statuses, "only jobs in this state; may be repeated")
 	cmd.Flags().StringVar(&filter.Simulator, "simulator", "", "only jobs of this simulator")
 	cmd.Flags().StringVar(&filter.Text, "search", "", "only jobs whose name holds this text")
 	pageFlags(cmd, &filter.Page)
+	return cmd
+}
+
+// statusFlag narrows a list to some of the states that there are.
+func statusFlag[S ~string](cmd *cobra.Command, into *[]string, there []S, usage string) {
+	cmd.Flags().StringSliceVar(into, "status", nil, usage)
 	var states []string
-	for _, status := range job.Statuses {
+	for _, status := range there {
 		states = append(states, strings.ToLower(string(status)))
 	}
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
-	return cmd
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // asStatuses writes statuses as the API does: completed-with-failures is COMPLETED_WITH_FAILURES.
@@ -165,14 +181,10 @@ func statusCommand() *cobra.Command {
 	return jobCommand(cobra.Command{Use: "status JOB", Short: "Show a job's state, progress and cost"},
 		func(ctx context.Context, inv *invocation, jobID string) error {
 			j, err := inv.api.Job(ctx, jobID)
-			if err != nil {
-				return err
-			}
-			if inv.json {
-				return inv.print(j.JSON())
-			}
-			showJob(inv.out, j)
-			return nil
+			return present(inv, j, err, func(w io.Writer, j contract.Job) error {
+				showJob(w, j)
+				return nil
+			})
 		})
 }
 
@@ -181,14 +193,10 @@ func cancelCommand() *cobra.Command {
 	cmd := jobCommand(cobra.Command{Use: "cancel JOB", Short: "Stop a job; what it has used until then is charged"},
 		func(ctx context.Context, inv *invocation, jobID string) error {
 			cancellation, err := inv.api.Cancel(ctx, jobID, reason)
-			if err != nil {
+			return present(inv, cancellation, err, func(w io.Writer, c contract.CancelResponse) error {
+				_, err := fmt.Fprintf(w, "%s: %s\n", c.JobID, c.Message)
 				return err
-			}
-			if inv.json {
-				return inv.print(cancellation.JSON())
-			}
-			fmt.Fprintf(inv.out, "%s: %s\n", cancellation.JobID, cancellation.Message)
-			return nil
+			})
 		})
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the job's history")
 	return cmd
@@ -230,8 +238,9 @@ func completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var offered []string
-	for _, j := range jobs.Jobs {
-		offered = append(offered, fmt.Sprintf("%s\t%s, %s", j.JobID, strings.ToLower(string(j.Status)), first(j.JobName, j.JobType)))
+	for _, j := range jobs.Body.Jobs {
+		offered = append(offered, fmt.Sprintf("%s\t%s, %s", j.JobID, strings.ToLower(string(j.Status)),
+			first(j.JobName, j.JobType)))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

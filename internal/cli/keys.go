@@ -3,17 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
-
-// allScopes of a key, for help and completion (specification §2.7).
-var allScopes = []string{"jobs:read", "jobs:write", "credits:read", "projects:read", "projects:write", "convert", "molecular:chat"}
 
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -31,13 +29,9 @@ func keysListCommand() *cobra.Command {
 				return err
 			}
 			keys, err := inv.api.ListKeys(ctx)
-			if err != nil {
-				return err
-			}
-			if inv.json {
-				return inv.print(keys.JSON())
-			}
-			return keysTable(inv.out, keys.Keys)
+			return present(inv, keys, err, func(w io.Writer, list contract.KeyList) error {
+				return keysTable(w, list.Keys)
+			})
 		})
 }
 
@@ -47,7 +41,8 @@ func keysCreateCommand() *cobra.Command {
 	var expires string
 	cmd := command(cobra.Command{
 		Use: "create NAME", Short: "Create an API key; it is shown this once",
-		Example: "  molfabric keys create ci --scope jobs:read --scope jobs:write\n  molfabric keys create course --expires 90d\n  molfabric keys create thesis --expires 2030-01-31",
+		Example: "  molfabric keys create ci --scope jobs:read --scope jobs:write\n  molfabric keys create course --expires " +
+			"90d\n  molfabric keys create thesis --expires 2030-01-31",
 	}, one("NAME"), func(ctx context.Context, inv *invocation, args []string) error {
 		if err := inv.hasSession(); err != nil {
 			return err
@@ -60,13 +55,15 @@ func keysCreateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		key, err := inv.api.CreateKey(ctx, client.NewKey{Name: args[0], Environment: environment, Scopes: scopes, ExpiresAt: expiresAt})
+		created, err := inv.api.CreateKey(ctx, contract.CreateRequest{Name: args[0], Environment: environment, Scopes: scopes,
+			ExpiresAt: expiresAt})
 		if err != nil {
 			return err
 		}
 		if inv.json {
-			return inv.print(key.JSON())
+			return inv.print(created.JSON())
 		}
+		key := created.Body
 		fmt.Fprintln(inv.out, key.Secret)
 		fmt.Fprintf(inv.err, "This is key %s, %q. It is shown this once.\n", key.ID, key.Name)
 		if key.ExpiresAt != nil {
@@ -75,9 +72,11 @@ func keysCreateCommand() *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVar(&test, "test", false, "a test key: never billed, cannot submit jobs")
-	cmd.Flags().StringSliceVar(&scopes, "scope", client.Scopes, "what the key may do; may be repeated")
-	cmd.Flags().StringVar(&expires, "expires", "", "when the key stops by itself: in so many days (90d) or hours (12h), or a date or time; at most five years (default never)")
-	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(allScopes, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	cmd.Flags().StringSliceVar(&scopes, "scope", contract.Scopes, "what the key may do; may be repeated")
+	cmd.Flags().StringVar(&expires, "expires", "", "when the key stops by itself: in so many days (90d) or hours (12h), or a "+
+		"date or time; at most five years (default never)")
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(contract.Scopes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -115,14 +114,10 @@ func keysRevokeCommand() *cobra.Command {
 				return err
 			}
 			revocation, err := inv.api.RevokeKey(ctx, args[0])
-			if err != nil {
+			return present(inv, revocation, err, func(w io.Writer, r contract.Revocation) error {
+				_, err := fmt.Fprintf(w, "Key %s is revoked since %s.\n", r.ID, clock(r.RevokedAt))
 				return err
-			}
-			if inv.json {
-				return inv.print(revocation.JSON())
-			}
-			fmt.Fprintf(inv.out, "Key %s is revoked since %s.\n", revocation.ID, clock(revocation.RevokedAt))
-			return nil
+			})
 		})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -23,9 +24,9 @@ const (
 
 // leaders are the best ligands of a docking so far, or how many queries a search has done.
 type leaders struct {
-	counts  client.DockingCounts
-	best    []client.DockingResult // best first
-	queries string                 // of a search
+	counts  contract.DockingCounts
+	best    []contract.DockingResult // best first
+	queries string                   // of a search
 }
 
 // line is the best one in a line of a log; "" before there is one.
@@ -77,7 +78,7 @@ type leaderboard struct {
 
 // followLeaders begins to show the best ligands of a docking; for any other job, and where nobody looks, it does nothing. stop
 // must be called.
-func (inv *invocation) followLeaders(ctx context.Context, j client.Job, shown display) *leaderboard {
+func (inv *invocation) followLeaders(ctx context.Context, j contract.Job, shown display) *leaderboard {
 	ctx, end := context.WithCancel(ctx)
 	board := &leaderboard{inv: inv, jobID: j.JobID, shown: shown, news: make(chan struct{}, 1), end: end}
 	board.search = isSearch(j)
@@ -134,20 +135,21 @@ func (b *leaderboard) look(ctx context.Context) (leaders, error) {
 func (b *leaderboard) read(ctx context.Context) (leaders, error) {
 	if b.search {
 		search, err := b.inv.api.BlastSearch(ctx, b.jobID)
-		return leaders{queries: queriesDone(search)}, err
+		return leaders{queries: queriesDone(search.Body)}, err
 	}
 	run, err := b.state(ctx)
 	if err != nil || run.Counts.Completed == b.docked {
 		return leaders{}, err
 	}
 	page := client.Page{Limit: leadersShown}
-	results, err := b.inv.api.DockingResults(ctx, run.RunID, client.ResultFilter{Page: page, Status: []string{ligandCompleted}, Sort: "score"})
+	results, err := b.inv.api.DockingResults(ctx, run.RunID, client.ResultFilter{Page: page, Status: []string{ligandCompleted},
+		Sort: "score"})
 	if err != nil {
 		return leaders{}, err
 	}
 	b.docked = run.Counts.Completed
 	found := leaders{counts: run.Counts}
-	for _, result := range results.Results {
+	for _, result := range results.Body.Results {
 		if result.BestScoreKcalMol != nil {
 			found.best = append(found.best, result)
 		}
@@ -156,9 +158,10 @@ func (b *leaderboard) read(ctx context.Context) (leaders, error) {
 }
 
 // state reads the job's run; one that is not there yet has docked nothing.
-func (b *leaderboard) state(ctx context.Context) (client.DockingRun, error) {
+func (b *leaderboard) state(ctx context.Context) (contract.DockingRun, error) {
 	if b.runID != "" {
-		return b.inv.api.DockingRun(ctx, b.runID)
+		run, err := b.inv.api.DockingRun(ctx, b.runID)
+		return run.Body, err
 	}
 	run, _, err := b.inv.api.RunOfJob(ctx, b.jobID)
 	b.runID = run.RunID

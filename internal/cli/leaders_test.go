@@ -14,12 +14,14 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func someLeaders() leaders {
 	return leaders{
-		counts: client.DockingCounts{Total: 47, Completed: 12, Failed: 1},
-		best:   []client.DockingResult{{Label: "imatinib", BestScoreKcalMol: ref(-12.345)}, {Label: strings.Repeat("蛋白", 40), BestScoreKcalMol: ref(-9.1)}},
+		counts: contract.DockingCounts{Total: 47, Completed: 12, Failed: 1},
+		best: []contract.DockingResult{{Label: "imatinib", BestScoreKcalMol: ref(-12.345)},
+			{Label: strings.Repeat("蛋白", 40), BestScoreKcalMol: ref(-9.1)}},
 	}
 }
 
@@ -110,11 +112,17 @@ func (s *dockingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			ended = "true"
 		default:
 		}
-		_, _ = io.WriteString(w, `{"jobId":"job_1","simulator":"autodock-vina","status":"FAILED","createdAt":"2026-11-21T08:00:00Z","terminal":`+ended+`}`)
+		_,
+			_ = io.WriteString(w,
+			`{"jobId":"job_1","simulator":"autodock-vina","status":"FAILED","createdAt":"2026-11-21T08:00:00Z","terminal":`+ended+
+				`}`)
 	case path == "/molecular/docking/runs":
-		_, _ = io.WriteString(w, `{"runs":[{"runId":"run_1","jobId":"`+r.URL.Query().Get("jobId")+`",`+counts+`}],"nextCursor":null}`)
+		_, _ = io.WriteString(w, `{"runs":[{"runId":"run_1","jobId":"`+r.URL.Query().Get("jobId")+`",`+counts+
+			`}],"nextCursor":null}`)
 	case path == "/molecular/docking/runs/run_1/results" && r.URL.RawQuery == "limit=10&sort=score&status=COMPLETED":
-		_, _ = io.WriteString(w, `{"results":[{"label":"imatinib","bestScoreKcalMol":-9.34},{"label":"odd","bestScoreKcalMol":null}],"nextCursor":null}`)
+		_,
+			_ = io.WriteString(w,
+			`{"results":[{"label":"imatinib","bestScoreKcalMol":-9.34},{"label":"odd","bestScoreKcalMol":null}],"nextCursor":null}`)
 		s.once.Do(func() { close(s.read) })
 	default:
 		http.Error(w, `{"error":"no such thing","code":"NOT_FOUND"}`, http.StatusNotFound)
@@ -132,7 +140,7 @@ func TestLeadersAreReadWhileTheJobRuns(t *testing.T) {
 	}
 	defer api.Close()
 	inv := &invocation{api: api, out: io.Discard, err: io.Discard, now: time.Now}
-	if j, err := inv.follow(t.Context(), "job_1", nil); err != nil || !j.Terminal {
+	if j, err := inv.follow(t.Context(), "job_1", nil); err != nil || !j.Body.Terminal {
 		t.Fatalf("got %+v, %v", j, err)
 	}
 	docking.mu.Lock()

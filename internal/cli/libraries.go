@@ -95,7 +95,8 @@ func splitSDF(r io.Reader, name string) ([]ligand, error) {
 		atStart = !errors.Is(err, bufio.ErrBufferFull) // the rest of a long line begins no line
 		switch {
 		case s.record.size > maxLigandBytes:
-			return nil, invalidInput("%s: record %d is larger than %s; is it an .sdf file?", name, len(s.found)+1, bytesText(maxLigandBytes))
+			return nil, invalidInput("%s: record %d is larger than %s; is it an .sdf file?", name, len(s.found)+1,
+				bytesText(maxLigandBytes))
 		case errors.Is(err, io.EOF):
 			return s.end()
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):

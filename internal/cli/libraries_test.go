@@ -64,7 +64,8 @@ func FuzzSplitSDF(f *testing.F) {
 		}
 		at := int64(0)
 		for _, l := range found {
-			if l.offset < at || l.size <= 0 || l.offset+l.size > int64(len(file)) || strings.TrimSpace(file[at:l.offset]) != "" && !strings.Contains(file[at:l.offset], "$$$$") {
+			if l.offset < at || l.size <= 0 || l.offset+l.size > int64(len(file)) || strings.TrimSpace(file[at:l.offset]) != "" &&
+				!strings.Contains(file[at:l.offset], "$$$$") {
 				t.Fatalf("%q: record %+v behind %d", file, l, at)
 			}
 			if err := l.check(); err != nil || l.label == "" {
@@ -99,7 +100,8 @@ func TestRecordsAreUploadedAlone(t *testing.T) {
 	if got, want := found[1].fileName()+" "+found[2].fileName(), "b-..-c.sdf a-2.sdf"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if _, err := gatherLigands(nil, nil, []string{path}); ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "holds 3 ligands; give it as --ligands") {
+	if _, err := gatherLigands(nil, nil, []string{path}); ExitCode(err) != ExitUsage ||
+		!strings.Contains(err.Error(), "holds 3 ligands; give it as --ligands") {
 		t.Errorf("as one ligand: got %v", err)
 	}
 }
@@ -111,9 +113,11 @@ func TestReadTable(t *testing.T) {
 		want       []ligand // nil: refused
 		place      string
 	}{
-		{"names", "name,SMILES\nethanol,CCO\n\"acid, acetic\",CC(=O)O\n", []ligand{{label: "ethanol", smiles: "CCO"}, {label: "acid, acetic", smiles: "CC(=O)O"}}, ""},
+		{"names", "name,SMILES\nethanol,CCO\n\"acid, acetic\",CC(=O)O\n",
+			[]ligand{{label: "ethanol", smiles: "CCO"}, {label: "acid, acetic", smiles: "CC(=O)O"}}, ""},
 		{"no names", "smiles\nCCO\nCC\n", []ligand{{label: "ligand-2", smiles: "CCO"}, {label: "ligand-3", smiles: "CC"}}, ""},
-		{"a table of results", "rank,ligandId,label,canonicalSmiles\n1,l-1,lead 1,CCO\n", []ligand{{label: "lead 1", smiles: "CCO"}}, ""},
+		{"a table of results", "rank,ligandId,label,canonicalSmiles\n1,l-1,lead 1,CCO\n",
+			[]ligand{{label: "lead 1", smiles: "CCO"}}, ""},
 		{"Windows", "\ufeffCompound ID,Smiles\r\n7,CCO\r\n", []ligand{{label: "7", smiles: "CCO"}}, ""},
 		{"no header", "CCO,ethanol\nCC,ethane\n", nil, "no column called smiles"},
 		{"empty", "", nil, "has no header"},

@@ -13,12 +13,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
-
-// licenseReady is the status of a licence server whose port took a connection.
-const licenseReady = "READY"
 
 func licensesCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -33,13 +30,16 @@ tasks at once than there are seats. It needs the session of ` + "`molfabric logi
 			Use: "test ID", Short: "Have the service connect to a licence server",
 			Long: "Has the service connect to the server's port. Ends with code 1 when it finds something wrong.",
 		}, one("ID"), testLicense),
-		licenseCommand(cobra.Command{Use: "remove ID", Short: "Remove a licence server; jobs that rely on it wait"}, one("ID"), removeLicense),
+		licenseCommand(cobra.Command{Use: "remove ID", Short: "Remove a licence server; jobs that rely on it wait"}, one("ID"),
+			removeLicense),
 	)
 	return cmd
 }
 
 // licenseCommand makes a command that needs a session.
-func licenseCommand(spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error) *cobra.Command {
+func licenseCommand(
+	spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error,
+) *cobra.Command {
 	return command(spec, args, func(ctx context.Context, inv *invocation, given []string) error {
 		if err := inv.hasSession(); err != nil {
 			return err
@@ -50,24 +50,20 @@ func licenseCommand(spec cobra.Command, args cobra.PositionalArgs, run func(ctx 
 
 func listLicenses(ctx context.Context, inv *invocation, _ []string) error {
 	servers, err := inv.api.LicenseServers(ctx)
-	if err != nil {
-		return err
-	}
-	if inv.json {
-		return inv.print(servers.JSON())
-	}
-	return licensesTable(inv.out, servers.LicenseServers)
+	return present(inv, servers, err, func(w io.Writer, list contract.LicenseServerList) error {
+		return licensesTable(w, list.LicenseServers)
+	})
 }
 
 func licensesAddCommand() *cobra.Command {
-	var server client.NewLicenseServer
-	var address string
+	var server contract.LicenseServerRequest
+	var address, enforcement string
 	var secretStdin bool
 	cmd := licenseCommand(cobra.Command{
 		Use: "add NAME", Short: "Add a licence server",
 		Example: `  molfabric licenses add "Render licences" --vendor SideFX --product "Houdini Engine" --protocol sesi --address licences.example.org:1715 --seats 4`,
 	}, one("NAME"), func(ctx context.Context, inv *invocation, args []string) error {
-		server.Name, server.Enforcement = args[0], strings.ToUpper(server.Enforcement)
+		server.Name, server.Enforcement = args[0], given(enforcement != "", strings.ToUpper(enforcement))
 		host, port, err := net.SplitHostPort(address)
 		if err == nil {
 			server.Host = host
@@ -77,19 +73,18 @@ func licensesAddCommand() *cobra.Command {
 			return usage("--address %q: write host:port", address)
 		}
 		if secretStdin {
-			if server.Secret, err = inv.readSecret(); err != nil {
+			secret, err := inv.readSecret()
+			if err != nil {
 				return err
 			}
+			server.Secret = &secret
 		}
 		added, err := inv.api.AddLicenseServer(ctx, server)
-		if err != nil {
+		return present(inv, added, err, func(w io.Writer, s contract.LicenseServer) error {
+			_, err := fmt.Fprintf(w, "Licence server %s is added.\n  molfabric licenses test %s   has the service connect to it\n",
+				s.ID, s.ID)
 			return err
-		}
-		if inv.json {
-			return inv.print(added.JSON())
-		}
-		fmt.Fprintf(inv.out, "Licence server %s is added.\n  molfabric licenses test %s   has the service connect to it\n", added.ID, added.ID)
-		return nil
+		})
 	})
 	flags := cmd.Flags()
 	flags.StringVar(&server.Vendor, "vendor", "", "who makes the software")
@@ -97,7 +92,7 @@ func licensesAddCommand() *cobra.Command {
 	flags.StringVar(&server.Protocol, "protocol", "custom", "what the server speaks: flexlm, rlm, sesi or custom")
 	flags.StringVar(&address, "address", "", "host:port of the server")
 	flags.IntVar(&server.Seats, "seats", 1, "licences that it can give out at once")
-	flags.StringVar(&server.Enforcement, "enforcement", "enforced", "what the seats mean: enforced, advisory or disabled")
+	flags.StringVar(&enforcement, "enforcement", "enforced", "what the seats mean: enforced, advisory or disabled")
 	flags.BoolVar(&secretStdin, "secret-stdin", false, "read the server's credential from the first line of standard input")
 	return cmd
 }
@@ -115,16 +110,17 @@ func (inv *invocation) readSecret() (string, error) {
 }
 
 func testLicense(ctx context.Context, inv *invocation, args []string) error {
-	server, err := inv.api.TestLicenseServer(ctx, args[0])
+	tested, err := inv.api.TestLicenseServer(ctx, args[0])
 	if err != nil {
 		return err
 	}
+	server := tested.Body
 	if inv.json {
-		err = inv.print(server.JSON())
+		err = inv.print(tested.JSON())
 	} else {
-		err = licensesTable(inv.out, []client.LicenseServer{server})
+		err = licensesTable(inv.out, []contract.LicenseServer{server})
 	}
-	if err == nil && server.Status != licenseReady {
+	if err == nil && server.Status != contract.LicenseReady {
 		err = fmt.Errorf("licence server %s: %s", server.ID, orText(server.LastError, server.Status))
 	}
 	return err
@@ -140,7 +136,7 @@ func removeLicense(ctx context.Context, inv *invocation, args []string) error {
 	return nil
 }
 
-func licensesTable(w io.Writer, servers []client.LicenseServer) error {
+func licensesTable(w io.Writer, servers []contract.LicenseServer) error {
 	if len(servers) == 0 {
 		_, err := fmt.Fprintln(w, "No licence servers.")
 		return err
@@ -153,8 +149,9 @@ func licensesTable(w io.Writer, servers []client.LicenseServer) error {
 			enforcement = "switched off"
 		}
 		t.AppendRow(table.Row{
-			s.ID, shorten(s.Name, 30), shorten(s.Vendor+" "+s.Product, 40), s.Protocol + " " + net.JoinHostPort(s.Host, strconv.Itoa(s.Port)),
-			fmt.Sprintf("%d of %d", s.SeatsInUse, s.Seats), enforcement, s.Status, orText(s.LastError, clockOr(s.LastCheckedAt, "")),
+			s.ID, shorten(s.Name, 30), shorten(s.Vendor+" "+s.Product, 40),
+			s.Protocol + " " + net.JoinHostPort(s.Host, strconv.Itoa(s.Port)), fmt.Sprintf("%d of %d", s.SeatsInUse, s.Seats),
+			enforcement, s.Status, orText(s.LastError, clockOr(s.LastCheckedAt, "")),
 		})
 	}
 	return render(w, t)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // resultID finds the ligand that a user means: by the id of its result, or in a docking by its name or its id in either case, or by
@@ -35,14 +36,14 @@ func (inv *invocation) onlyLigand(ctx context.Context, runID string) (string, er
 	if err != nil {
 		return "", runAdvice(err)
 	}
-	if len(page.Results) == 1 {
-		return page.Results[0].ResultID, nil
+	if len(page.Body.Results) == 1 {
+		return page.Body.Results[0].ResultID, nil
 	}
-	return "", usage("the docking has several ligands; name one behind it:%s", listed(ligandChoices(page.Results)))
+	return "", usage("the docking has several ligands; name one behind it:%s", listed(ligandChoices(page.Body.Results)))
 }
 
 // ligandsLike are a docking's ligands whose name or id holds a text. One whose id it is, is found alone.
-func (inv *invocation) ligandsLike(ctx context.Context, runID, named string) ([]client.DockingResult, error) {
+func (inv *invocation) ligandsLike(ctx context.Context, runID, named string) ([]contract.DockingResult, error) {
 	if named == "" {
 		return nil, usage("LIGAND is empty; write the ligand's name or id")
 	}
@@ -50,28 +51,30 @@ func (inv *invocation) ligandsLike(ctx context.Context, runID, named string) ([]
 	if err != nil {
 		return nil, runAdvice(err)
 	}
-	if len(exact.Results) == 1 {
-		return exact.Results, nil
+	if len(exact.Body.Results) == 1 {
+		return exact.Body.Results, nil
 	}
-	var found []client.DockingResult
-	filter := client.ResultFilter{Page: client.Page{Limit: maxPage}, Text: named, Sort: "index"}
+	var found []contract.DockingResult
+	filter := client.ResultFilter{Page: client.Page{Limit: contract.MaxPage}, Text: named, Sort: "index"}
 	for {
 		page, err := inv.api.DockingResults(ctx, runID, filter)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, page.Results...)
-		if page.NextCursor == nil || len(found) >= maxLigands {
+		found = append(found, page.Body.Results...)
+		if page.Body.NextCursor == nil || len(found) >= maxLigands {
 			return found, nil
 		}
-		filter.Cursor = *page.NextCursor
+		filter.Cursor = *page.Body.NextCursor
 	}
 }
 
 // chooseLigand takes the only ligand that is called so, or else the only one whose name or id begins so.
-func chooseLigand(named string, like []client.DockingResult) (string, error) {
-	matching := func(fits func(text string) bool) []client.DockingResult {
-		return slices.DeleteFunc(slices.Clone(like), func(r client.DockingResult) bool { return !fits(r.Label) && !fits(r.LigandID) })
+func chooseLigand(named string, like []contract.DockingResult) (string, error) {
+	matching := func(fits func(text string) bool) []contract.DockingResult {
+		return slices.DeleteFunc(slices.Clone(like), func(r contract.DockingResult) bool {
+			return !fits(r.Label) && !fits(r.LigandID)
+		})
 	}
 	found := matching(func(text string) bool { return strings.EqualFold(text, named) })
 	if len(found) == 0 {
@@ -82,14 +85,16 @@ func chooseLigand(named string, like []client.DockingResult) (string, error) {
 	case len(found) == 1:
 		return found[0].ResultID, nil
 	case len(found) > 1:
-		return "", usage("%q may be %d ligands; write more of the name, or the id:%s", named, len(found), listed(ligandChoices(found)))
+		return "", usage("%q may be %d ligands; write more of the name, or the id:%s", named, len(found),
+			listed(ligandChoices(found)))
 	case len(like) > 0:
 		return "", usage("no ligand is called %q; these have it within their names:%s", named, listed(ligandChoices(like)))
 	}
-	return "", nothing(fmt.Sprintf("the docking has no ligand called %q", named), "`molfabric results` lists the ligands of a docking")
+	return "", nothing(fmt.Sprintf("the docking has no ligand called %q", named),
+		"`molfabric results` lists the ligands of a docking")
 }
 
-func ligandChoices(results []client.DockingResult) []choice {
+func ligandChoices(results []contract.DockingResult) []choice {
 	choices := make([]choice, len(results))
 	for i, r := range results {
 		choices[i] = choice{labelOf(r.LigandID), labelOf(r.Label)}
@@ -103,17 +108,17 @@ func (inv *invocation) poseID(ctx context.Context, args []string, rank int) (str
 	if err != nil {
 		return "", err
 	}
-	page, err := inv.api.DockingPoses(ctx, resultID, client.Page{Limit: maxPage})
+	page, err := inv.api.DockingPoses(ctx, resultID, client.Page{Limit: contract.MaxPage})
 	if err != nil {
 		return "", posesAdvice(err)
 	}
-	for _, pose := range page.Poses {
+	for _, pose := range page.Body.Poses {
 		if pose.Rank == rank {
 			return pose.PoseID, nil
 		}
 	}
-	if len(page.Poses) == 0 {
+	if len(page.Body.Poses) == 0 {
 		return "", nothing("the ligand has no poses: it failed, or is not docked yet", "`molfabric results` tells which")
 	}
-	return "", usage("--rank %d: the ligand has %d poses", rank, len(page.Poses))
+	return "", usage("--rank %d: the ligand has %d poses", rank, len(page.Body.Poses))
 }

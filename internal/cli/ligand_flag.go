@@ -47,7 +47,8 @@ func parseLigand(flag string) (ligand, error) {
 	}
 	switch err := smiles.Check(rest); {
 	case err != nil && componentForm.MatchString(rest):
-		return ligand{}, usage("--ligand %q: %q is no SMILES; a component of the PDB is written %s%s", flag, rest, componentPrefix, rest)
+		return ligand{}, usage("--ligand %q: %q is no SMILES; a component of the PDB is written %s%s", flag, rest, componentPrefix,
+			rest)
 	case err != nil:
 		return ligand{}, usage("--ligand %q: %q is no SMILES: %v", flag, rest, err)
 	}
@@ -58,7 +59,8 @@ func parseLigand(flag string) (ligand, error) {
 func componentOf(flag, name, text string) (ligand, error) {
 	id := strings.ToUpper(strings.TrimPrefix(text, componentPrefix))
 	if !componentForm.MatchString(id) {
-		return ligand{}, usage("--ligand %q: a component's id has 1 to 8 letters and digits; `molfabric ligands NAME` looks it up", flag)
+		return ligand{}, usage("--ligand %q: a component's id has 1 to 8 letters and digits; `molfabric ligands NAME` looks it up",
+			flag)
 	}
 	return ligand{label: first(name, id), componentID: id}, nil
 }

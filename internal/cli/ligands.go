@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of specification §2.2.
+// Bounds of doc/contract.md §2.2.
 const (
 	maxLigands     = 10_000
 	maxSMILESChars = 4096
@@ -134,7 +134,7 @@ func nameLigands(all []ligand) {
 	}
 }
 
-// safeID turns a label into the characters that an id may have (specification §2.2).
+// safeID turns a label into the characters that an id may have (doc/contract.md §2.2).
 func safeID(label string) string {
 	id := strings.Trim(unsafeRun.ReplaceAllString(label, "-"), "._:-")
 	id = strings.TrimRight(id[:min(len(id), maxIDChars)], "._:-")

@@ -45,11 +45,13 @@ func TestParseLigand(t *testing.T) {
 func TestLigandsThatAreNone(t *testing.T) {
 	t.Parallel()
 	for flag, want := range map[string]string{
-		"x=ccd:": "1 to 8 letters and digits", "x=ccd:S I": "1 to 8 letters and digits", "ccd:TOOLONGID": "1 to 8 letters and digits",
-		"":        "write NAME=SMILES",
-		"aspirin": "write NAME=SMILES", "=CCO": "no name in front", "aspirin=": "there is no SMILES",
+		"x=ccd:": "1 to 8 letters and digits", "x=ccd:S I": "1 to 8 letters and digits",
+		"ccd:TOOLONGID": "1 to 8 letters and digits",
+		"":              "write NAME=SMILES",
+		"aspirin":       "write NAME=SMILES", "=CCO": "no name in front", "aspirin=": "there is no SMILES",
 		"aspirin=C C": "a SMILES holds no space",
-		"x=" + strings.Repeat("C", maxSMILESChars+1): "longer than 4096", strings.Repeat("z", maxLabelChars+1) + "=CC": "longer than 512",
+		"x=" + strings.Repeat("C", maxSMILESChars+1): "longer than 4096", strings.Repeat("z", maxLabelChars+1) +
+			"=CC": "longer than 512",
 		"aspirin=CC(=O":       `"CC(=O" is no SMILES: at character 6: a branch is not closed`,
 		"CC(=O)Oc1ccccc1C(=O": "at character 20: a branch is not closed",
 		"imatinib=STI":        `a component of the PDB is written ccd:STI`,
@@ -85,9 +87,12 @@ func TestReadSMILES(t *testing.T) {
 		want       []ligand // nil: an error that names the line
 		place      string
 	}{
-		{"names", "CCO ethanol\nCC(=O)O\tacetic  acid\n", []ligand{{smiles: "CCO", label: "ethanol"}, {smiles: "CC(=O)O", label: "acetic acid"}}, ""},
-		{"no names", "CCO\n\n# a remark\nCC\n", []ligand{{smiles: "CCO", label: "ligand-1"}, {smiles: "CC", label: "ligand-4"}}, ""},
-		{"Windows", "\ufeffCCO ethanol\r\nCC ethane\r\n", []ligand{{smiles: "CCO", label: "ethanol"}, {smiles: "CC", label: "ethane"}}, ""},
+		{"names", "CCO ethanol\nCC(=O)O\tacetic  acid\n", []ligand{{smiles: "CCO", label: "ethanol"},
+			{smiles: "CC(=O)O", label: "acetic acid"}}, ""},
+		{"no names", "CCO\n\n# a remark\nCC\n", []ligand{{smiles: "CCO", label: "ligand-1"}, {smiles: "CC", label: "ligand-4"}},
+			""},
+		{"Windows", "\ufeffCCO ethanol\r\nCC ethane\r\n", []ligand{{smiles: "CCO", label: "ethanol"},
+			{smiles: "CC", label: "ethane"}}, ""},
 		{"no end of line", "CCO ethanol", []ligand{{smiles: "CCO", label: "ethanol"}}, ""},
 		{"empty", "\n# nothing\n", nil, "holds no ligand"},
 		{"long SMILES", "CC a\n" + strings.Repeat("C", maxSMILESChars+1), nil, "x.smi:2:"},
@@ -134,7 +139,7 @@ func FuzzReadSMILES(f *testing.F) {
 	})
 }
 
-// idPattern and its length are specification §2.2's.
+// idPattern and its length are doc/contract.md §2.2's.
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 func TestSafeID(t *testing.T) {
@@ -152,7 +157,8 @@ func TestSafeID(t *testing.T) {
 func TestIDsAreSafeAndUnique(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		labels := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching(`a{0,3}(-[0-9])?`), rapid.StringMatching(`b{126,130}`))).Draw(t, "labels")
+		labels := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching(`a{0,3}(-[0-9])?`),
+			rapid.StringMatching(`b{126,130}`))).Draw(t, "labels")
 		all := make([]ligand, len(labels))
 		for i, label := range labels {
 			all[i].label = label

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -27,7 +28,8 @@ func loginCommand() *cobra.Command {
 		Long: `Signs in with email and password and makes an API key named after this machine. The server's address, the key and the
 session are kept in the configuration file, readable by you alone ($MOLFABRIC_CONFIG, else molfabric/config.json in
 $XDG_CONFIG_HOME or ~/.config). A key that an earlier login has made for this machine is revoked.`,
-		Example: "  molfabric login --sign-up\n  molfabric login --server https://molfabric.example.org --email ada@example.org\n  molfabric login --email ada@example.org --password-stdin < password.txt",
+		Example: "  molfabric login --sign-up\n  molfabric login --server https://molfabric.example.org --email " +
+			"ada@example.org\n  molfabric login --email ada@example.org --password-stdin < password.txt",
 	}, cobra.NoArgs, func(ctx context.Context, inv *invocation, _ []string) error {
 		email, password, err := inv.credentials(email, passwordStdin, signUp)
 		if err != nil {
@@ -42,23 +44,27 @@ $XDG_CONFIG_HOME or ~/.config). A key that an earlier login has made for this ma
 }
 
 func (inv *invocation) login(ctx context.Context, email, password string, signUp bool) error {
-	account, err := inv.sign(ctx, email, password, signUp)
+	signed, err := inv.sign(ctx, email, password, signUp)
 	if err != nil {
 		return err
 	}
 	if inv.api.Session() == "" {
-		return inv.followLink(account)
+		return inv.followLink(signed)
 	}
+	account := signed.Body
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
 	}
-	key, err := inv.api.CreateKey(ctx, client.NewKey{Name: shorten("molfabric on "+host, maxKeyName), Environment: "live", Scopes: client.Scopes})
+	created, err := inv.api.CreateKey(ctx, contract.CreateRequest{
+		Name: shorten("molfabric on "+host, maxKeyName), Environment: "live", Scopes: contract.Scopes,
+	})
 	if err != nil {
 		return fmt.Errorf("signed in, but no key was made: %w", err)
 	}
-	old := inv.settings
-	inv.settings = settings{Server: inv.api.Server(), Email: account.Email, APIKey: key.Secret, KeyID: key.ID, Session: inv.api.Session()}
+	old, key := inv.settings, created.Body
+	inv.settings = settings{Server: inv.api.Server(), Email: account.Email, APIKey: key.Secret, KeyID: key.ID,
+		Session: inv.api.Session()}
 	if err := inv.settings.save(inv.path); err != nil {
 		return fmt.Errorf("keeping the key: %w", err)
 	}
@@ -68,26 +74,28 @@ func (inv *invocation) login(ctx context.Context, email, password string, signUp
 		}
 	}
 	if inv.json {
-		return inv.print(account.JSON())
+		return inv.print(signed.JSON())
 	}
-	fmt.Fprintf(inv.out, "Signed in to %s as %s.\nThe key %s…%s is kept in %s.\n", inv.api.Server(), account.Email, key.Prefix, key.Last4, inv.path)
+	fmt.Fprintf(inv.out, "Signed in to %s as %s.\nThe key %s…%s is kept in %s.\n", inv.api.Server(), account.Email, key.Prefix,
+		key.Last4, inv.path)
 	return nil
 }
 
 // followLink tells what to do where an account is opened when its address has been proved.
-func (inv *invocation) followLink(account client.Account) error {
+func (inv *invocation) followLink(signed client.Answer[contract.Account]) error {
 	if inv.json {
-		return inv.print(account.JSON())
+		return inv.print(signed.JSON())
 	}
-	fmt.Fprintf(inv.out, "A mail to %s has the link that opens the account. Follow it, then sign in: molfabric login --server %s --email %s\n",
-		account.Email, inv.api.Server(), account.Email)
+	fmt.Fprintf(inv.out, "A mail to %s has the link that opens the account. Follow it, then sign in: molfabric login --server %s "+
+		"--email %s\n",
+		signed.Body.Email, inv.api.Server(), signed.Body.Email)
 	return nil
 }
 
-// maxKeyName is the longest name of a key (specification §2.7).
+// maxKeyName is the longest name of a key (doc/contract.md §2.7).
 const maxKeyName = 100
 
-func (inv *invocation) sign(ctx context.Context, email, password string, signUp bool) (client.Account, error) {
+func (inv *invocation) sign(ctx context.Context, email, password string, signUp bool) (client.Answer[contract.Account], error) {
 	if signUp {
 		return inv.api.SignUp(ctx, email, password, "")
 	}
@@ -158,7 +166,8 @@ func logoutCommand() *cobra.Command {
 		if err := inv.endSession(ctx); client.StatusOf(err) == 0 && err != nil {
 			return err // the server is away: keep what is needed to sign out later
 		} else if err != nil {
-			fmt.Fprintf(inv.err, "The server did not take it: %v. If the key %s is still listed at the next login, revoke it.\n", err, inv.settings.KeyID)
+			fmt.Fprintf(inv.err, "The server did not take it: %v. If the key %s is still listed at the next login, revoke it.\n",
+				err, inv.settings.KeyID)
 		}
 		if err := (settings{Server: inv.settings.Server, Email: inv.settings.Email}).save(inv.path); err != nil {
 			return err

@@ -9,10 +9,10 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
-// maxQueryChars is specification §2.2's bound of a look-up.
+// maxQueryChars is doc/contract.md §2.2's bound of a look-up.
 const maxQueryChars = 512
 
 func ligandsCommand() *cobra.Command {
@@ -29,17 +29,13 @@ func ligandsCommand() *cobra.Command {
 			return err
 		}
 		found, err := inv.api.ResolveLigand(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(found.JSON())
-		}
-		return candidatesTable(inv.out, found.Candidates)
+		return present(inv, found, err, func(w io.Writer, list contract.LigandCandidates) error {
+			return candidatesTable(w, list.Candidates)
+		})
 	})
 }
 
-func candidatesTable(w io.Writer, candidates []client.Candidate) error {
+func candidatesTable(w io.Writer, candidates []contract.LigandCandidate) error {
 	if len(candidates) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing is called so here. Give the ligand as SMILES (--ligand NAME=SMILES), or as a file.")
 		return err
@@ -47,7 +43,8 @@ func candidatesTable(w io.Writer, candidates []client.Candidate) error {
 	t := newTable(painter(w), nil, "id", "name", "formula", "SMILES")
 	for _, c := range candidates {
 		id := orText(c.ComponentID, c.SourceID)
-		t.AppendRow(table.Row{labelOf(id), shorten(labelOf(c.Name), labelChars), labelOf(c.Formula), shorten(labelOf(c.SMILES), 60)})
+		t.AppendRow(table.Row{labelOf(id), shorten(labelOf(c.Name), labelChars), labelOf(orText(c.Formula, "")),
+			shorten(labelOf(c.SMILES), 60)})
 	}
 	return render(w, t)
 }

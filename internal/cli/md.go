@@ -106,8 +106,10 @@ func (f *mdFlags) define(cmd *cobra.Command) {
 	flags.Int64Var(&f.seed, "seed", 0, "seed of every random choice, 1 to 2147483647 (default: a random one, which is shown)")
 	flags.BoolVar(&f.resumable, "resumable", true, "go on from the last checkpoint after a failure of the machine")
 	flags.StringVar(&f.restart, "restart", "", "go on from the end of this job")
-	flags.BoolVar(&f.portable, "portable", false, "with --restart: from the portable state, which another platform or machine can read too")
-	flags.StringVar(&f.workerImage, "worker-image", "", "digest of the worker image that is asked for, sha256:…; the run's provenance tells which it was")
+	flags.BoolVar(&f.portable, "portable", false, "with --restart: from the portable state, which another platform or machine "+
+		"can read too")
+	flags.StringVar(&f.workerImage, "worker-image", "", "digest of the worker image that is asked for, sha256:…; the run's "+
+		"provenance tells which it was")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the structure)")
 	flags.StringVarP(&f.folder, "output", "o", "", "folder to download report, plots and trajectory into; also --out")
 	flags.BoolVar(&f.estimate, "estimate", false, "show the price, and do nothing else")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 const (
@@ -29,7 +30,7 @@ type runProvenance struct {
 }
 
 // restarted makes a run that goes on from the end of another job.
-func (inv *invocation) restarted(ctx context.Context, w wish, jobID string) (dynamics, error) {
+func (inv *invocation) restarted(ctx context.Context, o mdOptions, jobID string) (dynamics, error) {
 	jobID, err := inv.jobID(ctx, jobID)
 	if err != nil {
 		return dynamics{}, err
@@ -39,8 +40,8 @@ func (inv *invocation) restarted(ctx context.Context, w wish, jobID string) (dyn
 		return dynamics{}, err
 	}
 	var text []byte
-	if output, ok := findOutput(outputs.Outputs, provenanceFile, ""); ok {
-		if text, err = inv.api.FetchOutput(ctx, output, maxProvenanceBytes); err != nil {
+	if output, ok := findOutput(outputs.Body.Outputs, provenanceFile, ""); ok {
+		if text, err = inv.api.FetchOutput(ctx, jobID, output, maxProvenanceBytes); err != nil {
 			return dynamics{}, err
 		}
 	}
@@ -48,24 +49,26 @@ func (inv *invocation) restarted(ctx context.Context, w wish, jobID string) (dyn
 	if err != nil {
 		return dynamics{}, err
 	}
-	earlier, err := w.choose(jobID, provenance, outputs.Outputs)
+	earlier, err := o.choose(jobID, provenance, outputs.Body.Outputs)
 	if err != nil {
 		return dynamics{}, err
 	}
-	return w.settle(&earlier)
+	return o.settle(&earlier)
 }
 
 // readRunProvenance reads provenance.json; text is empty where there is none.
 func readRunProvenance(jobID string, text []byte) (runProvenance, error) {
 	var p runProvenance
 	if len(text) == 0 {
-		return p, invalidInput("--restart %s: that job has no %s; only a simulation that has ended well can be gone on from", jobID, provenanceFile)
+		return p, invalidInput("--restart %s: that job has no %s; only a simulation that has ended well can be gone on from", jobID,
+			provenanceFile)
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("%s of job %s is not one that this program can read: %w", provenanceFile, jobID, err)
 	}
 	if p.RestartProvenance == nil || p.RestartProvenance.SystemSHA256 == "" {
-		return p, invalidInput("--restart %s: its %s does not say what its checkpoint belongs to; was it a simulation?", jobID, provenanceFile)
+		return p, invalidInput("--restart %s: its %s does not say what its checkpoint belongs to; was it a simulation?", jobID,
+			provenanceFile)
 	}
 	return p, nil
 }
@@ -78,13 +81,14 @@ var (
 )
 
 // choose takes the checkpoint of the run, or its portable state: when that is asked for, or when the run goes on differently.
-func (w wish) choose(jobID string, p runProvenance, outputs []client.Output) (earlierRun, error) {
+func (o mdOptions) choose(jobID string, p runProvenance, outputs []contract.Output) (earlierRun, error) {
 	q := p.Parameters
 	e := earlierRun{provenance: p.RestartProvenance, protocol: q.Protocol, outputs: q.Outputs, platform: q.Platform}
 	e.platform.Name = first(e.platform.Name, e.provenance.PlatformName)
 	e.workerImage = e.provenance.WorkerImageDigest
-	other := slices.ContainsFunc(systems, w.given)
-	portable := other || w.portable || slices.ContainsFunc(moves, w.given) || w.given("platform") && w.platform.Name != e.provenance.PlatformName
+	other := slices.ContainsFunc(systems, o.given)
+	portable := other || o.portable || slices.ContainsFunc(moves, o.given) || o.given("platform") &&
+		o.platform.Name != e.provenance.PlatformName
 	if other {
 		e.provenance = nil
 	}
@@ -97,13 +101,14 @@ func (w wish) choose(jobID string, p runProvenance, outputs []client.Output) (ea
 		return earlierRun{}, invalidInput("--restart %s: that job has left no %s to go on from", jobID, name)
 	}
 	e.start = artifactOf("restart", format, client.Uploaded{
-		StorageKey: output.StorageKey, SHA256: output.SHA256, ByteSize: output.ByteSize, ContentType: first(output.MediaType, client.ContentType(name)),
+		StorageKey: output.StorageKey, SHA256: output.SHA256, ByteSize: output.ByteSize,
+		ContentType: first(output.MediaType, client.ContentType(name)),
 	})
 	return e, nil
 }
 
 // findOutput finds a job's file by its name, or by its format where that is not "".
-func findOutput(outputs []client.Output, name, format string) (client.Output, bool) {
+func findOutput(outputs []contract.Output, name, format string) (contract.Output, bool) {
 	for _, output := range outputs {
 		if path.Clean(output.Name) == name {
 			return output, true
@@ -114,5 +119,5 @@ func findOutput(outputs []client.Output, name, format string) (client.Output, bo
 			return output, true
 		}
 	}
-	return client.Output{}, false
+	return contract.Output{}, false
 }

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -57,15 +54,16 @@ type dynamicsQuantity struct {
 
 // verdicts of a quantity, for people.
 var verdicts = map[string]string{
-	"settled": "settled", "drifting": "drifts", "undecided": "cannot be told", "too-short": "too few values", "constant": "constant",
+	"settled": "settled", "drifting": "drifts", "undecided": "cannot be told", "too-short": "too few values",
+	"constant": "constant",
 }
 
 // isDynamics tells whether a job is a simulation.
-func isDynamics(j client.Job) bool { return j.Simulator != nil && *j.Simulator == dynamicsSimulator }
+func isDynamics(j contract.Job) bool { return j.Simulator != nil && *j.Simulator == dynamicsSimulator }
 
 // showDynamics prints what a simulation that has ended has measured: every quantity, however many ligands or queries are asked
 // for. It has no detail for the exit.
-func (inv *invocation) showDynamics(ctx context.Context, j client.Job, _ int) (detail string, err error) {
+func (inv *invocation) showDynamics(ctx context.Context, j contract.Job, _ int) (detail string, err error) {
 	if j.Status != job.Completed && j.Status != job.CompletedWithFailures {
 		return "", nil
 	}
@@ -74,7 +72,7 @@ func (inv *invocation) showDynamics(ctx context.Context, j client.Job, _ int) (d
 		return "", err
 	}
 	var analysis dynamicsAnalysis
-	if err := inv.readDocument(ctx, outputs.Outputs, analysisFile, &analysis); err != nil {
+	if err := inv.readDocument(ctx, outputs.Body, analysisFile, &analysis); err != nil {
 		return "", err
 	}
 	if analysis.Schema != analysisSchema {
@@ -93,7 +91,8 @@ func dynamicsTable(w io.Writer, a dynamicsAnalysis) error {
 	if a.Run.StartNs > 0 {
 		length += fmt.Sprintf(" (from %s to %s)", timeText(a.Run.StartNs*1e6), timeText((a.Run.StartNs+a.Run.DurationNs)*1e6))
 	}
-	fmt.Fprintf(w, "\n%s of %d atoms%s; %d of %d frames analysed\n", length, a.System.Atoms, speed, a.Run.FramesAnalysed, a.Run.Frames)
+	fmt.Fprintf(w, "\n%s of %d atoms%s; %d of %d frames analysed\n", length, a.System.Atoms, speed, a.Run.FramesAnalysed,
+		a.Run.Frames)
 	p := painter(w)
 	t := newTable(p, []int{2, 3, 4}, "quantity", "mean", "standard deviation", "drift per ns", "unit", "second half")
 	bounds := false
@@ -140,57 +139,22 @@ func digits(value float64, significant int) string {
 }
 
 // dynamicsFiles are the files and folders of a run that its user gets, in the order in which they are explained.
-var dynamicsFiles = []struct{ name, meaning string }{
+var dynamicsFiles = []delivered{
 	{"plots", "figures as SVG and PNG"}, {analysisFile, "averages, errors and drifts, for programs"},
 	{"analysis.csv", "RMSD, radius of gyration and energies over time, for spreadsheets"}, {"trajectory.dcd", "the frames"},
-	{"topology.pdb", "what the frames are of"}, {"topology.cif", "what the frames are of"}, {"state.csv", "energies, temperature and density over time"},
-	{"minimised.pdb", "after the minimisation"}, {"minimised.cif", "after the minimisation"}, {"equilibrated.pdb", "where production began"},
-	{"equilibrated.cif", "where production began"}, {resultsFile, "speed and averages of the run"}, {provenanceFile, "programs, parameters, seed and checksums"},
-	{checkpointFile, "to go on with on the same machine"}, {stateXMLFile, "to go on with anywhere"}, {"preparation.json", "what the preparation did"},
-}
-
-// isDynamicsFile reports whether a run's file is one of those.
-func isDynamicsFile(name string) bool {
-	folder, _, _ := strings.Cut(path.Clean(name), "/")
-	if path.Clean(name) == reportFile {
-		return true
-	}
-	for _, file := range dynamicsFiles {
-		if file.name == folder {
-			return true
-		}
-	}
-	return false
+	{"topology.pdb", "what the frames are of"}, {"topology.cif", "what the frames are of"},
+	{"state.csv", "energies, temperature and density over time"}, {"minimised.pdb", "after the minimisation"},
+	{"minimised.cif", "after the minimisation"}, {"equilibrated.pdb", "where production began"},
+	{"equilibrated.cif", "where production began"}, {resultsFile, "speed and averages of the run"},
+	{provenanceFile, "programs, parameters, seed and checksums"}, {checkpointFile, "to go on with on the same machine"},
+	{stateXMLFile, "to go on with anywhere"}, {"preparation.json", "what the preparation did"},
 }
 
 // deliverDynamics downloads a run's files, or says how to get them.
-func (inv *invocation) deliverDynamics(ctx context.Context, j client.Job, folder string) error {
-	if folder != "" {
-		outputs, err := inv.api.AllOutputs(ctx, j.JobID)
-		if err != nil {
-			return err
-		}
-		files := slices.DeleteFunc(outputs.Outputs, func(o client.Output) bool { return !isDynamicsFile(o.Name) })
-		if err := inv.download(ctx, files, folder); err != nil {
-			return err
-		}
-	}
-	if inv.json || folder == "" && j.Status != job.Completed && j.Status != job.CompletedWithFailures {
-		return nil
-	}
-	fmt.Fprintf(inv.out, "\n%s\n", painter(inv.out).bold("Results"))
-	if folder == "" {
-		fmt.Fprintf(inv.out, "  molfabric outputs %s -o results   downloads report, plots, trajectory and provenance\n", j.JobID)
-		fmt.Fprintf(inv.out, "  molfabric md STRUCTURE --restart %s --time 10ns   goes on\n", j.JobID)
-		return nil
-	}
-	if there(folder, reportFile) {
-		fmt.Fprintf(inv.out, "  Open %s first: figures, averages and what they are worth, in one page.\n", filepath.Join(folder, reportFile))
-	}
-	for _, file := range dynamicsFiles {
-		if there(folder, file.name) {
-			fmt.Fprintf(inv.out, "    %-17s %s\n", file.name, file.meaning)
-		}
-	}
-	return nil
+func (inv *invocation) deliverDynamics(ctx context.Context, j contract.Job, folder string) error {
+	return inv.hand(ctx, j, folder, delivery{
+		files: dynamicsFiles, choose: among(dynamicsFiles), report: "figures, averages and what they are worth, in one page",
+		later: "  molfabric outputs %[1]s -o results   downloads report, plots, trajectory and provenance\n" +
+			"  molfabric md STRUCTURE --restart %[1]s --time 10ns   goes on\n",
+	})
 }

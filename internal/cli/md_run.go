@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // simulate starts a run, follows it to its end, shows what it measured and downloads its files where that is asked for.
@@ -16,37 +17,23 @@ func (inv *invocation) simulate(ctx context.Context, d dynamics) error {
 	if err != nil {
 		return err
 	}
+	inv.tellSubmitted(receipt.Body)
 	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n  %s\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency), d.text())
+		fmt.Fprintf(inv.out, "  %s\n", d.text())
 	}
-	j, err := inv.follow(ctx, receipt.JobID, nil)
-	if err != nil {
-		return err
-	}
-	var ended error
-	if inv.json {
-		if err := inv.print(j.JSON()); err != nil {
-			return err
-		}
-		ended = endOf(j, "")
-	} else {
-		ended = inv.conclude(ctx, j, defaultTop)
-	}
-	if err := inv.deliverDynamics(ctx, j, d.folder); err != nil {
-		return err
-	}
-	return ended
+	_, err = inv.complete(ctx, receipt.Body.JobID, defaultTop, func(j contract.Job) error {
+		return inv.deliverDynamics(ctx, j, d.folder)
+	})
+	return err
 }
 
 // startDynamics uploads what a run needs and submits it.
-func (inv *invocation) startDynamics(ctx context.Context, d dynamics) (client.Receipt, error) {
+func (inv *invocation) startDynamics(
+	ctx context.Context, d dynamics,
+) (submitted client.Answer[contract.SubmitResponse], err error) {
 	request, err := inv.uploadDynamics(ctx, d)
 	if err != nil {
-		if ctx.Err() != nil {
-			fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")
-			return client.Receipt{}, errInterrupted
-		}
-		return client.Receipt{}, err
+		return submitted, inv.unsubmitted(ctx, err)
 	}
 	return inv.submit(ctx, request, "")
 }
@@ -101,7 +88,7 @@ func (inv *invocation) estimateDynamics(ctx context.Context, d dynamics) error {
 	if inv.json {
 		return inv.print(price.JSON())
 	}
-	showDynamicsEstimate(inv, price, d)
+	showDynamicsEstimate(inv, price.Body, d)
 	return nil
 }
 
@@ -121,7 +108,7 @@ func (f dynamicsFile) measure() (client.Uploaded, error) {
 	}, nil
 }
 
-func showDynamicsEstimate(inv *invocation, price client.Estimate, d dynamics) {
+func showDynamicsEstimate(inv *invocation, price contract.EstimateResponse, d dynamics) {
 	fmt.Fprintf(inv.out, "%s for %s\n", painter(inv.out).bold(money(price.EstimatedCost, price.Currency)), d.text())
 	fmt.Fprintf(inv.out, "  between   %s and %s\n", money(price.Range.Low, price.Currency), money(price.Range.High, price.Currency))
 	fmt.Fprintf(inv.out, "  compute   %s\n  start     %s\n  storage   %s\n", money(price.Breakdown.Compute, price.Currency),

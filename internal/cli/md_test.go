@@ -15,10 +15,11 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
-// wishOf reads a command line of `md` in a folder with files of every kind.
-func wishOf(t *testing.T, structure string, arguments ...string) (wish, error) {
+// optionsOf reads a command line of `md` in a folder with files of every kind.
+func optionsOf(t *testing.T, structure string, arguments ...string) (mdOptions, error) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"protein.pdb", "my protein.cif", "system.inpcrd", "system.prmtop"} {
@@ -42,7 +43,7 @@ func wishOf(t *testing.T, structure string, arguments ...string) (wish, error) {
 
 func settled(t *testing.T, earlier *earlierRun, structure string, arguments ...string) dynamics {
 	t.Helper()
-	w, err := wishOf(t, structure, arguments...)
+	w, err := optionsOf(t, structure, arguments...)
 	if err != nil {
 		t.Fatalf("%q: %v", arguments, err)
 	}
@@ -55,7 +56,8 @@ func settled(t *testing.T, earlier *earlierRun, structure string, arguments ...s
 
 // stored stands for an upload.
 func stored(name string) client.Uploaded {
-	return client.Uploaded{StorageKey: "acc/uploads/" + name, SHA256: strings.Repeat("a", 64), ByteSize: 200_000, ContentType: client.ContentType(name)}
+	return client.Uploaded{StorageKey: "acc/uploads/" + name, SHA256: strings.Repeat("a", 64), ByteSize: 200_000,
+		ContentType: client.ContentType(name)}
 }
 
 // TestDynamicsRequests writes the request of command lines and plans each as the service does.
@@ -65,9 +67,11 @@ func TestDynamicsRequests(t *testing.T) {
 	earlier := earlierOf(t, nil)
 	for name, d := range map[string]dynamics{
 		"protein": settled(t, nil, "protein.pdb", "--time", "10ns", "--seed", "7"),
-		"amber":   settled(t, nil, "system.inpcrd", "--prmtop", "system.prmtop", "--steps", "5000", "--seed", "7", "--resumable=false", "--save-every", "1ps"),
-		"gpu": settled(t, nil, "my protein.cif", "--time", "100ns", "--platform", "CUDA", "--precision", "double", "--devices", "0,1", "--seed", "7", "--timestep", "4fs",
-			"--force-field", "amber19", "--water", "tip3p", "--temperature", "310K", "--ph", "7.4"),
+		"amber": settled(t, nil, "system.inpcrd", "--prmtop", "system.prmtop", "--steps", "5000", "--seed", "7",
+			"--resumable=false", "--save-every", "1ps"),
+		"gpu": settled(t, nil, "my protein.cif", "--time", "100ns", "--platform", "CUDA", "--precision", "double", "--devices",
+			"0,1", "--seed", "7", "--timestep", "4fs", "--force-field", "amber19", "--water", "tip3p", "--temperature", "310K",
+			"--ph", "7.4"),
 		"restart": settled(t, &earlier, "protein.pdb", "--time", "2ns"),
 	} {
 		request := newDynamicsRequest(d, id, stored("c"), stored("p"))
@@ -93,10 +97,12 @@ func checkPlanned(t *testing.T, name string, request dynamicsRequest) {
 	}
 	again, _ := json.Marshal(read)
 	var asked, understood any
-	if json.Unmarshal(params, &asked) != nil || json.Unmarshal(again, &understood) != nil || fmt.Sprint(asked) != fmt.Sprint(understood) {
+	if json.Unmarshal(params, &asked) != nil || json.Unmarshal(again, &understood) != nil ||
+		fmt.Sprint(asked) != fmt.Sprint(understood) {
 		t.Errorf("%s: the engine reads %s of %s", name, again, params)
 	}
-	if _, err := openmm.New().Plan(engines.Request{JobID: "job_1", JobType: "simulation", Params: params, Recovery: request.Recovery.Mode}); err != nil {
+	if _, err := openmm.New().Plan(engines.Request{JobID: "job_1", JobType: "simulation", Params: params,
+		Recovery: request.Recovery.Mode}); err != nil {
 		t.Errorf("%s: the engine refuses the request: %v", name, err)
 	}
 }
@@ -111,7 +117,8 @@ func TestDynamicsIntervals(t *testing.T) {
 		{[]string{"--time", "10ns"}, dynamicsOutputs{5000, 500, 50000, 5000, "dcd"}},
 		{[]string{"--time", "100ps"}, dynamicsOutputs{500, 50, 5000, 500, "dcd"}},
 		{[]string{"--steps", "10"}, dynamicsOutputs{1, 1, 10, 1, "dcd"}},
-		{[]string{"--time", "10ns", "--save-every", "1ns", "--checkpoint-every", "100ps"}, dynamicsOutputs{500000, 50000, 50000, 500000, "dcd"}},
+		{[]string{"--time", "10ns", "--save-every", "1ns", "--checkpoint-every", "100ps"},
+			dynamicsOutputs{500000, 50000, 50000, 500000, "dcd"}},
 		{[]string{"--time", "100ns", "--save-every", "100fs"}, dynamicsOutputs{50, 50, 500, 50, "dcd"}},
 		{[]string{"--steps", "777", "--save-every", "14fs"}, dynamicsOutputs{7, 7, 70, 7, "dcd"}},
 	} {
@@ -141,7 +148,8 @@ func TestRestartsKeepTheirIntervals(t *testing.T) {
 	}
 	earlier := earlierOf(t, nil)
 	earlier.outputs = dynamicsOutputs{} // its provenance does not tell
-	if got := settled(t, &earlier, "protein.pdb", "--time", "10ns").outputs; got != (dynamicsOutputs{2500, 250, 25000, 2500, "dcd"}) {
+	if got := settled(t, &earlier, "protein.pdb", "--time", "10ns").outputs; got != (dynamicsOutputs{2500, 250, 25000, 2500,
+		"dcd"}) {
 		t.Errorf("unknown intervals: got %+v", got)
 	}
 }
@@ -156,9 +164,9 @@ func TestDynamicsSeed(t *testing.T) {
 }
 
 // earlierOf chooses what to go on from, as with the given arguments.
-func earlierOf(t *testing.T, outputs []client.Output, arguments ...string) earlierRun {
+func earlierOf(t *testing.T, outputs []contract.Output, arguments ...string) earlierRun {
 	t.Helper()
-	w, err := wishOf(t, "protein.pdb", append([]string{"--time", "1ns", "--restart", "job_1"}, arguments...)...)
+	w, err := optionsOf(t, "protein.pdb", append([]string{"--time", "1ns", "--restart", "job_1"}, arguments...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,12 +188,14 @@ func earlierOf(t *testing.T, outputs []client.Output, arguments ...string) earli
 	return earlier
 }
 
-func finalOutputs() []client.Output {
+func finalOutputs() []contract.Output {
 	sum := strings.Repeat("b", 64)
-	return []client.Output{
+	return []contract.Output{
 		{Name: "results.json"},
-		{Name: "final.chk", Format: "checkpoint", StorageKey: "acc/jobs/job_1/final.chk", SHA256: sum, ByteSize: 1000, MediaType: "application/octet-stream"},
-		{Name: "final-state.xml", Format: "openmm-state-xml", StorageKey: "acc/jobs/job_1/final-state.xml", SHA256: sum, ByteSize: 9000, MediaType: "application/xml"},
+		{Name: "final.chk", Format: "checkpoint", StorageKey: "acc/jobs/job_1/final.chk", SHA256: sum, ByteSize: 1000,
+			MediaType: "application/octet-stream"},
+		{Name: "final-state.xml", Format: "openmm-state-xml", StorageKey: "acc/jobs/job_1/final-state.xml", SHA256: sum,
+			ByteSize: 9000, MediaType: "application/xml"},
 	}
 }
 
@@ -206,7 +216,8 @@ func TestRestart(t *testing.T) {
 	} {
 		got := earlierOf(t, nil, slices.Clone(c.arguments)...)
 		if got.start.Format != c.format || (got.provenance != nil) != c.described {
-			t.Errorf("%q: goes on from %s with the provenance %+v, want %s", c.arguments, got.start.Format, got.provenance, c.format)
+			t.Errorf("%q: goes on from %s with the provenance %+v, want %s", c.arguments, got.start.Format, got.provenance,
+				c.format)
 		}
 	}
 	byFormat := finalOutputs()
@@ -215,7 +226,8 @@ func TestRestart(t *testing.T) {
 		t.Errorf("got %q, want the file that is a checkpoint", got)
 	}
 	d := settled(t, ref(earlierOf(t, nil)), "protein.pdb", "--time", "1ns", "--pressure", "2bar")
-	if p := d.protocol; p.TemperatureK != 310 || p.Seed != 42 || p.TimestepFs != 4 || p.PressureBar != 2 || p.ProductionSteps != 250000 {
+	if p := d.protocol; p.TemperatureK != 310 || p.Seed != 42 || p.TimestepFs != 4 || p.PressureBar != 2 ||
+		p.ProductionSteps != 250000 {
 		t.Errorf("got the protocol %+v, want the earlier run's with another pressure", p)
 	}
 	if p := d.protocol; p.Minimization.Enabled || p.Equilibration.NVTSteps != 0 || p.Equilibration.NPTSteps != 0 {
@@ -226,14 +238,16 @@ func TestRestart(t *testing.T) {
 func TestRestartRefused(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"": "has no provenance.json", "{}": "was it a simulation?", `{"restartProvenance":{}}`: "was it a simulation?", "[": "cannot|can read",
+		"": "has no provenance.json", "{}": "was it a simulation?", `{"restartProvenance":{}}`: "was it a simulation?",
+		"[": "cannot|can read",
 	} {
 		_, err := readRunProvenance("job_1", []byte(text))
-		if err == nil || !slices.ContainsFunc(strings.Split(says, "|"), func(part string) bool { return strings.Contains(err.Error(), part) }) {
+		if err == nil || !slices.ContainsFunc(strings.Split(says, "|"),
+			func(part string) bool { return strings.Contains(err.Error(), part) }) {
 			t.Errorf("%q: got %v, want an error saying %q", text, err, says)
 		}
 	}
-	w, err := wishOf(t, "protein.pdb", "--time", "1ns")
+	w, err := optionsOf(t, "protein.pdb", "--time", "1ns")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +264,8 @@ func TestDynamicsTables(t *testing.T) {
 	}
 	golden(t, "md-analysis.txt", w.String())
 	w.Reset()
-	showDynamicsEstimate(&invocation{out: &w}, read[client.Estimate](t, "estimate.json"), settled(t, nil, "protein.pdb", "--time", "10ns", "--seed", "7"))
+	showDynamicsEstimate(&invocation{out: &w}, read[contract.EstimateResponse](t, "estimate.json"),
+		settled(t, nil, "protein.pdb", "--time", "10ns", "--seed", "7"))
 	golden(t, "md-estimate.txt", w.String())
 }
 
@@ -260,7 +275,7 @@ func TestDynamicsFiles(t *testing.T) {
 		"report.html": true, "plots/rmsd.svg": true, "trajectory.dcd": true, "final.chk": true, "topology.cif": true,
 		"system.xml": false, "initial-state.xml": false, "plotsy": false, "x/report.html": false, "result.json": false,
 	} {
-		if got := isDynamicsFile(name); got != want {
+		if got := len(among(dynamicsFiles)([]contract.Output{{Name: name}})) == 1; got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}

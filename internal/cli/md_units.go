@@ -45,7 +45,8 @@ func parseQuantity(flag, text string, d dimension) (float64, error) {
 	case name == "":
 		return 0, usage("%s %s: has no unit; must be in %s, such as %s", flag, text, d.allowed(), d.example)
 	case i < 0:
-		return 0, usage("%s %s: %q is no unit that is known here; must be in %s, such as %s", flag, text, match[2], d.allowed(), d.example)
+		return 0, usage("%s %s: %q is no unit that is known here; must be in %s, such as %s", flag, text, match[2], d.allowed(),
+			d.example)
 	}
 	number, err := strconv.ParseFloat(match[1], 64)
 	if value := number * d.units[i].size; err == nil && !math.IsInf(value, 0) {

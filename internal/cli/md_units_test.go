@@ -52,7 +52,8 @@ func TestParseQuantity(t *testing.T) {
 
 func TestTimeText(t *testing.T) {
 	t.Parallel()
-	for fs, want := range map[float64]string{0: "0 fs", 2: "2 fs", 1e3: "1 ps", 2.5e3: "2.5 ps", 1e7: "10 ns", 5e8: "500 ns", 1e9: "1 us"} {
+	for fs, want := range map[float64]string{0: "0 fs", 2: "2 fs", 1e3: "1 ps", 2.5e3: "2.5 ps", 1e7: "10 ns", 5e8: "500 ns",
+		1e9: "1 us"} {
 		if got := timeText(fs); got != want {
 			t.Errorf("%v fs: got %q, want %q", fs, got, want)
 		}

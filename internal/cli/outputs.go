@@ -6,15 +6,14 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
-// maxTransfers bounds the files that are uploaded or downloaded at once: enough to hide the way there and back.
+// maxTransfers bounds the files that are uploaded at once: enough to hide the way there and back.
 const maxTransfers = 8
 
 func outputsCommand() *cobra.Command {
@@ -30,7 +29,7 @@ right are left alone, so that a download that broke off can be started again.`,
 			return err
 		}
 		if folder != "" {
-			if err := inv.download(ctx, outputs.Outputs, folder); err != nil {
+			if err := inv.download(ctx, jobID, outputs.Body.Outputs, folder); err != nil {
 				return err
 			}
 		}
@@ -38,11 +37,11 @@ right are left alone, so that a download that broke off can be started again.`,
 		case inv.json:
 			return inv.print(outputs.JSON())
 		case folder != "":
-			fmt.Fprintf(inv.out, "%d files lie in %s.\n", len(outputs.Outputs), folder)
+			fmt.Fprintf(inv.out, "%d files lie in %s.\n", len(outputs.Body.Outputs), folder)
 		default:
-			err = outputsTable(inv.out, outputs.Outputs)
+			err = outputsTable(inv.out, outputs.Body.Outputs)
 		}
-		if !outputs.Complete {
+		if !outputs.Body.Complete {
 			fmt.Fprintln(inv.err, "The job has not ended: there may be more later.")
 		}
 		return err
@@ -51,13 +50,13 @@ right are left alone, so that a download that broke off can be started again.`,
 	return cmd
 }
 
-// download fetches files into a folder, several at once, and checks each.
-func (inv *invocation) download(ctx context.Context, outputs []client.Output, folder string) error {
-	names, err := localNames(outputs)
+// download fetches files into a folder.
+func (inv *invocation) download(ctx context.Context, jobID string, outputs []contract.Output, folder string) error {
+	files, err := downloadsInto(jobID, outputs, folder)
 	if err != nil {
 		return err
 	}
-	var total, done int64
+	var total, came int64
 	for _, output := range outputs {
 		total += output.ByteSize
 	}
@@ -65,24 +64,11 @@ func (inv *invocation) download(ctx context.Context, outputs []client.Output, fo
 	if !inv.json && len(outputs) > 0 {
 		shown = newDisplay(inv.err, inv.now, 0)
 	}
-	var mu sync.Mutex // of done and files
-	files := 0
-	transfers, ctx2 := errgroup.WithContext(ctx)
-	transfers.SetLimit(maxTransfers)
-	for i, output := range outputs {
-		transfers.Go(func() error {
-			if err := inv.api.DownloadOutput(ctx2, output, filepath.Join(folder, filepath.FromSlash(names[i]))); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			files++
-			done += output.ByteSize
-			shown.update(100*float64(done)/float64(max(total, 1)), fmt.Sprintf("downloading, %d of %d files", files, len(outputs)))
-			return nil
-		})
+	there := 0
+	show := func() {
+		shown.update(100*float64(came)/float64(max(total, 1)), fmt.Sprintf("downloading, %d of %d files", there, len(outputs)))
 	}
-	err = transfers.Wait()
+	err = inv.api.Download(ctx, files, func(bytes int64) { came = bytes; show() }, func(client.Download) { there++; show() })
 	shown.close(err == nil)
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(inv.err, "Interrupted; the same command goes on with the files that are missing.")
@@ -91,9 +77,22 @@ func (inv *invocation) download(ctx context.Context, outputs []client.Output, fo
 	return err
 }
 
+// downloadsInto gives each file its place in a folder.
+func downloadsInto(jobID string, outputs []contract.Output, folder string) ([]client.Download, error) {
+	names, err := localNames(outputs)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]client.Download, len(outputs))
+	for i, output := range outputs {
+		files[i] = client.Download{Output: output, JobID: jobID, Path: filepath.Join(folder, filepath.FromSlash(names[i]))}
+	}
+	return files, nil
+}
+
 // localNames gives each file its place in the folder: its own name, or one below its task's folder where several tasks have
 // made a file of that name. A name that would lead out of the folder is refused.
-func localNames(outputs []client.Output) ([]string, error) {
+func localNames(outputs []contract.Output) ([]string, error) {
 	makers := map[string]int{}
 	for _, output := range outputs {
 		makers[fold(output.Name)]++
@@ -102,7 +101,8 @@ func localNames(outputs []client.Output) ([]string, error) {
 	for i, output := range outputs {
 		name := path.Clean(output.Name)
 		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(output.Name, "\\\x00") || name == "." {
-			return nil, fmt.Errorf("the job has a file called %q, which is no safe name here: fetch it by its address (--json)", output.Name)
+			return nil, fmt.Errorf("the job has a file called %q, which is no safe name here: fetch it by its address (--json)",
+				output.Name)
 		}
 		if makers[fold(output.Name)] > 1 {
 			name = fmt.Sprintf("task-%05d/%s", output.TaskIndex, name)

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func TestLocalNames(t *testing.T) {
 	t.Parallel()
-	outputs := func(names ...string) (all []client.Output) {
+	outputs := func(names ...string) (all []contract.Output) {
 		for i, name := range names {
-			all = append(all, client.Output{Name: name, TaskIndex: i})
+			all = append(all, contract.Output{Name: name, TaskIndex: i})
 		}
 		return all
 	}

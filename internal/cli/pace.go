@@ -13,8 +13,8 @@ const (
 	guessPercent = 2.0
 	// maxStretches bounds the stretches of progress that are told apart; with more, two become one.
 	maxStretches = 256
-	// What is unknown of a guess beside the pace so far: little at the end, and half as much again at the beginning, when stages may
-	// follow that nobody has seen.
+	// What is unknown of a guess beside the pace so far: little at the end, and half as much again at the beginning, when stages
+	// may follow that nobody has seen.
 	leastDoubt, startDoubt = 0.1, 0.5
 )
 

@@ -49,11 +49,12 @@ func TestOpenPlain(t *testing.T) {
 		"plain by its bytes":  {"a.pdb.gz", []byte("ATOM"), "ATOM", ExitOK},
 		"two members":         {"a.gz", append(packed(t, "01"), packed(t, "23")...), "0123", ExitOK},
 		"large":               {"a.pdb", []byte("0123456789a"), "has 11 B; cut it", ExitInvalid},
-		"a bomb":              {"a.pdb.gz", packed(t, strings.Repeat("0", 1<<20)), "gz: unpacks to more than 10 B; cut it", ExitInvalid},
-		"cut off":             {"a.pdb.gz", whole[:len(whole)-6], "no gzip file that can be read", ExitInvalid},
-		"no gzip":             {"a.pdb.gz", []byte{0x1f, 0x8b, 0xff, 0xff}, "no gzip file that can be read", ExitInvalid},
-		"packed nothing":      {"a.pdb.gz", packed(t, ""), "is empty when it is unpacked", ExitInvalid},
-		"empty":               {"a.pdb", nil, "is empty", ExitInvalid},
+		"a bomb": {"a.pdb.gz", packed(t, strings.Repeat("0", 1<<20)), "gz: unpacks to more than 10 B; cut it",
+			ExitInvalid},
+		"cut off":        {"a.pdb.gz", whole[:len(whole)-6], "no gzip file that can be read", ExitInvalid},
+		"no gzip":        {"a.pdb.gz", []byte{0x1f, 0x8b, 0xff, 0xff}, "no gzip file that can be read", ExitInvalid},
+		"packed nothing": {"a.pdb.gz", packed(t, ""), "is empty when it is unpacked", ExitInvalid},
+		"empty":          {"a.pdb", nil, "is empty", ExitInvalid},
 	}
 	for name, test := range tests {
 		path := filepath.Join(t.TempDir(), test.name)
@@ -138,7 +139,8 @@ func TestPackedInputs(t *testing.T) {
 			}
 			bytes, _ := io.ReadAll(content)
 			done()
-			text = l.fileName() + " " + l.source(stored(l.fileName())).Artifact.Artifact.Format + " " + strings.Split(string(bytes), "\n")[0]
+			text = l.fileName() + " " + l.source(stored(l.fileName())).Artifact.Artifact.Format + " " +
+				strings.Split(string(bytes), "\n")[0]
 		}
 		got = append(got, l.label+": "+text)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -20,7 +21,7 @@ const (
 	pocketFinder  = "fpocket"
 	pocketsFile   = "pockets.json"
 	pocketsSchema = "molfabric.pockets/v1"
-	// maxPockets is specification §2.2's.
+	// maxPockets is doc/contract.md §2.2's.
 	maxPockets = 20
 )
 
@@ -81,32 +82,31 @@ func (inv *invocation) findPockets(ctx context.Context, path string, most int) e
 		return err
 	}
 	receipt, err := inv.submit(ctx, pocketRequest{
-		JobType: "simulation", Simulator: pocketFinder, SceneFile: scene.StorageKey, JobName: shorten("pockets of "+receptor{path: path}.title(), maxLabelChars),
+		JobType: "simulation", Simulator: pocketFinder, SceneFile: scene.StorageKey,
+		JobName:          shorten("pockets of "+receptor{path: path}.title(), maxLabelChars),
 		SimulationParams: pocketParams{MaxPockets: most},
 	}, "")
 	if err != nil {
 		return err
 	}
-	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
-	}
-	j, err := inv.follow(ctx, receipt.JobID, nil)
+	inv.tellSubmitted(receipt.Body)
+	j, err := inv.follow(ctx, receipt.Body.JobID, nil)
 	if err != nil {
 		return err
 	}
-	if j.Status != job.Completed {
-		return endOf(j, "")
+	if j.Body.Status != job.Completed {
+		return endOf(j.Body, "")
 	}
-	return inv.showPockets(ctx, j)
+	return inv.showPockets(ctx, j.Body)
 }
 
-func (inv *invocation) showPockets(ctx context.Context, j client.Job) error {
+func (inv *invocation) showPockets(ctx context.Context, j contract.Job) error {
 	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
 	if err != nil {
 		return err
 	}
 	var document json.RawMessage
-	if err := inv.readDocument(ctx, outputs.Outputs, pocketsFile, &document); err != nil {
+	if err := inv.readDocument(ctx, outputs.Body, pocketsFile, &document); err != nil {
 		return err
 	}
 	var found pockets

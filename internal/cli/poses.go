@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -31,17 +31,9 @@ which ` + "`molfabric results`" + ` shows, says both at once.`,
 			return err
 		}
 		poses, err := inv.api.DockingPoses(ctx, resultID, page)
-		if err != nil {
-			return posesAdvice(err)
-		}
-		if inv.json {
-			return inv.print(poses.JSON())
-		}
-		if err := posesTable(inv.out, poses.Poses); err != nil {
-			return err
-		}
-		more(inv.out, poses.NextCursor)
-		return nil
+		return present(inv, poses, posesAdvice(err), func(w io.Writer, page contract.DockingPoseList) error {
+			return more(w, posesTable(w, page.Poses), page.NextCursor)
+		})
 	})
 	pageFlags(cmd, &page)
 	cmd.ValidArgsFunction = completeJobs
@@ -53,7 +45,7 @@ func posesAdvice(err error) error {
 	return advise(err, fault.NotFound, "`molfabric results JOB` lists the results of a docking")
 }
 
-func posesTable(w io.Writer, poses []client.DockingPose) error {
+func posesTable(w io.Writer, poses []contract.DockingPose) error {
 	if len(poses) == 0 {
 		_, err := fmt.Fprintln(w, "No poses yet.")
 		return err
@@ -64,13 +56,7 @@ func posesTable(w io.Writer, poses []client.DockingPose) error {
 	for _, pose := range poses {
 		checks := "–"
 		if pose.Checks != nil {
-			var flaws []string
-			for name, passed := range pose.Checks.Tests {
-				if !passed {
-					flaws = append(flaws, name)
-				}
-			}
-			slices.Sort(flaws)
+			flaws := pose.Flaws()
 			checks = verdictText(p, pose.Checks.Passed, len(flaws))
 			if len(flaws) > 0 {
 				checks += ": " + shorten(labelOf(strings.Join(flaws, ", ")), 60)
@@ -91,13 +77,14 @@ func interactionsCommand() *cobra.Command {
 	var changed func(flag string) bool
 	cmd := command(cobra.Command{
 		Use: "interactions JOB [LIGAND]", Short: "List the contacts of a pose with the receptor",
-		Example: "  molfabric interactions last imatinib\n  molfabric interactions job_0190… imatinib --rank 2 --type hydrogen_bond\n" +
+		Example: "  molfabric interactions last imatinib\n  molfabric interactions job_0190… imatinib --rank 2 --type " +
+			"hydrogen_bond\n" +
 			"  molfabric interactions pose_0190…",
 		Long: `Lists the contacts of a ligand's best pose with the receptor, by the receptor's own numbering and atom serials; --rank
 chooses another pose. JOB and LIGAND are those of ` + "`molfabric poses`" + `; the id of a pose or of a result says both at once.`,
 	}, cobra.RangeArgs(1, 2), func(ctx context.Context, inv *invocation, args []string) error {
-		if rank < 1 || rank > maxPage {
-			return usage("--rank %d: must be 1 to %d; 1 is the best pose", rank, maxPage)
+		if rank < 1 || rank > contract.MaxPage {
+			return usage("--rank %d: must be 1 to %d; 1 is the best pose", rank, contract.MaxPage)
 		}
 		if err := inv.authorized(); err != nil {
 			return err
@@ -119,7 +106,7 @@ chooses another pose. JOB and LIGAND are those of ` + "`molfabric poses`" + `; t
 		if inv.json {
 			return inv.print(contacts.JSON())
 		}
-		return interactionsTable(inv.out, contacts)
+		return interactionsTable(inv.out, contacts.Body)
 	})
 	changed = cmd.Flags().Changed
 	cmd.ValidArgsFunction = completeJobs
@@ -133,31 +120,36 @@ chooses another pose. JOB and LIGAND are those of ` + "`molfabric poses`" + `; t
 	return cmd
 }
 
-func interactionsTable(w io.Writer, contacts client.Interactions) error {
+func interactionsTable(w io.Writer, contacts contract.DockingInteractions) error {
 	switch {
 	case !contacts.Analysed:
-		_, err := fmt.Fprintln(w, "The pose has not been analysed: its job runs still, or the ligand's better poses were analysed alone.")
+		_, err := fmt.Fprintln(w, "The pose has not been analysed: its job runs still, or the ligand's better poses were "+
+			"analysed alone.")
 		return err
 	case len(contacts.Interactions) == 0:
 		_, err := fmt.Fprintln(w, "No contacts.")
 		return err
 	}
-	t := newTable(painter(w), []int{5, 6, 7}, "type", "chain", "residue", "atom", "serial", "distance (Å)", "angle (°)", "ligand atoms")
+	t := newTable(painter(w), []int{5, 6, 7}, "type", "chain", "residue", "atom", "serial", "distance (Å)", "angle (°)",
+		"ligand atoms")
 	for _, c := range contacts.Interactions {
 		serial := "–"
 		if c.Receptor.AtomSerial != nil {
 			serial = fmt.Sprint(*c.Receptor.AtomSerial)
 		}
 		t.AppendRow(table.Row{
-			c.Type, labelOf(c.Receptor.Chain), labelOf(fmt.Sprintf("%s %d%s", c.Receptor.ResidueName, c.Receptor.Residue, c.Receptor.InsertionCode)),
-			labelOf(c.Receptor.AtomName), serial, fmt.Sprintf("%.2f", c.DistanceAngstrom), decimals(c.AngleDegrees, 0), strings.Trim(fmt.Sprint(c.Ligand.AtomIndices), "[]"),
+			c.Type, labelOf(c.Receptor.Chain), labelOf(fmt.Sprintf("%s %d%s", c.Receptor.ResidueName, c.Receptor.Residue,
+				c.Receptor.InsertionCode)),
+			labelOf(c.Receptor.AtomName), serial, fmt.Sprintf("%.2f", c.DistanceAngstrom), decimals(c.AngleDegrees, 0),
+			strings.Trim(fmt.Sprint(c.Ligand.AtomIndices), "[]"),
 		})
 	}
 	if err := render(w, t); err != nil {
 		return err
 	}
 	if method := contacts.Interactions[0].Method; method != nil {
-		fmt.Fprintf(w, "\nFound by %s %s; ligand atoms are counted from 0, as in the pose's SDF record.\n", labelOf(method.Tool), labelOf(method.Version))
+		fmt.Fprintf(w, "\nFound by %s %s; ligand atoms are counted from 0, as in the pose's SDF record.\n", labelOf(method.Tool),
+			labelOf(method.Version))
 	}
 	return nil
 }

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -19,17 +19,18 @@ func (inv *invocation) estimate(ctx context.Context, d docking) error {
 	if inv.json {
 		return inv.print(price.JSON())
 	}
-	showEstimate(inv, price, len(d.ligands))
+	showEstimate(inv, price.Body, len(d.ligands))
 	return nil
 }
 
-func showEstimate(inv *invocation, price client.Estimate, ligands int) {
-	amount := func(n json.Number) string { return money(n, price.Currency) }
+func showEstimate(inv *invocation, price contract.EstimateResponse, ligands int) {
+	amount := func(n contract.Pounds) string { return money(n, price.Currency) }
 	what := fmt.Sprintf("%d ligands", ligands)
 	if ligands == 0 {
 		what = "the structure's own ligand"
 	}
-	fmt.Fprintf(inv.out, "%s for %s; between %s and %s\n", painter(inv.out).bold(amount(price.EstimatedCost)), what, amount(price.Range.Low), amount(price.Range.High))
+	fmt.Fprintf(inv.out, "%s for %s; between %s and %s\n", painter(inv.out).bold(amount(price.EstimatedCost)), what,
+		amount(price.Range.Low), amount(price.Range.High))
 	fmt.Fprintf(inv.out, "  compute   %s", amount(price.Breakdown.Compute))
 	if spent, ok := cpuTime(price); ok {
 		fmt.Fprintf(inv.out, ", about %s of one core", duration(spent))
@@ -39,9 +40,10 @@ func showEstimate(inv *invocation, price client.Estimate, ligands int) {
 	showForecast(inv.out, price.Receptor)
 }
 
-// price asks for the price. The receptor, and a ligand around which the box is to lie, are uploaded, so that the server can say what would
-// be docked into; other files stand there with their size and a key that is none.
-func (inv *invocation) price(ctx context.Context, d docking) (client.Estimate, error) {
+// price asks for the price. The receptor, and a ligand around which the box is to lie, are uploaded, so that the server can say
+// what would be docked into; other files stand there with their size and a key that is none.
+func (inv *invocation) price(ctx context.Context, d docking) (client.Answer[contract.EstimateResponse], error) {
+	var none client.Answer[contract.EstimateResponse]
 	files := dockFiles{ligands: map[string]client.Uploaded{}}
 	for _, l := range d.ligands {
 		if l.path == "" {
@@ -49,7 +51,7 @@ func (inv *invocation) price(ctx context.Context, d docking) (client.Estimate, e
 		}
 		file, err := measure(l)
 		if err != nil {
-			return client.Estimate{}, err
+			return none, err
 		}
 		files.ligands[l.id] = file
 	}
@@ -57,7 +59,7 @@ func (inv *invocation) price(ctx context.Context, d docking) (client.Estimate, e
 		switch file, err := inv.uploadPlain(ctx, one.path, plainName(one.path), receptorBound, client.UploadOptions{}); {
 		case client.CodeOf(err) == fault.InsufficientScope: // a key that may only read learns the price alone
 		case err != nil:
-			return client.Estimate{}, err
+			return none, err
 		default:
 			*one.into = &file
 		}
@@ -77,11 +79,12 @@ func measure(l ligand) (client.Uploaded, error) {
 		return client.Uploaded{}, fmt.Errorf("%s: %w", l.path, err)
 	}
 	name := l.fileName()
-	return client.Uploaded{StorageKey: "not-uploaded/" + name, SHA256: digest, ByteSize: content.Size(), ContentType: client.ContentType(name)}, nil
+	return client.Uploaded{StorageKey: "not-uploaded/" + name, SHA256: digest, ByteSize: content.Size(),
+		ContentType: client.ContentType(name)}, nil
 }
 
 // cpuTime is the time of one core that an estimate's compute part stands for.
-func cpuTime(price client.Estimate) (time.Duration, bool) {
+func cpuTime(price contract.EstimateResponse) (time.Duration, bool) {
 	compute, err := price.Breakdown.Compute.Float64()
 	rate, rateErr := price.VariableRates.HardwareRate.Float64()
 	if err != nil || rateErr != nil || rate <= 0 {

@@ -33,7 +33,8 @@ type display interface {
 	close(finished bool)
 }
 
-// newDisplay shows a bar on a terminal that is wide enough, and lines elsewhere. since is how long the thing has been going on already.
+// newDisplay shows a bar on a terminal that is wide enough, and lines elsewhere. since is how long the thing has been going on
+// already.
 func newDisplay(w io.Writer, now func() time.Time, since time.Duration) display {
 	pace := &pace{now: now, start: now().Add(-since), seen: now(), first: -1}
 	if terminal := terminalOf(w); terminal != nil {

@@ -119,7 +119,8 @@ func TestRangeText(t *testing.T) {
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0:00", 400 * time.Millisecond: "0:00", 59600 * time.Millisecond: "1:00", 61 * time.Second: "1:01", 3661 * time.Second: "1:01:01",
+		-time.Second: "0:00", 400 * time.Millisecond: "0:00", 59600 * time.Millisecond: "1:00", 61 * time.Second: "1:01",
+		3661 * time.Second: "1:01:01",
 	} {
 		if got := duration(d); got != want {
 			t.Errorf("%v: got %s, want %s", d, got, want)

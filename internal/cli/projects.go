@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -11,16 +12,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
 func projectsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "projects", Short: "Keep documents with their history: list, show, save, restore and share them", Args: cobra.ArbitraryArgs, RunE: groupRun,
-		Long: `Keeps JSON documents, such as a molecular scene, with every version that was ever saved. A change names the version that it is made
+		Use: "projects", Short: "Keep documents with their history: list, show, save, restore and share them",
+		Args: cobra.ArbitraryArgs, RunE: groupRun, Long: `Keeps JSON documents, such as a molecular scene, with every version that was ever saved. A change names the version that it is made
 to, so that nobody overwrites what somebody else has saved meanwhile: with --expect the one that you have worked on, else the
 newest at the moment of the command.`,
-		Example: "  molfabric projects save scene.json --name \"ABL1 and imatinib\"\n  molfabric projects show 019a… -o scene.json\n" +
+		Example: "  molfabric projects save scene.json --name \"ABL1 and imatinib\"\n  molfabric projects show 019a… -o " +
+			"scene.json\n" +
 			"  molfabric projects save scene.json --project 019a… --expect 3\n  molfabric projects share 019a…",
 	}
 	cmd.AddCommand(
@@ -31,12 +34,15 @@ newest at the moment of the command.`,
 }
 
 // projectCommand makes a command on projects, whose errors name the way to a project that exists.
-func projectCommand(spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error) *cobra.Command {
+func projectCommand(
+	spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error,
+) *cobra.Command {
 	return command(spec, args, func(ctx context.Context, inv *invocation, given []string) error {
 		if err := inv.authorized(); err != nil {
 			return err
 		}
-		return explainConflict(advise(run(ctx, inv, given), fault.NotFound, "`molfabric projects list` lists yours, `molfabric projects history` their versions"))
+		return explainConflict(advise(run(ctx, inv, given), fault.NotFound,
+			"`molfabric projects list` lists yours, `molfabric projects history` their versions"))
 	})
 }
 
@@ -48,13 +54,15 @@ func explainConflict(err error) error {
 	}
 	return &advisedError{
 		fmt.Errorf("nothing was changed, the project is at version %d by now: %w", answer.CurrentVersion, err),
-		"`molfabric projects show` shows that version; bring your change to it, and repeat with --expect " + strconv.FormatInt(answer.CurrentVersion, 10),
+		"`molfabric projects show` shows that version; bring your change to it, and repeat with --expect " +
+			strconv.FormatInt(answer.CurrentVersion, 10),
 	}
 }
 
 // expectFlag lets a user name the version that a change is made to.
 func expectFlag(cmd *cobra.Command, expect *int64) {
-	cmd.Flags().Int64Var(expect, "expect", 0, "version that you have worked on; refused when there is a newer one (default the newest)")
+	cmd.Flags().Int64Var(expect, "expect", 0, "version that you have worked on; refused when there is a newer one (default the "+
+		"newest)")
 }
 
 // head is the version that a change is made to.
@@ -63,7 +71,7 @@ func (inv *invocation) head(ctx context.Context, projectID string, expect int64)
 		return expect, nil
 	}
 	project, err := inv.api.Project(ctx, projectID)
-	return project.CurrentVersion, err
+	return project.Body.CurrentVersion, err
 }
 
 func projectsListCommand() *cobra.Command {
@@ -71,17 +79,9 @@ func projectsListCommand() *cobra.Command {
 	cmd := projectCommand(cobra.Command{Use: "list", Short: "List your projects, newest first"}, cobra.NoArgs,
 		func(ctx context.Context, inv *invocation, _ []string) error {
 			projects, err := inv.api.Projects(ctx, page)
-			if err != nil {
-				return err
-			}
-			if inv.json {
-				return inv.print(projects.JSON())
-			}
-			if err := projectsTable(inv.out, projects.Projects); err != nil {
-				return err
-			}
-			more(inv.out, projects.NextCursor)
-			return nil
+			return present(inv, projects, err, func(w io.Writer, page contract.ProjectList) error {
+				return more(w, projectsTable(w, page.Projects), page.NextCursor)
+			})
 		})
 	pageFlags(cmd, &page)
 	return cmd
@@ -102,14 +102,14 @@ func projectsShowCommand() *cobra.Command {
 			return err
 		}
 		if file != "" {
-			if err := writeJSON(inv.out, file, project.Content); err != nil || file == "-" {
+			if err := writeJSON(inv.out, file, project.Body.Content); err != nil || file == "-" {
 				return err
 			}
 		}
 		if inv.json {
 			return inv.print(project.JSON())
 		}
-		showProject(inv.out, inv.api.Server(), project)
+		showProject(inv.out, inv.api.Server(), project.Body)
 		return nil
 	})
 	cmd.Flags().Int64Var(&version, "version", 0, "an earlier version (default the newest)")
@@ -123,14 +123,14 @@ func (inv *invocation) showRevision(ctx context.Context, projectID string, versi
 		return err
 	}
 	if file != "" {
-		if err := writeJSON(inv.out, file, revision.Content); err != nil || file == "-" {
+		if err := writeJSON(inv.out, file, revision.Body.Content); err != nil || file == "-" {
 			return err
 		}
 	}
 	if inv.json {
 		return inv.print(revision.JSON())
 	}
-	return revisionsTable(inv.out, []client.Revision{revision})
+	return revisionsTable(inv.out, []contract.ProjectRevisionSummary{revision.Body.ProjectRevisionSummary})
 }
 
 // draftFlags are what a save may say beside the content.
@@ -147,13 +147,11 @@ func projectsSaveCommand() *cobra.Command {
 		Use: "save FILE", Short: "Save a JSON file as a new project, or as a project's next version",
 		Long: `Saves a JSON object, from a file or, with -, from standard input. Without --project it makes a project. With it, the project gets a
 new version; its name, description and tags stay where no flag names others.`,
-		Example: "  molfabric projects save scene.json --name \"ABL1 and imatinib\" --tag kinase\n  molfabric projects save scene.json --project 019a… --expect 3",
+		Example: "  molfabric projects save scene.json --name \"ABL1 and imatinib\" --tag kinase\n  molfabric projects save " +
+			"scene.json --project 019a… --expect 3",
 	}, one("FILE"), func(ctx context.Context, inv *invocation, args []string) error {
 		saved, err := flags.save(ctx, inv, args[0])
-		if err != nil {
-			return err
-		}
-		return inv.showSaved(saved, "saved")
+		return inv.showSaved(saved, err, "saved")
 	})
 	flags.cmd = cmd
 	cmd.Flags().StringVar(&flags.project, "project", "", "id of the project that gets a new version")
@@ -164,25 +162,29 @@ new version; its name, description and tags stay where no flag names others.`,
 	return cmd
 }
 
-func (f *draftFlags) save(ctx context.Context, inv *invocation, file string) (client.Project, error) {
+func (f *draftFlags) save(ctx context.Context, inv *invocation, file string) (saved client.Answer[contract.Project], err error) {
 	content, err := inv.readRequest([]string{file})
 	if err != nil {
-		return client.Project{}, err
+		return saved, err
 	}
-	draft := client.ProjectDraft{Name: f.name, Description: f.description, Tags: f.tags, Content: content}
+	draft := contract.ProjectCreateRequest{
+		Name: f.name, Description: f.description, Tags: f.tags, Content: contract.Content(content),
+	}
 	if f.project == "" {
 		if draft.Name == "" && file == "-" {
-			return client.Project{}, usage("--name is missing: a new project from standard input needs one")
+			return saved, usage("--name is missing: a new project from standard input needs one")
 		}
 		draft.Name = first(draft.Name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 		return inv.api.CreateProject(ctx, draft)
 	}
-	old, err := inv.api.Project(ctx, f.project)
+	head, err := inv.api.Project(ctx, f.project)
 	if err != nil {
-		return old, err
+		return saved, err
 	}
+	old := head.Body
 	for flag, keep := range map[string]func(){
-		"name": func() { draft.Name = old.Name }, "description": func() { draft.Description = old.Description }, "tag": func() { draft.Tags = old.Tags },
+		"name": func() { draft.Name = old.Name }, "description": func() { draft.Description = old.Description },
+		"tag": func() { draft.Tags = old.Tags },
 	} {
 		if !f.cmd.Flags().Changed(flag) {
 			keep()
@@ -195,12 +197,12 @@ func (f *draftFlags) save(ctx context.Context, inv *invocation, file string) (cl
 	return inv.api.SaveProject(ctx, f.project, expected, draft)
 }
 
-func (inv *invocation) showSaved(project client.Project, what string) error {
-	if inv.json {
-		return inv.print(project.JSON())
-	}
-	_, err := fmt.Fprintf(inv.out, "Project %s, %q, is %s as version %d.\n", project.ProjectID, project.Name, what, project.CurrentVersion)
-	return err
+// showSaved says what has become of a project. err is the call's.
+func (inv *invocation) showSaved(saved client.Answer[contract.Project], err error, what string) error {
+	return present(inv, saved, err, func(w io.Writer, p contract.Project) error {
+		_, err := fmt.Fprintf(w, "Project %s, %q, is %s as version %d.\n", p.ProjectID, p.Name, what, p.CurrentVersion)
+		return err
+	})
 }
 
 func projectsHistoryCommand() *cobra.Command {
@@ -208,17 +210,9 @@ func projectsHistoryCommand() *cobra.Command {
 	cmd := projectCommand(cobra.Command{Use: "history ID", Short: "List a project's versions, newest first"}, one("ID"),
 		func(ctx context.Context, inv *invocation, args []string) error {
 			revisions, err := inv.api.Revisions(ctx, args[0], page)
-			if err != nil {
-				return err
-			}
-			if inv.json {
-				return inv.print(revisions.JSON())
-			}
-			if err := revisionsTable(inv.out, revisions.Revisions); err != nil {
-				return err
-			}
-			more(inv.out, revisions.NextCursor)
-			return nil
+			return present(inv, revisions, err, func(w io.Writer, page contract.ProjectRevisionList) error {
+				return more(w, revisionsTable(w, page.Revisions), page.NextCursor)
+			})
 		})
 	pageFlags(cmd, &page)
 	return cmd
@@ -239,10 +233,7 @@ func projectsRestoreCommand() *cobra.Command {
 			return err
 		}
 		restored, err := inv.api.RestoreProject(ctx, args[0], version, head)
-		if err != nil {
-			return err
-		}
-		return inv.showSaved(restored, fmt.Sprintf("back at version %d, saved", version))
+		return inv.showSaved(restored, err, fmt.Sprintf("back at version %d, saved", version))
 	})
 	expectFlag(cmd, &expect)
 	return cmd
@@ -259,15 +250,12 @@ func projectsShareCommand() *cobra.Command {
 			return err
 		}
 		share, err := inv.api.ShareProject(ctx, args[0], head)
-		if err != nil {
+		return present(inv, share, err, func(w io.Writer, s contract.ProjectShareAnswer) error {
+			fmt.Fprintln(w, inv.api.Server()+s.URL)
+			_, err := fmt.Fprintf(inv.err, "Whoever has the link sees version %d; `molfabric projects revoke %s` ends it.\n",
+				s.Version, args[0])
 			return err
-		}
-		if inv.json {
-			return inv.print(share.JSON())
-		}
-		fmt.Fprintln(inv.out, inv.api.Server()+share.URL)
-		fmt.Fprintf(inv.err, "Whoever has the link sees version %d; `molfabric projects revoke %s` ends it.\n", share.Version, args[0])
-		return nil
+		})
 	})
 	expectFlag(cmd, &expect)
 	return cmd

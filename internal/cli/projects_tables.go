@@ -8,10 +8,10 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
-func projectsTable(w io.Writer, projects []client.Project) error {
+func projectsTable(w io.Writer, projects []contract.ProjectSummary) error {
 	if len(projects) == 0 {
 		_, err := fmt.Fprintln(w, "No projects.")
 		return err
@@ -23,13 +23,14 @@ func projectsTable(w io.Writer, projects []client.Project) error {
 			shared = fmt.Sprintf("version %d", project.Share.Version)
 		}
 		t.AppendRow(table.Row{
-			project.ProjectID, shorten(project.Name, 40), project.CurrentVersion, clock(project.UpdatedAt), shorten(strings.Join(project.Tags, " "), 30), shared,
+			project.ProjectID, shorten(project.Name, 40), project.CurrentVersion, clock(project.UpdatedAt),
+			shorten(strings.Join(project.Tags, " "), 30), shared,
 		})
 	}
 	return render(w, t)
 }
 
-func revisionsTable(w io.Writer, revisions []client.Revision) error {
+func revisionsTable(w io.Writer, revisions []contract.ProjectRevisionSummary) error {
 	t := newTable(painter(w), []int{1}, "version", "saved", "sha256", "restored from")
 	for _, revision := range revisions {
 		from := ""
@@ -41,7 +42,7 @@ func revisionsTable(w io.Writer, revisions []client.Revision) error {
 	return render(w, t)
 }
 
-func showProject(w io.Writer, server string, project client.Project) {
+func showProject(w io.Writer, server string, project contract.Project) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-11s %s\n", name, value)

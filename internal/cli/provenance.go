@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // maxSeedsShown bounds the seeds in the summary; the document has all.
@@ -41,11 +41,11 @@ the request, every input and output with its SHA-256, and every attempt of every
 		case inv.json:
 			err = inv.print(provenance.JSON())
 		case file != "":
-			fmt.Fprintf(inv.out, "The record of %s lies in %s.\n", provenance.JobID, file)
+			fmt.Fprintf(inv.out, "The record of %s lies in %s.\n", provenance.Body.JobID, file)
 		default:
-			showProvenance(inv.out, provenance)
+			showProvenance(inv.out, provenance.Body)
 		}
-		if !provenance.Complete {
+		if !provenance.Body.Complete {
 			fmt.Fprintln(inv.err, "The job has not ended: there will be more later.")
 		}
 		return err
@@ -55,7 +55,7 @@ the request, every input and output with its SHA-256, and every attempt of every
 }
 
 // writeJSON writes a document, indented, to a file or, for "-", to w.
-func writeJSON(w io.Writer, path string, document json.RawMessage) error {
+func writeJSON(w io.Writer, path string, document []byte) error {
 	var text bytes.Buffer
 	if err := json.Indent(&text, document, "", "  "); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -68,7 +68,7 @@ func writeJSON(w io.Writer, path string, document json.RawMessage) error {
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-func showProvenance(w io.Writer, p client.Provenance) {
+func showProvenance(w io.Writer, p contract.Provenance) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-9s %s\n", name, value)
@@ -83,7 +83,8 @@ func showProvenance(w io.Writer, p client.Provenance) {
 	line("fabric", strings.TrimSpace(p.Fabric.Name+" "+p.Fabric.Version))
 	line("seeds", seedsText(p.Seeds))
 	line("request", "sha256 "+p.Request.SHA256)
-	line("record", fmt.Sprintf("inputs %d, attempts of tasks %d, outputs %d", p.Counts.Inputs, p.Counts.Executions, p.Counts.Outputs))
+	line("record", fmt.Sprintf("inputs %d, attempts of tasks %d, outputs %d", p.Counts.Inputs, p.Counts.Executions,
+		p.Counts.Outputs))
 	for _, paper := range p.Citations {
 		text := paper.Text
 		if paper.DOI != "" && !strings.Contains(text, paper.DOI) {

@@ -11,7 +11,7 @@ import (
 	"github.com/molfabric/molfabric/internal/mol"
 )
 
-// Bounds of specification §2.2, and of what the service reads of a receptor.
+// Bounds of doc/contract.md §2.2, and of what the service reads of a receptor.
 const (
 	maxReceptorBytes = 64 << 20
 	maxComponents    = 256
@@ -62,15 +62,16 @@ func (f *receptorFlags) read(args []string) (receptor, error) {
 	name := f.receptor
 	switch {
 	case len(args) == 0 && name == "":
-		return receptor{}, usage("RECEPTOR is missing: name a .pdb, .cif or .pdbqt file, or an entry of the Protein Data Bank such as 1IEP")
+		return receptor{}, usage("RECEPTOR is missing: name a .pdb, .cif or .pdbqt file, or an entry of the Protein Data Bank " +
+			"such as 1IEP")
 	case len(args) > 0 && name != "":
 		return receptor{}, usage("the receptor is named twice, %q and --receptor %q; name one", args[0], name)
 	case len(args) > 0:
 		name = args[0]
 	}
 	r := receptor{
-		chains: f.chains, assembly: f.assembly, model: f.model, protonation: f.protonation, forceField: strings.ToUpper(f.forceField),
-		keep: capitals(f.keep), remove: capitals(f.remove), waters: f.waters,
+		chains: f.chains, assembly: f.assembly, model: f.model, protonation: f.protonation,
+		forceField: strings.ToUpper(f.forceField), keep: capitals(f.keep), remove: capitals(f.remove), waters: f.waters,
 	}
 	err := r.find(name)
 	if err == nil {
@@ -107,12 +108,14 @@ func namesReceptor(name string) bool {
 func (r *receptor) check() error {
 	for _, chain := range r.chains {
 		if chain == "" || len([]rune(chain)) > maxChainChars {
-			return usage("--chains %q: a chain's id has 1 to %d characters; write --chains A,B", strings.Join(r.chains, ","), maxChainChars)
+			return usage("--chains %q: a chain's id has 1 to %d characters; write --chains A,B", strings.Join(r.chains, ","),
+				maxChainChars)
 		}
 	}
 	for _, name := range slices.Concat(r.keep, r.remove) {
 		if !componentForm.MatchString(name) {
-			return usage("%q is no component: --keep and --remove take residue names of 1 to 8 letters and digits, such as ZN or HOH", name)
+			return usage("%q is no component: --keep and --remove take residue names of 1 to 8 letters and digits, such as "+
+				"ZN or HOH", name)
 		}
 	}
 	for _, name := range r.keep {
@@ -136,7 +139,8 @@ func (r *receptor) check() error {
 	case r.forceField != "" && r.protonation == mol.MethodMeeko:
 		return usage("--force-field belongs to --protonation %s; leave one of them out", mol.MethodPDB2PQR)
 	case formatOf(r.path) == mol.FormatPDBQT && (r.assembly != "" || r.protonation != "" || r.forceField != ""):
-		return usage("%s: a .pdbqt receptor is prepared already; leave --assembly, --protonation and --force-field out, or give the .pdb or .cif that it was made from", r.path)
+		return usage("%s: a .pdbqt receptor is prepared already; leave --assembly, --protonation and --force-field out, or give "+
+			"the .pdb or .cif that it was made from", r.path)
 	}
 	return nil
 }
@@ -150,8 +154,9 @@ func (r receptor) preparationAt(ph *float64) *mol.ReceptorPreparation {
 		return nil
 	}
 	return &mol.ReceptorPreparation{
-		ProtonationPh: ph, ProtonationMethod: given(r.protonation != "", r.protonation), ForceField: given(r.forceField != "", r.forceField),
-		RemoveComponents: r.remove, RetainComponents: r.keep, Waters: given(r.waters != "", r.waters),
+		ProtonationPh: ph, ProtonationMethod: given(r.protonation != "", r.protonation),
+		ForceField: given(r.forceField != "", r.forceField), RemoveComponents: r.remove, RetainComponents: r.keep,
+		Waters: given(r.waters != "", r.waters),
 	}
 }
 

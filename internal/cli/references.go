@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -41,10 +42,10 @@ func (inv *invocation) jobID(ctx context.Context, named string) (string, error) 
 		if err != nil {
 			return "", err
 		}
-		if len(jobs.Jobs) == 0 {
+		if len(jobs.Body.Jobs) == 0 {
 			return "", nothing("you have no jobs", "`molfabric dock` or `molfabric submit` makes one")
 		}
-		return jobs.Jobs[0].JobID, nil
+		return jobs.Body.Jobs[0].JobID, nil
 	}
 	short := shortID.FindStringSubmatch(named)
 	if len(short) == 0 || short[1] == runPrefix {
@@ -53,12 +54,13 @@ func (inv *invocation) jobID(ctx context.Context, named string) (string, error) 
 	var found []choice
 	err := eachPage(func(page client.Page) (int, *string, error) {
 		jobs, err := inv.api.Jobs(ctx, client.JobFilter{Page: page})
-		for _, j := range jobs.Jobs {
+		for _, j := range jobs.Body.Jobs {
 			if means(j.JobID, jobPrefix, short[2]) {
-				found = append(found, choice{j.JobID, strings.ToLower(string(j.Status)) + "  " + labelOf(cmp.Or(j.JobName, j.JobType))})
+				found = append(found, choice{j.JobID, strings.ToLower(string(j.Status)) + "  " +
+					labelOf(cmp.Or(j.JobName, j.JobType))})
 			}
 		}
-		return len(jobs.Jobs), jobs.NextCursor, err
+		return len(jobs.Body.Jobs), jobs.Body.NextCursor, err
 	})
 	if err != nil {
 		return "", err
@@ -90,10 +92,10 @@ func (inv *invocation) newestRun(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(runs.Runs) == 0 {
+	if len(runs.Body.Runs) == 0 {
 		return "", nothing("you have no docking runs", "`molfabric dock` makes one")
 	}
-	return runs.Runs[0].RunID, nil
+	return runs.Body.Runs[0].RunID, nil
 }
 
 // shortenedRun finds a run by a part of its id or its job's; prefix says which of both, or is "".
@@ -101,12 +103,13 @@ func (inv *invocation) shortenedRun(ctx context.Context, named, prefix, digits s
 	var found []choice
 	err := eachPage(func(page client.Page) (int, *string, error) {
 		runs, err := inv.api.DockingRuns(ctx, client.RunFilter{Page: page})
-		for _, run := range runs.Runs {
-			if prefix != jobPrefix && means(run.RunID, runPrefix, digits) || prefix != runPrefix && means(run.JobID, jobPrefix, digits) {
+		for _, run := range runs.Body.Runs {
+			if prefix != jobPrefix && means(run.RunID, runPrefix, digits) || prefix != runPrefix &&
+				means(run.JobID, jobPrefix, digits) {
 				found = append(found, choice{run.RunID, strings.ToLower(string(run.Status)) + "  " + labelOf(run.JobName)})
 			}
 		}
-		return len(runs.Runs), runs.NextCursor, err
+		return len(runs.Body.Runs), runs.Body.NextCursor, err
 	})
 	if err != nil {
 		return "", err
@@ -133,7 +136,7 @@ func means(id, prefix, digits string) bool {
 
 // eachPage reads a list page by page, up to maxLookedThrough entries. read says how many a page has held, and what comes next.
 func eachPage(read func(client.Page) (int, *string, error)) error {
-	page := client.Page{Limit: maxPage}
+	page := client.Page{Limit: contract.MaxPage}
 	for seen := 0; seen < maxLookedThrough; {
 		count, next, err := read(page)
 		if err != nil || next == nil {
@@ -149,7 +152,8 @@ func eachPage(read func(client.Page) (int, *string, error)) error {
 func theOnly(what, named string, found []choice) (string, error) {
 	switch len(found) {
 	case 0:
-		return "", nothing(fmt.Sprintf("none of your newest %d %ss has an id that begins or ends with %s", maxLookedThrough, what, named),
+		return "", nothing(fmt.Sprintf("none of your newest %d %ss has an id that begins or ends with %s", maxLookedThrough, what,
+			named),
 			"`molfabric jobs` lists your jobs")
 	case 1:
 		return found[0].id, nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func TestShortIDs(t *testing.T) {
@@ -47,10 +47,10 @@ func TestAmbiguousIDsListTheirChoices(t *testing.T) {
 
 func TestLigandsAreChosenByName(t *testing.T) {
 	t.Parallel()
-	named := func(pairs ...string) (results []client.DockingResult) {
+	named := func(pairs ...string) (results []contract.DockingResult) {
 		for _, pair := range pairs {
 			id, label, _ := strings.Cut(pair, "=")
-			results = append(results, client.DockingResult{ResultID: "result of " + id, LigandID: id, Label: label})
+			results = append(results, contract.DockingResult{ResultID: "result of " + id, LigandID: id, Label: label})
 		}
 		return results
 	}

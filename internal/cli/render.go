@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -24,15 +23,15 @@ const (
 const renderText = `Renders frames of a Blender scene with Cycles: uploads the scene and its files, submits the job, follows it frame by frame, and fetches
 each frame into the folder of -o as soon as it is finished, then the film, the contact sheet and a table of the frames.
 
-Frames are written as 1-48, 1-100:10 (every tenth) or 1,3,5-9; --frames may be repeated. Without it frame 1 is rendered. Size and samples
-are the scene's own unless --size and --samples say otherwise.
+Frames are written as 1-48, 1-100:10 (every tenth) or 1,3,5-9; --frames may be repeated. Without it frame 1 is rendered. Size
+and samples are the scene's own unless --size and --samples say otherwise.
 
-A scene that holds its textures needs nothing else (Blender: File › External Data › Pack Resources). One that refers to files by relative
-paths takes them along with --asset, which may be repeated, or with --project, which sends every file below a folder but hidden ones; all
-of them keep their places relative to the scene. Scripts in the scene are not run.
+A scene that holds its textures needs nothing else (Blender: File › External Data › Pack Resources). One that refers to files by
+relative paths takes them along with --asset, which may be repeated, or with --project, which sends every file below a folder
+but hidden ones; all of them keep their places relative to the scene. Scripts in the scene are not run.
 
-While frames are rendered, preview.jpg in the folder shows the newest one. A frame that fails is tried again; one that fails again is
-named with its reason, and the others are finished. Only rendered frames are charged.`
+While frames are rendered, preview.jpg in the folder shows the newest one. A frame that fails is tried again; one that fails
+again is named with its reason, and the others are finished. Only rendered frames are charged.`
 
 func renderCommand() *cobra.Command {
 	var options renderFlags
@@ -90,10 +89,13 @@ func (f *renderFlags) define(cmd *cobra.Command) {
 	flags.Float64Var(&f.fps, "fps", 24, "frames a second of the film")
 	flags.StringArrayVar(&f.assets, "asset", nil, "a file or folder that the scene refers to; may be repeated")
 	flags.StringVar(&f.project, "project", "", "send every file below this folder, which holds the scene")
-	flags.Float64Var(&f.frameMinutes, "frame-minutes", 0, "minutes that a frame is expected to take, for the price and for how frames are shared out")
+	flags.Float64Var(&f.frameMinutes, "frame-minutes", 0, "minutes that a frame is expected to take, for the price and for how "+
+		"frames are shared out")
 	flags.StringVar(&f.software, "software", "", "the render engine that is asked for and licensed (default: Cycles)")
 	f.pictureFlags.define(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{formatPNG, formatJPEG, formatEXR}, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{formatPNG, formatJPEG, formatEXR},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 // rendering reads the flags and looks at the files; nothing is sent before all of it is in order.
@@ -117,7 +119,8 @@ func (f *renderFlags) rendering(scene string) (rendering, error) {
 	if err := checkBlend(scene); err != nil {
 		return rendering{}, err
 	}
-	r := rendering{request: request, estimate: f.estimate, leaves: f.detach || !f.watch, target: renderTarget{kind: targetFolder, path: f.output}}
+	r := rendering{request: request, estimate: f.estimate, leaves: f.detach || !f.watch,
+		target: renderTarget{kind: targetFolder, path: f.output}}
 	r.what = fmt.Sprintf("%s of %s", counted(int(max(frames.Count(ranges), 1)), "frame", "frames"), filepath.Base(scene))
 	r.request.JobName = shorten(labelOf(first(f.name, r.what)), maxLabelChars)
 	if err := r.target.check(); err != nil {
@@ -231,37 +234,36 @@ func (inv *invocation) render(ctx context.Context, r rendering) error {
 	if r.leaves {
 		return inv.showReceipt(receipt)
 	}
-	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID, money(receipt.EstimatedCost, receipt.Currency))
-	}
-	return inv.followRendering(ctx, receipt, r.target)
+	inv.tellSubmitted(receipt.Body)
+	return inv.followRendering(ctx, receipt.Body, r.target)
 }
 
 // followRendering follows a rendering to its end, shows how it went and fetches its files. The error says how it ended.
-func (inv *invocation) followRendering(ctx context.Context, receipt client.Receipt, t renderTarget) error {
+func (inv *invocation) followRendering(ctx context.Context, receipt contract.SubmitResponse, t renderTarget) error {
 	j, err := inv.followFrames(ctx, receipt.JobID, t)
 	if err != nil {
 		return err
 	}
-	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
+	outputs, err := inv.api.AllOutputs(ctx, j.Body.JobID)
 	if err != nil {
 		return err
 	}
-	if err := inv.fetchRendered(ctx, j, outputs.Outputs, t); err != nil {
+	if err := inv.fetchRendered(ctx, j.Body, outputs.Body.Outputs, t); err != nil {
 		return err
 	}
 	if inv.json {
 		if err := inv.print(j.JSON()); err != nil {
 			return err
 		}
-		return endOf(j, "")
+		return endOf(j.Body, "")
 	}
-	detail, err := inv.showRendering(ctx, j, defaultTop)
+	detail, err := inv.showRendering(ctx, j.Body, defaultTop)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(inv.out, "\n%s\n  %s%s\n", painter(inv.out).bold("Bill"), bill(j.Cost), eachFrame(j.Cost, pictureCount(outputs.Outputs)))
-	return endOf(j, detail)
+	fmt.Fprintf(inv.out, "\n%s\n  %s%s\n", painter(inv.out).bold("Bill"), bill(j.Body.Cost),
+		eachFrame(j.Body.Cost, pictureCount(outputs.Body.Outputs)))
+	return endOf(j.Body, detail)
 }
 
 // estimateRendering shows the price without uploading anything.
@@ -273,10 +275,12 @@ func (inv *invocation) estimateRendering(ctx context.Context, r rendering) error
 	if inv.json {
 		return inv.print(price.JSON())
 	}
-	amount := func(n json.Number) string { return money(n, price.Currency) }
-	fmt.Fprintf(inv.out, "%s for %s; between %s and %s\n", painter(inv.out).bold(amount(price.EstimatedCost)), r.what, amount(price.Range.Low), amount(price.Range.High))
-	fmt.Fprintf(inv.out, "  compute   %s\n  software  %s\n  start     %s\n  storage   %s\n", amount(price.Breakdown.Compute), amount(price.Breakdown.Software),
-		amount(price.Breakdown.StartFee), amount(price.Breakdown.Storage))
+	amount := func(n contract.Pounds) string { return money(n, price.Body.Currency) }
+	fmt.Fprintf(inv.out, "%s for %s; between %s and %s\n", painter(inv.out).bold(amount(price.Body.EstimatedCost)), r.what,
+		amount(price.Body.Range.Low), amount(price.Body.Range.High))
+	fmt.Fprintf(inv.out, "  compute   %s\n  software  %s\n  start     %s\n  storage   %s\n", amount(price.Body.Breakdown.Compute),
+		amount(price.Body.Breakdown.Software),
+		amount(price.Body.Breakdown.StartFee), amount(price.Body.Breakdown.Storage))
 	fmt.Fprintln(inv.out, "An amount above all of this is set aside while the job runs, and it never costs more than that.")
 	return nil
 }

@@ -18,8 +18,9 @@ func projectFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"shots/010.blend": blend, "shots/020.blend": blend, "textures/wood.png": "png", "textures/deep/grain.exr": "exr", "textures/nothing.png": "",
-		".git/config": "x", "textures/.DS_Store": "x", "out/frame_0001.png": "png", "text.blend": "no scene", "scene.max": "x",
+		"shots/010.blend": blend, "shots/020.blend": blend, "textures/wood.png": "png", "textures/deep/grain.exr": "exr",
+		"textures/nothing.png": "", ".git/config": "x", "textures/.DS_Store": "x", "out/frame_0001.png": "png",
+		"text.blend": "no scene", "scene.max": "x",
 	})
 	return dir
 }
@@ -48,14 +49,17 @@ func TestRenderRequests(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		{nil, `{"jobType":"render","jobName":"1 frame of 010.blend","outputFormat":"PNG","metadata":{},"recovery":{"mode":"standard"}}`},
+		{nil,
+			`{"jobType":"render","jobName":"1 frame of 010.blend","outputFormat":"PNG","metadata":{},"recovery":{"mode":"standard"}}`},
 		{[]string{"--frames", "1-48", "--video", "mp4", "--fps", "25", "--resumable", "-o", "new/out"},
 			`{"jobType":"render","jobName":"48 frames of 010.blend","frameStart":1,"frameEnd":48,"outputFormat":"PNG","parameters":{"Video":"mp4"},` +
 				`"metadata":{"fps":25},"recovery":{"mode":"resumable"}}`},
-		{[]string{"--frames", "1-100:10", "--format", "exr", "--size", "960x540", "--samples", "32", "--software", "cycles", "--frame-minutes", "2.5"},
+		{[]string{"--frames", "1-100:10", "--format", "exr", "--size", "960x540", "--samples", "32", "--software", "cycles",
+			"--frame-minutes", "2.5"},
 			`{"jobType":"render","jobName":"10 frames of 010.blend","frameStart":1,"frameEnd":91,"frameStep":10,"outputFormat":"EXR",` +
 				`"metadata":{"software":"cycles","resolution":"960x540","samples":32,"renderTimeMinutes":2.5},"recovery":{"mode":"standard"}}`},
-		{[]string{"--frames", "1-3", "--frames", "10,20", "--frames=-5--4", "--camera", "Close up", "--device", "cuda", "--denoise=false", "--name", "Test"},
+		{[]string{"--frames", "1-3", "--frames", "10,20", "--frames=-5--4", "--camera", "Close up", "--device", "cuda",
+			"--denoise=false", "--name", "Test"},
 			`{"jobType":"render","jobName":"Test","outputFormat":"PNG","parameters":{"Camera":"Close up","Denoise":"false","Device":"cuda","Frames":"-5--4,1-3,10,20"},` +
 				`"metadata":{},"recovery":{"mode":"standard"}}`},
 	} {
@@ -123,12 +127,15 @@ func TestPackages(t *testing.T) {
 		text      string
 	}{
 		{nil, []string{"010.blend"}, "010.blend"},
-		{[]string{"--project", ".", "-o", "out"}, []string{"shots/010.blend", "scene.max", "shots/020.blend", "text.blend", "textures/deep/grain.exr", "textures/wood.png"},
+		{[]string{"--project", ".", "-o", "out"}, []string{"shots/010.blend", "scene.max", "shots/020.blend", "text.blend",
+			"textures/deep/grain.exr", "textures/wood.png"},
 			"shots/010.blend and 5 files, 39 B in all; left out: 2 hidden ones, 1 empty one"},
 		{[]string{"--project", "shots"}, []string{"010.blend", "020.blend"}, "010.blend and 1 file, 24 B in all"},
-		{[]string{"--asset", "textures", "--asset", "textures/wood.png"}, []string{"shots/010.blend", "textures/deep/grain.exr", "textures/wood.png"},
+		{[]string{"--asset", "textures", "--asset", "textures/wood.png"},
+			[]string{"shots/010.blend", "textures/deep/grain.exr", "textures/wood.png"},
 			"shots/010.blend and 2 files, 18 B in all; left out: 1 hidden one, 1 empty one"},
-		{[]string{"--asset", "shots/020.blend", "--asset", "shots/010.blend"}, []string{"010.blend", "020.blend"}, "010.blend and 1 file, 24 B in all"},
+		{[]string{"--asset", "shots/020.blend", "--asset", "shots/010.blend"}, []string{"010.blend", "020.blend"},
+			"010.blend and 1 file, 24 B in all"},
 	} {
 		r, err := renderOf(t, dir, "shots/010.blend", slices.Clone(c.arguments)...)
 		if err != nil {
@@ -148,7 +155,8 @@ func TestPackages(t *testing.T) {
 func TestWrongPlaces(t *testing.T) {
 	t.Parallel()
 	for place, says := range map[string]string{
-		"a/b.png": "", strings.Repeat("a", 256): "255 bytes", strings.Repeat("abc/", 200) + "d": "800 bytes", "a\nb": "control", `a\b`: "backslash", "a\xff": "UTF-8",
+		"a/b.png": "", strings.Repeat("a", 256): "255 bytes", strings.Repeat("abc/", 200) + "d": "800 bytes", "a\nb": "control",
+		`a\b`: "backslash", "a\xff": "UTF-8",
 	} {
 		if got := wrongPlace(place); (says == "") != (got == "") || !strings.Contains(got, says) {
 			t.Errorf("%.20q: got %q, want %q", place, got, says)
@@ -159,7 +167,8 @@ func TestWrongPlaces(t *testing.T) {
 func TestCommonFolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][3]string{
-		{"/a/b", "/a/b", "/a/b"}, {"/a/b", "/a/b/c", "/a/b"}, {"/a/b/c", "/a/b", "/a/b"}, {"/a/b", "/a/bc", "/a"}, {"/a", "/b", "/"},
+		{"/a/b", "/a/b", "/a/b"}, {"/a/b", "/a/b/c", "/a/b"}, {"/a/b/c", "/a/b", "/a/b"}, {"/a/b", "/a/bc", "/a"},
+		{"/a", "/b", "/"},
 	} {
 		if got := commonFolder(c[0], c[1]); got != c[2] {
 			t.Errorf("%s and %s: got %s, want %s", c[0], c[1], got, c[2])

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -32,27 +32,30 @@ with exit code 11. ` + "`molfabric runs RUN`" + ` shows the same later.`,
 			return runAdvice(err)
 		}
 		if watch {
-			return inv.watchReproduction(ctx, receipt)
+			return inv.watchReproduction(ctx, receipt.Body)
 		}
 		if inv.json {
 			return inv.print(receipt.JSON())
 		}
-		inv.showReproduceReceipt(receipt)
-		fmt.Fprintf(inv.out, "  molfabric watch %s   follows it\n  molfabric runs %s    shows what it has found\n", receipt.JobID, receipt.RunID)
+		inv.showReproduceReceipt(receipt.Body)
+		fmt.Fprintf(inv.out, "  molfabric watch %s   follows it\n  molfabric runs %s    shows what it has found\n",
+			receipt.Body.JobID,
+			receipt.Body.RunID)
 		return nil
 	})
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and show what it has found")
 	return cmd
 }
 
-func (inv *invocation) showReproduceReceipt(receipt client.ReproduceReceipt) {
-	fmt.Fprintf(inv.out, "Run %s repeats %s, as job %s; it is expected to cost %s.\n", receipt.RunID, receipt.ReproducesRunID, receipt.JobID,
+func (inv *invocation) showReproduceReceipt(receipt contract.DockingReproduceResponse) {
+	fmt.Fprintf(inv.out, "Run %s repeats %s, as job %s; it is expected to cost %s.\n", receipt.RunID, receipt.ReproducesRunID,
+		receipt.JobID,
 		money(receipt.EstimatedCost, receipt.Currency))
 }
 
 // watchReproduction follows a repetition to its end and shows the verdict. Ligands that fail again as they failed are no failure
 // of the repetition; errDifferent is one.
-func (inv *invocation) watchReproduction(ctx context.Context, receipt client.ReproduceReceipt) error {
+func (inv *invocation) watchReproduction(ctx context.Context, receipt contract.DockingReproduceResponse) error {
 	if !inv.json {
 		inv.showReproduceReceipt(receipt)
 	}
@@ -66,32 +69,34 @@ func (inv *invocation) watchReproduction(ctx context.Context, receipt client.Rep
 	}
 	if inv.json {
 		err = inv.print(run.JSON())
-	} else if run.Reproduction != nil {
+	} else if run.Body.Reproduction != nil {
 		fmt.Fprintln(inv.out)
-		showReproduction(inv.out, *run.Reproduction)
+		showReproduction(inv.out, *run.Body.Reproduction)
 	}
 	switch {
 	case err != nil:
 		return err
-	case j.Status != job.Completed && j.Status != job.CompletedWithFailures:
-		return endOf(j, "")
-	case run.Reproduction != nil && run.Reproduction.Verdict == client.VerdictDifferent:
+	case j.Body.Status != job.Completed && j.Body.Status != job.CompletedWithFailures:
+		return endOf(j.Body, "")
+	case run.Body.Reproduction != nil && run.Body.Reproduction.Verdict == contract.VerdictDifferent:
 		return errDifferent
 	}
 	return nil
 }
 
 // showReproduction says what a repetition has found.
-func showReproduction(w io.Writer, r client.Reproduction) {
+func showReproduction(w io.Writer, r contract.DockingReproduction) {
 	p := painter(w)
 	switch r.Verdict {
-	case client.VerdictIdentical:
+	case contract.VerdictIdentical:
 		fmt.Fprintf(w, "%s: all %d ligands have the same poses, to the byte.\n", p.good(true, "Identical"), r.Compared.Ligands)
-	case client.VerdictWithinTolerance:
-		fmt.Fprintf(w, "%s: scores differ by at most %s kcal/mol, which is within %g; %d of %d ligands are identical.\n", p.good(true, "Within tolerance"),
-			decimals(r.Compared.ScoreDifferenceMaxKcalMol, 3), r.Tolerance.ScoreKcalMol, r.Compared.Identical, r.Compared.Ligands)
-	case client.VerdictDifferent:
-		fmt.Fprintf(w, "%s: %d of %d ligands are identical.\n", p.good(false, "Different"), r.Compared.Identical, r.Compared.Ligands)
+	case contract.VerdictWithinTolerance:
+		fmt.Fprintf(w, "%s: scores differ by at most %s kcal/mol, which is within %g; %d of %d ligands are identical.\n",
+			p.good(true, "Within tolerance"), decimals(r.Compared.ScoreDifferenceMaxKcalMol, 3), r.Tolerance.ScoreKcalMol,
+			r.Compared.Identical, r.Compared.Ligands)
+	case contract.VerdictDifferent:
+		fmt.Fprintf(w, "%s: %d of %d ligands are identical.\n", p.good(false, "Different"), r.Compared.Identical,
+			r.Compared.Ligands)
 	default:
 		fmt.Fprintln(w, "There is no verdict before both runs have ended.")
 	}
@@ -118,10 +123,7 @@ commands, cost, citations and a paragraph for a methods section.`,
 		if err != nil {
 			return err
 		}
-		if err := inv.api.Bundle(ctx, runID, file); err != nil {
-			return runAdvice(err)
-		}
-		return inv.saved(file)
+		return inv.export(file, func(path string) error { return runAdvice(inv.api.Bundle(ctx, runID, path)) })
 	})
 	cmd.Flags().StringVarP(&file, "output", "o", "", "file to write")
 	return cmd

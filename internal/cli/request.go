@@ -114,8 +114,9 @@ func (f *dockFiles) places(d docking) []place {
 	return slices.DeleteFunc(all, func(p place) bool { return p.path == "" })
 }
 
-// ranking is what poses and ligands are ranked by; "" leaves it to the server, which takes Vina's score. Poses of one ligand are ranked
-// by the network, which finds crystal poses more often (doc/redocking.md); it does not tell which of several ligands binds best.
+// ranking is what poses and ligands are ranked by; "" leaves it to the server, which takes Vina's score. Poses of one ligand are
+// ranked by the network, which finds crystal poses more often (doc/redocking.md); it does not tell which of several ligands binds
+// best.
 func (d docking) ranking() string {
 	if d.search.rankBy == "" && len(d.ligands) <= 1 {
 		return rankByCNN
@@ -127,9 +128,9 @@ func (d docking) ranking() string {
 func newDockRequest(d docking, files dockFiles) dockRequest {
 	s := d.search
 	params := dockParams{
-		ReceptorPDBID: d.receptor.pdbID, ReceptorAssemblyID: d.receptor.assembly, ReceptorModel: d.receptor.model, ReceptorChains: d.receptor.chains,
-		ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness, RankBy: d.ranking(), NumModes: s.numModes,
-		EnergyRangeKcalMol: s.energyRange, Seed: s.seed, CPUThreads: s.cpuThreads,
+		ReceptorPDBID: d.receptor.pdbID, ReceptorAssemblyID: d.receptor.assembly, ReceptorModel: d.receptor.model,
+		ReceptorChains: d.receptor.chains, ReceptorPreparation: d.receptor.preparationAt(s.ph), Exhaustiveness: s.exhaustiveness,
+		RankBy: d.ranking(), NumModes: s.numModes, EnergyRangeKcalMol: s.energyRange, Seed: s.seed, CPUThreads: s.cpuThreads,
 	}
 	d.box.put(&params)
 	if s.shardSize != nil {
@@ -159,7 +160,8 @@ func newDockRequest(d docking, files dockFiles) dockRequest {
 func (l ligand) source(file client.Uploaded) mol.LigandSource {
 	switch {
 	case l.path != "":
-		return mol.LigandSource{Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact, Artifact: *referenceOf(file, l.id, formatOf(l.path))}}
+		return mol.LigandSource{Artifact: &mol.ArtifactSource{Kind: mol.SourceArtifact,
+			Artifact: *referenceOf(file, l.id, formatOf(l.path))}}
 	case l.componentID != "":
 		return mol.LigandSource{CCD: &mol.CCDSource{Kind: mol.SourceCCD, ComponentID: l.componentID}}
 	}

@@ -15,7 +15,8 @@ import (
 func TestParseBox(t *testing.T) {
 	t.Parallel()
 	centers := map[string]*mol.BoxCenter{
-		"15.8,14.6,3.9": {15.8, 14.6, 3.9}, " -1, 0 ,1e1": {-1, 0, 10}, "1,2": nil, "1,2,3,4": nil, "": nil, "a,b,c": nil, "1,2,NaN": nil, "1,2,Inf": nil,
+		"15.8,14.6,3.9": {15.8, 14.6, 3.9}, " -1, 0 ,1e1": {-1, 0, 10}, "1,2": nil, "1,2,3,4": nil, "": nil, "a,b,c": nil,
+		"1,2,NaN": nil, "1,2,Inf": nil,
 	}
 	for flag, want := range centers {
 		got, err := parseCenter(flag)
@@ -24,7 +25,8 @@ func TestParseBox(t *testing.T) {
 		}
 	}
 	sizes := map[string]*mol.BoxSize{
-		"22": {22, 22, 22}, "20,20,26": {20, 20, 26}, "1": {1, 1, 1}, "100": {100, 100, 100}, "0.9": nil, "101": nil, "20,20": nil, "-5": nil, "NaN": nil, "x": nil,
+		"22": {22, 22, 22}, "20,20,26": {20, 20, 26}, "1": {1, 1, 1}, "100": {100, 100, 100}, "0.9": nil, "101": nil, "20,20": nil,
+		"-5": nil, "NaN": nil, "x": nil,
 	}
 	for flag, want := range sizes {
 		got, err := parseSize("--size", flag)
@@ -41,16 +43,21 @@ func TestBoxFlags(t *testing.T) {
 		flags boxFlags
 		want  string // as the request has it; "" for a usage error
 	}{
-		"nothing":                  {boxFlags{}, `{}`},
-		"size alone":               {boxFlags{size: "22"}, `{"boxSizeAngstrom":[22,22,22]}`},
-		"center and size":          {boxFlags{center: "1,2,3", size: "22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
-		"box with an edge":         {boxFlags{box: "1,2,3,22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
-		"box with three":           {boxFlags{box: "1, 2,3,20,21,22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[20,21,22]}`},
-		"ligand":                   {boxFlags{ligand: "sti"}, `{"pocketLigand":"STI"}`},
-		"ligand of a chain":        {boxFlags{ligand: "STI:B"}, `{"pocketLigand":"STI","pocketLigandChain":"B"}`},
-		"ligand at a place":        {boxFlags{ligand: "STI:A:-5", size: "22"}, `{"pocketLigand":"STI","pocketLigandChain":"A","pocketLigandResidue":-5,"boxSizeAngstrom":[22,22,22]}`},
-		"residues":                 {boxFlags{residues: []string{"A:315", "A:52A"}}, `{"pocketResidues":[{"chain":"A","residue":315},{"chain":"A","residue":52,"insertionCode":"A"}]}`},
-		"bound ligand":             {boxFlags{box: "bound", size: "22"}, `{"boxSource":"boundLigand","boxSizeAngstrom":[22,22,22]}`},
+		"nothing":    {boxFlags{}, `{}`},
+		"size alone": {boxFlags{size: "22"}, `{"boxSizeAngstrom":[22,22,22]}`},
+		"center and size": {boxFlags{center: "1,2,3", size: "22"},
+			`{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
+		"box with an edge": {boxFlags{box: "1,2,3,22"}, `{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[22,22,22]}`},
+		"box with three": {boxFlags{box: "1, 2,3,20,21,22"},
+			`{"boxCenterAngstrom":[1,2,3],"boxSizeAngstrom":[20,21,22]}`},
+		"ligand":            {boxFlags{ligand: "sti"}, `{"pocketLigand":"STI"}`},
+		"ligand of a chain": {boxFlags{ligand: "STI:B"}, `{"pocketLigand":"STI","pocketLigandChain":"B"}`},
+		"ligand at a place": {boxFlags{ligand: "STI:A:-5", size: "22"},
+			`{"pocketLigand":"STI","pocketLigandChain":"A","pocketLigandResidue":-5,"boxSizeAngstrom":[22,22,22]}`},
+		"residues": {boxFlags{residues: []string{"A:315", "A:52A"}},
+			`{"pocketResidues":[{"chain":"A","residue":315},{"chain":"A","residue":52,"insertionCode":"A"}]}`},
+		"bound ligand": {boxFlags{box: "bound", size: "22"},
+			`{"boxSource":"boundLigand","boxSizeAngstrom":[22,22,22]}`},
 		"best pocket":              {boxFlags{box: "pocket"}, `{"boxSource":"fpocket"}`},
 		"no file of a ligand":      {boxFlags{from: "ligand.txt"}, ""},
 		"a ligand's file and box":  {boxFlags{from: "ligand.sdf", box: "1,2,3,22"}, ""},
@@ -134,7 +141,8 @@ func TestRedockArguments(t *testing.T) {
 		{[]string{path, "--redock", "STI:A:201"}, `{"nativeReference":{"componentId":"STI","chain":"A","residue":201}}`, 0},
 		{[]string{"--redock=STI:A:201", path}, `{"nativeReference":{"componentId":"STI","chain":"A","residue":201}}`, 0},
 		{[]string{path, "--redock", "STI"}, `{"redockBound":true}`, 0},
-		{[]string{"--receptor", path, "--redock", "STI:A:201", "--gate", "3"}, `{"nativeReference":{"componentId":"STI","chain":"A","residue":201},"gateRmsdAngstrom":3}`, 0},
+		{[]string{"--receptor", path, "--redock", "STI:A:201", "--gate", "3"},
+			`{"nativeReference":{"componentId":"STI","chain":"A","residue":201},"gateRmsdAngstrom":3}`, 0},
 		{[]string{path, "--redock", "STI:A:201", "more"}, "", 0},
 		{[]string{path, "STI:A:201", "--ligand", "a=CCO"}, "", 0},
 		{[]string{path}, "", 0},
@@ -148,7 +156,8 @@ func TestRedockArguments(t *testing.T) {
 			}
 			text, err := json.Marshal(newDockRequest(d, dockFiles{}).SimulationParams.DockingValidation)
 			if string(text) != c.want || len(d.ligands) != c.ligands || d.receptor.path != path {
-				t.Errorf("%q: got %s of %q with %d ligands, want %s with %d", c.args, text, d.receptor.path, len(d.ligands), c.want, c.ligands)
+				t.Errorf("%q: got %s of %q with %d ligands, want %s with %d", c.args, text, d.receptor.path, len(d.ligands), c.want,
+					c.ligands)
 			}
 			return err
 		}, SilenceErrors: true, SilenceUsage: true}
@@ -178,18 +187,19 @@ func TestReceptor(t *testing.T) {
 		code  int
 		want  string // PDB id, or the file's name
 	}{
-		"entry":               {receptorFlags{}, []string{"1iep"}, ExitOK, "1IEP"},
-		"entry by flag":       {receptorFlags{receptor: "1IEP"}, nil, ExitOK, "1IEP"},
-		"twice":               {receptorFlags{receptor: "1IEP"}, []string{"1IEP"}, ExitUsage, ""},
-		"nothing":             {receptorFlags{}, nil, ExitUsage, ""},
-		"file":                {receptorFlags{}, in("r.pdb"), ExitOK, "r.pdb"},
-		"capitals":            {receptorFlags{}, in("r.CIF"), ExitOK, "r.CIF"},
-		"file that looks so":  {receptorFlags{}, in("1abc"), ExitUsage, ""}, // a file goes first, and this is none
-		"no entry":            {receptorFlags{}, []string{"abcd"}, ExitUsage, ""},
-		"another file":        {receptorFlags{}, in("notes.txt"), ExitUsage, ""},
-		"gone":                {receptorFlags{}, in("gone.pdb"), ExitInvalid, ""},
-		"empty":               {receptorFlags{}, in("empty.pdb"), ExitInvalid, ""},
-		"all flags":           {receptorFlags{chains: []string{"A", "B"}, assembly: "1", model: 2, keep: []string{"zn"}, remove: []string{"STI"}, protonation: "pdb2pqr-propka", forceField: "parse"}, in("r.pdb"), ExitOK, "r.pdb"},
+		"entry":              {receptorFlags{}, []string{"1iep"}, ExitOK, "1IEP"},
+		"entry by flag":      {receptorFlags{receptor: "1IEP"}, nil, ExitOK, "1IEP"},
+		"twice":              {receptorFlags{receptor: "1IEP"}, []string{"1IEP"}, ExitUsage, ""},
+		"nothing":            {receptorFlags{}, nil, ExitUsage, ""},
+		"file":               {receptorFlags{}, in("r.pdb"), ExitOK, "r.pdb"},
+		"capitals":           {receptorFlags{}, in("r.CIF"), ExitOK, "r.CIF"},
+		"file that looks so": {receptorFlags{}, in("1abc"), ExitUsage, ""}, // a file goes first, and this is none
+		"no entry":           {receptorFlags{}, []string{"abcd"}, ExitUsage, ""},
+		"another file":       {receptorFlags{}, in("notes.txt"), ExitUsage, ""},
+		"gone":               {receptorFlags{}, in("gone.pdb"), ExitInvalid, ""},
+		"empty":              {receptorFlags{}, in("empty.pdb"), ExitInvalid, ""},
+		"all flags": {receptorFlags{chains: []string{"A", "B"}, assembly: "1", model: 2, keep: []string{"zn"},
+			remove: []string{"STI"}, protonation: "pdb2pqr-propka", forceField: "parse"}, in("r.pdb"), ExitOK, "r.pdb"},
 		"waters":              {receptorFlags{waters: "structural"}, in("r.pdb"), ExitOK, "r.pdb"},
 		"other waters":        {receptorFlags{waters: "all"}, in("r.pdb"), ExitUsage, ""},
 		"kept and removed":    {receptorFlags{keep: []string{"zn"}, remove: []string{"ZN"}}, in("r.pdb"), ExitUsage, ""},
@@ -211,26 +221,32 @@ func TestReceptor(t *testing.T) {
 
 func TestDockRequest(t *testing.T) {
 	t.Parallel()
-	ligands := []ligand{{id: "aspirin", label: "aspirin", smiles: "CC(=O)Oc1ccccc1C(=O)O"}, {id: "lead-7", label: "lead 7", path: "dir/Lead 7.SDF"}}
-	lead := client.Uploaded{StorageKey: "accounts/a/uploads/u/Lead_7.SDF", SHA256: "00ff", ByteSize: 812, ContentType: "chemical/x-mdl-sdfile"}
+	ligands := []ligand{{id: "aspirin", label: "aspirin", smiles: "CC(=O)Oc1ccccc1C(=O)O"},
+		{id: "lead-7", label: "lead 7", path: "dir/Lead 7.SDF"}}
+	lead := client.Uploaded{StorageKey: "accounts/a/uploads/u/Lead_7.SDF", SHA256: "00ff", ByteSize: 812,
+		ContentType: "chemical/x-mdl-sdfile"}
 	files := dockFiles{ligands: map[string]client.Uploaded{"lead-7": lead}}
-	plain := docking{receptor: receptor{path: "r.pdb"}, ligands: ligands, box: dockBox{center: &mol.BoxCenter{15.8, 14.6, 3.9}, size: &mol.BoxSize{22, 22, 22}}}
+	plain := docking{receptor: receptor{path: "r.pdb"}, ligands: ligands,
+		box: dockBox{center: &mol.BoxCenter{15.8, 14.6, 3.9}, size: &mol.BoxSize{22, 22, 22}}}
 	full := plain
 	full.search = search{
-		exhaustiveness: ref(mol.Exhaustiveness(16)), rankBy: "cnn", numModes: ref(3), energyRange: ref(2.5), seed: ref(int64(-7)), shardSize: ref(4), cpuThreads: ref(2), ph: ref(6.5),
+		exhaustiveness: ref(mol.Exhaustiveness(16)), rankBy: "cnn", numModes: ref(3), energyRange: ref(2.5), seed: ref(int64(-7)),
+		shardSize: ref(4), cpuThreads: ref(2), ph: ref(6.5),
 		picture: ref("cycles"),
 	}
 	auto := plain
 	auto.search = search{exhaustiveness: ref(mol.AutoExhaustiveness)}
 	entry := docking{
-		receptor: receptor{pdbID: "1IEP", chains: []string{"A"}, assembly: "1", model: 1, protonation: "pdb2pqr-propka", forceField: "PARSE", keep: []string{"ZN"}, remove: []string{"CL"}, waters: "structural"},
-		box:      dockBox{ligand: &pocketLigand{componentID: "STI", chain: "A", residue: ref(201)}},
-		ligands:  []ligand{{id: "nilotinib", label: "nilotinib", componentID: "NIL"}},
-		search:   search{redock: &redock{named: &residueName{"STI", residuePlace{Chain: "A", Residue: 201}}}, gate: ref(2.0)},
+		receptor: receptor{pdbID: "1IEP", chains: []string{"A"}, assembly: "1", model: 1, protonation: "pdb2pqr-propka",
+			forceField: "PARSE", keep: []string{"ZN"}, remove: []string{"CL"}, waters: "structural"},
+		box:     dockBox{ligand: &pocketLigand{componentID: "STI", chain: "A", residue: ref(201)}},
+		ligands: []ligand{{id: "nilotinib", label: "nilotinib", componentID: "NIL"}},
+		search:  search{redock: &redock{named: &residueName{"STI", residuePlace{Chain: "A", Residue: 201}}}, gate: ref(2.0)},
 	}
 	around := docking{receptor: receptor{path: "r.cif"}, box: dockBox{file: "ligand.mol2"}, search: search{redock: &redock{}}}
 	for name, d := range map[string]docking{
-		"request-plain.json": plain, "request-full.json": full, "request-entry.json": entry, "request-auto.json": auto, "request-around.json": around,
+		"request-plain.json": plain, "request-full.json": full, "request-entry.json": entry, "request-auto.json": auto,
+		"request-around.json": around,
 	} {
 		if d.box.file != "" {
 			files.receptor, files.boxLigand = &lead, &lead
@@ -249,7 +265,8 @@ func TestDockRequest(t *testing.T) {
 
 func TestExhaustivenessFlag(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]mol.Exhaustiveness{"auto": mol.AutoExhaustiveness, "AUTO": mol.AutoExhaustiveness, "1": 1, "128": 128} {
+	for text, want := range map[string]mol.Exhaustiveness{"auto": mol.AutoExhaustiveness, "AUTO": mol.AutoExhaustiveness, "1": 1,
+		"128": 128} {
 		if got, err := parseExhaustiveness(text); err != nil || got != want {
 			t.Errorf("%s: got %d, %v; want %d", text, got, err, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // resultFlags are the flags of `results` as they are written.
@@ -47,20 +48,14 @@ beginning or the end of an id, or "last". It works while the job runs.
 			return err
 		}
 		if f.mediaType != "" {
-			return inv.export(ctx, runID, f)
+			return inv.export(f.file, func(path string) error {
+				return runAdvice(inv.api.ExportResults(ctx, runID, f.filter, f.mediaType, path))
+			})
 		}
 		results, err := inv.api.DockingResults(ctx, runID, f.filter)
-		if err != nil {
-			return runAdvice(err)
-		}
-		if inv.json {
-			return inv.print(results.JSON())
-		}
-		if err := resultsTable(inv.out, results.Results); err != nil {
-			return err
-		}
-		more(inv.out, results.NextCursor)
-		return nil
+		return present(inv, results, runAdvice(err), func(w io.Writer, page contract.DockingResultList) error {
+			return more(w, resultsTable(w, page.Results), page.NextCursor)
+		})
 	})
 	f.define(cmd)
 	cmd.ValidArgsFunction = completeJobs
@@ -71,10 +66,12 @@ func (f *resultFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.changed = flags.Changed
 	flags.StringVar(&f.filter.Sort, "sort", "",
-		"score, ligandEfficiency, cnnScore, index, label or createdAt; a minus in front turns it around (default: what the run ranks by)")
+		"score, ligandEfficiency, cnnScore, index, label or createdAt; a minus in front turns it around (default: what the run "+
+			"ranks by)")
 	flags.StringSliceVar(&f.filter.Status, "status", nil, "only ligands in this state, such as failed; may be repeated")
 	flags.Float64Var(&f.maxScore, "max-score", 0, "only ligands with this score or a lower one, in kcal/mol, such as -8")
-	flags.StringArrayVar(&f.filter.Interactions, "interaction", nil, "only ligands whose best pose has this contact, CHAIN:RESIDUE:NUMBER:TYPE, * for any part; may be repeated")
+	flags.StringArrayVar(&f.filter.Interactions, "interaction", nil, "only ligands whose best pose has this contact, "+
+		"CHAIN:RESIDUE:NUMBER:TYPE, * for any part; may be repeated")
 	flags.StringVar(&f.filter.Text, "search", "", "only ligands whose name holds this text")
 	flags.BoolVar(&f.passed, "passed-checks", true, "only ligands whose best pose has passed every check; =false: has not")
 	flags.BoolVar(&f.csv, "csv", false, "write a table")
@@ -82,7 +79,8 @@ func (f *resultFlags) define(cmd *cobra.Command) {
 	flags.StringVarP(&f.file, "output", "o", "", "file for --csv or --sdf")
 	pageFlags(cmd, &f.filter.Page)
 	sorts := []string{
-		"score", "-score", "ligandEfficiency", "-ligandEfficiency", "cnnScore", "-cnnScore", "index", "label", "createdAt", "-createdAt",
+		"score", "-score", "ligandEfficiency", "-ligandEfficiency", "cnnScore", "-cnnScore", "index", "label", "createdAt",
+		"-createdAt",
 	}
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sorts, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
@@ -108,30 +106,30 @@ func (f *resultFlags) check() error {
 	return nil
 }
 
-// export writes a run's results to the file that was asked for, or to standard output.
-func (inv *invocation) export(ctx context.Context, runID string, f resultFlags) error {
-	if f.file != "" {
-		if err := inv.api.ExportResults(ctx, runID, f.filter, f.mediaType, f.file); err != nil {
-			return runAdvice(err)
+// export writes what write writes to a file: to the one that was asked for, or by way of one to standard output, so that an export
+// that breaks off and is begun again is printed once.
+func (inv *invocation) export(file string, write func(path string) error) error {
+	if file != "" {
+		if err := write(file); err != nil {
+			return err
 		}
-		return inv.saved(f.file)
+		return inv.saved(file)
 	}
-	// By way of a file, so that an export that breaks off and is begun again is printed once.
 	folder, err := os.MkdirTemp("", "molfabric-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	path := filepath.Join(folder, "results")
-	if err := inv.api.ExportResults(ctx, runID, f.filter, f.mediaType, path); err != nil {
-		return runAdvice(err)
+	path := filepath.Join(folder, "export")
+	if err := write(path); err != nil {
+		return err
 	}
-	file, err := os.Open(path)
+	written, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	_, err = io.Copy(inv.out, file)
+	defer written.Close()
+	_, err = io.Copy(inv.out, written)
 	return err
 }
 
@@ -145,13 +143,14 @@ func (inv *invocation) saved(path string) error {
 	return nil
 }
 
-func resultsTable(w io.Writer, results []client.DockingResult) error {
+func resultsTable(w io.Writer, results []contract.DockingResult) error {
 	if len(results) == 0 {
 		_, err := fmt.Fprintln(w, "No ligands fit.")
 		return err
 	}
 	p := painter(w)
-	t := newTable(p, []int{1, 3, 4, 5}, "rank", "ligand", "score (kcal/mol)", "efficiency", "poses", "checks", "key contacts", "result")
+	t := newTable(p, []int{1, 3, 4, 5}, "rank", "ligand", "score (kcal/mol)", "efficiency", "poses", "checks", "key contacts",
+		"result")
 	for _, r := range results {
 		rank := any("–")
 		if r.Rank != nil {
@@ -159,7 +158,8 @@ func resultsTable(w io.Writer, results []client.DockingResult) error {
 		}
 		contacts := contactsText(r.Interactions)
 		if r.Status == ligandFailed {
-			contacts = shorten(labelOf("failed at "+orText(r.FailureStage, "an unknown step")+": "+orText(r.Error, "no reason given")), noteChars/2)
+			contacts = shorten(labelOf("failed at "+orText(r.FailureStage, "an unknown step")+": "+
+				orText(r.Error, "no reason given")), noteChars/2)
 		} else if r.Status != ligandCompleted {
 			contacts = strings.ToLower(r.Status)
 		}
@@ -167,7 +167,8 @@ func resultsTable(w io.Writer, results []client.DockingResult) error {
 		if r.PassedChecks != nil {
 			checks = p.good(*r.PassedChecks, map[bool]string{true: "passed", false: "flawed"}[*r.PassedChecks])
 		}
-		t.AppendRow(table.Row{rank, shorten(labelOf(r.Label), labelChars), decimals(r.BestScoreKcalMol, 2), decimals(r.LigandEfficiency, 3), r.PoseCount, checks, contacts, r.ResultID})
+		t.AppendRow(table.Row{rank, shorten(labelOf(r.Label), labelChars), decimals(r.BestScoreKcalMol, 2),
+			decimals(r.LigandEfficiency, 3), r.PoseCount, checks, contacts, r.ResultID})
 	}
 	return render(w, t)
 }

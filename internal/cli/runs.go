@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -32,29 +32,16 @@ beginning or the end of an id will do, and so will "last".`,
 		}
 		filter.Status = asStatuses(filter.Status)
 		runs, err := inv.api.DockingRuns(ctx, filter)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(runs.JSON())
-		}
-		if err := runsTable(inv.out, runs.Runs); err != nil {
-			return err
-		}
-		more(inv.out, runs.NextCursor)
-		return nil
+		return present(inv, runs, err, func(w io.Writer, page contract.DockingRunList) error {
+			return more(w, runsTable(w, page.Runs), page.NextCursor)
+		})
 	})
-	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only runs whose job is in this state; may be repeated")
+	statusFlag(cmd, &filter.Status, job.Statuses, "only runs whose job is in this state; may be repeated")
 	pageFlags(cmd, &filter.Page)
-	var states []string
-	for _, status := range job.Statuses {
-		states = append(states, strings.ToLower(string(status)))
-	}
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd
 }
 
-func runsTable(w io.Writer, runs []client.DockingRun) error {
+func runsTable(w io.Writer, runs []contract.DockingRun) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintln(w, "No docking runs. `molfabric dock` makes one.")
 		return err
@@ -68,7 +55,8 @@ func runsTable(w io.Writer, runs []client.DockingRun) error {
 			redocking = p.good(*v.Passed, fmt.Sprintf("%.2f Å", *v.RedockRMSDAngstrom))
 		}
 		t.AppendRow(table.Row{
-			run.RunID, run.JobID, shorten(labelOf(run.JobName), labelChars), p.status(run.Status), receptorName(run), docked, redocking,
+			run.RunID, run.JobID, shorten(labelOf(run.JobName), labelChars), p.status(run.Status), receptorName(run), docked,
+			redocking,
 			clock(run.CreatedAt),
 		})
 	}
@@ -76,7 +64,7 @@ func runsTable(w io.Writer, runs []client.DockingRun) error {
 }
 
 // receptorName is what a run's receptor is called; servers that do not tell know its PDB id at most.
-func receptorName(run client.DockingRun) string {
+func receptorName(run contract.DockingRun) string {
 	return shorten(labelOf(cmp.Or(run.Receptor.Name, orText(run.Receptor.PDBID, "a file"))), labelChars)
 }
 
@@ -87,18 +75,14 @@ func (inv *invocation) showRun(ctx context.Context, named string) error {
 		return err
 	}
 	run, err := inv.api.DockingRun(ctx, runID)
-	if err != nil {
-		return runAdvice(err)
-	}
-	if inv.json {
-		return inv.print(run.JSON())
-	}
-	runTable(inv.out, run)
-	return nil
+	return present(inv, run, runAdvice(err), func(w io.Writer, run contract.DockingRun) error {
+		runTable(w, run)
+		return nil
+	})
 }
 
 // runTable prints a run's facts, one a line.
-func runTable(w io.Writer, run client.DockingRun) {
+func runTable(w io.Writer, run contract.DockingRun) {
 	p := painter(w)
 	line := func(name, value string) {
 		if value != "" {

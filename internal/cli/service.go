@@ -8,7 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 func serviceCommand() *cobra.Command {
@@ -17,19 +17,16 @@ func serviceCommand() *cobra.Command {
 		Long: "Shows what the service says of itself to anybody. It needs no account. `molfabric status` shows a job.",
 	}, cobra.NoArgs, func(ctx context.Context, inv *invocation, _ []string) error {
 		status, err := inv.api.ServiceStatus(ctx)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(status.JSON())
-		}
-		return showService(inv.out, inv.api.Server(), status)
+		return present(inv, status, err, func(w io.Writer, s contract.ServiceStatus) error {
+			return showService(w, inv.api.Server(), s)
+		})
 	})
 }
 
-func showService(w io.Writer, server string, status client.ServiceStatus) error {
+func showService(w io.Writer, server string, status contract.ServiceStatus) error {
 	p := painter(w)
-	fmt.Fprintf(w, "%s is %s (version %s, %s)\n\n", server, p.good(status.Status == "operational", status.Status), status.Version, clock(status.CheckedAt))
+	fmt.Fprintf(w, "%s is %s (version %s, %s)\n\n", server, p.good(status.Status == "operational", status.Status), status.Version,
+		clock(status.CheckedAt))
 	parts := newTable(p, nil, "part", "state")
 	for _, part := range status.Parts {
 		state := "answers"

@@ -66,11 +66,16 @@ func TestCredentialsStayWithTheirServer(t *testing.T) {
 		want  client.Options
 	}{
 		{"settings", connection{}, nil, client.Options{Server: "https://a.example", APIKey: "kept", Session: "session"}},
-		{"same server", connection{server: "https://a.example/"}, nil, client.Options{Server: "https://a.example/", APIKey: "kept", Session: "session"}},
+		{"same server", connection{server: "https://a.example/"}, nil,
+			client.Options{Server: "https://a.example/", APIKey: "kept", Session: "session"}},
 		{"other server by flag", connection{server: "https://b.example"}, nil, client.Options{Server: "https://b.example"}},
-		{"other server by environment", connection{}, map[string]string{"MOLFABRIC_SERVER": "https://b.example"}, client.Options{Server: "https://b.example"}},
-		{"other key", connection{}, map[string]string{"MOLFABRIC_API_KEY": "env"}, client.Options{Server: "https://a.example", APIKey: "env", Session: "session"}},
-		{"flag before environment", connection{server: "https://c.example", key: "flag"}, map[string]string{"MOLFABRIC_SERVER": "https://b.example", "MOLFABRIC_API_KEY": "env"}, client.Options{Server: "https://c.example", APIKey: "flag"}},
+		{"other server by environment", connection{}, map[string]string{"MOLFABRIC_SERVER": "https://b.example"},
+			client.Options{Server: "https://b.example"}},
+		{"other key", connection{}, map[string]string{"MOLFABRIC_API_KEY": "env"},
+			client.Options{Server: "https://a.example", APIKey: "env", Session: "session"}},
+		{"flag before environment", connection{server: "https://c.example", key: "flag"},
+			map[string]string{"MOLFABRIC_SERVER": "https://b.example", "MOLFABRIC_API_KEY": "env"},
+			client.Options{Server: "https://c.example", APIKey: "flag"}},
 	}
 	for _, test := range tests {
 		if got := test.flags.choose(kept, environment(test.vars)); got != test.want {

@@ -11,20 +11,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // sceneName is the file that stands for the scene of a docking into an entry of the Protein Data Bank: every job has a scene.
 const sceneName = "docking.json"
 
 // start uploads what a docking needs and submits it.
-func (inv *invocation) start(ctx context.Context, d docking) (client.Receipt, error) {
+func (inv *invocation) start(ctx context.Context, d docking) (submitted client.Answer[contract.SubmitResponse], err error) {
 	request, err := inv.upload(ctx, d)
 	if err != nil {
-		if ctx.Err() != nil {
-			fmt.Fprintln(inv.err, "Interrupted; nothing was submitted.")
-			return client.Receipt{}, errInterrupted
-		}
-		return client.Receipt{}, err
+		return submitted, inv.unsubmitted(ctx, err)
 	}
 	return inv.submit(ctx, request, "")
 }
@@ -87,7 +84,8 @@ func (inv *invocation) uploadFiles(ctx context.Context, d docking) (files dockFi
 			mu.Lock()
 			defer mu.Unlock()
 			files.ligands[l.id] = file
-			shown.update(100*float64(len(files.ligands))/float64(total), fmt.Sprintf("uploading, %d of %d ligands", len(files.ligands), total))
+			shown.update(100*float64(len(files.ligands))/float64(total),
+				fmt.Sprintf("uploading, %d of %d ligands", len(files.ligands), total))
 			return err
 		})
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -94,12 +93,13 @@ func render(w io.Writer, t table.Writer) error {
 	return err
 }
 
-func jobsTable(w io.Writer, jobs []client.Job) error {
+func jobsTable(w io.Writer, jobs []contract.Job) error {
 	p := painter(w)
 	t := newTable(p, []int{4, 5}, "job", "name", "status", "done", "cost", "submitted")
 	for _, j := range jobs {
 		t.AppendRow(table.Row{
-			j.JobID, shorten(j.JobName, 40), p.status(j.Status), fmt.Sprintf("%.0f %%", j.Progress.Percent), costSoFar(j.Cost), clock(j.CreatedAt),
+			j.JobID, shorten(j.JobName, 40), p.status(j.Status), fmt.Sprintf("%.0f %%", j.Progress.Percent), costSoFar(j.Cost),
+			clock(j.CreatedAt),
 		})
 	}
 	if len(jobs) == 0 {
@@ -109,7 +109,7 @@ func jobsTable(w io.Writer, jobs []client.Job) error {
 	return render(w, t)
 }
 
-func keysTable(w io.Writer, keys []client.Key) error {
+func keysTable(w io.Writer, keys []contract.Key) error {
 	if len(keys) == 0 {
 		_, err := fmt.Fprintln(w, "No keys.")
 		return err
@@ -124,7 +124,7 @@ func keysTable(w io.Writer, keys []client.Key) error {
 	return render(w, t)
 }
 
-func outputsTable(w io.Writer, outputs []client.Output) error {
+func outputsTable(w io.Writer, outputs []contract.Output) error {
 	if len(outputs) == 0 {
 		_, err := fmt.Fprintln(w, "No files yet.")
 		return err
@@ -136,7 +136,7 @@ func outputsTable(w io.Writer, outputs []client.Output) error {
 	return render(w, t)
 }
 
-func transactionsTable(w io.Writer, transactions []client.Transaction) error {
+func transactionsTable(w io.Writer, transactions []contract.Transaction) error {
 	if len(transactions) == 0 {
 		_, err := fmt.Fprintln(w, "No entries.")
 		return err
@@ -147,12 +147,13 @@ func transactionsTable(w io.Writer, transactions []client.Transaction) error {
 		if e.JobID != nil {
 			jobID = *e.JobID
 		}
-		t.AppendRow(table.Row{clock(e.CreatedAt), e.Type, e.Bucket, pence(e.AmountCents), pence(e.BalanceAfterCents), jobID, e.Description})
+		t.AppendRow(table.Row{clock(e.CreatedAt), e.Type, e.Bucket, pence(e.AmountCents), pence(e.BalanceAfterCents), jobID,
+			e.Description})
 	}
 	return render(w, t)
 }
 
-func tiersTable(w io.Writer, tiers []client.Tier) error {
+func tiersTable(w io.Writer, tiers []contract.TopUpTier) error {
 	if len(tiers) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing can be bought here.")
 		return err
@@ -164,7 +165,7 @@ func tiersTable(w io.Writer, tiers []client.Tier) error {
 	return render(w, t)
 }
 
-func showBalance(w io.Writer, b client.Balance) {
+func showBalance(w io.Writer, b contract.Balance) {
 	fmt.Fprintf(w, "%s available\n", painter(w).bold(b.AvailableDisplay))
 	monthly := ""
 	if b.MonthlyResetAt != nil {
@@ -181,7 +182,7 @@ func bucket(cents, held int64) string {
 	return fmt.Sprintf("%s, of which running jobs hold %s", pence(cents), pence(held))
 }
 
-func showJob(w io.Writer, j client.Job) {
+func showJob(w io.Writer, j contract.Job) {
 	p := painter(w)
 	line := func(name, value string) {
 		if value != "" {
@@ -211,10 +212,13 @@ func showJob(w io.Writer, j client.Job) {
 	line("submitted", clock(j.CreatedAt))
 	line("started", clockOr(j.StartedAt, ""))
 	line("finished", clockOr(j.FinishedAt, ""))
+	if j.FilesDeletedAt != nil {
+		line("files", "deleted "+clock(*j.FilesDeletedAt))
+	}
 }
 
 // bill says what a job was expected to cost, what is set aside for it while it runs, and what it has cost.
-func bill(c client.Cost) string {
+func bill(c contract.Cost) string {
 	text := "estimated " + money(c.Estimated, c.Currency)
 	if c.Final != nil {
 		return text + ", charged " + money(*c.Final, c.Currency)
@@ -223,7 +227,7 @@ func bill(c client.Cost) string {
 }
 
 // billOf is the bill of a job that has ended, and why it costs nothing where its owner could wonder.
-func billOf(j client.Job) string {
+func billOf(j contract.Job) string {
 	text := bill(j.Cost)
 	if j.Cost.Final == nil || j.Error == nil || j.Error.FailureClass != userInput {
 		return text
@@ -237,7 +241,7 @@ func billOf(j client.Job) string {
 // userInput is the class of failures that a job's owner can correct.
 const userInput = "USER_INPUT"
 
-func costSoFar(c client.Cost) string {
+func costSoFar(c contract.Cost) string {
 	if c.Final != nil {
 		return money(*c.Final, c.Currency)
 	}
@@ -245,14 +249,14 @@ func costSoFar(c client.Cost) string {
 }
 
 // money writes an amount with its currency's sign.
-func money(amount json.Number, currency string) string {
+func money(amount contract.Pounds, currency string) string {
 	if amount == "" {
 		return "–"
 	}
 	if currency == "GBP" {
-		return "£" + amount.String()
+		return "£" + string(amount)
 	}
-	return strings.TrimSpace(currency + " " + amount.String())
+	return strings.TrimSpace(currency + " " + string(amount))
 }
 
 func pence(amount int64) string {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -27,18 +27,18 @@ func read[T any](t *testing.T, name string) T {
 
 func TestTables(t *testing.T) {
 	t.Parallel()
-	results := read[dockingResults](t, "results.json")
-	jobs := read[client.Jobs](t, "jobs.json")
+	docked := read[dockingEnd](t, "docking.json")
+	jobs := read[contract.JobList](t, "jobs.json")
 	tests := map[string]func(w *bytes.Buffer) error{
 		"docking.txt": func(w *bytes.Buffer) error {
-			if err := dockingTable(w, results, read[dockingTimings](t, "timings.json").cpuSeconds(), 2); err != nil {
+			if err := dockingTable(w, docked, read[dockingTimings](t, "timings.json").cpuSeconds(), 2); err != nil {
 				return err
 			}
-			w.WriteString("→ " + showFailedLigands(w, results) + "\n")
+			w.WriteString("→ " + showFailedLigands(w, docked.Results) + "\n")
 			return nil
 		},
 		"docking-analysed.txt": func(w *bytes.Buffer) error {
-			analysed := read[dockingResults](t, "results-analysed.json")
+			analysed := read[dockingEnd](t, "docking-analysed.json")
 			analysed.Receptor.Reused = true
 			analysed.Receptor.Site, analysed.Receptor.Waters.Removed = read[[]siteEntry](t, "site.json"), 214
 			analysed.Receptor.Waters.Option = "--waters structural (receptorPreparation.waters)"
@@ -46,11 +46,11 @@ func TestTables(t *testing.T) {
 				return err
 			}
 			showSetting(w, analysed)
-			showFailedLigands(w, analysed)
+			showFailedLigands(w, analysed.Results)
 			return nil
 		},
 		"runs.txt": func(w *bytes.Buffer) error {
-			runs := read[client.DockingRuns](t, "runs.json").Runs
+			runs := read[contract.DockingRunList](t, "runs.json").Runs
 			for _, run := range runs {
 				runTable(w, run)
 				w.WriteString("\n")
@@ -58,22 +58,24 @@ func TestTables(t *testing.T) {
 			return runsTable(w, runs)
 		},
 		"run-results.txt": func(w *bytes.Buffer) error {
-			return resultsTable(w, read[client.DockingResults](t, "run-results.json").Results)
+			return resultsTable(w, read[contract.DockingResultList](t, "run-results.json").Results)
 		},
-		"poses.txt": func(w *bytes.Buffer) error { return posesTable(w, read[client.DockingPoses](t, "poses.json").Poses) },
+		"poses.txt": func(w *bytes.Buffer) error {
+			return posesTable(w, read[contract.DockingPoseList](t, "poses.json").Poses)
+		},
 		"interactions.txt": func(w *bytes.Buffer) error {
-			return interactionsTable(w, read[client.Interactions](t, "interactions.json"))
+			return interactionsTable(w, read[contract.DockingInteractions](t, "interactions.json"))
 		},
 		"candidates.txt": func(w *bytes.Buffer) error {
-			return candidatesTable(w, read[client.Candidates](t, "candidates.json").Candidates)
+			return candidatesTable(w, read[contract.LigandCandidates](t, "candidates.json").Candidates)
 		},
 		"pockets.txt": func(w *bytes.Buffer) error { return pocketsTable(w, read[pockets](t, "pockets.json")) },
 		"jobs.txt":    func(w *bytes.Buffer) error { return jobsTable(w, jobs.Jobs) },
 		"no-jobs.txt": func(w *bytes.Buffer) error { return jobsTable(w, nil) },
-		"outputs.txt": func(w *bytes.Buffer) error { return outputsTable(w, read[client.Outputs](t, "outputs.json").Outputs) },
-		"keys.txt":    func(w *bytes.Buffer) error { return keysTable(w, read[client.Keys](t, "keys.json").Keys) },
+		"outputs.txt": func(w *bytes.Buffer) error { return outputsTable(w, read[contract.Outputs](t, "outputs.json").Outputs) },
+		"keys.txt":    func(w *bytes.Buffer) error { return keysTable(w, read[contract.KeyList](t, "keys.json").Keys) },
 		"transactions.txt": func(w *bytes.Buffer) error {
-			return transactionsTable(w, read[client.Transactions](t, "transactions.json").Transactions)
+			return transactionsTable(w, read[contract.TransactionList](t, "transactions.json").Transactions)
 		},
 		"status.txt": func(w *bytes.Buffer) error {
 			for _, j := range jobs.Jobs {
@@ -83,40 +85,41 @@ func TestTables(t *testing.T) {
 			return nil
 		},
 		"balance.txt": func(w *bytes.Buffer) error {
-			showBalance(w, read[client.Balance](t, "balance.json"))
+			showBalance(w, read[contract.Balance](t, "balance.json"))
 			return nil
 		},
-		"tasks.txt": func(w *bytes.Buffer) error { return tasksTable(w, read[client.Tasks](t, "tasks.json").Tasks) },
+		"tasks.txt": func(w *bytes.Buffer) error { return tasksTable(w, read[contract.TaskList](t, "tasks.json").Tasks) },
 		"logs.txt": func(w *bytes.Buffer) error {
-			for _, log := range read[client.Logs](t, "logs.json").Logs {
+			for _, log := range read[contract.LogList](t, "logs.json").Logs {
 				showLog(w, log)
 			}
 			return nil
 		},
 		"provenance.txt": func(w *bytes.Buffer) error {
-			showProvenance(w, read[client.Provenance](t, "provenance.json"))
+			showProvenance(w, read[contract.Provenance](t, "provenance.json"))
 			return nil
 		},
 		"projects.txt": func(w *bytes.Buffer) error {
-			projects := read[client.Projects](t, "projects.json").Projects
-			for _, project := range projects {
+			var list []contract.ProjectSummary
+			for _, project := range read[struct{ Projects []contract.Project }](t, "projects.json").Projects {
+				list = append(list, project.ProjectSummary)
 				showProject(w, "https://molfabric.example.org", project)
 				w.WriteString("\n")
 			}
-			return projectsTable(w, projects)
+			return projectsTable(w, list)
 		},
 		"revisions.txt": func(w *bytes.Buffer) error {
-			return revisionsTable(w, read[client.Revisions](t, "revisions.json").Revisions)
+			return revisionsTable(w, read[contract.ProjectRevisionList](t, "revisions.json").Revisions)
 		},
 		"licenses.txt": func(w *bytes.Buffer) error {
-			return licensesTable(w, read[client.LicenseServers](t, "licenses.json").LicenseServers)
+			return licensesTable(w, read[contract.LicenseServerList](t, "licenses.json").LicenseServers)
 		},
 		"service.txt": func(w *bytes.Buffer) error {
-			return showService(w, "https://molfabric.example.org", read[client.ServiceStatus](t, "service.json"))
+			return showService(w, "https://molfabric.example.org", read[contract.ServiceStatus](t, "service.json"))
 		},
-		"tiers.txt": func(w *bytes.Buffer) error { return tiersTable(w, read[client.Pricing](t, "pricing.json").Tiers) },
+		"tiers.txt": func(w *bytes.Buffer) error { return tiersTable(w, read[contract.Pricing](t, "pricing.json").Tiers) },
 		"estimate.txt": func(w *bytes.Buffer) error {
-			showEstimate(&invocation{out: w}, read[client.Estimate](t, "estimate.json"), 5)
+			showEstimate(&invocation{out: w}, read[contract.EstimateResponse](t, "estimate.json"), 5)
 			return nil
 		},
 	}
@@ -148,7 +151,8 @@ func TestLogsAreHarmlessOnTerminals(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 213_672: "213.7 kB", 5 << 30: "5.4 GB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB",
+		213_672: "213.7 kB", 5 << 30: "5.4 GB"} {
 		if got := bytesText(n); got != want {
 			t.Errorf("%d bytes: got %s, want %s", n, got, want)
 		}

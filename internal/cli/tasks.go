@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -26,26 +27,13 @@ runs before a retry; the CPU time is that of all of them.`,
 	}, func(ctx context.Context, inv *invocation, jobID string) error {
 		filter.Status = asStatuses(filter.Status)
 		tasks, err := inv.api.Tasks(ctx, jobID, filter)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(tasks.JSON())
-		}
-		if err := tasksTable(inv.out, tasks.Tasks); err != nil {
-			return err
-		}
-		more(inv.out, tasks.NextCursor)
-		return nil
+		return present(inv, tasks, err, func(w io.Writer, page contract.TaskList) error {
+			return more(w, tasksTable(w, page.Tasks), page.NextCursor)
+		})
 	})
-	cmd.Flags().StringSliceVar(&filter.Status, "status", nil, "only tasks in this state; may be repeated")
+	statusFlag(cmd, &filter.Status, job.TaskStatuses, "only tasks in this state; may be repeated")
 	cmd.Flags().StringVar(&filter.Stage, "stage", "", "only tasks of this stage, such as dock")
 	pageFlags(cmd, &filter.Page)
-	var states []string
-	for _, status := range job.TaskStatuses {
-		states = append(states, strings.ToLower(string(status)))
-	}
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(states, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd
 }
 
@@ -65,17 +53,16 @@ among the job's files (molfabric outputs).`,
 		if inv.json {
 			return inv.print(logs.JSON())
 		}
-		if len(logs.Logs) == 0 {
+		if len(logs.Body.Logs) == 0 {
 			fmt.Fprintln(inv.err, "No logs yet.")
 		}
-		for i, log := range logs.Logs {
+		for i, log := range logs.Body.Logs {
 			if i > 0 {
 				fmt.Fprintln(inv.out)
 			}
 			showLog(inv.out, log)
 		}
-		more(inv.err, logs.NextCursor)
-		return nil
+		return more(inv.err, nil, logs.Body.NextCursor)
 	})
 	cmd.Flags().StringVar(&task, "task", "", "only this task: its index, or its id")
 	pageFlags(cmd, &page)
@@ -83,9 +70,10 @@ among the job's files (molfabric outputs).`,
 }
 
 // showLog prints one log below a header as tail's, with what is to be known of it in brackets.
-func showLog(w io.Writer, log client.TaskLog) {
+func showLog(w io.Writer, log contract.TaskLog) {
 	p := painter(w)
-	fmt.Fprintln(w, p.bold(fmt.Sprintf("==> task %d, %s (%s, %s, attempt %d) <==", log.Index, log.Name, log.Stage, log.Status, log.Attempt)))
+	fmt.Fprintln(w, p.bold(fmt.Sprintf("==> task %d, %s (%s, %s, attempt %d) <==", log.Index, log.Name, log.Stage, log.Status,
+		log.Attempt)))
 	switch {
 	case log.Text == nil && log.Status == job.TaskRunning:
 		fmt.Fprintln(w, strings.TrimRight("[it runs; its log comes when it ends] "+log.Message, " "))
@@ -137,7 +125,8 @@ Its expected cost is set aside anew.`,
 		}
 		if !inv.json {
 			fmt.Fprintf(inv.out, "Job %s runs again: run %d, %d of its tasks; this is expected to cost %s.\n",
-				receipt.JobID, receipt.Attempt, receipt.Tasks, money(receipt.EstimatedCost, receipt.Currency))
+				receipt.Body.JobID, receipt.Body.Attempt, receipt.Body.Tasks, money(receipt.Body.EstimatedCost,
+					receipt.Body.Currency))
 		}
 		if watch {
 			return inv.watch(ctx, jobID, top)
@@ -165,7 +154,7 @@ func openRetry(ctx context.Context, inv *invocation, jobID string, err error) er
 	return err
 }
 
-func tasksTable(w io.Writer, tasks []client.Task) error {
+func tasksTable(w io.Writer, tasks []contract.Task) error {
 	if len(tasks) == 0 {
 		_, err := fmt.Fprintln(w, "No tasks.")
 		return err
@@ -182,7 +171,7 @@ func tasksTable(w io.Writer, tasks []client.Task) error {
 }
 
 // taskMessage is what matters most of a task: why it failed, else what it lacks, else what it said last.
-func taskMessage(task client.Task) string {
+func taskMessage(task contract.Task) string {
 	switch {
 	case task.Error != nil:
 		return fmt.Sprintf("%s: %s", task.Error.Code, task.Error.Message)

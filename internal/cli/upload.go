@@ -27,7 +27,8 @@ func uploadCommand() *cobra.Command {
 		Long: `Uploads a file and prints the storage key by which requests name it (sceneFile, an artifact's storageKey). A file of 64 MiB or more
 goes up in parts, several at once, each checked by its SHA-256 where the store can; a part that fails is sent again by itself.
 An upload in parts that breaks off, by Ctrl-C too, is kept on the server for a week: --resume goes on with what is missing.`,
-		Example: "  molfabric upload trajectory.dcd\n  molfabric upload trajectory.dcd --resume upl_0190…\n  key=$(molfabric upload receptor.pdb)",
+		Example: "  molfabric upload trajectory.dcd\n  molfabric upload trajectory.dcd --resume upl_0190…\n  key=$(molfabric " +
+			"upload receptor.pdb)",
 	}, one("FILE"), func(ctx context.Context, inv *invocation, args []string) error {
 		info, err := os.Stat(args[0])
 		switch {
@@ -83,7 +84,8 @@ type uploading struct {
 }
 
 func (u *uploading) run(ctx context.Context, resume string) (client.Uploaded, error) {
-	uploaded, err := u.inv.api.UploadFileWith(ctx, u.path, client.UploadOptions{Resume: resume, Begun: u.begun, Progress: u.progress})
+	uploaded, err := u.inv.api.UploadFileWith(ctx, u.path, client.UploadOptions{Resume: resume, Begun: u.begun,
+		Progress: u.progress})
 	if u.shown != nil {
 		u.shown.close(err == nil)
 	}
@@ -136,12 +138,14 @@ func (u *uploading) explain(ctx context.Context, err error, abort bool) error {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
 		if err := u.inv.api.AbortUpload(ending, u.id); err != nil {
-			fmt.Fprintf(u.inv.err, "Interrupted; the server did not hear that upload %s is given up, and ends it within a week: %v\n", u.id, err)
+			fmt.Fprintf(u.inv.err, "Interrupted; the server did not hear that upload %s is given up, and ends it within a "+
+				"week: %v\n", u.id, err)
 		} else {
 			fmt.Fprintf(u.inv.err, "Interrupted; upload %s is given up.\n", u.id)
 		}
 	case interrupted:
-		fmt.Fprintf(u.inv.err, "Interrupted; what has arrived is kept for a week, and this goes on with the rest:\n  %s\n", u.again())
+		fmt.Fprintf(u.inv.err, "Interrupted; what has arrived is kept for a week, and this goes on with the rest:\n  %s\n",
+			u.again())
 	case u.id != "" && ExitCode(err) == ExitUnavailable:
 		return &advisedError{err, "what has arrived is kept for a week; this goes on with the rest: " + u.again()}
 	case u.resumed:

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -38,9 +39,33 @@ func (inv *invocation) watch(ctx context.Context, jobID string, top int) error {
 		return err
 	}
 	if inv.json {
-		return endOf(j, "")
+		return endOf(j.Body, "")
 	}
-	return inv.conclude(ctx, j, top)
+	return inv.conclude(ctx, j.Body, top)
+}
+
+// complete follows a job to its end, shows how it ended, with the best top results, and has its files delivered. The job is
+// returned beside an error, as far as it is known; the error says how the job ended.
+func (inv *invocation) complete(
+	ctx context.Context, jobID string, top int, deliver func(contract.Job) error,
+) (contract.Job, error) {
+	j, err := inv.follow(ctx, jobID, nil)
+	if err != nil {
+		return j.Body, err
+	}
+	var ended error
+	if inv.json {
+		if err := inv.print(j.JSON()); err != nil {
+			return j.Body, err
+		}
+		ended = endOf(j.Body, "")
+	} else {
+		ended = inv.conclude(ctx, j.Body, top)
+	}
+	if err := deliver(j.Body); err != nil {
+		return j.Body, err
+	}
+	return j.Body, ended
 }
 
 func (inv *invocation) printEvent(e client.Event) error {
@@ -51,26 +76,29 @@ func (inv *invocation) printEvent(e client.Event) error {
 	return inv.print(text)
 }
 
-// follow shows a job's progress until it ends, with the best ligands so far of a docking, and returns it then. sink, when it is not nil, gets every event. An interruption
-// is explained and is errInterrupted.
-func (inv *invocation) follow(ctx context.Context, jobID string, sink func(client.Event) error) (client.Job, error) {
+// follow shows a job's progress until it ends, with the best ligands so far of a docking, and returns it then. sink, when it is not
+// nil, gets every event. An interruption is explained and is errInterrupted.
+func (inv *invocation) follow(
+	ctx context.Context, jobID string, sink func(client.Event) error,
+) (client.Answer[contract.Job], error) {
 	j, err := inv.api.Job(ctx, jobID)
 	if err != nil {
 		return j, inv.explainStop(ctx, jobID, err)
 	}
-	if j.Terminal && sink == nil {
+	if j.Body.Terminal && sink == nil {
 		return j, nil
 	}
 	var shown display = noDisplay{}
 	if !inv.json {
-		shown = newDisplay(inv.err, inv.now, inv.age(j))
+		shown = newDisplay(inv.err, inv.now, inv.age(j.Body))
 	}
-	course := courseOf(j)
+	course := courseOf(j.Body)
 	shown.update(course.percent, course.text())
-	board := inv.followLeaders(ctx, j, shown)
+	board := inv.followLeaders(ctx, j.Body, shown)
 	defer board.stop()
 	last := ""
-	for ended := false; err == nil && !ended; ended = j.Terminal { // a retry may begin the next run before its end is read here
+	// A retry may begin the next run before its end is read here.
+	for ended := false; err == nil && !ended; ended = j.Body.Terminal {
 		if err = inv.api.Events(ctx, jobID, last, func(e client.Event) error {
 			course.take(e)
 			shown.update(course.percent, course.text())
@@ -85,12 +113,12 @@ func (inv *invocation) follow(ctx context.Context, jobID string, sink func(clien
 		}
 	}
 	board.stop()
-	shown.close(err == nil && (j.Status == job.Completed || j.Status == job.CompletedWithFailures))
+	shown.close(err == nil && (j.Body.Status == job.Completed || j.Body.Status == job.CompletedWithFailures))
 	return j, inv.explainStop(ctx, jobID, err)
 }
 
 // age is how long a job has been there; 0 where this machine's clock disagrees with the server's.
-func (inv *invocation) age(j client.Job) time.Duration { return max(inv.now().Sub(j.CreatedAt), 0) }
+func (inv *invocation) age(j contract.Job) time.Duration { return max(inv.now().Sub(j.CreatedAt), 0) }
 
 // course is what the events have told about a job so far.
 type course struct {
@@ -101,15 +129,16 @@ type course struct {
 	total   int                    // tasks
 }
 
-func courseOf(j client.Job) *course {
-	return &course{percent: j.Progress.Percent, message: j.Progress.Message, total: j.Progress.Tasks.Total, ended: map[int]job.TaskStatus{}}
+func courseOf(j contract.Job) *course {
+	return &course{percent: j.Progress.Percent, message: j.Progress.Message, total: j.Progress.Tasks.Total,
+		ended: map[int]job.TaskStatus{}}
 }
 
 // take learns from an event; kinds that it does not know tell it nothing.
 func (c *course) take(e client.Event) {
-	var progress client.ProgressEvent
-	var task client.TaskEvent
-	var status client.StatusEvent
+	var progress contract.ProgressEvent
+	var task contract.TaskEvent
+	var status contract.StatusEvent
 	switch {
 	case e.Kind == client.EventStatus && json.Unmarshal(e.Data, &status) == nil:
 		if status.Status == job.Submitted {
@@ -155,7 +184,8 @@ func (inv *invocation) explainStop(ctx context.Context, jobID string, err error)
 	if err == nil || ctx.Err() == nil && ExitCode(err) != ExitUnavailable {
 		return err
 	}
-	fmt.Fprintf(inv.err, "No longer watching; the job goes on.\n  molfabric watch %s    shows its progress and result\n  molfabric cancel %s   stops it\n", jobID, jobID)
+	fmt.Fprintf(inv.err, "No longer watching; the job goes on.\n  molfabric watch %s    shows its progress and result\n  "+
+		"molfabric cancel %s   stops it\n", jobID, jobID)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -163,7 +193,7 @@ func (inv *invocation) explainStop(ctx context.Context, jobID string, err error)
 }
 
 // conclude shows what an ended job has brought and cost. The error says how it ended.
-func (inv *invocation) conclude(ctx context.Context, j client.Job, top int) error {
+func (inv *invocation) conclude(ctx context.Context, j contract.Job, top int) error {
 	show := inv.showDocking
 	switch {
 	case isSearch(j):

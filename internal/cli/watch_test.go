@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // silentServer answers a job that runs and a stream that says one thing and then nothing.
@@ -19,7 +20,9 @@ func silentServer(t *testing.T, listening chan<- struct{}) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/events") {
-			_, _ = io.WriteString(w, `{"jobId":"job_1","status":"RUNNING","progress":{"percent":10,"message":"docking"},"createdAt":"2026-11-21T08:00:00Z"}`)
+			_,
+				_ = io.WriteString(w,
+				`{"jobId":"job_1","status":"RUNNING","progress":{"percent":10,"message":"docking"},"createdAt":"2026-11-21T08:00:00Z"}`)
 			return
 		}
 		_, _ = io.WriteString(w, "id: 1\nevent: progress\ndata: {\"percent\":20,\"message\":\"docking imatinib\"}\n\n")
@@ -67,7 +70,8 @@ func TestWatchGoesOnWithARetriedJob(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/events") {
 			if streams++; streams == 1 {
-				_, _ = io.WriteString(w, "id: 1\nevent: status\ndata: {\"status\":\"CANCELLED\",\"terminal\":false}\n\nid: 2\nevent: status\ndata: {\"status\":\"FAILED\",\"terminal\":true}\n\n")
+				_, _ = io.WriteString(w, "id: 1\nevent: status\ndata: {\"status\":\"CANCELLED\",\"terminal\":false}\n\nid: "+
+					"2\nevent: status\ndata: {\"status\":\"FAILED\",\"terminal\":true}\n\n")
 				return
 			}
 			if got := r.Header.Get("Last-Event-ID"); got != "2" {
@@ -94,14 +98,14 @@ func TestWatchGoesOnWithARetriedJob(t *testing.T) {
 		ids = append(ids, e.ID)
 		return nil
 	})
-	if err != nil || j.Status != "COMPLETED" || strings.Join(ids, " ") != "1 2 5" {
-		t.Errorf("got %s after events %v, %v; want COMPLETED after 1, 2 and 5", j.Status, ids, err)
+	if err != nil || j.Body.Status != "COMPLETED" || strings.Join(ids, " ") != "1 2 5" {
+		t.Errorf("got %s after events %v, %v; want COMPLETED after 1, 2 and 5", j.Body.Status, ids, err)
 	}
 }
 
 func TestCourse(t *testing.T) {
 	t.Parallel()
-	running := client.Job{}
+	running := contract.Job{}
 	running.Progress.Message, running.Progress.Tasks.Total = "waiting for a free worker", 3
 	c := courseOf(running)
 	steps := []struct{ kind, data, want string }{

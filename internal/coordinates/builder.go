@@ -17,8 +17,10 @@ type site struct {
 	altloc   string
 	position Point
 	occupied float64
-	het      bool // the file says that it belongs to no chain (HETATM)
-	polymer  bool // the file says that its residue is one of a chain's (mmCIF)
+	bfactor  float64 // in Å²
+	entity   string  // that mmCIF says it belongs to
+	het      bool    // the file says that it belongs to no chain (HETATM)
+	polymer  bool    // the file says that its residue is one of a chain's (mmCIF)
 }
 
 // builder puts a structure together from its atoms, in the order of the file.
@@ -211,7 +213,8 @@ func (b *builder) bondChains(kept []placed) {
 	}
 	look := func(i, beside int) {
 		before, after := all[min(i, beside)], all[max(i, beside)]
-		if !all[i].InChain && all[beside].InChain && before.Chain == after.Chain && bonded(kept[before.first:before.last], kept[after.first:after.last]) {
+		if !all[i].InChain && all[beside].InChain && before.Chain == after.Chain &&
+			bonded(kept[before.first:before.last], kept[after.first:after.last]) {
 			all[i].InChain = true
 		}
 	}
@@ -311,9 +314,6 @@ var standard = setOf(`ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PR
 
 // IsStandard tells whether a component is an amino acid or nucleotide that force fields know.
 func IsStandard(component string) bool { return standard[component] }
-
-// IsWater tells whether a component is water.
-func IsWater(component string) bool { return waters[component] }
 
 func setOf(names string) map[string]bool {
 	set := map[string]bool{}

@@ -74,8 +74,8 @@ type Residue struct {
 	Het      bool // the file says of all of its atoms that they belong to no chain (HETATM)
 	// Member says that a peptide bond or a phosphodiester joins it to its neighbour in the file.
 	Member bool
-	// InChain says that it belongs to a chain of amino acids or nucleotides: as a member, by what the file says of it, or because it is
-	// bonded to one at an end of its own name, as chromophores are.
+	// InChain says that it belongs to a chain of amino acids or nucleotides: as a member, by what the file says of it, or because
+	// it is bonded to one at an end of its own name, as chromophores are.
 	InChain    bool
 	HeavyAtoms int
 	Element    string // of the only heavy atom, upper case; "" where there are more
@@ -226,7 +226,8 @@ func (s *Structure) Extent(counts func(Residue) bool) (low, high Point) {
 	return e.low, e.high
 }
 
-// Two heavy atoms of different residues that are nearer to each other are bonded, sulphurs with the second bound; metals make no bonds.
+// Two heavy atoms of different residues that are nearer to each other are bonded, sulphurs with the second bound; metals make no
+// bonds.
 const (
 	bondAngstrom      = 2.0
 	disulfideAngstrom = 2.3

@@ -66,16 +66,21 @@ func TestResidues(t *testing.T) {
 	inserted := het("C1", "LIG", 52, 50)
 	inserted.insertion = "B"
 	for _, c := range []struct{ name, text, want string }{
-		{"a chain and a ligand", glycine("A", 1, 0) + het("C1", "lig", 7, 30).String() + het("O1", "LIG", 7, 31).String(), "GLY A:1 3 in=true, LIG A:7 2 in=false"},
+		{"a chain and a ligand", glycine("A", 1, 0) + het("C1", "lig", 7, 30).String() + het("O1", "LIG", 7, 31).String(),
+			"GLY A:1 3 in=true, LIG A:7 2 in=false"},
 		{"waters are counted apart", glycine("A", 1, 0) + het("O", "HOH", 8, 30).String(), "GLY A:1 3 in=true"},
-		{"hydrogens do not count", glycine("A", 1, 0) + het("H1", "LIG", 7, 30).String() + het("C1", "LIG", 7, 31).String(), "GLY A:1 3 in=true, LIG A:7 1 in=false"},
+		{"hydrogens do not count", glycine("A", 1, 0) + het("H1", "LIG", 7, 30).String() + het("C1", "LIG", 7, 31).String(),
+			"GLY A:1 3 in=true, LIG A:7 1 in=false"},
 		{"nothing but hydrogens", glycine("A", 1, 0) + het("H1", "LIG", 7, 30).String(), "GLY A:1 3 in=true"},
 		{"insertion codes", glycine("A", 1, 0) + inserted.String(), "GLY A:1 3 in=true, LIG A:52B 1 in=false"},
-		{"a modified residue in a chain", glycine("A", 1, 0) + het("N", "SEP", 2, 3.7).String() + het("C", "SEP", 2, 5).String() + glycine("A", 3, 6.3),
+		{"a modified residue in a chain", glycine("A", 1, 0) + het("N", "SEP", 2, 3.7).String() + het("C", "SEP",
+			2, 5).String() + glycine("A", 3, 6.3),
 			"GLY A:1 3 in=true, SEP A:2 2 in=true, GLY A:3 3 in=true"},
-		{"a chromophore with names of its own", glycine("A", 1, 0) + het("N1", "CRO", 2, 3.7).String(), "GLY A:1 3 in=true, CRO A:2 1 in=true"},
+		{"a chromophore with names of its own", glycine("A", 1, 0) + het("N1", "CRO", 2, 3.7).String(),
+			"GLY A:1 3 in=true, CRO A:2 1 in=true"},
 		{"a cap before a chain", het("C", "ACE", 0, -1.3).String() + glycine("A", 1, 0), "ACE A:0 1 in=true, GLY A:1 3 in=true"},
-		{"a ligand behind the end of a chain", glycine("A", 1, 0) + het("N", "LIG", 2, 6).String(), "GLY A:1 3 in=true, LIG A:2 1 in=false"},
+		{"a ligand behind the end of a chain", glycine("A", 1, 0) + het("N", "LIG", 2, 6).String(),
+			"GLY A:1 3 in=true, LIG A:2 1 in=false"},
 	} {
 		if got := describe(read(t, c.text)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
@@ -109,7 +114,8 @@ func TestAlternatesAreChosenByOccupancy(t *testing.T) {
 
 func TestModelsAndAssemblies(t *testing.T) {
 	t.Parallel()
-	text := "REMARK 350 BIOMOLECULE: 1\nREMARK 350 APPLY THE FOLLOWING TO CHAINS: A, B\nREMARK 350                    AND CHAINS: C\n" +
+	text := "REMARK 350 BIOMOLECULE: 1\nREMARK 350 APPLY THE FOLLOWING TO CHAINS: A, B\nREMARK 350                    AND " +
+		"CHAINS: C\n" +
 		"MODEL        1\n" + glycine("A", 1, 0) + "ENDMDL\nMODEL        4\n" + glycine("B", 1, 40) + "ENDMDL\n"
 	s := read(t, text)
 	if !slices.Equal(s.Models, []int{1, 4}) || s.Model != 1 || describe(s) != "GLY A:1 3 in=true" {
@@ -154,11 +160,13 @@ _atom_site.pdbx_PDB_ins_code
 
 func TestCIF(t *testing.T) {
 	t.Parallel()
-	s := read(t, "# made by hand\n"+cifHead+"ATOM 1 N N . GLY A 1 1.0 2 3(2) 381 X ?\nHETATM 2 C \"C1'\" . LIG C . 1 2 30 500 X B\nHETATM 3 N N . SEP A 2 9 9 9 382 X ?\n")
+	s := read(t, "# made by hand\n"+cifHead+"ATOM 1 N N . GLY A 1 1.0 2 3(2) 381 X ?\nHETATM 2 C \"C1'\" . LIG C . 1 2 30 500 X "+
+		"B\nHETATM 3 N N . SEP A 2 9 9 9 382 X ?\n")
 	if got := describe(s); got != "GLY X:381 1 in=true, LIG X:500B 1 in=false, SEP X:382 1 in=true" || s.Format != mol.FormatMMCIF {
 		t.Errorf("got %s", got)
 	}
-	if s.Residues[1].Subchain != "C" || len(s.Assemblies) != 2 || strings.Join(s.Assemblies[0].Chains, "") != "AB" || s.Assemblies[1].ID != "2" {
+	if s.Residues[1].Subchain != "C" || len(s.Assemblies) != 2 || strings.Join(s.Assemblies[0].Chains, "") != "AB" ||
+		s.Assemblies[1].ID != "2" {
 		t.Errorf("assemblies: got %+v of %+v", s.Assemblies, s.Residues)
 	}
 	file, err := os.ReadFile("../structures/testdata/1cbs.cif")
@@ -175,14 +183,16 @@ func TestCIF(t *testing.T) {
 func TestPDBQT(t *testing.T) {
 	t.Parallel()
 	atom := func(record, name, residue string, x float64, kind string) string {
-		return fmt.Sprintf("%-6s    1  %-3s %3s A   1    %8.3f   0.000   0.000  1.00  0.00     0.100 %-2s\n", record, name, residue, x, kind)
+		return fmt.Sprintf("%-6s    1  %-3s %3s A   1    %8.3f   0.000   0.000  1.00  0.00     0.100 %-2s\n", record, name, residue,
+			x, kind)
 	}
 	s := read(t, atom("ATOM", "N", "GLY", 0, "N")+atom("ATOM", "HN", "GLY", 1, "HD")+atom("ATOM", "CA", "GLY", 2, "A"))
 	if s.Format != mol.FormatPDBQT || describe(s) != "GLY A:1 2 in=true" {
 		t.Errorf("got %s %s", s.Format, describe(s))
 	}
 	var unreadable *UnreadableError
-	if _, err := Read([]byte("ROOT\n"+atom("ATOM", "N", "LIG", 0, "N")+"ENDROOT\nTORSDOF 0\n"), 0); !errors.As(err, &unreadable) || !strings.Contains(unreadable.Reason, "ligand") {
+	if _, err := Read([]byte("ROOT\n"+atom("ATOM", "N", "LIG", 0, "N")+"ENDROOT\nTORSDOF 0\n"), 0); !errors.As(err, &unreadable) ||
+		!strings.Contains(unreadable.Reason, "ligand") {
 		t.Errorf("a ligand: got %v", err)
 	}
 }
@@ -283,7 +293,8 @@ func TestBonds(t *testing.T) {
 	at := func(component string, number int, x float64, element string) string {
 		return line{"HETATM", element + "1", "", component, "A", number, "", x, 3, 0, 1, element}.String()
 	}
-	s := read(t, glycine("A", 1, 0)+at("ONE", 7, 10, "C")+at("TWO", 8, 11.8, "C")+at("SUL", 9, 20, "S")+at("FUR", 10, 22.2, "S")+at("CAR", 11, 17.8, "C")+at("ZN", 12, 8.2, "ZN"))
+	s := read(t, glycine("A", 1, 0)+at("ONE", 7, 10, "C")+at("TWO", 8, 11.8, "C")+at("SUL", 9, 20, "S")+at("FUR", 10, 22.2,
+		"S")+at("CAR", 11, 17.8, "C")+at("ZN", 12, 8.2, "ZN"))
 	bonded := func(i int) string {
 		var names []string
 		for _, r := range s.Bonded(s.Residues[i], func(Residue) bool { return true }) {
@@ -301,12 +312,14 @@ func TestBonds(t *testing.T) {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	free := strings.ReplaceAll(glycine("B", 1, 50), "ATOM  ", "HETATM")
-	s := read(t, glycine("A", 1, 0)+glycine("A", 2, 3.7)+line{"HETATM", "N1", "", "CRO", "A", 3, "", 7.4, 0, 0, 1, "N"}.String()+glycine("C", 9, 30)+free)
+	s := read(t, glycine("A", 1, 0)+glycine("A", 2, 3.7)+line{"HETATM", "N1", "", "CRO", "A", 3, "", 7.4, 0, 0, 1,
+		"N"}.String()+glycine("C", 9, 30)+free)
 	var got []string
 	for _, r := range s.Residues {
 		got = append(got, fmt.Sprintf("%s member=%t in=%t het=%t", r, r.Member, r.InChain, r.Het))
 	}
-	want := []string{"GLY A:1 member=true in=true het=false", "GLY A:2 member=true in=true het=false", "CRO A:3 member=false in=true het=true",
+	want := []string{"GLY A:1 member=true in=true het=false", "GLY A:2 member=true in=true het=false",
+		"CRO A:3 member=false in=true het=true",
 		"GLY C:9 member=false in=true het=false", "GLY B:1 member=false in=false het=true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -57,19 +57,34 @@ func (b *builder) readCIF(text string) error {
 	return err
 }
 
-// takeAtom takes a row of the atoms. The author's ids count, and the file's own where he gave none.
+// takeAtom takes a row of the atoms.
 func (b *builder) takeAtom(row *cif.Row) error {
-	model := 1
-	if text := row.Value("pdbx_pdb_model_num"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return unreadable("has a model number that is none: %.20q", text)
-		}
-		model = n
+	model, err := cifModel(row)
+	if err != nil || !b.wants(model) {
+		return err
 	}
-	if !b.wants(model) {
-		return nil
+	a, err := cifAtom(row)
+	if err != nil {
+		return err
 	}
+	return b.add(a)
+}
+
+// cifModel is the number of the model that an atom belongs to.
+func cifModel(row *cif.Row) (int, error) {
+	text := row.Value("pdbx_pdb_model_num")
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, unreadable("has a model number that is none: %.20q", text)
+	}
+	return n, nil
+}
+
+// cifAtom reads a row of the atoms. The author's ids count, and the file's own where he gave none.
+func cifAtom(row *cif.Row) (site, error) {
 	first := func(item, other string) string {
 		if text := row.Value(item); text != "" {
 			return text
@@ -80,21 +95,25 @@ func (b *builder) takeAtom(row *cif.Row) error {
 		atom: first("auth_atom_id", "label_atom_id"), altloc: row.Value("label_alt_id"), subchain: row.Value("label_asym_id"),
 		residue: strings.ToUpper(first("auth_comp_id", "label_comp_id")), element: strings.ToUpper(row.Value("type_symbol")),
 		place: Place{Chain: first("auth_asym_id", "label_asym_id"), InsertionCode: row.Value("pdbx_pdb_ins_code")}, occupied: 1,
-		polymer: row.Value("label_seq_id") != "", het: row.Value("group_pdb") == "HETATM",
+		polymer: row.Value("label_seq_id") != "", het: row.Value("group_pdb") == "HETATM", entity: row.Value("label_entity_id"),
 	}
 	var err error
 	for i, item := range []string{"cartn_x", "cartn_y", "cartn_z"} {
 		if a.position[i], err = number(row.Value(item)); err != nil {
-			return unreadable("has coordinates that are no numbers, of atom %.20q (_atom_site.id %.20q)", a.atom, row.Value("id"))
+			return site{}, unreadable("has coordinates that are no numbers, of atom %.20q (_atom_site.id %.20q)", a.atom,
+				row.Value("id"))
 		}
 	}
 	if a.place.Number, err = strconv.Atoi(first("auth_seq_id", "label_seq_id")); err != nil {
-		return unreadable("has a residue number that is none, of atom %.20q (_atom_site.id %.20q)", a.atom, row.Value("id"))
+		return site{}, unreadable("has a residue number that is none, of atom %.20q (_atom_site.id %.20q)", a.atom, row.Value("id"))
 	}
 	if text := row.Value("occupancy"); text != "" {
 		a.occupied, _ = number(text) // what is no number weighs nothing
 	}
-	return b.add(a)
+	if text := row.Value("b_iso_or_equiv"); text != "" {
+		a.bfactor, _ = number(text)
+	}
+	return a, nil
 }
 
 // number reads a number, perhaps with its uncertainty in brackets.

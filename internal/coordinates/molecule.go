@@ -38,7 +38,8 @@ func ReadMolecule(content []byte) (Molecule, error) {
 	case err != nil:
 		return Molecule{}, err
 	case found.HeavyAtoms > MaxMoleculeAtoms:
-		return Molecule{}, unreadable("holds %d heavy atoms; give the ligand alone, of at most %d", found.HeavyAtoms, MaxMoleculeAtoms)
+		return Molecule{}, unreadable("holds %d heavy atoms; give the ligand alone, of at most %d", found.HeavyAtoms,
+			MaxMoleculeAtoms)
 	case found.HeavyAtoms > 1 && found.Low == found.High:
 		return Molecule{}, unreadable("has all atoms in one place; give a molecule with its coordinates")
 	}
@@ -144,7 +145,8 @@ func readSDF(text string) (Molecule, error) {
 		switch words := strings.Fields(line); {
 		case number > headerLines+1 && number <= headerLines+1+atoms:
 			err = m.atom(field(line, 31, 34), field(line, 0, 10), field(line, 10, 20), field(line, 20, 30))
-		case len(words) >= 7 && words[0] == "M" && words[1] == "V30" && !strings.Contains(counts, "V2000") && isNumber(words[2]) && !isNumber(words[3]):
+		case len(words) >= 7 && words[0] == "M" && words[1] == "V30" && !strings.Contains(counts, "V2000") && isNumber(words[2]) &&
+			!isNumber(words[3]):
 			err = m.atom(words[3], words[4], words[5], words[6])
 		}
 		if err != nil {

@@ -60,8 +60,8 @@ func pdbAtom(line string, number int) (site, error) {
 		return site{}, unreadable("has an atom without coordinates in line %d, which is too short", number)
 	}
 	a := site{
-		het: strings.HasPrefix(line, "HETATM"), atom: field(line, 12, altlocColumn), altloc: field(line, altlocColumn, 17), residue: strings.ToUpper(field(line, 17, 20)),
-		place:   Place{Chain: field(line, 20, 22), InsertionCode: field(line, 26, 27)},
+		het: strings.HasPrefix(line, "HETATM"), atom: field(line, 12, altlocColumn), altloc: field(line, altlocColumn, 17),
+		residue: strings.ToUpper(field(line, 17, 20)), place: Place{Chain: field(line, 20, 22), InsertionCode: field(line, 26, 27)},
 		element: strings.ToUpper(field(line, elementColumn, elementColumn+2)), occupied: 1,
 	}
 	for i := range a.position {
@@ -76,6 +76,9 @@ func pdbAtom(line string, number int) (site, error) {
 	}
 	if occupied := field(line, 54, 60); occupied != "" {
 		a.occupied, _ = strconv.ParseFloat(occupied, 64) // what is no number weighs nothing
+	}
+	if bfactor := field(line, 60, 66); bfactor != "" {
+		a.bfactor, _ = strconv.ParseFloat(bfactor, 64)
 	}
 	return a, nil
 }
@@ -138,7 +141,8 @@ func (b *builder) readPDBQT(text string) error {
 		number++
 		switch keyword := field(line, 0, 6); {
 		case keyword == "ROOT", keyword == "BRANCH", keyword == "TORSDO", keyword == "BEGIN_":
-			return unreadable("is a ligand or a flexible residue, and no rigid receptor: see %s in line %d", strings.Fields(line)[0], number)
+			return unreadable("is a ligand or a flexible residue, and no rigid receptor: see %s in line %d",
+				strings.Fields(line)[0], number)
 		case isAtom(line) && b.wants(1):
 			a, err := pdbAtom(strings.TrimRight(line, "\n"), number)
 			if err != nil {

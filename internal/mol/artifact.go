@@ -1,5 +1,5 @@
 // Package mol holds the molecular shapes that several rooms share: artifact references, ligands, receptor preparation and the
-// docking box, exactly as specification §2.2 writes them. The struct tags are the rules; huma turns them into the OpenAPI
+// docking box, exactly as doc/contract.md §2.2 writes them. The struct tags are the rules; huma turns them into the OpenAPI
 // document and checks requests with it. Members that have a default are pointers, because huma cannot otherwise tell an
 // explicit false or 0 from an absent member; Completed fills what was left out. The package reads no file and runs nothing.
 package mol
@@ -7,7 +7,7 @@ package mol
 // ArtifactSchema is the constant that marks an artifact reference.
 const ArtifactSchema = "service.docking.artifact/v1"
 
-// ArtifactReference points to a stored file and says what the file must be found to be (specification §2.2).
+// ArtifactReference points to a stored file and says what the file must be found to be (doc/contract.md §2.2).
 type ArtifactReference struct {
 	ArtifactID string `json:"artifactId" minLength:"1" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._:-]*$" doc:"The caller's name for the artifact."`
 	ByteSize   int64  `json:"byteSize" minimum:"0" doc:"Size of the file in bytes."`

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Bounds of a docking box's edge in Å (specification §2.2, boxSizeAngstrom).
+// Bounds of a docking box's edge in Å (doc/contract.md §2.2, boxSizeAngstrom).
 const (
 	MinBoxEdgeAngstrom = 1.0
 	MaxBoxEdgeAngstrom = 100.0

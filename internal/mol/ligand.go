@@ -12,7 +12,7 @@ import (
 // DefaultProtonationPh is the pH at which ligands and receptors are protonated unless the request says otherwise.
 const DefaultProtonationPh = 7.4
 
-// LigandEntry is one ligand of a docking request (specification §2.2). Its members, and those of everything below it, are declared
+// LigandEntry is one ligand of a docking request (doc/contract.md §2.2). Its members, and those below it, are declared
 // in the order of their names in JSON: canonical requests have them sorted, and a library is too long to be sorted each time.
 type LigandEntry struct {
 	Confirmation *LigandConfirmation `json:"confirmation,omitempty" doc:"Token of a ligand look-up that the caller has confirmed."`

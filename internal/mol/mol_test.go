@@ -65,18 +65,30 @@ func TestRules(t *testing.T) {
 		{"member of another kind", ligand(`{"kind":"smiles","smiles":"C","componentId":"STI"}`), "ligand.source.componentId"},
 		{"component id", ligand(`{"kind":"ccd","componentId":"S-I"}`), "ligand.source.componentId"},
 		{"artifact's inner member", ligand(`{"kind":"artifact","artifact":{"schema":"x"}}`), "ligand.source.artifact"},
-		{"unknown member inside an artifact", ligand(`{"kind":"artifact","artifact":` + strings.Replace(reference, `"byteSize"`, `"extra":1,"byteSize"`, 1) + `}`), "ligand.source.artifact.extra"},
+		{"unknown member inside an artifact", ligand(`{"kind":"artifact","artifact":` +
+			strings.Replace(reference, `"byteSize"`, `"extra":1,"byteSize"`, 1) + `}`), "ligand.source.artifact.extra"},
 		{"ligand id", `{"ligand":{"ligandId":"-x","label":"L","source":{"kind":"smiles","smiles":"C"}}}`, "ligand.ligandId"},
-		{"label in characters", `{"ligand":{"ligandId":"x","label":"` + strings.Repeat("é", 512) + `","source":{"kind":"smiles","smiles":"C"}}}`, ""},
-		{"label too long", `{"ligand":{"ligandId":"x","label":"` + strings.Repeat("é", 513) + `","source":{"kind":"smiles","smiles":"C"}}}`, "ligand.label"},
-		{"preparation", `{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"protonationPh":0,"addHydrogens":true,"generate3d":true}}}`, ""},
-		{"addHydrogens false", `{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"addHydrogens":false}}}`, "ligand.preparation.addHydrogens"},
-		{"pH", `{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"protonationPh":14.1}}}`, "ligand.preparation.protonationPh"},
-		{"short token", `{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"confirmation":{"token":"t","query":"q","sourceId":"s"}}}`, "ligand.confirmation.token"},
+		{"label in characters", `{"ligand":{"ligandId":"x","label":"` + strings.Repeat("é", 512) +
+			`","source":{"kind":"smiles","smiles":"C"}}}`, ""},
+		{"label too long", `{"ligand":{"ligandId":"x","label":"` + strings.Repeat("é", 513) +
+			`","source":{"kind":"smiles","smiles":"C"}}}`, "ligand.label"},
+		{"preparation",
+			`{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"protonationPh":0,"addHydrogens":true,"generate3d":true}}}`, ""},
+		{"addHydrogens false",
+			`{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"addHydrogens":false}}}`,
+			"ligand.preparation.addHydrogens"},
+		{"pH",
+			`{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"protonationPh":14.1}}}`,
+			"ligand.preparation.protonationPh"},
+		{"short token",
+			`{"ligand":{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"confirmation":{"token":"t","query":"q","sourceId":"s"}}}`, "ligand.confirmation.token"},
 		{"reference", `{"reference":` + reference + `}`, ""},
-		{"reference with another schema", `{"reference":` + strings.Replace(reference, "artifact/v1", "artifact/v2", 1) + `}`, "reference.schema"},
-		{"upper-case digest", `{"reference":` + strings.Replace(reference, digest, strings.ToUpper(digest), 1) + `}`, "reference.sha256"},
-		{"negative size", `{"reference":` + strings.Replace(reference, `"byteSize":0`, `"byteSize":-1`, 1) + `}`, "reference.byteSize"},
+		{"reference with another schema", `{"reference":` + strings.Replace(reference, "artifact/v1", "artifact/v2", 1) + `}`,
+			"reference.schema"},
+		{"upper-case digest", `{"reference":` + strings.Replace(reference, digest, strings.ToUpper(digest), 1) + `}`,
+			"reference.sha256"},
+		{"negative size", `{"reference":` + strings.Replace(reference, `"byteSize":0`, `"byteSize":-1`, 1) + `}`,
+			"reference.byteSize"},
 		{"format", `{"reference":` + strings.Replace(reference, `"format":"pdb"`, `"format":"xyz"`, 1) + `}`, "reference.format"},
 		{"size number", `{"size":20}`, ""},
 		{"size array", `{"size":[20,21.5,100]}`, ""},
@@ -91,9 +103,14 @@ func TestRules(t *testing.T) {
 		{"receptor method", `{"receptor":{"protonationMethod":"reduce"}}`, "receptor.protonationMethod"},
 		{"receptor unknown member", `{"receptor":{"ph":7}}`, "receptor.ph"},
 		{"receptor component", `{"receptor":{"removeComponents":["HOH","A B"]}}`, "receptor.removeComponents[1]"},
-		{"fixed state", `{"receptor":{"fixedProtonationStates":[{"chain":"A","residue":25,"residueName":"ASP","state":"neutral"}]}}`, ""},
-		{"fixed state of another residue", `{"receptor":{"fixedProtonationStates":[{"chain":"A","residue":25,"residueName":"HIS","state":"neutral"}]}}`, "receptor.fixedProtonationStates[0].residueName"},
-		{"fixed state residue", `{"receptor":{"fixedProtonationStates":[{"chain":"A","residue":100000,"residueName":"ASP","state":"neutral"}]}}`, "receptor.fixedProtonationStates[0].residue"},
+		{"fixed state",
+			`{"receptor":{"fixedProtonationStates":[{"chain":"A","residue":25,"residueName":"ASP","state":"neutral"}]}}`, ""},
+		{"fixed state of another residue",
+			`{"receptor":{"fixedProtonationStates":[{"chain":"A","residue":25,"residueName":"HIS","state":"neutral"}]}}`,
+			"receptor.fixedProtonationStates[0].residueName"},
+		{"fixed state residue",
+			`{"receptor":{"fixedProtonationStates":[{"chain":"A","residue":100000,"residueName":"ASP","state":"neutral"}]}}`,
+			"receptor.fixedProtonationStates[0].residue"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -112,7 +129,9 @@ func TestRules(t *testing.T) {
 func TestDefaultsKeepExplicitZero(t *testing.T) {
 	t.Parallel()
 	var entry LigandEntry
-	if err := json.Unmarshal([]byte(`{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"protonationPh":0}}`), &entry); err != nil {
+	if err := json.Unmarshal(
+		[]byte(`{"ligandId":"x","label":"L","source":{"kind":"smiles","smiles":"C"},"preparation":{"protonationPh":0}}`),
+		&entry); err != nil {
 		t.Fatal(err)
 	}
 	got := entry.Completed()
@@ -124,11 +143,13 @@ func TestDefaultsKeepExplicitZero(t *testing.T) {
 		t.Errorf("got pH %v, want 7.4", got)
 	}
 	var receptor *ReceptorPreparation
-	if got := receptor.Completed(); *got.ProtonationMethod != "pdb2pqr-propka" || *got.ForceField != "AMBER" || *got.ProtonationPh != 7.4 {
-		t.Errorf("got %+v, want the specification's defaults", got)
+	if got := receptor.Completed(); *got.ProtonationMethod != "pdb2pqr-propka" || *got.ForceField != "AMBER" ||
+		*got.ProtonationPh != 7.4 {
+		t.Errorf("got %+v, want the contract's defaults", got)
 	}
 	for given, want := range map[string]string{WatersNone: "", WatersStructural: WatersStructural} {
-		if got := (&ReceptorPreparation{Waters: &given}).Completed().Waters; (got == nil) != (want == "") || got != nil && *got != want {
+		if got := (&ReceptorPreparation{Waters: &given}).Completed().Waters; (got == nil) != (want == "") || got != nil &&
+			*got != want {
 			t.Errorf("waters %s: got %v, want %q", given, got, want)
 		}
 	}
@@ -192,7 +213,8 @@ func TestLigandIsWrittenSorted(t *testing.T) {
 	}
 	for _, source := range []LigandSource{
 		{CCD: &CCDSource{ComponentID: "STI"}}, {SMILES: &SMILESSource{SMILES: "CCO"}},
-		{Artifact: &ArtifactSource{Artifact: ArtifactReference{Schema: ArtifactSchema, ArtifactID: "a", StorageKey: "k", SHA256: "0", ByteSize: 1, MediaType: "m", Format: FormatSDF}}},
+		{Artifact: &ArtifactSource{Artifact: ArtifactReference{Schema: ArtifactSchema, ArtifactID: "a", StorageKey: "k",
+			SHA256: "0", ByteSize: 1, MediaType: "m", Format: FormatSDF}}},
 	} {
 		entry.Source = source
 		written, err := json.Marshal(entry)

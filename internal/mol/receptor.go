@@ -1,6 +1,6 @@
 package mol
 
-// ReceptorPreparation says how a receptor gets its protons and which of its components stay (specification §2.2).
+// ReceptorPreparation says how a receptor gets its protons and which of its components stay (doc/contract.md §2.2).
 type ReceptorPreparation struct {
 	ProtonationPh          *float64                `json:"protonationPh,omitempty" minimum:"0" maximum:"14" default:"7.4" doc:"pH at which the receptor is protonated."`
 	AddHydrogens           *bool                   `json:"addHydrogens,omitempty" enum:"true" default:"true" doc:"Add hydrogens; only true is allowed."`

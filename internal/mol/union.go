@@ -31,8 +31,9 @@ func UnionSchema(r huma.Registry, variants ...Variant) *huma.Schema {
 		objects = append(objects, ref)
 	}
 	return &huma.Schema{
-		Type:          huma.TypeObject,
-		Properties:    map[string]*huma.Schema{"kind": {Type: huma.TypeString, Enum: kinds, Description: "Tells which of the objects it is."}},
+		Type: huma.TypeObject,
+		Properties: map[string]*huma.Schema{"kind": {Type: huma.TypeString, Enum: kinds,
+			Description: "Tells which of the objects it is."}},
 		Required:      []string{"kind"},
 		OneOf:         objects,
 		Discriminator: &huma.Discriminator{PropertyName: "kind", Mapping: mapping},

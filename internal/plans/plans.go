@@ -1,6 +1,6 @@
-// Package plans keeps what the tasks of a job are to do: the shards of its plan, as JSON, in compressed blocks of neighbours. Neighbours
-// differ in little, so that a library of ten thousand ligands takes some hundred kilobytes where it would take ten megabytes in as
-// many rows. A plan is written once, with its job, and never changed.
+// Package plans keeps what the tasks of a job are to do: the shards of its plan, as JSON, in compressed blocks of neighbours.
+// Neighbours differ in little, so that a library of ten thousand ligands takes some hundred kilobytes where it would take ten
+// megabytes in as many rows. A plan is written once, with its job, and never changed.
 package plans
 
 import (
@@ -31,8 +31,9 @@ type block struct {
 
 // The compressor and its reverse, for everybody: their methods for whole blocks keep nothing between two calls.
 var (
-	compressor = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(blockBytes), zstd.WithLowerEncoderMem(true)))
-	expander   = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true)))
+	compressor = must(zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(blockBytes), zstd.WithLowerEncoderMem(true)))
+	expander = must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true)))
 )
 
 // must is for what fails by its own arguments alone, which are constants.
@@ -50,8 +51,8 @@ type Writing struct {
 	err    error // set before blocks is closed
 }
 
-// Write begins to write a plan, beside whatever its job needs first. Stop must be called, whether the blocks are used or not. Blocks that
-// nobody has taken yet wait in memory: they take a fraction of what the plan itself takes there.
+// Write begins to write a plan, beside whatever its job needs first. Stop must be called, whether the blocks are used or not.
+// Blocks that nobody has taken yet wait in memory: they take a fraction of what the plan itself takes there.
 func Write(plan []engines.Shard) *Writing {
 	w := &Writing{blocks: make(chan block, countBlocks(plan)), stop: make(chan struct{})}
 	go func() {
@@ -119,8 +120,8 @@ type Place struct {
 	Ordinal int
 }
 
-// Each calls do with the shards of a job's plan in their order, a block in memory at a time, until there are no more or do returns an
-// error, which it passes on: ErrEnough ends it without one. do must not use the same transaction.
+// Each calls do with the shards of a job's plan in their order, a block in memory at a time, until there are no more or do returns
+// an error, which it passes on: ErrEnough ends it without one. do must not use the same transaction.
 func Each(ctx context.Context, q Querier, jobID string, do func(ordinal int, shard engines.Shard) error) error {
 	return eachBlock(ctx, q, jobID, func(first int, texts []json.RawMessage) error {
 		for i, text := range texts {

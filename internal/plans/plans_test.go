@@ -24,8 +24,9 @@ func shard(i, params int) engines.Shard {
 	if err != nil {
 		panic(err)
 	}
-	return engines.Shard{Stage: "dock", StageIndex: i / 100, Name: fmt.Sprintf("dock-%05d", i), Params: text, ExpectedCPUSeconds: float64(i) / 3,
-		Inputs: []engines.Input{{Name: "scene", Object: &engines.Object{StorageKey: "k", ByteSize: 7}}}}
+	return engines.Shard{Stage: "dock", StageIndex: i / 100, Name: fmt.Sprintf("dock-%05d", i), Params: text,
+		ExpectedCPUSeconds: float64(i) / 3, Inputs: []engines.Input{{Name: "scene",
+			Object: &engines.Object{StorageKey: "k", ByteSize: 7}}}}
 }
 
 func plan(shards, params int) []engines.Shard {
@@ -42,7 +43,8 @@ func store(t *testing.T, jobIDs ...string) *sqlx.DB {
 	db := pgtest.New(t)
 	db.MustExec(`INSERT INTO accounts (id, email, name, created_at) VALUES ('acct_1', 'a@example.org', 'A', now())`)
 	for _, jobID := range jobIDs {
-		db.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count, estimated_pence, held_pence, created_at, updated_at)
+		db.MustExec(`INSERT INTO jobs (id, account_id, job_type, scene_file, request, status, stage_count, task_count,
+			estimated_pence, held_pence, created_at, updated_at)
 			VALUES ($1, 'acct_1', 'simulation', 's', '{}', 'RUNNING', 1, 1, 1, 1, now(), now())`, jobID)
 	}
 	return db
@@ -52,7 +54,9 @@ func keep(t *testing.T, db *sqlx.DB, jobID string, plan []engines.Shard) {
 	t.Helper()
 	written := Write(plan)
 	defer written.Stop()
-	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error { return written.Insert(t.Context(), tx, jobID) }); err != nil {
+	if err := postgres.InTx(t.Context(), db, func(tx *sqlx.Tx) error {
+		return written.Insert(t.Context(), tx, jobID)
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,7 +79,8 @@ func all(t *testing.T, db *sqlx.DB, jobID string) (read []engines.Shard) {
 // TestPlans keeps plans of all sizes and reads them again, whole and a few shards at a time.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	plans := map[string][]engines.Shard{"one": plan(1, 10), "block": plan(blockShards, 10), "library": plan(40*blockShards+3, 10), "wide": plan(20, 100_000),
+	plans := map[string][]engines.Shard{"one": plan(1, 10), "block": plan(blockShards, 10), "library": plan(40*blockShards+3, 10),
+		"wide":   plan(20, 100_000),
 		"widest": plan(2, engines.MaxShardParamsBytes-100)}
 	db := store(t, "one", "block", "library", "wide", "widest")
 	var places []Place
@@ -100,7 +105,8 @@ func TestPlans(t *testing.T) {
 		}
 	}
 	var bytes, blocks int
-	if err := db.QueryRow(`SELECT sum(octet_length(shards)), count(*) FROM plan_blocks WHERE job_id = 'library'`).Scan(&bytes, &blocks); err != nil {
+	if err := db.QueryRow(`SELECT sum(octet_length(shards)), count(*) FROM plan_blocks WHERE job_id = 'library'`).Scan(&bytes,
+		&blocks); err != nil {
 		t.Fatal(err)
 	}
 	if blocks != 41 || bytes > 100*len(plans["library"]) {
@@ -167,7 +173,8 @@ func TestEarlierPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		db.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready, status)
+		db.MustExec(`INSERT INTO tasks (id, job_id, account_id, ordinal, stage, stage_index, name, essential, weight, queue, ready,
+			status)
 			VALUES ('task_' || $1, 'earlier', 'acct_1', $1::int, 'dock', 0, $2, true, 1, 'cpu.autodock-vina', true, 'PENDING')`, fmt.Sprint(i), s.Name)
 		db.MustExec(`INSERT INTO task_details (task_id, shard) VALUES ('task_' || $1, $2::jsonb)`, fmt.Sprint(i), string(text))
 	}

@@ -36,7 +36,8 @@ func (w *Writing) Insert(ctx context.Context, tx *sqlx.Tx, jobID string) error {
 		if len(blocks) == 0 {
 			break
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO plan_blocks (job_id, first_ordinal, shards) SELECT $1, * FROM unnest($2::int[], $3::bytea[])`,
+		_, err := tx.ExecContext(ctx, `INSERT INTO plan_blocks (job_id, first_ordinal, shards) SELECT $1, *
+			FROM unnest($2::int[], $3::bytea[])`,
 			jobID, pq.Array(firsts), pq.Array(blocks))
 		if err != nil {
 			return fmt.Errorf("insert %d blocks of the plan: %w", len(blocks), err)
@@ -52,8 +53,8 @@ type blockRow struct {
 	Shards []byte `db:"shards"`
 }
 
-// At reads the shards at some places as they were written, in the order of the places; nil where there is none, or none that can be read
-// any more: one broken plan must not keep the tasks of others from theirs.
+// At reads the shards at some places as they were written, in the order of the places; nil where there is none, or none that can be
+// read any more: one broken plan must not keep the tasks of others from theirs.
 func At(ctx context.Context, q Querier, places []Place) ([]json.RawMessage, error) {
 	jobIDs, ordinals := make([]string, len(places)), make([]int64, len(places))
 	for i, p := range places {
@@ -99,7 +100,8 @@ func addEarlier(ctx context.Context, q Querier, places []Place, shards []json.Ra
 		Ordinal int             `db:"ordinal"`
 		Shard   json.RawMessage `db:"shard"`
 	}
-	err := q.SelectContext(ctx, &rows, `SELECT t.job_id, t.ordinal, d.shard FROM unnest($1::text[], $2::int[]) AS p (job_id, ordinal)
+	err := q.SelectContext(ctx, &rows, `SELECT t.job_id, t.ordinal, d.shard FROM unnest($1::text[], $2::int[]) AS p (job_id,
+		ordinal)
 		JOIN tasks t USING (job_id, ordinal) JOIN task_details d ON d.task_id = t.id WHERE d.shard IS NOT NULL`, pq.Array(jobIDs), pq.Array(ordinals))
 	if err != nil {
 		return fmt.Errorf("read the shards of %d earlier tasks: %w", len(jobIDs), err)
@@ -112,13 +114,14 @@ func addEarlier(ctx context.Context, q Querier, places []Place, shards []json.Ra
 
 // eachBlock calls do with each block of a job's plan; each shard of a job from before there were blocks is one.
 func eachBlock(ctx context.Context, q Querier, jobID string, do func(first int, shards []json.RawMessage) error) error {
-	some, err := eachRow(ctx, q, `SELECT first_ordinal, shards FROM plan_blocks WHERE job_id = $1 ORDER BY first_ordinal`, jobID, func(first int, compressed []byte) error {
-		shards, err := expand(jobID, compressed)
-		if err != nil {
-			return err
-		}
-		return do(first, shards)
-	})
+	some, err := eachRow(ctx, q, `SELECT first_ordinal, shards FROM plan_blocks WHERE job_id = $1 ORDER BY first_ordinal`, jobID,
+		func(first int, compressed []byte) error {
+			shards, err := expand(jobID, compressed)
+			if err != nil {
+				return err
+			}
+			return do(first, shards)
+		})
 	if err != nil || some {
 		return err
 	}
@@ -130,7 +133,9 @@ func eachBlock(ctx context.Context, q Querier, jobID string, do func(first int, 
 }
 
 // eachRow calls do with each row of a place and bytes, and tells whether there was one.
-func eachRow(ctx context.Context, q Querier, query, jobID string, do func(ordinal int, content []byte) error) (some bool, err error) {
+func eachRow(
+	ctx context.Context, q Querier, query, jobID string, do func(ordinal int, content []byte) error,
+) (some bool, err error) {
 	rows, err := q.QueryxContext(ctx, query, jobID) //nolint:sqlclosecheck // the linter does not know sqlx's rows; they are closed below
 	if err != nil {
 		return false, fmt.Errorf("read the plan of %s: %w", jobID, err)

@@ -2,7 +2,6 @@ package roles
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os/user"
 	"time"
@@ -13,32 +12,20 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/id"
-	"github.com/molfabric/molfabric/internal/object"
-	"github.com/molfabric/molfabric/internal/tenant"
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
-// WithOperator calls use with the accounts of the configured database, or of the one that the system of the home has. A database that is
-// configured is taken as it is: nobody migrates it in passing.
+// WithOperator calls use with the accounts of the configured database, or of the one that the system of the home has. A database
+// that is configured is taken as it is: nobody migrates it in passing.
 func WithOperator(ctx context.Context, cfg config.Config, log *slog.Logger, use func(context.Context, auth.Operator) error) error {
 	prices, err := billing.LoadBook(cfg.Prices)
 	if err != nil {
 		return err
 	}
-	ctx = tenant.Everyone(ctx, "the operator keeps the accounts")
-	with := func(db *sqlx.DB) error {
-		return use(ctx, auth.Operator{DB: db, Ledger: billing.NewLedger(prices, id.New), User: userName(), Now: time.Now})
-	}
-	if running := FindRunning(cfg.Home); running != nil {
-		cfg = running.fill(cfg)
-	}
-	if cfg.DatabaseURL == "" {
-		return withStores(ctx, cfg, log, func(db *sqlx.DB, _ *object.Store) error { return with(db) })
-	}
-	db, err := openMigrated(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	return errors.Join(with(db), db.Close())
+	return withAccounts(ctx, cfg, log, func(ctx context.Context, db *sqlx.DB) error {
+		return use(ctx, auth.Operator{DB: db, Ledger: billing.NewLedger(prices, id.New), User: userName(), Now: time.Now,
+			Secrets: func() (secret.Ring, error) { return knownSecrets(cfg) }})
+	})
 }
 
 // userName is who runs this process, for the audit log.

@@ -21,7 +21,9 @@ import (
 )
 
 // WithDatabases calls use with the registry of sequence databases in the configured stores; see withStores.
-func WithDatabases(ctx context.Context, cfg config.Config, log *slog.Logger, use func(context.Context, *sequences.Registry) error) error {
+func WithDatabases(
+	ctx context.Context, cfg config.Config, log *slog.Logger, use func(context.Context, *sequences.Registry) error,
+) error {
 	ctx = tenant.Everyone(ctx, "the operator keeps the databases of all accounts")
 	return withStores(ctx, cfg, log, func(db *sqlx.DB, objects *object.Store) error {
 		return use(ctx, sequences.New(sequences.Deps{DB: db, Objects: objects, Log: log, Now: time.Now}))
@@ -79,7 +81,8 @@ func WriteDatabases(out io.Writer, list []sequences.Database, asJSON bool) error
 	if asJSON {
 		shown := make([]shownDatabase, len(list))
 		for i, d := range list {
-			shown[i] = shownDatabase{d.Name, d.Version, d.ReleasedOn, d.Type, d.Checksum, d.Title, d.Sequences, d.Residues, d.Bytes, d.Program, d.CreatedAt, d.RetiredAt}
+			shown[i] = shownDatabase{d.Name, d.Version, d.ReleasedOn, d.Type, d.Checksum, d.Title, d.Sequences, d.Residues, d.Bytes,
+				d.Program, d.CreatedAt, d.RetiredAt}
 		}
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
@@ -88,13 +91,15 @@ func WriteDatabases(out io.Writer, list []sequences.Database, asJSON bool) error
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"Name", "Version", "Released", "Type", "Sequences", "Residues", "MB", "Checksum", "State"})
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 5, Align: text.AlignRight}, {Number: 6, Align: text.AlignRight}, {Number: 7, Align: text.AlignRight}})
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 5, Align: text.AlignRight}, {Number: 6, Align: text.AlignRight},
+		{Number: 7, Align: text.AlignRight}})
 	for _, d := range list {
 		state := "in use"
 		if d.RetiredAt != nil {
 			state = "retired " + d.RetiredAt.Format(time.DateOnly)
 		}
-		t.AppendRow(table.Row{d.Name, d.Version, d.ReleasedOn, d.Type, Grouped(d.Sequences), Grouped(d.Residues), fmt.Sprintf("%.1f", float64(d.Bytes)/1e6), d.Checksum[:12] + "…", state})
+		t.AppendRow(table.Row{d.Name, d.Version, d.ReleasedOn, d.Type, Grouped(d.Sequences), Grouped(d.Residues),
+			fmt.Sprintf("%.1f", float64(d.Bytes)/1e6), d.Checksum[:12] + "…", state})
 	}
 	_, err := fmt.Fprintln(out, t.Render())
 	return err

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,7 @@ import (
 	"github.com/molfabric/molfabric/api/public"
 	"github.com/molfabric/molfabric/api/searches"
 	"github.com/molfabric/molfabric/api/settings"
+	"github.com/molfabric/molfabric/api/studio"
 	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/api/uploads"
@@ -40,10 +42,13 @@ import (
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/confirmation"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/mail"
 	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
 	"github.com/molfabric/molfabric/scheduler"
@@ -73,8 +78,10 @@ type control struct {
 	ledger    *billing.Ledger
 	metrics   *prometheus.Registry
 	scheduler *scheduler.Scheduler
-	console   io.Writer   // where `molfabric up` shows mails; nil elsewhere
-	mails     *mail.Queue // nil without a mail server
+	fileStore api.FileStore // whose signed URLs lead to the API; none outside `molfabric up`
+	console   io.Writer     // where `molfabric up` shows mails; nil elsewhere
+	mails     *mail.Queue   // nil without a mail server
+	previews  *preview.Client
 }
 
 // openControl connects to the stores and wires the rooms.
@@ -87,6 +94,7 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	if c.prices, err = loadPrices(cfg, c.registry); err != nil {
 		return nil, err
 	}
+	warnOfExposure(cfg, log)
 	if c.db, err = await(ctx, cfg, log, openMigrated); err != nil {
 		return nil, err
 	}
@@ -101,12 +109,21 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	c.files = uploads.New(c.db, c.objects, time.Now).Bound(uploads.Quota{Bytes: cfg.QuotaBytes, Objects: cfg.QuotaObjects})
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
-		Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics), Now: time.Now,
+		Permits: permits(cfg, c.objects), Remover: c.objects, Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics),
+		Now: time.Now,
 		Recorders: map[string]scheduler.Recorder{records.EngineID: records.Recorder{},
 			searchrecords.EngineProtein: searchrecords.Recorder{}, searchrecords.EngineNucleotide: searchrecords.Recorder{},
 			renders.EngineRaster: renders.Recorder{}, renders.EngineTraced: renders.Recorder{}}})
 	c.metrics.MustRegister(c.scheduler)
 	return c, nil
+}
+
+// permits is what signs for workers, which are not to have the store's key unless their deployment says so.
+func permits(cfg config.Config, objects *object.Store) scheduler.Permits {
+	if cfg.StoreAccess == config.ByKey {
+		return nil
+	}
+	return objects
 }
 
 func (c *control) close() {
@@ -115,8 +132,8 @@ func (c *control) close() {
 	}
 }
 
-// loadPrices reads the price book, leaves out the worker classes that the deployment does not have, and makes sure that every engine
-// has a price: one without could be run but never billed.
+// loadPrices reads the price book, leaves out the worker classes that the deployment does not have, and makes sure that every
+// engine has a price: one without could be run but never billed.
 func loadPrices(cfg config.Config, registry *engines.Registry) (*billing.Book, error) {
 	book, err := billing.LoadBook(cfg.Prices)
 	if err != nil {
@@ -124,11 +141,14 @@ func loadPrices(cfg config.Config, registry *engines.Registry) (*billing.Book, e
 	}
 	for _, class := range cfg.Hardware {
 		if _, priced := book.Hardware[class]; !priced {
-			return nil, fmt.Errorf("hardware: the price book has no class %q; it has %s", class, strings.Join(slices.Sorted(maps.Keys(book.Hardware)), ", "))
+			return nil, fmt.Errorf("hardware: the price book has no class %q; it has %s", class,
+				strings.Join(slices.Sorted(maps.Keys(book.Hardware)), ", "))
 		}
 	}
 	if len(cfg.Hardware) > 0 {
-		maps.DeleteFunc(book.Hardware, func(class string, _ billing.HardwarePrice) bool { return !slices.Contains(cfg.Hardware, class) })
+		maps.DeleteFunc(book.Hardware, func(class string, _ billing.HardwarePrice) bool {
+			return !slices.Contains(cfg.Hardware, class)
+		})
 	}
 	for _, engineID := range registry.IDs() {
 		engine, _ := registry.Lookup(engineID)
@@ -154,9 +174,25 @@ func components(cfg config.Config) string {
 	return cfg.Components
 }
 
+// library is where structures and components are looked up.
+func (c *control) library() (*structures.Library, error) {
+	return structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures, Components: components(c.cfg),
+		Log: c.log, Now: time.Now})
+}
+
+// known is what anybody may ask without an account.
+func (c *control) known(version string) *public.Service {
+	parts := []public.Part{
+		{Name: "jobs", Ask: func(ctx context.Context) error { return c.db.PingContext(ctx) }},
+		{Name: "files", Ask: c.objects.Check},
+	}
+	return public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log,
+		Now: time.Now, Parts: parts})
+}
+
 // server wires the front door. publicURL is how browsers reach it when the configuration does not say.
 func (c *control) server(version, publicURL string) (*api.Server, error) {
-	secret, err := keySecret(c.cfg)
+	secrets, err := keySecrets(c.cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -173,31 +209,34 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 		return nil, err
 	}
 	c.mails = mails
+	c.previews = newPreviews(c.redis, c.cfg, c.metrics, c.log)
 	noteSignUp(c.log, taking, post)
-	licences, err := settings.New(settings.Deps{DB: c.db, KeySecret: secret, Networks: c.cfg.LicenseNetworks, Log: c.log, Now: time.Now})
+	licences, err := settings.New(settings.Deps{DB: c.db, KeySecrets: secrets, Networks: c.cfg.LicenseNetworks, Log: c.log,
+		Now: time.Now})
 	if err != nil {
 		return nil, err
 	}
-	library, err := structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures, Components: components(c.cfg), Log: c.log, Now: time.Now})
+	library, err := c.library()
 	if err != nil {
 		return nil, err
 	}
-	signer, err := confirmation.NewSigner(secret, time.Now)
+	signer, err := confirmation.NewSigner(secrets, time.Now)
 	if err != nil {
 		return nil, err
 	}
 	searched := sequences.New(sequences.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
-		Knowledge: knowledge{library, signer}, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
+		Knowledge: knowledge{library, signer}, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline,
+		Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	hits := searches.New(searches.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
-	workspaces := projects.New(projects.Deps{DB: c.db, Secret: secret, Log: c.log, Now: time.Now})
-	known := public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log, Now: time.Now,
-		Parts: []public.Part{
-			{Name: "jobs", Ask: func(ctx context.Context) error { return c.db.PingContext(ctx) }},
-			{Name: "files", Ask: c.objects.Check},
-		}})
+	workspaces := projects.New(projects.Deps{DB: c.db, Secrets: secrets, Log: c.log, Now: time.Now})
+	drawn, err := c.studio(library, dockings, workspaces, work)
+	if err != nil {
+		return nil, err
+	}
+	known := c.known(version)
 	if c.cfg.PublicURL != "" {
 		publicURL = c.cfg.PublicURL
 	}
@@ -213,26 +252,38 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
 			func(a huma.API) { databases.Register(a, searched) },
 			func(a huma.API) { searches.Register(a, hits) },
+			func(a huma.API) { studio.Register(a, drawn) },
 		},
-		Mail:    post,
-		Storage: c.storage,
+		Mail: post, Storage: c.storage, Rankings: dockings.Ranking,
 		Pages:   []api.Page{workspaces.Mount},
 		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
-		Checks:  []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) { return "", c.objects.Check(ctx) }}},
-		Config: api.Config{
-			Version: version, KeySecret: secret, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,
-			TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits), SignUp: taking,
-			Payments: credits.Payments{SecretKey: c.cfg.Stripe.SecretKey, WebhookSecret: c.cfg.Stripe.WebhookSecret, APIURL: c.cfg.Stripe.APIURL},
-			OIDC:     auth.OIDC{Issuer: c.cfg.OIDC.Issuer, ClientID: c.cfg.OIDC.ClientID, ClientSecret: c.cfg.OIDC.ClientSecret},
-		},
+		Checks: []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) {
+			return "", c.objects.Check(ctx)
+		}}},
+		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
 	})
 }
 
+// apiConfig is what the front door is told of the configuration.
+func (c *control) apiConfig(
+	version, publicURL string, secrets secret.Ring, proxies []netip.Prefix, taking auth.Admission,
+) api.Config {
+	return api.Config{
+		Version: version, KeySecrets: secrets, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,
+		FileStore: c.fileStore, TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits),
+		SignUp: taking, Payments: credits.Payments{SecretKey: c.cfg.Stripe.SecretKey, WebhookSecret: c.cfg.Stripe.WebhookSecret,
+			APIURL: c.cfg.Stripe.APIURL},
+		OIDC: auth.OIDC{Issuer: c.cfg.OIDC.Issuer, ClientID: c.cfg.OIDC.ClientID, ClientSecret: c.cfg.OIDC.ClientSecret},
+	}
+}
+
 // storage is what an account's uploaded files take, as its owner sees it.
-func (c *control) storage(ctx context.Context, accountID string) (auth.Storage, error) {
+func (c *control) storage(ctx context.Context, accountID string) (contract.Storage, error) {
 	taken, err := c.files.Usage(ctx, accountID)
 	quota := c.files.Quota()
-	return auth.Storage{UsedBytes: taken.Bytes, UsedObjects: taken.Objects, QuotaBytes: quota.Bytes, QuotaObjects: quota.Objects}, err
+	return contract.Storage{UsedBytes: taken.Bytes, UsedObjects: taken.Objects, QuotaBytes: quota.Bytes,
+			QuotaObjects: quota.Objects},
+		err
 }
 
 // limits turns the configured limits into buckets that hold some seconds' worth at once; what is not configured keeps its

@@ -39,16 +39,21 @@ type Report struct {
 // Examine looks at every part: the programs of this machine, the engines in their sandbox, the configured stores and the
 // system that runs from the home directory. why says how this home was chosen.
 func Examine(ctx context.Context, cfg config.Config, version, why string, log *slog.Logger) Report {
-	report := Report{Findings: []Finding{{Part: "molfabric", Healthy: true, Version: version, Note: "home " + cfg.Home + ", " + why}}}
+	report := Report{Findings: []Finding{{Part: "molfabric", Healthy: true, Version: version,
+		Note: "home " + cfg.Home + ", " + why}}}
 	report.add(examineStores(ctx, cfg)...)
 	report.add(examineEngines(ctx, cfg, log)...)
+	report.add(examineExposure(cfg)...)
+	report.add(examineSecrets(ctx, cfg)...)
 	report.add(examineRunning(ctx, cfg)...)
 	report.add(examineDatabases(ctx, cfg, log)...)
 	return report
 }
 
-// ExamineWorker adds what a worker of this configuration holds and does not need.
+// ExamineWorker adds what a worker of this configuration holds and does not need, and leaves out the programs that `up` alone
+// starts.
 func (r *Report) ExamineWorker(ctx context.Context, cfg config.Config) {
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return strings.HasSuffix(f.Part, startedByUp) })
 	r.add(examineWorker(ctx, cfg))
 }
 
@@ -57,13 +62,17 @@ func (r *Report) add(findings ...Finding) {
 	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return !f.Healthy })
 }
 
+// startedByUp marks the findings about programs that `up` starts.
+const startedByUp = " (program)"
+
 // examineStores asks the configured stores; of those that `up` would start, whether their programs are there.
 func examineStores(ctx context.Context, cfg config.Config) []Finding {
 	var findings []Finding
 	for _, program := range servers.Installed(ctx) {
-		configured := program.Name == "postgres" && cfg.DatabaseURL != "" || program.Name == "redis-server" && cfg.RedisURL != ""
+		configured := program.Name == "postgres" && cfg.DatabaseURL != "" || program.Name == "redis-server" && cfg.RedisURL != "" ||
+			program.Name == servers.StoreName && cfg.S3.Endpoint != ""
 		if !configured {
-			findings = append(findings, finding(program.Name+" (program)", program.Version, program.Err))
+			findings = append(findings, finding(program.Name+startedByUp, program.Version, program.Err))
 		}
 	}
 	if cfg.DatabaseURL != "" {
@@ -132,7 +141,8 @@ func examineRunning(ctx context.Context, cfg config.Config) []Finding {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return []Finding{finding("running system", "", fmt.Errorf("process %d does not answer at %s: %w", running.PID, running.URL, err))}
+		return []Finding{finding("running system", "", fmt.Errorf("process %d does not answer at %s: %w", running.PID, running.URL,
+			err))}
 	}
 	defer response.Body.Close()
 	var ready struct {
@@ -147,7 +157,8 @@ func examineRunning(ctx context.Context, cfg config.Config) []Finding {
 	}
 	findings := []Finding{{Part: "running system", Healthy: true, Version: ready.Version, Note: running.URL}}
 	for _, part := range ready.Parts {
-		findings = append(findings, Finding{Part: "running " + part.Name, Healthy: part.Ready, Version: part.Version, Note: part.Problem})
+		findings = append(findings, Finding{Part: "running " + part.Name, Healthy: part.Ready, Version: part.Version,
+			Note: part.Problem})
 	}
 	return findings
 }

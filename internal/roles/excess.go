@@ -13,22 +13,34 @@ import (
 	"github.com/molfabric/molfabric/internal/queue"
 )
 
-// A worker runs foreign input. Whoever gets out of its sandbox has what it holds, so it should hold what it needs: Redis as a user that may
-// do a worker's part, and the object store.
+// A worker runs foreign input. Whoever gets out of its sandbox has what it holds, so it should hold what it needs: Redis as a user
+// that may do a worker's part.
 
 // excessSecrets are the settings that a worker has no use for, and that tell or open more than its own work.
 func excessSecrets(cfg config.Config) []string {
 	var found []string
 	for _, secret := range []struct{ value, name string }{
-		{cfg.DatabaseURL, "DATABASE_URL"}, {cfg.MigrationDatabaseURL, "MIGRATION_DATABASE_URL"}, {cfg.KeySecret, "MOLFABRIC_KEY_SECRET"},
+		{cfg.DatabaseURL, "DATABASE_URL"}, {cfg.MigrationDatabaseURL, "MIGRATION_DATABASE_URL"},
+		{cfg.KeySecret, "MOLFABRIC_KEY_SECRET"}, {strings.Join(cfg.KeySecretsRead, ","), "MOLFABRIC_KEY_SECRETS_READ"},
 		{cfg.Stripe.SecretKey, "STRIPE_SECRET_KEY"}, {cfg.Stripe.WebhookSecret, "STRIPE_WEBHOOK_SECRET"},
 		{cfg.OIDC.ClientSecret, "MOLFABRIC_OIDC_CLIENT_SECRET"}, {cfg.SMTP.URL, "MOLFABRIC_SMTP_URL"},
+		{cfg.Director.Key, "MOLFABRIC_DIRECTOR_KEY"},
+		{byPermit(cfg, cfg.S3.AccessKey), "S3_ACCESS_KEY"}, {byPermit(cfg, cfg.S3.SecretKey), "S3_SECRET_KEY"},
+		{byPermit(cfg, cfg.S3.SessionToken), "S3_SESSION_TOKEN"},
 	} {
 		if secret.value != "" {
 			found = append(found, secret.name)
 		}
 	}
 	return found
+}
+
+// byPermit is a secret that workers need only where the deployment gives them the store's key.
+func byPermit(cfg config.Config, secret string) string {
+	if cfg.StoreAccess == config.ByKey {
+		return ""
+	}
+	return secret
 }
 
 // excessRights tries what a worker never does, in ways that change nothing, and returns what its user in Redis may do beyond need.
@@ -40,6 +52,8 @@ func excessRights(ctx context.Context, client redis.UniversalClient, prefix stri
 	}{
 		{"administer the server", client.ConfigGet(ctx, "maxmemory-policy").Err()},
 		{"read the keys of other programs", client.Exists(ctx, "molfabric-doctor-looks").Err()},
+		{"list the keys of others", client.Scan(ctx, 0, "molfabric-doctor-looks", 1).Err()},
+		{"read claims without taking them", queue.New(client, prefix).LookForClaims(ctx)},
 		{"wake the scheduler", queue.New(client, prefix).Wake(ctx)},
 	} {
 		switch {
@@ -62,11 +76,13 @@ func isForbidden(err error) bool {
 func excess(ctx context.Context, client redis.UniversalClient, cfg config.Config) (string, error) {
 	var told []string
 	if secrets := excessSecrets(cfg); len(secrets) > 0 {
-		told = append(told, "a worker needs none of "+strings.Join(secrets, ", ")+": take them out of its environment and its molfabric.yaml")
+		told = append(told, "a worker needs none of "+strings.Join(secrets, ", ")+
+			": take them out of its environment and its molfabric.yaml")
 	}
 	rights, err := excessRights(ctx, client, cfg.RedisPrefix)
 	if len(rights) > 0 {
-		told = append(told, "its user in Redis may "+strings.Join(rights, ", ")+`: give it the rules of "Redis's users" in doc/operating.md`)
+		told = append(told, "its user in Redis may "+strings.Join(rights, ", ")+
+			`: give it the rules of "Redis's users" in doc/operating.md`)
 	}
 	return strings.Join(told, "; "), err
 }

@@ -48,12 +48,14 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %s with %d trusted networks", one.name, got, err, one.mode, one.trusted)
 		}
 	}
-	if got, err := admission(config.Config{Limits: config.Limits{SignUpPerHour: 7}}, false); err != nil || got.Limit.Rate != 7 || got.NetworkLimit.Burst != 28 {
+	if got, err := admission(config.Config{Limits: config.Limits{SignUpPerHour: 7}}, false); err != nil || got.Limit.Rate != 7 ||
+		got.NetworkLimit.Burst != 28 {
 		t.Errorf("a configured limit: %+v, %v", got, err)
 	}
 }
 
-// TestMails: a mail server where there is one, the console of a single machine, else nothing, and then the log says what that means.
+// TestMails: a mail server where there is one, the console of a single machine, else nothing, and then the log says what that
+// means.
 func TestMails(t *testing.T) {
 	t.Parallel()
 	var console, text strings.Builder

@@ -58,10 +58,13 @@ func openRedis(ctx context.Context, cfg config.Config) (redis.UniversalClient, e
 
 func openObjects(ctx context.Context, cfg config.Config) (*object.Store, error) {
 	if cfg.S3.Endpoint == "" {
-		return nil, errors.New("S3_ENDPOINT is not set: give the address of an S3 server with S3_ACCESS_KEY, S3_SECRET_KEY and S3_BUCKET, or run `molfabric up`, which brings its own")
+		return nil, errors.New("S3_ENDPOINT is not set: give the address of an S3 server with S3_ACCESS_KEY, S3_SECRET_KEY and " +
+			"S3_BUCKET (or S3_CREDENTIALS=chain), or run `molfabric up`, which brings its own")
 	}
-	store, err := object.New(object.Config{Endpoint: cfg.S3.Endpoint, PublicEndpoint: cfg.S3.PublicEndpoint, Region: cfg.S3.Region,
-		Bucket: cfg.S3.Bucket, AccessKey: cfg.S3.AccessKey, SecretKey: cfg.S3.SecretKey})
+	store, err := object.New(object.Config{Endpoint: cfg.S3.Endpoint, PublicEndpoint: cfg.S3.PublicEndpoint,
+		WorkerEndpoint: cfg.S3.WorkerEndpoint, Region: cfg.S3.Region,
+		Bucket: cfg.S3.Bucket, AccessKey: cfg.S3.AccessKey, SecretKey: cfg.S3.SecretKey, SessionToken: cfg.S3.SessionToken,
+		Chain: cfg.S3.Credentials == config.CredentialsChain})
 	if err != nil {
 		return nil, fmt.Errorf("object store: %w", err)
 	}
@@ -71,13 +74,15 @@ func openObjects(ctx context.Context, cfg config.Config) (*object.Store, error) 
 	return store, nil
 }
 
-// storePatience is how long a process that starts waits for a store that is away: as long as a store's restart takes, and short enough for
-// a wrong address to be noticed.
+// storePatience is how long a process that starts waits for a store that is away: as long as a store's restart takes, and short
+// enough for a wrong address to be noticed.
 const storePatience = time.Minute
 
 // await opens a store for a process that stays, and waits while it is away: what is started together comes up in any order, and a
 // process that is started again in a store's outage must not end by it.
-func await[Store any](ctx context.Context, cfg config.Config, log *slog.Logger, open func(context.Context, config.Config) (Store, error)) (store Store, err error) {
+func await[Store any](
+	ctx context.Context, cfg config.Config, log *slog.Logger, open func(context.Context, config.Config) (Store, error),
+) (store Store, err error) {
 	told := func(err error) { log.Warn("waiting for a store", "at_most", storePatience, "error", err) }
 	err = outage.Outlast(ctx, storePatience, told, func() error {
 		store, err = open(ctx, cfg)

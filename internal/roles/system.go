@@ -8,7 +8,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/preview"
 )
 
 // readyPoll is how often a starting system is asked whether it is ready; readyPatience is how long.
@@ -19,10 +23,13 @@ const (
 
 // WithSystem calls use with the address of the system that runs from the home directory, or of one that runs just for the
 // call.
-func WithSystem(ctx context.Context, cfg config.Config, version string, log *slog.Logger, use func(ctx context.Context, url string) error) error {
+func WithSystem(
+	ctx context.Context, cfg config.Config, version string, log *slog.Logger, use func(ctx context.Context, url string) error,
+) error {
 	if running := FindRunning(cfg.Home); running != nil {
 		return use(ctx, running.URL)
 	}
+	cfg.Previews = 0 // nobody is there to ask for one
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	up, ended := make(chan Running, 1), make(chan error, 1)
@@ -63,4 +70,9 @@ func awaitReady(ctx context.Context, url string) error {
 		case <-time.After(readyPoll):
 		}
 	}
+}
+
+// newPreviews asks workers for previews. Its metrics are registered at metrics.
+func newPreviews(client redis.UniversalClient, cfg config.Config, metrics prometheus.Registerer, log *slog.Logger) *preview.Client {
+	return preview.NewClient(client, cfg.RedisPrefix, metrics, log)
 }

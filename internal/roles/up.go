@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/config"
-	"github.com/molfabric/molfabric/internal/object/gateway"
 	"github.com/molfabric/molfabric/internal/proc"
 	"github.com/molfabric/molfabric/internal/queue"
 	"github.com/molfabric/molfabric/internal/servers"
@@ -67,6 +67,7 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 	if err := os.MkdirAll(cfg.Home, 0o755); err != nil {
 		return fmt.Errorf("make the home directory: %w", err)
 	}
+	ownStore := cfg.S3.Endpoint == ""
 	started, err := startStores(ctx, &cfg, log)
 	defer func() { stopAll(context.WithoutCancel(ctx), started, log) }()
 	if err != nil {
@@ -88,11 +89,20 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 	if err != nil {
 		return err
 	}
-	server, err := c.server(version, "http://"+ln.Addr().String())
+	address := "http://" + ln.Addr().String()
+	if ownStore {
+		c.fileStore = passedOn(cfg.S3)
+		noteReach(cfg, ln, log)
+		err = c.allowPages(ctx, cmp.Or(cfg.PublicURL, address))
+	}
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	running := Running{PID: os.Getpid(), URL: "http://" + ln.Addr().String(), StartedAt: time.Now().UTC(),
+	server, err := c.server(version, address)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	running := Running{PID: os.Getpid(), URL: address, StartedAt: time.Now().UTC(),
 		Stores: RunningStores{DatabaseURL: cmp.Or(cfg.MigrationDatabaseURL, cfg.DatabaseURL), S3: cfg.S3}}
 	forget, err := announce(cfg.Home, running)
 	if err != nil {
@@ -139,6 +149,11 @@ func ownHardware(ctx context.Context, cfg config.Config, log *slog.Logger) ([]st
 
 // startStores starts the stores that the configuration does not name, and fills their addresses in.
 func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (started []stopper, err error) {
+	if cfg.S3.Endpoint == "" { // before a first start of Postgres, which takes its time
+		if err := servers.CheckStore(); err != nil {
+			return started, err
+		}
+	}
 	if cfg.DatabaseURL == "" {
 		p, err := servers.StartPostgres(ctx, servers.PostgresOptions{Dir: filepath.Join(cfg.Home, "postgres"), Log: log})
 		if err != nil {
@@ -148,8 +163,10 @@ func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (sta
 		started = append(started, stopper{"postgres", p.Stop, p.Done()})
 	}
 	if cfg.RedisURL == "" {
-		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log, Users: []servers.RedisUser{
-			{Name: controlUser, ACL: queue.ControlACL(cfg.RedisPrefix)}, {Name: workerUser, ACL: queue.WorkerACL(cfg.RedisPrefix)}}})
+		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log,
+			Users: []servers.RedisUser{
+				{Name: controlUser, ACL: queue.ControlACL(cfg.RedisPrefix)},
+				{Name: workerUser, ACL: queue.WorkerACL(cfg.RedisPrefix)}}})
 		if err != nil {
 			return started, err
 		}
@@ -157,12 +174,11 @@ func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (sta
 		started = append(started, stopper{"redis", r.Stop, r.Done()})
 	}
 	if cfg.S3.Endpoint == "" {
-		g, err := gateway.Start(ctx, gateway.Options{Dir: filepath.Join(cfg.Home, "objects"), Log: log})
+		own, g, err := startObjects(ctx, *cfg, log)
 		if err != nil {
 			return started, err
 		}
-		s := g.Config()
-		cfg.S3 = config.S3{Endpoint: s.Endpoint, Region: s.Region, Bucket: s.Bucket, AccessKey: s.AccessKey, SecretKey: s.SecretKey}
+		cfg.S3 = own
 		started = append(started, stopper{"object store", g.Stop, g.Done()})
 	}
 	return started, nil
@@ -215,8 +231,8 @@ func superviseWorker(ctx context.Context, cfg config.Config, log *slog.Logger) {
 	}
 }
 
-// runWorkerChild starts one worker process and waits for its end. It gets the addresses of Redis and the object store, and no
-// database.
+// runWorkerChild starts one worker process and waits for its end. It gets the address of Redis, and no database and no object
+// store. It does not read the configuration's file, whose secrets are not for it.
 func runWorkerChild(ctx context.Context, cfg config.Config) error {
 	child := exec.Command("/proc/self/exe", "worker", "--home", cfg.Home, "--slots", fmt.Sprint(cfg.Slots))
 	child.Args[0] = "molfabric"
@@ -240,18 +256,28 @@ func runWorkerChild(ctx context.Context, cfg config.Config) error {
 
 func workerEnvironment(cfg config.Config) []string {
 	env := []string{
+		config.FileEnv + "=off",
 		"REDIS_URL=" + cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL), "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
-		"S3_ENDPOINT=" + cfg.S3.Endpoint, "S3_REGION=" + cfg.S3.Region, "S3_BUCKET=" + cfg.S3.Bucket,
-		"S3_ACCESS_KEY=" + cfg.S3.AccessKey, "S3_SECRET_KEY=" + cfg.S3.SecretKey,
-		"MOLFABRIC_SIMULATORS=" + strings.Join(cfg.Simulators, ","), "MOLFABRIC_GPUS=" + cfg.GPUs, "MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach),
-		"MOLFABRIC_CACHE=" + cfg.Cache, "MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10),
-		"MOLFABRIC_PYTHON=" + cfg.Python, "MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
+		"MOLFABRIC_STORE_ACCESS=" + cfg.StoreAccess,
+		"MOLFABRIC_SIMULATORS=" + strings.Join(cfg.Simulators, ","), "MOLFABRIC_GPUS=" + cfg.GPUs,
+		"MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach), "MOLFABRIC_PREVIEWS=" + strconv.Itoa(cfg.Previews),
+		"MOLFABRIC_CACHE=" + cfg.Cache,
+		"MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10), "MOLFABRIC_PYTHON=" + cfg.Python,
+		"MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
+	}
+	if cfg.StoreAccess == config.ByKey {
+		env = append(env, "S3_ENDPOINT="+cfg.S3.Endpoint, "S3_REGION="+cfg.S3.Region, "S3_BUCKET="+cfg.S3.Bucket,
+			"S3_ACCESS_KEY="+cfg.S3.AccessKey, "S3_SECRET_KEY="+cfg.S3.SecretKey,
+			"S3_SESSION_TOKEN="+cfg.S3.SessionToken, "S3_CREDENTIALS="+cfg.S3.Credentials)
 	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
+	}
+	if cfg.StoreAccess == config.ByKey && cfg.S3.Credentials == config.CredentialsChain { // its worker asks the same chain
+		env = append(env, slices.DeleteFunc(os.Environ(), func(one string) bool { return !strings.HasPrefix(one, "AWS_") })...)
 	}
 	return env
 }

@@ -14,18 +14,23 @@ import (
 	"github.com/molfabric/molfabric/internal/audit"
 	"github.com/molfabric/molfabric/internal/tenant"
 	"github.com/molfabric/molfabric/scheduler/archive"
+	"github.com/molfabric/molfabric/scheduler/erasure"
 )
 
 // headerPatience is how long a scrape may take to say what it wants.
 const headerPatience = 5 * time.Second
 
-// schedule runs the scheduler, and beside it the audit of the ledger and the archive, until the context ends.
+// schedule runs the scheduler, and beside it the audit of the ledger, the archive and the eraser, until the context ends.
 func (c *control) schedule(ctx context.Context) error {
 	var beside sync.WaitGroup
 	books := tenant.Everyone(ctx, "the books of all accounts are audited")
 	beside.Go(func() { audit.Watch(books, c.db, c.metrics, c.log) })
-	history := archive.New(archive.Deps{DB: c.db, Keep: c.cfg.KeepEvents, Log: c.log, Metrics: archive.NewMetrics(c.metrics), Now: time.Now})
+	history := archive.New(archive.Deps{DB: c.db, Keep: c.cfg.KeepEvents, Log: c.log, Metrics: archive.NewMetrics(c.metrics),
+		Now: time.Now})
 	beside.Go(func() { history.Run(ctx) })
+	eraser := erasure.New(erasure.Deps{DB: c.db, Objects: c.objects, Log: c.log, Metrics: erasure.NewMetrics(c.metrics),
+		Now: time.Now})
+	beside.Go(func() { eraser.Run(ctx) })
 	defer beside.Wait()
 	return c.scheduler.Run(ctx)
 }

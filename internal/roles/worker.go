@@ -9,13 +9,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/internal/config"
+	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/worker"
+	"github.com/molfabric/molfabric/worker/previews"
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
 
-// RunWorker is `molfabric worker`: it needs Redis and the object store, and never sees the database.
+// RunWorker is `molfabric worker`: it needs Redis and to reach the object store, has no key of that, and never sees the database.
 func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
 	cfg.RedisURL = cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL) // one file may have both
 	client, err := await(ctx, cfg, log, openRedis)
@@ -24,7 +28,7 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 	}
 	defer client.Close()
 	warnOfExcess(ctx, client, cfg, log)
-	objects, err := await(ctx, cfg, log, openObjects)
+	files, err := storeByKey(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
@@ -46,12 +50,30 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 	if len(offers) == 0 {
 		return noEngine(refusals)
 	}
-	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: objects, Engines: registry, Runner: runner, Offered: offers,
-		Slots: cfg.Slots, DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"), CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Version: version, DrainGrace: cfg.DrainGrace, Log: log})
+	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: files, Engines: registry, Runner: runner,
+		Offered: offers, Slots: cfg.Slots, DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"),
+		CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Previews: previewsOf(client, cfg, runner, log), Version: version, DrainGrace: cfg.DrainGrace,
+		Log: log})
 	if err != nil {
 		return err
 	}
 	return w.Run(ctx)
+}
+
+// previewsOf draws previews on a worker; nil where it is to draw none.
+func previewsOf(client redis.UniversalClient, cfg config.Config, runner *sandbox.Runner, log *slog.Logger) *previews.Service {
+	if cfg.Previews == 0 {
+		return nil
+	}
+	return previews.New(previews.Config{Desk: preview.NewDesk(client, cfg.RedisPrefix), Runner: runner, Keep: cfg.Previews, Log: log})
+}
+
+// storeByKey opens the object store for workers that are to have its key; nil for those that come with permits.
+func storeByKey(ctx context.Context, cfg config.Config, log *slog.Logger) (worker.Files, error) {
+	if cfg.StoreAccess != config.ByKey {
+		return nil, nil
+	}
+	return await(ctx, cfg, log, openObjects)
 }
 
 // newRunner looks at the machine and makes the sandbox.
@@ -60,7 +82,9 @@ func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandb
 	if err != nil {
 		return nil, fmt.Errorf("gpus: %w", err)
 	}
-	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox), Programs: map[string]string{"python": cfg.Python}, Devices: devices, Image: cfg.Image, ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
+	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox),
+		Programs: map[string]string{"python": cfg.Python}, Devices: devices, Image: cfg.Image,
+		ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

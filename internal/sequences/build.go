@@ -54,10 +54,10 @@ type Built struct {
 
 // Build reads a FASTA and lets makeblastdb write its database into dir, which must be empty.
 //
-// The ids are not parsed (-parse_seqids). Measured with BLAST+ 2.12: parsed, an id with an unknown prefix and bars, one of more than
-// 50 characters, or two that differ in case alone or in their prefixes alone stop the build; commas are replaced; and the tabular
-// report shows "P12345" for "sp|P12345|AATM_RABIT". Unparsed, every report keeps the first word of the header as it is, and the
-// JSON report has it at the head of the subject's title.
+// The ids are not parsed (-parse_seqids). Measured with BLAST+ 2.12: parsed, an id with an unknown prefix and bars, one of more
+// than 50 characters, or two that differ in case alone or in their prefixes alone stop the build; commas are replaced; and the
+// tabular report shows "P12345" for "sp|P12345|AATM_RABIT". Unparsed, every report keeps the first word of the header as it is, and
+// the JSON report has it at the head of the subject's title.
 //
 // Errors: *servers.MissingError without makeblastdb; all others say what is wrong with the FASTA or the description.
 func Build(ctx context.Context, source Source, dir string, report Progress) (Built, error) {
@@ -130,14 +130,16 @@ func runBuilder(ctx context.Context, source Source, held contents, dir string, r
 	defer func() { _ = fasta.Close() }() // only read
 	sum := sha256.New()
 	printed := &tail{}
-	args := []string{"-in", "-", "-input_type", "fasta", "-dbtype", held.Type, "-blastdb_version", fmt.Sprint(indexVersion), "-title", source.Title, "-out", source.Name}
+	args := []string{"-in", "-", "-input_type", "fasta", "-dbtype", held.Type, "-blastdb_version", fmt.Sprint(indexVersion),
+		"-title", source.Title, "-out", source.Name}
 	if source.volumeBytes > 0 {
 		args = append(args, "-max_file_sz", fmt.Sprint(source.volumeBytes))
 	}
 	cmd := exec.Command(builder, args...) //nolint:noctx // its group is stopped below
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, io.TeeReader(fasta, sum), printed, printed
 	// Its own configuration and home files could change what it does, and it would report its use to NCBI.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LC_ALL=C", "TZ=UTC", "BLAST_USAGE_REPORT=false"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "LC_ALL=C", "TZ=UTC",
+		"BLAST_USAGE_REPORT=false"}
 	cmd.WaitDelay = stopGrace
 	if err := proc.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", builder, err)
@@ -174,15 +176,18 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason is what makeblastdb said at last: its errors, without the words that every one begins with and the settings that it prints.
+// reason is what makeblastdb said at last: its errors, without the words that every one begins with and the settings that it
+// prints.
 func (t *tail) reason() string {
 	var lines []string
 	for line := range strings.Lines(t.String()) {
 		line = strings.TrimSpace(line)
-		for _, opening := range []string{"BLAST Database creation error:", "BLAST options error:", "BLAST engine error:", "Error:"} {
+		for _, opening := range []string{"BLAST Database creation error:", "BLAST options error:", "BLAST engine error:",
+			"Error:"} {
 			line = strings.TrimSpace(strings.TrimPrefix(line, opening))
 		}
-		isSetting := slices.ContainsFunc([]string{"Building a new DB", "New DB ", "Sequence type:", "Keep MBits:", "Maximum file size:"}, func(p string) bool { return strings.HasPrefix(line, p) })
+		isSetting := slices.ContainsFunc([]string{"Building a new DB", "New DB ", "Sequence type:", "Keep MBits:",
+			"Maximum file size:"}, func(p string) bool { return strings.HasPrefix(line, p) })
 		if line != "" && !isSetting {
 			lines = append(lines, line)
 		}
@@ -225,7 +230,8 @@ func settle(dir string, d Database, releasedOn time.Time) error {
 		}
 	}
 	if totals != (indexTotals{d.Sequences, d.Residues}) {
-		return fmt.Errorf("holds %d sequences of %d letters, and the FASTA has %d of %d", totals.sequences, totals.residues, d.Sequences, d.Residues)
+		return fmt.Errorf("holds %d sequences of %d letters, and the FASTA has %d of %d", totals.sequences, totals.residues,
+			d.Sequences, d.Residues)
 	}
 	return nil
 }
@@ -245,7 +251,8 @@ func digests(ctx context.Context, dir string) ([]File, error) {
 			return nil, err
 		}
 		if files[i].ByteSize > object.MaxObjectBytes {
-			return nil, fmt.Errorf("%s has %d bytes; at most %d are kept in one file", entry.Name(), files[i].ByteSize, int64(object.MaxObjectBytes))
+			return nil, fmt.Errorf("%s has %d bytes; at most %d are kept in one file", entry.Name(), files[i].ByteSize,
+				int64(object.MaxObjectBytes))
 		}
 	}
 	return files, nil

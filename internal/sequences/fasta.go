@@ -254,7 +254,8 @@ func (s *scanner) inID(b byte) error {
 		}
 		return nil
 	case b < '!' || b > '~':
-		return fmt.Errorf("line %d: the id %q goes on with %s; BLAST+ keeps ids of ASCII letters, digits and punctuation alone", s.line, s.id, shown(b))
+		return fmt.Errorf("line %d: the id %q goes on with %s; BLAST+ keeps ids of ASCII letters, digits and punctuation alone",
+			s.line, s.id, shown(b))
 	case len(s.id) == maxIDBytes:
 		return fmt.Errorf("line %d: the id %.40q… has more than %d characters", s.line, s.id, maxIDBytes)
 	}
@@ -332,17 +333,20 @@ func (s *scanner) end(asked string) (contents, error) {
 	s.found.Type = asked
 	switch {
 	case asked == Nucleotide && s.protein != nil:
-		return contents{}, fmt.Errorf("line %d: %q in the sequence %q stands for no base, so that this is no database of type %s", s.protein.line, s.protein.letter, s.protein.id, Nucleotide)
+		return contents{}, fmt.Errorf("line %d: %q in the sequence %q stands for no base, so that this is no database of type %s",
+			s.protein.line, s.protein.letter, s.protein.id, Nucleotide)
 	case asked != "":
 	case s.protein != nil && s.bases != nil:
-		return contents{}, fmt.Errorf("mixes proteins and nucleotides: %s has the letter %q, which stands for no base, and %s reads as nucleotides; cut the file in two, or give --type %s if all are proteins",
+		return contents{}, fmt.Errorf("mixes proteins and nucleotides: %s has the letter %q, which stands for no base, and %s "+
+			"reads as nucleotides; cut the file in two, or give --type %s if all are proteins",
 			s.protein, s.protein.letter, s.bases, Protein)
 	case s.protein != nil:
 		s.found.Type = Protein
 	case s.bases != nil:
 		s.found.Type = Nucleotide
 	default:
-		return contents{}, fmt.Errorf("may hold proteins or nucleotides: its %d sequences are short, and of letters that both have; give --type %s or --type %s", s.found.Sequences, Protein, Nucleotide)
+		return contents{}, fmt.Errorf("may hold proteins or nucleotides: its %d sequences are short, and of letters that both "+
+			"have; give --type %s or --type %s", s.found.Sequences, Protein, Nucleotide)
 	}
 	return s.found, nil
 }
@@ -396,5 +400,6 @@ func namedDoubles(ctx context.Context, path string, seed maphash.Seed, suspects 
 	if len(named) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: ids stand in it more than once, among them %s; a hit could be either sequence, so give each its own id", path, joined(named))
+	return fmt.Errorf("%s: ids stand in it more than once, among them %s; a hit could be either sequence, so give each its own id",
+		path, joined(named))
 }

@@ -58,7 +58,8 @@ func (r *Registry) Find(ctx context.Context, wanted Selection) (Database, error)
 func choose(all []Database, wanted Selection) (Database, error) {
 	pathName, pathVersion, isPath := strings.Cut(wanted.Path, "/")
 	if wanted.Path != "" && (!isPath || !nameForm.MatchString(pathName) || !nameForm.MatchString(pathVersion)) {
-		return Database{}, &UnknownError{ByPath, fmt.Sprintf("%q is no \"<name>/<version>\"; %s", wanted.Path, choicesOf(all, wanted.Type))}
+		return Database{}, &UnknownError{ByPath, fmt.Sprintf("%q is no \"<name>/<version>\"; %s", wanted.Path,
+			choicesOf(all, wanted.Type))}
 	}
 	fitting := inUse(all, wanted.Type)
 	for _, rule := range []struct {
@@ -87,7 +88,8 @@ func choose(all []Database, wanted Selection) (Database, error) {
 		return Database{}, &UnknownError{ByName, choicesOf(all, wanted.Type)}
 	case 1:
 		return slices.MaxFunc(fitting, func(a, b Database) int {
-			return cmp.Or(cmp.Compare(a.ReleasedOn, b.ReleasedOn), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Version, b.Version))
+			return cmp.Or(cmp.Compare(a.ReleasedOn, b.ReleasedOn), a.CreatedAt.Compare(b.CreatedAt),
+				cmp.Compare(a.Version, b.Version))
 		}), nil
 	}
 	return Database{}, &UnknownError{ByName, "is required where databases of several names fit: " + listed(fitting)}

@@ -36,11 +36,10 @@ const (
 	Repaired Outcome = "repaired" // it was there, and files of it were missing or damaged
 )
 
-// Add builds a database from a FASTA and takes it into the registry. It may be called again, and by many at once: a name and version
-// stand for one content for ever. The same content with the same description changes nothing, but takes a retired database into
-// use again and replaces files that are gone from the object store; any other is refused. A date that source leaves out is today's,
-// or that of the database that is there. Temporary files take about as much of
-// $TMPDIR as the FASTA has bytes.
+// Add builds a database from a FASTA and takes it into the registry. It may be called again, and by many at once: a name and
+// version stand for one content for ever. The same content with the same description changes nothing, but takes a retired database
+// into use again and replaces files that are gone from the object store; any other is refused. A date that source leaves out is
+// today's, or that of the database that is there. Temporary files take about as much of $TMPDIR as the FASTA has bytes.
 //
 // Errors: *servers.MissingError; object.ErrUnavailable; all others say what is wrong with the FASTA or the description.
 func (r *Registry) Add(ctx context.Context, source Source, report Progress) (Database, Outcome, error) {
@@ -99,10 +98,11 @@ func (r *Registry) take(ctx context.Context, d Database) (Database, Outcome, err
 		return Database{}, "", err
 	}
 	if !inserted {
-		return Database{}, "", fmt.Errorf("database %s: another process has added this name and version meanwhile, or the registry holds %d databases already", d, MaxDatabases)
+		return Database{}, "", fmt.Errorf("database %s: another process has added this name and version meanwhile, or the "+
+			"registry holds %d databases already", d, MaxDatabases)
 	}
-	r.log.InfoContext(ctx, "sequence database added", "name", d.Name, "version", d.Version, "type", d.Type, "sequences", d.Sequences, "residues", d.Residues,
-		"bytes", d.Bytes, "checksum", d.Checksum, "program", d.Program)
+	r.log.InfoContext(ctx, "sequence database added", "name", d.Name, "version", d.Version, "type", d.Type, "sequences",
+		d.Sequences, "residues", d.Residues, "bytes", d.Bytes, "checksum", d.Checksum, "program", d.Program)
 	return d, Added, nil
 }
 
@@ -127,17 +127,21 @@ func (r *Registry) known(ctx context.Context, d Database, outcome Outcome, err e
 // sameAs refuses another content or description under a name and version that are taken.
 func sameAs(kept Database, source Source, held contents) error {
 	for _, is := range []struct{ what, kept, given string }{
-		{"content", kept.SourceSHA256, held.SHA256}, {"type", kept.Type, held.Type}, {"date", kept.ReleasedOn, source.ReleasedOn}, {"title", kept.Title, source.Title},
+		{"content", kept.SourceSHA256, held.SHA256}, {"type", kept.Type, held.Type}, {"date", kept.ReleasedOn, source.ReleasedOn},
+		{"title", kept.Title, source.Title},
 	} {
 		if is.kept != is.given {
-			return fmt.Errorf("database %s is there with another %s (%s, not %s); a name and version never change: add this one under another version", kept, is.what, is.kept, is.given)
+			return fmt.Errorf("database %s is there with another %s (%s, not %s); a name and version never change: add this one "+
+				"under another version", kept, is.what, is.kept, is.given)
 		}
 	}
 	return nil
 }
 
 // buildAndStore builds a database and puts its files into the object store. wanted is the checksum that it must have, or "".
-func (r *Registry) buildAndStore(ctx context.Context, source Source, held contents, program, wanted string, report Progress) (Database, error) {
+func (r *Registry) buildAndStore(
+	ctx context.Context, source Source, held contents, program, wanted string, report Progress,
+) (Database, error) {
 	dir, err := os.MkdirTemp("", "molfabric-blastdb-")
 	if err != nil {
 		return Database{}, fmt.Errorf("build database %s: %w", source.Name, err)
@@ -148,7 +152,8 @@ func (r *Registry) buildAndStore(ctx context.Context, source Source, held conten
 		return Database{}, err
 	}
 	if wanted != "" && built.Checksum != wanted {
-		return Database{}, fmt.Errorf("database %s is damaged in the object store, and %s builds other bytes from the same FASTA (checksum %s, not %s); retire it and add the FASTA under another version",
+		return Database{}, fmt.Errorf("database %s is damaged in the object store, and %s builds other bytes from the same FASTA "+
+			"(checksum %s, not %s); retire it and add the FASTA under another version",
 			built.Database, program, built.Checksum, wanted)
 	}
 	var stored atomic.Int64
@@ -166,13 +171,15 @@ func (r *Registry) buildAndStore(ctx context.Context, source Source, held conten
 	return built.Database, group.Wait()
 }
 
-// damaged lists the files of a database that are gone from the object store, or others there by what it says without their being read.
+// damaged lists the files of a database that are gone from the object store, or others there by what it says without their being
+// read.
 func (r *Registry) damaged(ctx context.Context, d Database) ([]string, error) {
 	var names []string
 	for _, f := range d.Files {
 		info, err := r.objects.Head(ctx, d.Key(f.Name))
 		switch {
-		case errors.Is(err, object.ErrNotFound), err == nil && (info.ByteSize != f.ByteSize || info.SHA256 != "" && info.SHA256 != f.SHA256):
+		case errors.Is(err, object.ErrNotFound), err == nil && (info.ByteSize != f.ByteSize || info.SHA256 != "" &&
+			info.SHA256 != f.SHA256):
 			names = append(names, f.Name)
 		case err != nil:
 			return nil, err
@@ -201,7 +208,8 @@ func (r *Registry) Retire(ctx context.Context, name, version string) (Database, 
 	if err == nil && !found {
 		var all []Database
 		if all, err = r.List(ctx, ""); err == nil {
-			err = &UnknownError{ByName, fmt.Sprintf("there is no database %q of version %q; there is %s", name, version, listed(all))}
+			err = &UnknownError{ByName, fmt.Sprintf("there is no database %q of version %q; there is %s", name, version,
+				listed(all))}
 		}
 	}
 	if err != nil {
@@ -239,7 +247,8 @@ func (r *Registry) Verify(ctx context.Context, d Database, report func(done, tot
 	}
 	var damages []Damage
 	if computed := checksumOf(d.Files); computed != d.Checksum {
-		damages = append(damages, Damage{d, "", fmt.Sprintf("the digests of its files give the checksum %s, not the %s of the registry", computed, d.Checksum)})
+		damages = append(damages, Damage{d, "", fmt.Sprintf("the digests of its files give the checksum %s, not the %s of the "+
+			"registry", computed, d.Checksum)})
 	}
 	for _, one := range found {
 		if one != nil {
@@ -247,7 +256,8 @@ func (r *Registry) Verify(ctx context.Context, d Database, report func(done, tot
 		}
 	}
 	for _, one := range damages {
-		r.log.ErrorContext(ctx, "sequence database damaged", "name", d.Name, "version", d.Version, "file", one.File, "problem", one.Problem)
+		r.log.ErrorContext(ctx, "sequence database damaged", "name", d.Name, "version", d.Version, "file", one.File, "problem",
+			one.Problem)
 	}
 	return damages, nil
 }

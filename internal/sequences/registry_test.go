@@ -87,7 +87,8 @@ func TestAddedDatabasesAreSearched(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	d := b.add(globins(), Added)
-	if d.Type != Protein || d.Sequences != 6 || d.Residues != 657 || d.Title != "globins 1.0" || d.ReleasedOn != "2026-01-28" || d.Bytes == 0 || !strings.HasPrefix(d.Program, "makeblastdb 2.") {
+	if d.Type != Protein || d.Sequences != 6 || d.Residues != 657 || d.Title != "globins 1.0" || d.ReleasedOn != "2026-01-28" ||
+		d.Bytes == 0 || !strings.HasPrefix(d.Program, "makeblastdb 2.") {
 		t.Errorf("got %+v", d)
 	}
 	dir := b.fetched(d)
@@ -115,15 +116,18 @@ func TestAddedDatabasesAreSearched(t *testing.T) {
 	if got = slices.Compact(got); !slices.Equal(got, want) {
 		t.Errorf("hits are called %q, want %q", got, want)
 	}
-	if info := run(t, dir, "blastdbcmd", "-db", "globins", "-info"); !strings.Contains(info, "Database: globins 1.0") || !strings.Contains(info, "Date: Jan 28, 2026  12:00 AM") {
+	if info := run(t, dir, "blastdbcmd", "-db", "globins", "-info"); !strings.Contains(info, "Database: globins 1.0") ||
+		!strings.Contains(info, "Date: Jan 28, 2026  12:00 AM") {
 		t.Errorf("blastdbcmd says %s", info)
 	}
 
 	nucleotides := b.add(Source{Path: "testdata/nucleotides.fasta", Name: "contigs", Version: "1", Title: "Two contigs"}, Added)
-	if nucleotides.ReleasedOn != "2026-03-01" || nucleotides.Type != Nucleotide || nucleotides.Sequences != 2 || nucleotides.Residues != 240 || nucleotides.Title != "Two contigs" {
+	if nucleotides.ReleasedOn != "2026-03-01" || nucleotides.Type != Nucleotide || nucleotides.Sequences != 2 ||
+		nucleotides.Residues != 240 || nucleotides.Title != "Two contigs" {
 		t.Errorf("got %+v", nucleotides)
 	}
-	for typ, want := range map[string][]string{"": {"contigs 1", "globins 1.0"}, Protein: {"globins 1.0"}, Nucleotide: {"contigs 1"}} {
+	for typ, want := range map[string][]string{"": {"contigs 1", "globins 1.0"}, Protein: {"globins 1.0"},
+		Nucleotide: {"contigs 1"}} {
 		list, err := b.List(t.Context(), typ)
 		if names := namesAndVersions(list); err != nil || !slices.Equal(names, want) {
 			t.Errorf("list of %q: got %v, %v, want %v", typ, names, err, want)
@@ -209,7 +213,8 @@ func TestANameAndVersionNeverChange(t *testing.T) {
 			t.Errorf("%s: got %+v %s, %v, want an error with %q", name, got, outcome, err, want)
 		}
 	}
-	refused("content", "globins 1.0 is there with another content", func(s *Source) { s.Path = written(t, string(text)+">more\nMEFIL\n") })
+	refused("content", "globins 1.0 is there with another content",
+		func(s *Source) { s.Path = written(t, string(text)+">more\nMEFIL\n") })
 	refused("title", "another title", func(s *Source) { s.Title = "Globins" })
 	refused("date", "another date", func(s *Source) { s.ReleasedOn = "2026-01-29" })
 	refused("name's form", "name: \"-globins\"", func(s *Source) { s.Name = "-globins" })
@@ -238,7 +243,8 @@ func TestANameAndVersionNeverChange(t *testing.T) {
 	b.fetched(b.add(second, Returned))
 	b.add(second, Known)
 	var unknown *UnknownError
-	if _, err := b.Retire(t.Context(), "globins", "3.0"); !errors.As(err, &unknown) || !strings.Contains(err.Error(), "globins 2.0") {
+	if _, err := b.Retire(t.Context(), "globins", "3.0"); !errors.As(err, &unknown) ||
+		!strings.Contains(err.Error(), "globins 2.0") {
 		t.Errorf("retiring what is not there: %v", err)
 	}
 }
@@ -340,10 +346,12 @@ func TestLargeOnesHaveVolumes(t *testing.T) {
 	}
 	dir := b.fetched(d)
 	alias, err := os.ReadFile(filepath.Join(dir, "globins.pal"))
-	if err != nil || !strings.Contains(string(alias), "# Alias file created: Jan 28, 2026  12:00 AM\n") || !strings.Contains(string(alias), "globins.02") {
+	if err != nil || !strings.Contains(string(alias), "# Alias file created: Jan 28, 2026  12:00 AM\n") ||
+		!strings.Contains(string(alias), "globins.02") {
 		t.Errorf("the alias file is %q, %v", alias, err)
 	}
-	if info := run(t, dir, "blastdbcmd", "-db", "globins", "-info"); !strings.Contains(info, "2,000 sequences") || !strings.Contains(info, "Date: Jan 28, 2026") {
+	if info := run(t, dir, "blastdbcmd", "-db", "globins", "-info"); !strings.Contains(info, "2,000 sequences") ||
+		!strings.Contains(info, "Date: Jan 28, 2026") {
 		t.Errorf("blastdbcmd says %s", info)
 	}
 	if damages, err := b.Verify(t.Context(), d, func(int64, int64) {}); err != nil || len(damages) > 0 {
@@ -365,7 +373,8 @@ func TestTheProgramsOwnRefusals(t *testing.T) {
 	needBlast(t)
 	for printed, want := range map[string]string{
 		"": "it gave no reason",
-		"\n\nBuilding a new DB, current time: x\nNew DB name:   y\nSequence type: Protein\nBLAST Database creation error: Error: Duplicate seq_ids are found: \nLCL|A\n\n": "Duplicate seq_ids are found:; LCL|A",
+		"\n\nBuilding a new DB, current time: x\nNew DB name:   y\nSequence type: Protein\nBLAST Database creation error: Error: " +
+			"Duplicate seq_ids are found: \nLCL|A\n\n": "Duplicate seq_ids are found:; LCL|A",
 	} {
 		kept := &tail{}
 		_, _ = kept.Write([]byte(printed))
@@ -385,12 +394,14 @@ func TestTheProgramsOwnRefusals(t *testing.T) {
 	}
 	changed := held
 	changed.SHA256 = strings.Repeat("0", 64)
-	if _, err := build(t.Context(), source, changed, "p", t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "changed while it was read") {
+	if _, err := build(t.Context(), source, changed, "p", t.TempDir(), nil); err == nil ||
+		!strings.Contains(err.Error(), "changed while it was read") {
 		t.Errorf("another file: %v", err)
 	}
 	fewer := held
 	fewer.Residues++
-	if _, err := build(t.Context(), source, fewer, "p", t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "holds 6 sequences of 657 letters, and the FASTA has 6 of 658") {
+	if _, err := build(t.Context(), source, fewer, "p", t.TempDir(), nil); err == nil ||
+		!strings.Contains(err.Error(), "holds 6 sequences of 657 letters, and the FASTA has 6 of 658") {
 		t.Errorf("a lost residue: %v", err)
 	}
 }

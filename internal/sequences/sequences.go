@@ -108,7 +108,7 @@ func New(deps Deps) *Registry {
 	return &Registry{store: store{deps.DB}, objects: deps.Objects, log: deps.Log, now: deps.Now}
 }
 
-// nameForm is that of names and versions (specification §2.2, blastDatabaseName).
+// nameForm is that of names and versions (doc/contract.md §2.2, blastDatabaseName).
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
 
 const nameRule = "1 to 128 letters, digits, '.', '_', '+' or '-', the first a letter or digit"
@@ -140,7 +140,8 @@ func (s Source) completed() (Source, error) {
 	case s.Type != "" && s.Type != Protein && s.Type != Nucleotide:
 		return s, fmt.Errorf("type: %q; allowed are %s and %s", s.Type, Protein, Nucleotide)
 	case len(s.Title) > MaxTitleBytes || strings.ContainsFunc(s.Title, func(r rune) bool { return r < ' ' || r > '~' }):
-		return s, fmt.Errorf("title: at most %d characters of ASCII, without line breaks: the reports of BLAST+ repeat it", MaxTitleBytes)
+		return s, fmt.Errorf("title: at most %d characters of ASCII, without line breaks: the reports of BLAST+ repeat it",
+			MaxTitleBytes)
 	}
 	return s, nil
 }

@@ -33,7 +33,9 @@ func (r row) database() (Database, error) {
 // all reads every database, retired ones included, by name and then from the newest release to the oldest.
 func (s store) all(ctx context.Context) ([]Database, error) {
 	var rows []row
-	err := s.db.SelectContext(ctx, &rows, `SELECT `+columns+` FROM sequence_databases ORDER BY name, sequence_databases.released_on DESC, created_at DESC, version LIMIT $1`, MaxDatabases)
+	err := s.db.SelectContext(ctx, &rows, `SELECT `+columns+
+		` FROM sequence_databases ORDER BY name, sequence_databases.released_on DESC, created_at DESC, version LIMIT $1`,
+		MaxDatabases)
 	if err != nil {
 		return nil, fmt.Errorf("read the sequence databases: %w", err)
 	}
@@ -67,10 +69,12 @@ func (s store) insert(ctx context.Context, d Database) (inserted bool, err error
 		return false, fmt.Errorf("keep database %s: %w", d, err)
 	}
 	result, err := s.db.ExecContext(ctx, `
-INSERT INTO sequence_databases (name, version, released_on, type, checksum, title, sequences, residues, bytes, files, source_sha256, program, created_at)
+INSERT INTO sequence_databases (name, version, released_on, type, checksum, title, sequences, residues, bytes, files, source_sha256,
+program, created_at)
 SELECT $1, $2, $3::date, $4, $5, $6, $7, $8, $9, $10::jsonb, $11, $12, $13 WHERE (SELECT count(*) FROM sequence_databases) < $14
 ON CONFLICT (name, version) DO NOTHING`,
-		d.Name, d.Version, d.ReleasedOn, d.Type, d.Checksum, d.Title, d.Sequences, d.Residues, d.Bytes, string(files), d.SourceSHA256, d.Program, d.CreatedAt, MaxDatabases)
+		d.Name, d.Version, d.ReleasedOn, d.Type, d.Checksum, d.Title, d.Sequences, d.Residues, d.Bytes, string(files),
+		d.SourceSHA256, d.Program, d.CreatedAt, MaxDatabases)
 	if err != nil {
 		return false, fmt.Errorf("keep database %s: %w", d, err)
 	}
@@ -81,7 +85,8 @@ ON CONFLICT (name, version) DO NOTHING`,
 // setRetired retires a database, or with nil takes it into use again. What is so already stays as it is.
 func (s store) setRetired(ctx context.Context, name, version string, at *time.Time) error {
 	_, err := s.db.ExecContext(ctx, `
-UPDATE sequence_databases SET retired_at = $3 WHERE name = $1 AND version = $2 AND (retired_at IS NULL) <> ($3::timestamptz IS NULL)`, name, version, at)
+UPDATE sequence_databases SET retired_at = $3 WHERE name = $1 AND version = $2 AND (retired_at IS NULL) <> ($3::timestamptz IS
+NULL)`, name, version, at)
 	if err != nil {
 		return fmt.Errorf("retire database %s %s: %w", name, version, err)
 	}

@@ -78,7 +78,9 @@ func (l *Library) fetchComponents(ctx context.Context, ids []string, kept map[st
 	group.SetLimit(maxFetches)
 	for _, id := range ids {
 		group.Go(func() error {
-			c, err := once(ctx, l, "component "+id, func(ctx context.Context) (Component, error) { return l.fetchComponent(ctx, id) })
+			c, err := once(ctx, l, "component "+id, func(ctx context.Context) (Component, error) {
+				return l.fetchComponent(ctx, id)
+			})
 			_, isKept := kept[id]
 			switch {
 			case err == nil:
@@ -132,8 +134,9 @@ func readComponent(text, id string) (Component, error) {
 		return Component{}, fmt.Errorf("the file is not the definition of component %s: its _chem_comp.id is %.20q", id, found)
 	}
 	c := Component{
-		ID: id, Name: b.First("_chem_comp.name"), Formula: b.First("_chem_comp.formula"), Type: strings.ToUpper(b.First("_chem_comp.type")),
-		Synonyms: []string{}, SMILES: descriptor(b, "SMILES_CANONICAL", "OpenEye", "CACTVS", ""), InChIKey: descriptor(b, "InChIKey", ""),
+		ID: id, Name: b.First("_chem_comp.name"), Formula: b.First("_chem_comp.formula"),
+		Type: strings.ToUpper(b.First("_chem_comp.type")), Synonyms: []string{},
+		SMILES: descriptor(b, "SMILES_CANONICAL", "OpenEye", "CACTVS", ""), InChIKey: descriptor(b, "InChIKey", ""),
 	}
 	if c.SMILES == "" {
 		c.SMILES = descriptor(b, "SMILES", "")
@@ -145,14 +148,16 @@ func readComponent(text, id string) (Component, error) {
 		}
 	}
 	if size := len(c.Name) + len(c.SMILES) + len(strings.Join(c.Synonyms, "")); size > maxDefinitionBytes {
-		return Component{}, fmt.Errorf("the definition of component %s has %d bytes of names and SMILES, more than the %d that are kept", id, size, maxDefinitionBytes)
+		return Component{}, fmt.Errorf("the definition of component %s has %d bytes of names and SMILES, more than the %d that "+
+			"are kept", id, size, maxDefinitionBytes)
 	}
 	return c, nil
 }
 
 // descriptor finds a component's descriptor of a kind, as the first of the programs wrote it that has written one; "" is any.
 func descriptor(b cif.Block, kind string, programs ...string) string {
-	kinds, writers, texts := b.Items["_pdbx_chem_comp_descriptor.type"], b.Items["_pdbx_chem_comp_descriptor.program"], b.Items["_pdbx_chem_comp_descriptor.descriptor"]
+	kinds, writers, texts := b.Items["_pdbx_chem_comp_descriptor.type"], b.Items["_pdbx_chem_comp_descriptor.program"],
+		b.Items["_pdbx_chem_comp_descriptor.descriptor"]
 	for _, program := range programs {
 		for i := range min(len(kinds), len(writers), len(texts)) {
 			if kinds[i] == kind && strings.HasPrefix(writers[i], program) && texts[i] != "" {

@@ -163,7 +163,9 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 func TestComponentsHaveBounds(t *testing.T) {
 	t.Parallel()
 	site := newSite(t)
-	site.answer("/ligands/download/BAD.cif", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	site.answer("/ligands/download/BAD.cif", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	})
 	site.serve(imatinibPath, testdata(t, "STI.cif"))
 	b := open(t, site.url, dictionaryFile)
 	var ids []string

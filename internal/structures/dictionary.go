@@ -84,7 +84,8 @@ func (d *Dictionary) read(body io.Reader) error {
 		if !ok {
 			return fmt.Errorf("line %d: id %.20q is not 1 to 8 letters and digits", number, c.ID)
 		}
-		d.entries = append(d.entries, dictionaryEntry{id: id, start: len(d.text), end: len(d.text) + len(line), names: foldedNames(c)})
+		d.entries = append(d.entries, dictionaryEntry{id: id, start: len(d.text), end: len(d.text) + len(line),
+			names: foldedNames(c)})
 		d.text = append(d.text, line...)
 	}
 	if err := lines.Err(); err != nil {
@@ -212,7 +213,9 @@ func cutLetters(name, letters string) (rest string, ok bool) {
 
 // fold turns a text into lower-case words of letters and digits with one space between them.
 func fold(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}), " ")
 }
 
 func foldedNames(c Component) []string {

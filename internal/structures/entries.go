@@ -123,7 +123,8 @@ func (l *Library) fetchEntry(ctx context.Context, id string) (Entry, error) {
 	}
 	found.FetchedAt = l.now().UTC().Truncate(time.Microsecond)
 	found.CheckAfter = found.FetchedAt.Add(freshFor)
-	l.log.InfoContext(ctx, "structure fetched", "entry", id, "source", found.Source, "bytes", found.ByteSize, "sha256", found.SHA256)
+	l.log.InfoContext(ctx, "structure fetched", "entry", id, "source", found.Source, "bytes", found.ByteSize, "sha256",
+		found.SHA256)
 	return found, nil
 }
 

@@ -37,8 +37,9 @@ func TestAnEntryIsFetchedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Entry{PDBID: "1CBS", SHA256: digest(content), StorageKey: "public/structures/" + digest(content) + ".cif", ByteSize: int64(len(content)),
-		Source: site.url + retinoid, FetchedAt: b.clock.time(), CheckAfter: b.clock.time().Add(freshFor)}
+	want := Entry{PDBID: "1CBS", SHA256: digest(content), StorageKey: "public/structures/" + digest(content) + ".cif",
+		ByteSize: int64(len(content)), Source: site.url + retinoid, FetchedAt: b.clock.time(),
+		CheckAfter: b.clock.time().Add(freshFor)}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -54,7 +55,8 @@ func TestMirrorsInEveryLayout(t *testing.T) {
 	t.Parallel()
 	content := testdata(t, "1cbs.cif")
 	for _, layout := range []string{
-		"1cbs.cif", "1cbs.cif.gz", "cb/1cbs.cif", "cb/1cbs.cif.gz", "data/structures/divided/mmCIF/cb/1cbs.cif", "data/structures/divided/mmCIF/cb/1cbs.cif.gz",
+		"1cbs.cif", "1cbs.cif.gz", "cb/1cbs.cif", "cb/1cbs.cif.gz", "data/structures/divided/mmCIF/cb/1cbs.cif",
+		"data/structures/divided/mmCIF/cb/1cbs.cif.gz",
 	} {
 		root := t.TempDir()
 		path := filepath.Join(root, filepath.FromSlash(layout))
@@ -241,12 +243,14 @@ func TestADeadServerIsLeftAlone(t *testing.T) {
 
 func TestSourcesThatAreNone(t *testing.T) {
 	t.Parallel()
-	for _, source := range []string{"", "/no/such/directory", "ftp://example.org", "https://", "https://example.org/?a=b", "testdata/1cbs.cif"} {
+	for _, source := range []string{"", "/no/such/directory", "ftp://example.org", "https://", "https://example.org/?a=b",
+		"testdata/1cbs.cif"} {
 		if _, err := Open(Deps{Source: source}); err == nil || !strings.Contains(err.Error(), "structures") {
 			t.Errorf("%q: got %v, want an error that names the setting", source, err)
 		}
 	}
-	if _, err := Open(Deps{Source: SourceOff, Components: "testdata/1cbs.cif"}); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := Open(Deps{Source: SourceOff, Components: "testdata/1cbs.cif"}); err == nil ||
+		!strings.Contains(err.Error(), "line 1") {
 		t.Errorf("a dictionary that is none: got %v", err)
 	}
 	b := open(t, SourceOff, "")

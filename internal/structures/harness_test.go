@@ -98,7 +98,8 @@ func open(t *testing.T, source, components string) *bed {
 	t.Helper()
 	objects, _ := objecttest.New(t)
 	b := &bed{t: t, clock: &clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}}
-	b.deps = Deps{DB: pgtest.New(t), Objects: objects, Source: source, Components: components, Log: slog.New(slog.DiscardHandler), Now: b.clock.time}
+	b.deps = Deps{DB: pgtest.New(t), Objects: objects, Source: source, Components: components, Log: slog.New(slog.DiscardHandler),
+		Now: b.clock.time}
 	b.again(source)
 	return b
 }

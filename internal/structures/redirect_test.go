@@ -15,7 +15,8 @@ func TestRedirectsStayAtTheServer(t *testing.T) {
 	for _, s := range []*site{first, elsewhere} {
 		s.serve("/moved", []byte("data_1ABC\n"))
 	}
-	for target, followed := range map[string]bool{first.url + "/moved": true, "/moved": true, elsewhere.url + "/moved": false, "http://169.254.169.254/moved": false} {
+	for target, followed := range map[string]bool{first.url + "/moved": true, "/moved": true, elsewhere.url + "/moved": false,
+		"http://169.254.169.254/moved": false} {
 		first.answer("/entry", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, http.StatusFound) })
 		taken := 0
 		err := newServer(first.url, time.Now).get(t.Context(), "/entry", 1000, func(io.Reader) error { taken++; return nil })

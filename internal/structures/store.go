@@ -61,7 +61,8 @@ func (s store) components(ctx context.Context, ids []string) (map[string]keptCom
 		Definition json.RawMessage `db:"definition"`
 		CheckAfter time.Time       `db:"check_after"`
 	}
-	err := s.db.SelectContext(ctx, &rows, `SELECT component_id, definition, check_after FROM components WHERE component_id = ANY($1)`, pq.Array(ids))
+	err := s.db.SelectContext(ctx, &rows, `SELECT component_id, definition, check_after FROM components
+		WHERE component_id = ANY($1)`, pq.Array(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read components: %w", err)
 	}

@@ -56,7 +56,8 @@ var ErrTooLarge = errors.New("the file is too large")
 type TooManyError struct{ Count int }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("%d components are not in this deployment's dictionary and would be asked for one by one; at most %d are", e.Count, MaxRemote)
+	return fmt.Sprintf("%d components are not in this deployment's dictionary and would be asked for one by one; at most %d are",
+		e.Count, MaxRemote)
 }
 
 // Deps is what a Library needs; all are required but Components.
@@ -116,7 +117,8 @@ func Open(deps Deps) (*Library, error) {
 // IsURL tells whether a source is the address of a web server.
 func IsURL(text string) bool {
 	address, err := url.Parse(text)
-	return err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != "" && address.RawQuery == "" && address.Fragment == ""
+	return err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != "" && address.RawQuery == "" &&
+		address.Fragment == ""
 }
 
 var (
@@ -160,5 +162,6 @@ func (l *Library) slot(ctx context.Context) (giveBack func(), err error) {
 
 // unavailable is the answer while a source cannot be used.
 func unavailable(cause error) error {
-	return fault.Wrap(cause, fault.ProviderUnavailable, "the source of structures and components does not answer as it should; try again later, or give the data itself instead of its name")
+	return fault.Wrap(cause, fault.ProviderUnavailable, "the source of structures and components does not answer as it should; "+
+		"try again later, or give the data itself instead of its name")
 }

@@ -39,8 +39,8 @@ func With(ctx context.Context, accountID string) context.Context {
 // Nobody returns a context whose statements see what belongs to no account.
 func Nobody(ctx context.Context) context.Context { return in(ctx, Scope{}) }
 
-// Everyone returns a context whose statements see the rows of all accounts. why is for whoever reads the call: what is done here cannot
-// be done for one account. The calls are counted by a test of internal/arch.
+// Everyone returns a context whose statements see the rows of all accounts. why is for whoever reads the call: what is done here
+// cannot be done for one account. The calls are counted by a test of internal/arch.
 func Everyone(ctx context.Context, why string) context.Context {
 	if why == "" {
 		panic("tenant: everyone's rows are seen for a reason")
