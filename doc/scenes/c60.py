@@ -1,4 +1,5 @@
-"""Makes c60.blend: buckminsterfullerene of lacquer and metal on a table, for the gallery. Run with the scientific Python of set-up."""
+"""Makes c60.blend: buckminsterfullerene of lacquer and metal on a table, for the gallery. Run with the scientific Python of
+set-up."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def molecule() -> None:
         place(bpy.context.object, ball)
     for a, b in itertools.combinations(corners, 2):
         if (b - a).length < 1.01:
-            bpy.ops.mesh.primitive_cylinder_add(radius=0.09, depth=1, location=(a + b) / 2, rotation=(b - a).to_track_quat("Z", "Y").to_euler())
+            bpy.ops.mesh.primitive_cylinder_add(
+                radius=0.09, depth=1, location=(a + b) / 2, rotation=(b - a).to_track_quat("Z", "Y").to_euler()
+            )
             place(bpy.context.object, stick)
 
 
