@@ -29,6 +29,11 @@ SEED ?=
 # How many histories `make sim` plays, and from which seed on; SEED alone with HISTORIES=1 replays one.
 HISTORIES ?= 100000
 
+# What `make director` judges besides the repository's own sentences, and how, e.g. make director SENTENCES=mine.jsonl
+# DIRECTOR='--structures structures --json report.json'
+SENTENCES ?=
+DIRECTOR ?=
+
 # Another vulnerability database for `make lint`, e.g. VULNDB=file:///srv/vulndb
 VULNDB ?=
 
@@ -36,9 +41,15 @@ VULNDB ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Set-up waits for downloads while the compiler works.
 .PHONY: demo
-demo: setup build ## Install, start and dock imatinib back into its kinase, from sign-up to the bill
+demo: ## Install what it needs, start and dock imatinib back into its kinase, from sign-up to the bill
+	@$(MAKE) --no-print-directory -j2 setup-demo build
 	@bin/molfabric demo --home "$$MOLFABRIC_HOME"
+
+.PHONY: setup-demo
+setup-demo:
+	@deploy/setup.sh --demo
 
 # exec: Ctrl-C and a SIGTERM reach molfabric itself, which then stops everything it started.
 .PHONY: up
@@ -49,10 +60,16 @@ up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all
 setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
 	@deploy/setup.sh
 
-# Without cgo the binary runs on any Linux, whatever its C library: a second machine joins with a copy of it.
+# Without cgo the binaries run on any Linux, whatever its C library: a second machine joins as a worker with a copy of molfabric
+# alone. molfabric-store is the object store that `molfabric up` starts.
 .PHONY: build
-build: ## Build bin/molfabric
-	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/molfabric .
+build: ## Build bin/molfabric and bin/molfabric-store
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ . ./internal/object/molfabric-store
+
+# What molfabric is tried with: no user needs it.
+.PHONY: lab
+lab: build ## Build bin/molfabric-lab: benchmarks, chaos, the simulation, the judge of sentences
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/molfabric-lab ./internal/lab
 
 .PHONY: setup-tests
 setup-tests:
@@ -65,21 +82,30 @@ test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tool
 		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
 		-- -race -vet=off -count=1 -shuffle=on -timeout 45m $(TESTFLAGS) $(PACKAGES)
 
+.PHONY: check
+check: ## Check the formatting, then vet and test the packages whose tests need no server and no engine; needs Go alone
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "not formatted: $$unformatted"; exit 1; }
+	@packages=$$(.ci/serverless); go vet $$packages && go test -vet=off $$packages
+
 .PHONY: chaos
-chaos: setup-tests build ## Break it and see whether it keeps its promises, three quarters of an hour; ONLY=R6 SEED=7 narrows it
-	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/molfabric chaos --home "$$MOLFABRIC_HOME" $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
+chaos: setup-tests lab ## Break it and see whether it keeps its promises, three quarters of an hour; ONLY=R6 SEED=7 narrows it
+	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/molfabric-lab chaos --home "$$MOLFABRIC_HOME" $(if $(ONLY),--only $(ONLY)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: sim
-sim: build ## Play histories of the scheduler in memory, with faults at every step
-	@bin/molfabric sim --histories $(HISTORIES) --planted all $(if $(SEED),--seed $(SEED))
+sim: lab ## Play histories of the scheduler in memory, with faults at every step
+	@bin/molfabric-lab sim --histories $(HISTORIES) --planted all $(if $(SEED),--seed $(SEED))
+
+.PHONY: director
+director: lab ## Judge how sentences about scenes are understood, by the scenes that come of them; SENTENCES=mine.jsonl adds to them
+	@bin/molfabric-lab director --time internal/director/testdata/public.jsonl internal/lab/director/testdata/own.jsonl $(SENTENCES) $(DIRECTOR)
 
 .PHONY: bench
-bench: setup build ## Measure against peers on this machine, an hour and a half; BENCH='--only B4' narrows it
-	@bin/molfabric bench --home "$$MOLFABRIC_HOME" $(BENCH)
+bench: setup lab ## Measure against peers on this machine, an hour and a half; BENCH='--only B4' narrows it
+	@bin/molfabric-lab bench --home "$$MOLFABRIC_HOME" $(BENCH)
 
 .PHONY: redock
-redock: setup build ## Dock the ligands of known structures again, beside bare Vina: CASES=folder; REDOCK='--only 1acj' narrows it
-	@bin/molfabric bench redock --home "$$MOLFABRIC_HOME" $(foreach cases,$(CASES),--cases "$(cases)") $(REDOCK)
+redock: setup lab ## Dock the ligands of known structures again, beside bare Vina: CASES=folder; REDOCK='--only 1acj' narrows it
+	@bin/molfabric-lab bench redock --home "$$MOLFABRIC_HOME" $(foreach cases,$(CASES),--cases "$(cases)") $(REDOCK)
 
 .PHONY: fuzz
 fuzz: setup-tests ## Attack a running system for ten minutes with what its OpenAPI document allows and forbids

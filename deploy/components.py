@@ -40,9 +40,13 @@ MAX_ATOMS = 600  # with hydrogens; larger components are clusters and polymers, 
 MAX_SOURCE_BYTES = 2 << 30
 BLOCK_START = re.compile(r"data_\S", re.IGNORECASE)
 ORDERS = {
-    "SING": Chem.BondType.SINGLE, "DOUB": Chem.BondType.DOUBLE, "TRIP": Chem.BondType.TRIPLE, "QUAD": Chem.BondType.QUADRUPLE,
-    "AROM": Chem.BondType.AROMATIC, "DELO": Chem.BondType.AROMATIC,
-}  # fmt: skip
+    "SING": Chem.BondType.SINGLE,
+    "DOUB": Chem.BondType.DOUBLE,
+    "TRIP": Chem.BondType.TRIPLE,
+    "QUAD": Chem.BondType.QUADRUPLE,
+    "AROM": Chem.BondType.AROMATIC,
+    "DELO": Chem.BondType.AROMATIC,
+}
 NON_METALS = frozenset((1, 2, 5, 6, 7, 8, 9, 10, 14, 15, 16, 17, 18, 33, 34, 35, 36, 52, 53, 54, 85, 86))
 DESCRIPTORS = (("SMILES_CANONICAL", "OpenEye OEToolkits"), ("SMILES_CANONICAL", "CACTVS"), ("SMILES", "CACTVS"))
 
@@ -89,9 +93,17 @@ def unpack_message(buffer: memoryview) -> Any:
 NUMBERS = {0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i", 0xD3: ">q"}
 CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 SIZED = {
-    0xC4: ("bytes", ">B"), 0xC5: ("bytes", ">H"), 0xC6: ("bytes", ">I"), 0xD9: ("text", ">B"), 0xDA: ("text", ">H"), 0xDB: ("text", ">I"),
-    0xDC: ("array", ">H"), 0xDD: ("array", ">I"), 0xDE: ("map", ">H"), 0xDF: ("map", ">I"),
-}  # fmt: skip
+    0xC4: ("bytes", ">B"),
+    0xC5: ("bytes", ">H"),
+    0xC6: ("bytes", ">I"),
+    0xD9: ("text", ">B"),
+    0xDA: ("text", ">H"),
+    0xDB: ("text", ">I"),
+    0xDC: ("array", ">H"),
+    0xDD: ("array", ">I"),
+    0xDE: ("map", ">H"),
+    0xDF: ("map", ">I"),
+}
 
 
 def unpack_value(buffer: memoryview, at: int) -> tuple[Any, int]:
@@ -216,15 +228,19 @@ def from_bcif(content: bytes) -> Iterator[Component]:
         model = np.stack([atoms.numbers(f"model_Cartn_{axis}") for axis in "xyz"], axis=1)
         links = [bonds.text(name) for name in ("atom_id_1", "atom_id_2", "value_order")]
     except (KeyError, IndexError, TypeError, ValueError, struct.error) as error:
-        raise SourceError(f"this is no BinaryCIF file with chem_comp, chem_comp_atom and chem_comp_bond in one block ({error!r})") from error
+        raise SourceError(
+            f"this is no BinaryCIF file with chem_comp, chem_comp_atom and chem_comp_bond in one block ({error!r})"
+        ) from error
     for id, row in components.rows.items():
         part, bond_part = atoms.rows.get(id, slice(0)), bonds.rows.get(id, slice(0))
         listed = zip(*(column[part].tolist() for column in (*labels, ideal, model)))
         yield Component(
-            id, *(str(field[row.start]) for field in fields),
+            id,
+            *(str(field[row.start]) for field in fields),
             [Atom(name, element, charge, tuple(i), tuple(m)) for name, element, charge, i, m in listed],
-            list(zip(*(column[bond_part].tolist() for column in links))), {},
-        )  # fmt: skip
+            list(zip(*(column[bond_part].tolist() for column in links))),
+            {},
+        )
 
 
 def from_mmcif(lines: Iterable[str]) -> Iterator[Component]:
@@ -271,9 +287,21 @@ def from_block(block: Any) -> Component:
         for name, element, charge, *xyz in rows("_chem_comp_atom.", ["atom_id", "type_symbol", *optional])
     ]
     bonds = [tuple(row) for row in rows("_chem_comp_bond.", ["atom_id_1", "atom_id_2", "value_order"])]
-    descriptors = {(kind, program): text for kind, program, text in rows("_pdbx_chem_comp_descriptor.", ["type", "program", "descriptor"])}
+    descriptors = {
+        (kind, program): text for kind, program, text in rows("_pdbx_chem_comp_descriptor.", ["type", "program", "descriptor"])
+    }
     synonyms = ";".join([value("pdbx_synonyms"), *(row[0] for row in rows("_pdbx_chem_comp_synonyms.", ["name"]))])
-    return Component(value("id"), value("name"), synonyms, value("formula"), value("type"), value("pdbx_release_status"), atoms, bonds, descriptors)
+    return Component(
+        value("id"),
+        value("name"),
+        synonyms,
+        value("formula"),
+        value("type"),
+        value("pdbx_release_status"),
+        atoms,
+        bonds,
+        descriptors,
+    )
 
 
 def number(text: str) -> float:
@@ -356,7 +384,9 @@ def give_metals_dative_bonds(molecule: Chem.RWMol) -> None:
         if atom.GetAtomicNum() not in NON_METALS:
             continue
         metals = [bond for bond in atom.GetBonds() if bond.GetOtherAtom(atom).GetAtomicNum() not in NON_METALS]
-        most = max(table.GetValenceList(atom.GetAtomicNum())) + (atom.GetFormalCharge() if atom.GetAtomicNum() in (7, 8, 15, 16) else 0)
+        most = max(table.GetValenceList(atom.GetAtomicNum())) + (
+            atom.GetFormalCharge() if atom.GetAtomicNum() in (7, 8, 15, 16) else 0
+        )
         excess = sum(bond.GetBondTypeAsDouble() for bond in atom.GetBonds()) - most
         for bond in metals:
             if excess <= 0:
@@ -383,7 +413,11 @@ def forget_accidental_stereo(molecule: Chem.Mol) -> None:
     =O and OH, and the metal of a complex."""
     for bond in molecule.GetBonds():
         for atom in (bond.GetBeginAtom(), bond.GetEndAtom()):
-            if bond.GetBondType() == Chem.BondType.DOUBLE and atom.GetAtomicNum() == 7 and atom.GetTotalNumHs(includeNeighbors=True):
+            if (
+                bond.GetBondType() == Chem.BondType.DOUBLE
+                and atom.GetAtomicNum() == 7
+                and atom.GetTotalNumHs(includeNeighbors=True)
+            ):
                 bond.SetStereo(Chem.BondStereo.STEREONONE)
                 for link in atom.GetBonds():
                     if link.GetOtherAtom(atom).GetAtomicNum() == 1:
@@ -420,9 +454,14 @@ def entry_of(component: Component) -> tuple[str, dict[str, Any] | str]:
     names = [clean(name) for name in component.synonyms.split(";")]
     synonyms = list(dict.fromkeys(name for name in names if name and len(name) <= MAX_NAME_CHARS and name != clean(component.name)))
     return component.id, {
-        "id": component.id, "name": clean(component.name)[:MAX_NAME_CHARS], "synonyms": synonyms[:MAX_SYNONYMS],
-        "formula": component.formula, "type": component.type, "smiles": smiles, "inchiKey": inchi_key or inchi_key_of(molecule),
-    }  # fmt: skip
+        "id": component.id,
+        "name": clean(component.name)[:MAX_NAME_CHARS],
+        "synonyms": synonyms[:MAX_SYNONYMS],
+        "formula": component.formula,
+        "type": component.type,
+        "smiles": smiles,
+        "inchiKey": inchi_key or inchi_key_of(molecule),
+    }
 
 
 def clean(text: str) -> str:
@@ -445,10 +484,14 @@ def silence() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("source", type=Path, help="a component dictionary: .bcif, a wheel or zip with components.bcif, .cif, .cif.gz or a directory")
+    parser.add_argument(
+        "source", type=Path, help="a component dictionary: .bcif, a wheel or zip with components.bcif, .cif, .cif.gz or a directory"
+    )
     parser.add_argument("--output", type=Path, required=True, help="the dictionary to write: gzip'd JSON lines")
     parser.add_argument("--only", default="", help="component ids separated by commas (default: all)")
-    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="processes that work at the same time (default: one a core)")
+    parser.add_argument(
+        "--processes", type=int, default=os.cpu_count() or 1, help="processes that work at the same time (default: one a core)"
+    )
     arguments = parser.parse_args()
     began = time.monotonic()
     wanted = {id.strip().upper() for id in arguments.only.split(",") if id.strip()}
@@ -468,7 +511,12 @@ def main() -> int:
     except (SourceError, OSError) as error:
         print(f"components.py: {error}", file=sys.stderr)
         return 1
-    report = {"entries": len(entries), "leftOut": dict(sorted(left_out.items())), "bytes": size, "seconds": round(time.monotonic() - began, 1)}
+    report = {
+        "entries": len(entries),
+        "leftOut": dict(sorted(left_out.items())),
+        "bytes": size,
+        "seconds": round(time.monotonic() - began, 1),
+    }
     print(json.dumps(report))
     return 0
 

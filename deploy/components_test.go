@@ -108,7 +108,8 @@ func TestComponentsFromBinaryCIF(t *testing.T) {
 	if len(keys) > 0 {
 		t.Errorf("the dictionary lacks %v", keys)
 	}
-	wantLeftOut := map[string]int{"an atom whose element is not known": 1, "no heavy atoms": 1, "not a valid molecule": 1, "obsolete": 5}
+	wantLeftOut := map[string]int{"an atom whose element is not known": 1, "no heavy atoms": 1, "not a valid molecule": 1,
+		"obsolete": 5}
 	if told.Entries != len(lines) || told.Bytes != int64(len(content)) || !reflect.DeepEqual(told.LeftOut, wantLeftOut) {
 		t.Errorf("got report %+v for %d lines in %d bytes, want left out %v", told, len(lines), len(content), wantLeftOut)
 	}
@@ -216,7 +217,8 @@ func TestComponentSourcesThatAreNone(t *testing.T) {
 		if name == "." {
 			source = t.TempDir()
 		}
-		command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "components.py", source, "--output", output, "--processes", "1")
+		command := exec.CommandContext(t.Context(), enginestest.Python(t), "-B", "components.py", source, "--output", output,
+			"--processes", "1")
 		told, err := command.CombinedOutput()
 		if text := string(told); err == nil || !strings.HasPrefix(text, "components.py: ") || strings.Contains(text, "Traceback") {
 			t.Errorf("%s: got %v and %q, want a sentence that says why not", name, err, text)

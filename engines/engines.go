@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -71,8 +70,8 @@ type Explainer interface {
 
 // Forecaster is an Engine that can tell more of a request than its plan does, before it is submitted.
 type Forecaster interface {
-	// Foretell returns what the caller should know of a request, as a JSON object, or nil when there is nothing to tell. It is pure, and
-	// returns the same *InvalidError that Plan would.
+	// Foretell returns what the caller should know of a request, as a JSON object, or nil when there is nothing to tell. It is
+	// pure, and returns the same *InvalidError that Plan would.
 	Foretell(Request) (json.RawMessage, error)
 }
 
@@ -85,17 +84,17 @@ type Typical interface {
 
 // ImagePinner is an Engine whose requests may name the container image that must run a shard.
 type ImagePinner interface {
-	// Image is the digest that the shard asks for, "sha256:…", or "" for any. A worker whose tasks run in containers refuses a shard
-	// that asks for another image than its own; what a worker without one does is up to the engine's programs.
+	// Image is the digest that the shard asks for, "sha256:…", or "" for any. A worker whose tasks run in containers refuses a
+	// shard that asks for another image than its own; what a worker without one does is up to the engine's programs.
 	Image(Shard) string
 }
 
 // Spec describes an engine to the rest of the fabric.
 type Spec struct {
-	ID        string     // canonical simulator id of specification §1, e.g. "autodock-vina"
+	ID        string     // canonical simulator id of doc/contract.md §1, e.g. "autodock-vina"
 	Aliases   []string   // other accepted names, already normalised (lower case; no spaces, "_" or "-")
 	Title     string     // name for people, e.g. "AutoDock Vina"
-	JobTypes  []string   // of specification §2.1 that it serves; empty means simulation alone
+	JobTypes  []string   // of doc/contract.md §2.1 that it serves; empty means simulation alone
 	Hardware  string     // worker class that runs it: "cpu" or "gpu"
 	GPU       bool       // whether shards of it may ask for devices (Resources.GPUs), also where Hardware is "cpu"
 	Citations []Citation // papers to cite for a result of this engine
@@ -125,29 +124,25 @@ type Request struct {
 	JobType     string // one of the engine's Spec.JobTypes
 	SceneFile   Object // the job's sceneFile; of an estimate, which has none, only a placeholder key
 	Attachments []Object
-	Params      json.RawMessage // simulationParams, canonical JSON; "{}" when there are none
-	// Decoded are Params as the engine's own type of them, where the caller has them at hand; nil elsewhere. They only spare the
-	// engine the reading: a library is megabytes.
-	Decoded   any
-	TaskCount int            // of a simulation; 0 when the caller left it out
-	Frames    []frames.Range // of a render job: which frames, ascending and without overlap; nil for every other type
+	Params      json.RawMessage // simulationParams, canonical JSON; "{}" when there are none; ParamsOf reads them
+	TaskCount   int             // of a simulation; 0 when the caller left it out
+	Frames      []frames.Range  // of a render job: which frames, ascending and without overlap; nil for every other type
 	// OutputFormat is EXR, PNG or JPEG, of a render job; "" when the caller left it out.
 	OutputFormat string
 	Parameters   map[string]string // job-bundle style; nil when there are none
 	Metadata     json.RawMessage   // as it came, unknown members included; "{}" when there is none
 	Recovery     string            // standard or resumable
 	Found        Found             // what the request's names of public data stand for
+
+	remembered remembered
 }
 
 // Found is what the deployment has looked up for a request before it is planned: an engine reaches no database. An estimate
-// looks nothing up, so a name may be missing here.
+// looks nothing up, so a name may be missing here. Wants says how it gets here.
 type Found struct {
 	Structures map[string]Object    // entries of the Protein Data Bank as mmCIF, by id in upper case
 	Components map[string]Component // of the Chemical Component Dictionary, by id in upper case
-	// Receptor is what the file holds that a docking takes as its receptor; nil where nobody has read it, as for most estimates.
-	Receptor *coordinates.Structure
-	// BoxLigand is where the ligand lies whose place is to be docked into, of a request that gives it as a file; nil as Receptor is.
-	BoxLigand *coordinates.Molecule
+	Contents   map[string]Contents  // what stored files hold, by WantedContent.Path; of most estimates nobody has read any
 	// Prepared is an earlier preparation of the request's receptor; nil when there is none.
 	Prepared *PreparedReceptor
 	// Database is the sequence database that the request names; nil in an estimate that names none of the deployment's.
@@ -249,22 +244,20 @@ type Shard struct {
 	Name       string          `json:"name"`       // unique in the plan, e.g. "dock-00012"; a file-name-safe word
 	Params     json.RawMessage `json:"params"`     // the engine's own; at most MaxShardParamsBytes
 	// Engine is the id of the engine that runs the shard, where it is not the one that the job was submitted to.
-	Engine string `json:"engine,omitempty"`
-	// Written is the value that Params were written from, for those who read a fresh plan; nil in a shard that was stored.
-	Written any       `json:"-"`
-	Inputs  []Input   `json:"inputs"`
-	Needs   Resources `json:"needs"`
+	Engine string    `json:"engine,omitempty"`
+	Inputs []Input   `json:"inputs"`
+	Needs  Resources `json:"needs"`
 	// Essential shards decide the job: when one fails for good, later stages are not started and the job fails.
 	Essential bool `json:"essential"`
-	// Preparation says that the shard only makes the job's input ready and has nothing of its own to show. The first stages of a plan may
-	// consist of such shards: a job that fails for its user's input before it has used anything beyond them is free.
+	// Preparation says that the shard only makes the job's input ready and has nothing of its own to show. The first stages of a
+	// plan may consist of such shards: a job that fails for its user's input before it has used anything beyond them is free.
 	Preparation bool `json:"preparation,omitempty"`
 	// Items counts what the shard works on (ligands, queries, frames), for progress and reports.
 	Items int `json:"items"`
 	// ExpectedCPUSeconds is the engine's own guess for quotes and for starting the longest shards first.
 	ExpectedCPUSeconds float64 `json:"expectedCpuSeconds"`
-	// MostCPUSeconds is what a shard may come to that decides by itself how much it does, on the same scale; 0 for all others. What is
-	// set aside for a job covers it.
+	// MostCPUSeconds is what a shard may come to that decides by itself how much it does, on the same scale; 0 for all others. What
+	// is set aside for a job covers it.
 	MostCPUSeconds float64 `json:"mostCpuSeconds,omitempty"`
 	// ExpectedGPUSeconds is the same for devices: seconds × devices, as if it had each for itself; 0 where it asks for none.
 	ExpectedGPUSeconds float64 `json:"expectedGpuSeconds,omitempty"`
@@ -280,8 +273,8 @@ type Input struct {
 }
 
 // From refers to an output of an earlier stage. With Shard empty it means that output of every shard of the stage that
-// succeeded and has it: each is then staged at in/<Input.Name>/<shard name>/<output name>. A named shard that did not succeed makes the
-// depending shard fail with the same failure class.
+// succeeded and has it: each is then staged at in/<Input.Name>/<shard name>/<output name>. A named shard that did not succeed makes
+// the depending shard fail with the same failure class.
 type From struct {
 	Stage  string `json:"stage"`
 	Shard  string `json:"shard,omitempty"`
@@ -293,8 +286,8 @@ type From struct {
 // Resources are what a shard may use. The worker enforces them as caps.
 type Resources struct {
 	CPUs int `json:"cpus"` // slots taken while the process lives, and threads it may keep busy
-	// MoreCPUs are slots beside CPUs that it can make use of: the worker gives it those that nobody else wants when it starts, and the
-	// engine's Command gets the sum as CPUs. What it finds must not depend on them.
+	// MoreCPUs are slots beside CPUs that it can make use of: the worker gives it those that nobody else wants when it starts, and
+	// the engine's Command gets the sum as CPUs. What it finds must not depend on them.
 	MoreCPUs     int           `json:"moreCpus,omitempty"`
 	MemoryBytes  int64         `json:"memoryBytes"`  // resident memory of the whole process tree
 	FileBytes    int64         `json:"fileBytes"`    // largest single file it may write
@@ -308,26 +301,33 @@ type Resources struct {
 	GPUMemoryBytes int64 `json:"gpuMemoryBytes,omitempty"`
 }
 
-// Worker classes.
+// Hardware of a worker.
 const (
 	HardwareCPU = "cpu"
 	HardwareGPU = "gpu"
 )
 
-// Hardware is the worker class that runs a shard of the engine that spec describes.
-func (s Shard) Hardware(spec Spec) string {
+// WorkerClass is which workers run a shard: those that have the hardware and offer the engine. Each class has a queue of its own.
+type WorkerClass struct {
+	Hardware string // HardwareCPU or HardwareGPU
+	Engine   string // Spec.ID
+}
+
+// Class is the worker class that runs a shard of the engine that spec describes.
+func (s Shard) Class(spec Spec) WorkerClass {
 	if s.Needs.GPUs > 0 {
-		return HardwareGPU
+		return WorkerClass{HardwareGPU, spec.ID}
 	}
-	return spec.Hardware
+	return WorkerClass{spec.Hardware, spec.ID}
 }
 
 // Classes are the worker classes that shards of the engine may need, its own first.
-func (s Spec) Classes() []string {
+func (s Spec) Classes() []WorkerClass {
+	classes := []WorkerClass{{s.Hardware, s.ID}}
 	if s.GPU && s.Hardware != HardwareGPU {
-		return []string{s.Hardware, HardwareGPU}
+		classes = append(classes, WorkerClass{HardwareGPU, s.ID})
 	}
-	return []string{s.Hardware}
+	return classes
 }
 
 // Dir is a task's private directory on the worker: in/ holds the staged inputs, out/ what the process wrote.
@@ -397,7 +397,7 @@ type ItemFailure struct {
 // FailureClass decides who is at fault, and with it retry and billing.
 type FailureClass string
 
-// Failure classes of decisions.md, "Jobs and tasks". USER_INPUT is never retried; SYSTEM is retried without counting and
+// Failure classes of doc/contract.md §3. USER_INPUT is never retried; SYSTEM is retried without counting and
 // never billed.
 const (
 	UserInput FailureClass = "USER_INPUT"

@@ -21,8 +21,8 @@ type Depiction struct {
 }
 
 // Pipeline is a simulation and frames of what it has found, as one plan: the renderer's stages follow the simulation's. It has the
-// simulation's id, for the job is one of its; each shard of the renderer says whose it is. Only Spec and Plan are to be called: what
-// runs a shard is the engine that it names.
+// simulation's id, for the job is one of its; each shard of the renderer says whose it is. Only Spec and Plan are to be called:
+// what runs a shard is the engine that it names.
 type Pipeline struct {
 	Engine // the simulation
 	depict Depicter
@@ -51,6 +51,14 @@ func (p Pipeline) Foretell(r Request) (json.RawMessage, error) {
 	return nil, nil
 }
 
+// Wants is what the simulation wants: what is drawn is still to be made.
+func (p Pipeline) Wants(r Request) (Wants, error) {
+	if simulation, ok := p.Engine.(Wanter); ok {
+		return simulation.Wants(r)
+	}
+	return Wants{}, nil
+}
+
 // Plan is the simulation's plan and then the renderer's. The renderer plans a molecular job from stand-ins for files that are still
 // to be made; what it does with them is then read from the shards that make them.
 func (p Pipeline) Plan(r Request) ([]Shard, error) {
@@ -63,7 +71,8 @@ func (p Pipeline) Plan(r Request) ([]Shard, error) {
 		return nil, err
 	}
 	if len(depiction.References) != len(depiction.Scene.References) {
-		return nil, fmt.Errorf("%s depicts a scene of %d references by %d files", p.Engine.Spec().ID, len(depiction.Scene.References), len(depiction.References))
+		return nil, fmt.Errorf("%s depicts a scene of %d references by %d files", p.Engine.Spec().ID,
+			len(depiction.Scene.References), len(depiction.References))
 	}
 	made := map[string]From{}
 	standIn := func(from From) Object {
@@ -73,7 +82,7 @@ func (p Pipeline) Plan(r Request) ([]Shard, error) {
 	}
 	scene := depiction.Scene
 	drawn := r
-	drawn.JobType, drawn.SceneFile, drawn.Attachments, drawn.Params, drawn.Decoded = JobTypeMolecular, standIn(depiction.File), nil, []byte(`{}`), nil
+	drawn.JobType, drawn.SceneFile, drawn.Attachments, drawn.Params = JobTypeMolecular, standIn(depiction.File), nil, []byte(`{}`)
 	scene.References = append([]SceneReference(nil), scene.References...)
 	for i := range scene.References {
 		scene.References[i].Object = standIn(depiction.References[i])

@@ -22,7 +22,8 @@ func (maker) Depict(r engines.Request, plan []engines.Shard) (engines.Depiction,
 		return engines.Depiction{}, errors.New("asked for a depiction of another type of job")
 	}
 	return engines.Depiction{
-		Scene:      engines.Scene{Format: "pdb", States: []engines.SceneState{{}}, References: []engines.SceneReference{{URL: "path.dcd"}}},
+		Scene: engines.Scene{Format: "pdb", States: []engines.SceneState{{}},
+			References: []engines.SceneReference{{URL: "path.dcd"}}},
 		File:       engines.From{Stage: "make", Shard: plan[1].Name, Output: "made.pdb"},
 		References: []engines.From{{Stage: "make", Shard: plan[1].Name, Output: "path.dcd"}},
 	}, nil
@@ -40,8 +41,10 @@ func (painter) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, errors.New("asked for a plan of another type of job")
 	}
 	return []engines.Shard{
-		{Stage: "render", Name: "frames", Inputs: []engines.Input{{Name: "scene.pdb", Object: &r.SceneFile}, {Name: "assets/00000", Object: &r.Found.Scene.References[0].Object}}},
-		{Stage: "finish", StageIndex: 1, Name: "film", Inputs: []engines.Input{{Name: "segments", From: &engines.From{Stage: "render", Output: "segment.mp4"}}}},
+		{Stage: "render", Name: "frames", Inputs: []engines.Input{{Name: "scene.pdb", Object: &r.SceneFile},
+			{Name: "assets/00000", Object: &r.Found.Scene.References[0].Object}}},
+		{Stage: "finish", StageIndex: 1, Name: "film", Inputs: []engines.Input{
+			{Name: "segments", From: &engines.From{Stage: "render", Output: "segment.mp4"}}}},
 	}, nil
 }
 
@@ -51,10 +54,12 @@ func TestPipeline(t *testing.T) {
 		t.Error("a simulation whose results cannot be drawn was taken")
 	}
 	pipeline, ok := engines.NewPipeline(maker{}, painter{})
-	if spec := pipeline.Spec(); !ok || spec.ID != "maker" || !spec.GPU || !spec.Serves(engines.JobTypePipeline) || spec.Serves(engines.JobTypeSimulation) {
+	if spec := pipeline.Spec(); !ok || spec.ID != "maker" || !spec.GPU || !spec.Serves(engines.JobTypePipeline) ||
+		spec.Serves(engines.JobTypeSimulation) {
 		t.Fatalf("spec %+v", spec)
 	}
-	plan, err := pipeline.Plan(engines.Request{JobType: engines.JobTypePipeline, SceneFile: engines.Object{StorageKey: "a"}, Params: json.RawMessage(`{"seed":1}`)})
+	plan, err := pipeline.Plan(engines.Request{JobType: engines.JobTypePipeline, SceneFile: engines.Object{StorageKey: "a"},
+		Params: json.RawMessage(`{"seed":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func (r *Registry) Only(names []string) (*Registry, error) {
 	return NewRegistry(list...), nil
 }
 
-// Normalize folds a simulator name as decisions.md says: lower case without spaces, "_" and "-".
+// Normalize folds a simulator name as doc/contract.md §1 says: lower case without spaces, "_" and "-".
 func Normalize(name string) string {
 	return withoutGaps.Replace(strings.ToLower(name))
 }

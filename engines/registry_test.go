@@ -15,10 +15,11 @@ type named struct {
 func (n named) Spec() engines.Spec { return n.spec }
 
 func TestLookupFoldsNames(t *testing.T) {
-	registry := engines.NewRegistry(named{spec: engines.Spec{ID: "autodock-vina", Aliases: []string{"vina"}}}, named{spec: engines.Spec{ID: "openmm"}})
+	registry := engines.NewRegistry(named{spec: engines.Spec{ID: "autodock-vina", Aliases: []string{"vina"}}},
+		named{spec: engines.Spec{ID: "openmm"}})
 	for name, want := range map[string]string{
-		"autodock-vina": "autodock-vina", "AutoDock Vina": "autodock-vina", "auto_dock_vina": "autodock-vina", "VINA": "autodock-vina",
-		"OpenMM": "openmm", "smina": "", "": "", "vina2": "",
+		"autodock-vina": "autodock-vina", "AutoDock Vina": "autodock-vina", "auto_dock_vina": "autodock-vina",
+		"VINA": "autodock-vina", "OpenMM": "openmm", "smina": "", "": "", "vina2": "",
 	} {
 		got := ""
 		if engine, ok := registry.Lookup(name); ok {

@@ -2,7 +2,7 @@ package engines
 
 import "slices"
 
-// The job types of specification §2.1.
+// The job types of doc/contract.md §2.1.
 const (
 	JobTypeRender     = "render"
 	JobTypeSimulation = "simulation"
@@ -10,15 +10,14 @@ const (
 	JobTypePipeline   = "pipeline"
 )
 
-// Simulator is a simulator of specification §1, whether or not this build or deployment can run it.
+// Simulator is a simulator of doc/contract.md §1, whether or not this build or deployment can run it.
 type Simulator struct {
 	ID      string   // canonical
 	Aliases []string // other accepted names, normalised (Normalize)
 	Title   string   // name for people
 }
 
-// Simulators are the canonical simulators of specification §1 with the aliases of decisions.md, in the order of the
-// specification.
+// Simulators are the canonical simulators of doc/contract.md §1 with their aliases, in its order.
 var Simulators = []Simulator{
 	{"autodock-vina", []string{"vina", "autodockvina"}, "AutoDock Vina"},
 	{"fpocket", nil, "fpocket"},
@@ -54,19 +53,20 @@ func known(list []Simulator, name string) (Simulator, bool) {
 	return Simulator{}, false
 }
 
-// lookalikes are names that people use for a simulator of the list and that mean two of them or another science (decisions.md).
+// lookalikes are names that people use for a simulator of the list and that mean two of them or another science.
 // Keys are normalised; the sentence says what to ask for.
 var lookalikes = map[string]string{
-	"blast":      "blast is ambiguous; say blastp for protein queries or blastn for nucleotide queries",
-	"ncbiblast":  "NCBI BLAST is ambiguous; say blastp for protein queries or blastn for nucleotide queries",
-	"blastx":     "blastx translates its queries, which blastp and blastn do not; translate them and say blastp",
-	"tblastn":    "tblastn translates its database, which blastp and blastn do not",
-	"tblastx":    "tblastx translates queries and database, which blastp and blastn do not",
-	"smina":      "smina scores other than AutoDock Vina; say autodock-vina if that is what you want",
-	"gnina":      "gnina scores other than AutoDock Vina; say autodock-vina if that is what you want",
-	"qvina":      "QuickVina searches other than AutoDock Vina; say autodock-vina if that is what you want",
-	"qvina2":     "QuickVina searches other than AutoDock Vina; say autodock-vina if that is what you want",
-	"autodock":   "AutoDock is ambiguous, and AutoDock 4 is another program than AutoDock Vina; say autodock-vina if that is what you want",
+	"blast":     "blast is ambiguous; say blastp for protein queries or blastn for nucleotide queries",
+	"ncbiblast": "NCBI BLAST is ambiguous; say blastp for protein queries or blastn for nucleotide queries",
+	"blastx":    "blastx translates its queries, which blastp and blastn do not; translate them and say blastp",
+	"tblastn":   "tblastn translates its database, which blastp and blastn do not",
+	"tblastx":   "tblastx translates queries and database, which blastp and blastn do not",
+	"smina":     "smina scores other than AutoDock Vina; say autodock-vina if that is what you want",
+	"gnina":     "gnina scores other than AutoDock Vina; say autodock-vina if that is what you want",
+	"qvina":     "QuickVina searches other than AutoDock Vina; say autodock-vina if that is what you want",
+	"qvina2":    "QuickVina searches other than AutoDock Vina; say autodock-vina if that is what you want",
+	"autodock": "AutoDock is ambiguous, and AutoDock 4 is another program than AutoDock Vina; say autodock-vina if that is " +
+		"what you want",
 	"autodock4":  "AutoDock 4 is another program than AutoDock Vina; say autodock-vina if that is what you want",
 	"alphafold3": "AlphaFold 3 is another model than alphafold, which is AlphaFold 2; say alphafold if that is what you want",
 	"af3":        "AlphaFold 3 is another model than alphafold, which is AlphaFold 2; say alphafold if that is what you want",

@@ -20,8 +20,9 @@ func TestKnownNames(t *testing.T) {
 		{simulator, "ncbi blastn", "blastn"}, {simulator, "AlphaFold 2", "alphafold"}, {simulator, "AF2", "alphafold"},
 		{simulator, "ESMFold-v1", "esmfold"}, {simulator, "WAVEWATCH III", "wavewatch3"}, {simulator, "ww3", "wavewatch3"},
 		{simulator, "openmm", "openmm"}, {simulator, "fpocket", "fpocket"}, {simulator, "SWAN", "swan"},
-		{simulator, "blast", ""}, {simulator, "smina", ""}, {simulator, "alphafold3", ""}, {simulator, "", ""}, {simulator, "cycles", ""},
-		{renderer, "Blender", "cycles"}, {renderer, "Blender Cycles", "cycles"}, {renderer, "Mol*", "molstar"}, {renderer, "eevee", ""}, {renderer, "", ""},
+		{simulator, "blast", ""}, {simulator, "smina", ""}, {simulator, "alphafold3", ""}, {simulator, "", ""},
+		{simulator, "cycles", ""}, {renderer, "Blender", "cycles"}, {renderer, "Blender Cycles", "cycles"},
+		{renderer, "Mol*", "molstar"}, {renderer, "eevee", ""}, {renderer, "", ""},
 	} {
 		if got := c.find(c.name); got != c.want {
 			t.Errorf("%q is %q, want %q", c.name, got, c.want)
@@ -81,7 +82,8 @@ func TestServing(t *testing.T) {
 		named{spec: engines.Spec{ID: "openmm"}}, named{spec: engines.Spec{ID: "fpocket"}},
 		named{spec: engines.Spec{ID: "cycles", JobTypes: []string{engines.JobTypeRender, engines.JobTypeMolecular}}},
 	)
-	for jobType, want := range map[string]int{engines.JobTypeSimulation: 2, engines.JobTypeRender: 1, engines.JobTypeMolecular: 1, engines.JobTypePipeline: 0} {
+	for jobType, want := range map[string]int{engines.JobTypeSimulation: 2, engines.JobTypeRender: 1, engines.JobTypeMolecular: 1,
+		engines.JobTypePipeline: 0} {
 		if got := registry.Serving(jobType); len(got) != want {
 			t.Errorf("%s: got %v, want %d engines", jobType, got, want)
 		}

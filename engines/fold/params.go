@@ -7,13 +7,13 @@ import (
 	"github.com/molfabric/molfabric/engines"
 )
 
-// Canonical simulator ids of specification §1, which are the values of foldModel too.
+// Canonical simulator ids of doc/contract.md §1, which are the values of foldModel too.
 const (
 	IDESMFold   = "esmfold"
 	IDAlphaFold = "alphafold"
 )
 
-// Params are the members of simulationParams that a structure prediction reads (specification §2.2). The API embeds the struct,
+// Params are the members of simulationParams that a structure prediction reads (doc/contract.md §2.2). The API embeds the struct,
 // so its tags are the rules of the public contract.
 type Params struct {
 	Model *string `json:"foldModel,omitempty" enum:"esmfold,alphafold" doc:"The model that predicts; must be the simulator's own, and may be left out."`
@@ -25,5 +25,6 @@ func (p Params) Check(simulator string) error {
 	if p.Model == nil || *p.Model == simulator {
 		return nil
 	}
-	return &engines.InvalidError{Field: "foldModel", Message: fmt.Sprintf("is %s, but the simulator is %s; make them the same or leave foldModel out", *p.Model, simulator)}
+	return &engines.InvalidError{Field: "foldModel", Message: fmt.Sprintf("is %s, but the simulator is %s; make them the same or "+
+		"leave foldModel out", *p.Model, simulator)}
 }

@@ -1,6 +1,6 @@
 // Package auditlog keeps what happened to the doors and the money of accounts, and who did it: sign-ups, passwords, keys, payments,
-// and everything that an operator does. A line is written in the transaction of what it tells, so that neither is there without the
-// other. It holds no requests and no jobs: the log of a process and the ledger have those.
+// what owners had deleted, and everything that an operator does. A line is written in the transaction of what it tells, so that
+// neither is there without the other. It holds no requests and no work of jobs: the log of a process and the ledger have those.
 package auditlog
 
 import (
@@ -34,6 +34,8 @@ const (
 	CreditTaken      Event = "credit.taken"
 	AccountLocked    Event = "account.locked"
 	AccountUnlocked  Event = "account.unlocked"
+	AccountClosed    Event = "account.closed"
+	JobFilesDeleted  Event = "job.files-deleted"
 )
 
 // Actors that are no person of the operator's.

@@ -17,7 +17,8 @@ func insert(ctx context.Context, tx *sqlx.Tx, l Line) error {
 func selectLines(ctx context.Context, db sqlx.QueryerContext, f Filter) ([]Line, error) {
 	lines := []Line{}
 	err := sqlx.SelectContext(ctx, db, &lines, `SELECT id, at, account_id, actor, event, detail, address FROM (
-			SELECT * FROM audit_log WHERE ($1 = '' OR account_id = $1) AND starts_with(event, $2) AND at >= $3 ORDER BY id DESC LIMIT $4
+			SELECT * FROM audit_log WHERE ($1 = '' OR account_id = $1) AND starts_with(event, $2) AND at >= $3 ORDER BY id DESC
+			LIMIT $4
 		) newest ORDER BY id`, f.AccountID, f.Event, f.Since.UTC(), f.Limit)
 	for i := range lines {
 		lines[i].At = lines[i].At.UTC()

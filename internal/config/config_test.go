@@ -3,7 +3,9 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -59,6 +61,17 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+func TestPreviews(t *testing.T) {
+	t.Setenv("MOLFABRIC_HOME", t.TempDir())
+	if cfg, err := Load(nil); err != nil || cfg.Previews != 1 {
+		t.Errorf("by default: %d, %v; want 1", cfg.Previews, err)
+	}
+	t.Setenv("MOLFABRIC_PREVIEWS", "0")
+	if cfg, err := Load(nil); err != nil || cfg.Previews != 0 {
+		t.Errorf("as configured: %d, %v; want 0", cfg.Previews, err)
+	}
+}
+
 func TestSourcesOfStructures(t *testing.T) {
 	for _, source := range []string{"off", "/srv/pdb", "mirror", "http://mirror.example.org/pub/pdb", "https://files.rcsb.org"} {
 		t.Setenv("MOLFABRIC_HOME", t.TempDir())
@@ -81,7 +94,10 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"foreign scheme": "structures: ftp://files.example.org\n",
 		"no GPU tasks":   "gpuTasksEach: 0\n",
 		"too many":       "gpuTasksEach: 49\n",
+		"less than none": "previews: -1\n",
+		"many renderers": "previews: 17\n",
 		"no host":        "structures: https:///pdb\n",
+		"store access":   "storeAccess: both\n",
 		"no such quota":  "quotaBytes: -1\n",
 		"no sender":      "smtp:\n  url: smtp://127.0.0.1\n",
 		"a query":        "structures: https://files.example.org/?entry=\n",
@@ -96,5 +112,41 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 				t.Errorf("Load accepted %q", file)
 			}
 		})
+	}
+}
+
+func TestDirector(t *testing.T) {
+	t.Setenv("MOLFABRIC_HOME", t.TempDir())
+	t.Setenv("MOLFABRIC_PYTHON", "")
+	if cfg, err := Load(nil); err != nil || cfg.Director != (Director{Timeout: MaxDirectorTimeout}) {
+		t.Errorf("by default: %+v, %v; want none, and a timeout of %s", cfg.Director, err, MaxDirectorTimeout)
+	}
+	for _, c := range []struct{ url, model, key, timeout, want string }{
+		{"https://models.example.org/v1", "llama", "sk-1", "3s", ""},
+		{"http://127.0.0.1:8000/v1", "llama", "sk-1", "10s", ""},
+		{"http://[::1]:8000/v1", "llama", "sk-1", "10s", ""},
+		{"http://models.internal:8000/v1", "llama", "", "10s", ""},
+		{"http://models.internal:8000/v1", "llama", "sk-1", "10s", "in the clear"},
+		{"https://models.example.org/v1", "", "", "10s", "MOLFABRIC_DIRECTOR_MODEL is not"},
+		{"", "llama", "", "10s", "MOLFABRIC_DIRECTOR_URL is not"},
+		{"", "", "sk-1", "10s", "MOLFABRIC_DIRECTOR_URL is not"},
+		{"models.example.org", "llama", "", "10s", "base address"},
+		{"https://user:hush@models.example.org/v1", "llama", "", "10s", "base address"},
+		{"https://models.example.org/v1?key=hush", "llama", "", "10s", "base address"},
+		{"https://models.example.org/v1", "llama", "", "0s", "up to 10s"},
+		{"https://models.example.org/v1", "llama", "", "1m", "up to 10s"},
+		{"https://models.example.org/v1", "llama", "", "soon", "environment"},
+	} {
+		t.Setenv("MOLFABRIC_DIRECTOR_URL", c.url)
+		t.Setenv("MOLFABRIC_DIRECTOR_MODEL", c.model)
+		t.Setenv("MOLFABRIC_DIRECTOR_KEY", c.key)
+		t.Setenv("MOLFABRIC_DIRECTOR_TIMEOUT", c.timeout)
+		cfg, err := Load(nil)
+		switch {
+		case c.want == "" && (err != nil || cfg.Director.URL != c.url || cfg.Director.Timeout > 10*time.Second):
+			t.Errorf("%+v: got %+v, %v", c, cfg.Director, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush")):
+			t.Errorf("%+v: got %v, want %q and no secret in it", c, err, c.want)
+		}
 	}
 }

@@ -4,14 +4,16 @@
 package confirmation
 
 import (
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 // Lifetime is how long a token is good: a working day and the night behind it.
@@ -58,18 +60,25 @@ func (e *Error) Error() string { return "the confirmation does not fit: " + stri
 
 // Signer makes and checks tokens. It is safe for concurrent use.
 type Signer struct {
-	key []byte
-	now func() time.Time
+	keys []key // the first signs
+	now  func() time.Time
 }
 
-// NewSigner returns a Signer whose key is derived from the deployment's secret: instances with the same secret accept each
-// other's tokens.
-func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
-	key, err := hkdf.Key(sha256.New, secret, nil, keyPurpose, sha256.Size)
+// key makes the tags of tokens.
+type key []byte
+
+// NewSigner returns a Signer whose keys are derived from the deployment's secrets: instances accept the tokens of each other whose
+// sealing secret is one of theirs.
+func NewSigner(secrets secret.Ring, now func() time.Time) (*Signer, error) {
+	derived, err := secrets.Derive(keyPurpose)
 	if err != nil {
-		return nil, fmt.Errorf("derive the key of ligand confirmations: %w", err)
+		return nil, fmt.Errorf("the keys of ligand confirmations: %w", err)
 	}
-	return &Signer{key: key, now: now}, nil
+	s := &Signer{now: now}
+	for _, one := range derived {
+		s.keys = append(s.keys, one)
+	}
+	return s, nil
 }
 
 // Sign returns a token for a candidate, of letters, digits, "_" and "-", and when it expires.
@@ -77,9 +86,9 @@ func (s *Signer) Sign(c Candidate) (token string, expiresAt time.Time) {
 	expiresAt = s.now().UTC().Truncate(time.Second).Add(Lifetime)
 	raw := binary.BigEndian.AppendUint64(make([]byte, 0, tokenBytes), uint64(expiresAt.Unix()))
 	for _, one := range c.tagged() {
-		raw = append(raw, s.tag(c.AccountID, string(one.part), one.value)...)
+		raw = append(raw, s.keys[0].tag(c.AccountID, string(one.part), one.value)...)
 	}
-	raw = append(raw, s.tag(c.AccountID, "whole", string(raw))...)
+	raw = append(raw, s.keys[0].tag(c.AccountID, "whole", string(raw))...)
 	return version + base64.RawURLEncoding.EncodeToString(raw), expiresAt
 }
 
@@ -88,13 +97,16 @@ func (s *Signer) Sign(c Candidate) (token string, expiresAt time.Time) {
 func (s *Signer) Verify(token string, c Candidate) error {
 	text, ours := strings.CutPrefix(token, version)
 	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if !ours || err != nil || len(raw) != tokenBytes || base64.RawURLEncoding.EncodeToString(raw) != text { // decoding skips line ends
+	// decoding skips line ends
+	if !ours || err != nil || len(raw) != tokenBytes || base64.RawURLEncoding.EncodeToString(raw) != text {
 		return &Error{Token}
 	}
 	signed, whole := raw[:tokenBytes-tagBytes], raw[tokenBytes-tagBytes:]
-	if !hmac.Equal(whole, s.tag(c.AccountID, "whole", string(signed))) {
+	i := slices.IndexFunc(s.keys, func(k key) bool { return hmac.Equal(whole, k.tag(c.AccountID, "whole", string(signed))) })
+	if i < 0 {
 		return &Error{Token}
 	}
+	signedBy := s.keys[i]
 	if s.now().Unix() >= int64(binary.BigEndian.Uint64(signed)) {
 		return &Error{Expired}
 	}
@@ -106,7 +118,7 @@ func (s *Signer) Verify(token string, c Candidate) error {
 			continue // the ligand is given in the other form
 		}
 		tag := signed[expiryBytes+i*tagBytes:][:tagBytes]
-		if !hmac.Equal(tag, s.tag(c.AccountID, string(one.part), one.value)) {
+		if !hmac.Equal(tag, signedBy.tag(c.AccountID, string(one.part), one.value)) {
 			return &Error{one.part}
 		}
 	}
@@ -132,8 +144,8 @@ func (c Candidate) tagged() []tagged {
 }
 
 // tag is a keyed digest of a value for an account and a purpose. The lengths keep the three apart.
-func (s *Signer) tag(accountID, purpose, value string) []byte {
-	mac := hmac.New(sha256.New, s.key)
+func (k key) tag(accountID, purpose, value string) []byte {
+	mac := hmac.New(sha256.New, k)
 	for _, part := range []string{accountID, purpose, value} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))

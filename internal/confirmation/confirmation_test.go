@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/secret"
 )
 
 var shown = Candidate{AccountID: "acct_a", Query: "Imatinib ", SourceID: "ccd:STI", ComponentID: "STI", SMILES: "Cc1ccc(cc1)C"}
@@ -16,9 +18,9 @@ func with(change func(*Candidate)) Candidate {
 	return c
 }
 
-func signer(t *testing.T, secret string, at *time.Time) *Signer {
+func signer(t *testing.T, text string, at *time.Time) *Signer {
 	t.Helper()
-	s, err := NewSigner([]byte(secret), func() time.Time { return *at })
+	s, err := NewSigner(secret.One([]byte(text)), func() time.Time { return *at })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func check(t *testing.T, name string, err error, want Part) {
 func TestEveryCharacterCounts(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	s := signer(t, "secret", &now)
+	s := signer(t, strings.Repeat("s", 32), &now)
 	token, _ := s.Sign(shown)
 	for i := range token {
 		for _, other := range []string{"A", "B", "=", "\n"} {
@@ -94,7 +96,7 @@ func TestEveryCharacterCounts(t *testing.T) {
 
 func FuzzVerify(f *testing.F) {
 	now := time.Unix(0, 0)
-	s, err := NewSigner([]byte("secret"), func() time.Time { return now })
+	s, err := NewSigner(secret.One([]byte(strings.Repeat("k", 32))), func() time.Time { return now })
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -106,4 +108,26 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("%q is accepted", other)
 		}
 	})
+}
+
+// TestTokensOutliveARotation: what a look-up has confirmed is good under the secret that follows, and not without the earlier one.
+func TestTokensOutliveARotation(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	first, second := strings.Repeat("k", 32), strings.Repeat("x", 32)
+	ring, err := secret.NewRing([]byte(second), []byte(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := NewSigner(ring, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := signer(t, first, &now), signer(t, second, &now)
+	early, _ := before.Sign(shown)
+	late, _ := both.Sign(shown)
+	check(t, "an earlier token in the overlap", both.Verify(early, shown), "")
+	check(t, "for another query", both.Verify(early, with(func(c *Candidate) { c.Query = "?" })), Query)
+	check(t, "an earlier token after it", after.Verify(early, shown), Token)
+	check(t, "a token of the overlap after it", after.Verify(late, shown), "")
 }

@@ -57,7 +57,8 @@ func TestDatabasesWithTheCommandLine(t *testing.T) {
 	fasta := "../sequences/testdata/proteins.fasta"
 	add := []string{"add", fasta, "--name", "globins", "--version", "1", "--date", "2026-01-28"}
 	s := start(t)
-	if printed := s.blastdb(0, add...); !strings.Contains(printed, "Added globins 1: 6 sequences, 657 residues, released on 2026-01-28, type prot.") {
+	if printed := s.blastdb(0, add...); !strings.Contains(printed, "Added globins 1: 6 sequences, 657 residues, released on "+
+		"2026-01-28, type prot.") {
 		t.Errorf("add printed %s", printed)
 	}
 	key := s.key()
@@ -68,7 +69,8 @@ func TestDatabasesWithTheCommandLine(t *testing.T) {
 	if printed := s.blastdb(0, add...); !strings.Contains(printed, "Nothing to do, it is there: globins 1:") {
 		t.Errorf("a second add printed %s", printed)
 	}
-	if printed := s.blastdb(1, "add", "../sequences/testdata/nucleotides.fasta", "--name", "globins", "--version", "1"); !strings.Contains(printed, "a name and version never change") {
+	if printed := s.blastdb(1, "add", "../sequences/testdata/nucleotides.fasta", "--name", "globins", "--version",
+		"1"); !strings.Contains(printed, "a name and version never change") {
 		t.Errorf("another content: %s", printed)
 	}
 	s.up()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // shell runs the program as a user who has signed in to a system.
@@ -34,7 +35,8 @@ func (s *system) signIn() *shell {
 		s.t.Fatal(err)
 	}
 	sh := &shell{system: s, program: program, dir: s.t.TempDir()}
-	sh.want(0, "a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org", "--password-stdin")
+	sh.want(0, "a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org",
+		"--password-stdin")
 	return sh
 }
 
@@ -137,13 +139,13 @@ func TestRetryWithTheCommandLine(t *testing.T) {
 	}
 }
 
-func (sh *shell) tasks(c *client.Client, jobID, status string) []client.Task {
+func (sh *shell) tasks(c *client.Client, jobID, status string) []contract.Task {
 	sh.t.Helper()
 	tasks, err := c.Tasks(sh.t.Context(), jobID, client.TaskFilter{Status: []string{strings.ToUpper(status)}})
 	if err != nil {
 		sh.t.Fatal(err)
 	}
-	return tasks.Tasks
+	return tasks.Body.Tasks
 }
 
 // largeBytes is large enough for parts, and for a look at an upload while it runs.
@@ -251,16 +253,16 @@ func (sh *shell) breakOff(c *client.Client, signal syscall.Signal, id string, ar
 }
 
 // received are the parts of an upload that have arrived; one that is complete was not broken off.
-func (sh *shell) received(c *client.Client, id string) []client.ReceivedPart {
+func (sh *shell) received(c *client.Client, id string) []contract.UploadPartReceived {
 	sh.t.Helper()
 	status, err := c.UploadStatus(sh.t.Context(), id)
 	if err != nil {
 		sh.t.Fatal(err)
 	}
-	if status.Complete || len(status.Missing) == 0 {
+	if status.Body.Complete || len(status.Body.Missing) == 0 {
 		sh.t.Fatalf("upload %s has all parts already: it was too fast to be broken off", id)
 	}
-	return status.Received
+	return status.Body.Received
 }
 
 // TestAccountWithTheCommandLine walks through what is no job: projects, keys that end, licence servers, credit, the service.
@@ -274,7 +276,7 @@ func TestAccountWithTheCommandLine(t *testing.T) {
 		}
 	}
 	save(`{"structures":[{"pdbId":"1IEP"}]}`)
-	var project client.Project
+	var project contract.Project
 	made, _ := sh.want(0, "", "projects", "save", scene, "--name", "ABL1", "--tag", "kinase", "--json")
 	if err := json.Unmarshal([]byte(made), &project); err != nil {
 		t.Fatal(err)
@@ -313,9 +315,9 @@ func TestAccountWithTheCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	added, _ := sh.want(0, "", "licenses", "add", "Render licences", "--vendor", "SideFX", "--product", "Houdini Engine", "--protocol", "sesi",
-		"--address", listener.Addr().String(), "--seats", "4", "--json")
-	var server client.LicenseServer
+	added, _ := sh.want(0, "", "licenses", "add", "Render licences", "--vendor", "SideFX", "--product", "Houdini Engine",
+		"--protocol", "sesi", "--address", listener.Addr().String(), "--seats", "4", "--json")
+	var server contract.LicenseServer
 	if err := json.Unmarshal([]byte(added), &server); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func TestAccountWithTheCommandLine(t *testing.T) {
 	c := sh.api()
 	sh.eventually("a worker is there", func() bool {
 		status, err := c.ServiceStatus(t.Context())
-		return err == nil && status.Status == "operational"
+		return err == nil && status.Body.Status == "operational"
 	})
 	service, _ := sh.want(0, "", "service")
 	sh.contains(service, "operational", "autodock-vina")

@@ -118,7 +118,8 @@ func TestOthersUnderstandTheDocument(t *testing.T) {
 		Outputs int
 		Refusal string
 	}
-	if err := json.Unmarshal([]byte(text), &said); err != nil || said.Status != "COMPLETED" || said.Outputs == 0 || said.Refusal != "UNSUPPORTED_SIMULATOR" {
+	if err := json.Unmarshal([]byte(text), &said); err != nil || said.Status != "COMPLETED" || said.Outputs == 0 ||
+		said.Refusal != "UNSUPPORTED_SIMULATOR" {
 		t.Errorf("the generated client said %s (%v)", strings.TrimSpace(text), err)
 	}
 }

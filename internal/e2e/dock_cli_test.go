@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/enginestest"
-	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 )
 
 // hsp90Pocket is the pocket of HSP90 around its ligand, residue PU8 1224 of chain A (PDB entry 1UYD).
@@ -77,37 +77,43 @@ func TestDockAnEntryWithTheCommandLine(t *testing.T) {
 	found, _ := sh.want(0, "", "ligands", "aspirin")
 	sh.contains(found, "AIN", "C9 H8 O4")
 
-	table, _ := sh.want(8, "", "dock", "1uyd", "--chains", "A", "--pocket-ligand", "PU8:A:1224", "--size", "18", "--redock", "PU8:A:1224",
-		"--ligand", "aspirin=ccd:AIN", "--ligands", sh.library("library.sdf"), "--exhaustiveness", "1", "--seed", "7", "--shard-size", "2", "--out", "results")
-	sh.contains(table, "checks", "key contacts", "aspirin", "PU8", "Å from the crystal pose", "1UYD, mmCIF", "prepared for this job", "around a ligand of the structure",
-		"broken record", "at parse: 1", filepath.Join("results", "report.html")+" first")
-	for _, name := range []string{"report.html", "results.csv", "results.json", "best.sdf", "receptor.pdb", "receptor.pdbqt", "poses", "complexes", "native", "provenance.json",
+	table, _ := sh.want(8, "", "dock", "1uyd", "--chains", "A", "--pocket-ligand", "PU8:A:1224", "--size", "18", "--redock",
+		"PU8:A:1224", "--ligand", "aspirin=ccd:AIN", "--ligands", sh.library("library.sdf"), "--exhaustiveness", "1", "--seed", "7",
+		"--shard-size", "2", "--out", "results")
+	sh.contains(table, "checks", "key contacts", "aspirin", "PU8", "Å from the crystal pose", "1UYD, mmCIF",
+		"prepared for this job", "around a ligand of the structure", "broken record", "at parse: 1",
+		filepath.Join("results", "report.html")+" first")
+	for _, name := range []string{"report.html", "results.csv", "results.json", "best.sdf", "receptor.pdb", "receptor.pdbqt",
+		"poses", "complexes", "native", "provenance.json",
 		"best.png", "box.png", "best.mvsx"} {
 		if _, err := os.Stat(filepath.Join(sh.dir, "results", name)); err != nil {
 			t.Errorf("the results hold no %s", name)
 		}
 	}
-	if page, err := os.ReadFile(filepath.Join(sh.dir, "results", "report.html")); err != nil || strings.Count(string(page), "<img ") < 2 || len(page) > 600_000 {
-		t.Errorf("the report has %d bytes and %d pictures (%v), want the best pose and the box in few bytes", len(page), strings.Count(string(page), "<img "), err)
+	if page, err := os.ReadFile(filepath.Join(sh.dir, "results", "report.html")); err != nil ||
+		strings.Count(string(page), "<img ") < 2 || len(page) > 600_000 {
+		t.Errorf("the report has %d bytes and %d pictures (%v), want the best pose and the box in few bytes", len(page),
+			strings.Count(string(page), "<img "), err)
 	}
 	if intermediate, _ := filepath.Glob(filepath.Join(sh.dir, "results", "*", "analysis.json")); len(intermediate) > 0 {
 		t.Errorf("the results hold %s, which is the tasks' own", intermediate)
 	}
 
-	runs := reads[client.DockingRuns](sh, "runs")
+	runs := reads[contract.DockingRunList](sh, "runs")
 	if len(runs.Runs) == 1 && (runs.Runs[0].JobName != "3 ligands into 1UYD" || runs.Runs[0].Receptor.Name != "1UYD") {
 		t.Errorf("the run is called %q, its receptor %q", runs.Runs[0].JobName, runs.Runs[0].Receptor.Name)
 	}
-	if len(runs.Runs) != 1 || runs.Runs[0].Counts != (client.DockingCounts{Total: 3, Completed: 2, Failed: 1}) {
+	if len(runs.Runs) != 1 || runs.Runs[0].Counts != (contract.DockingCounts{Total: 3, Completed: 2, Failed: 1}) {
 		t.Fatalf("the runs are %+v", runs.Runs)
 	}
 	sh.resultsOf(runs.Runs[0])
 	sh.reproduce(runs.Runs[0])
 	sh.bundle(runs.Runs[0].RunID)
+	sh.figure(runs.Runs[0])
 }
 
 // resultsOf lists a run's results in every form, down to the contacts of a pose.
-func (sh *shell) resultsOf(run client.DockingRun) {
+func (sh *shell) resultsOf(run contract.DockingRun) {
 	sh.t.Helper()
 	shown, _ := sh.want(0, "", "runs", run.JobID)
 	sh.contains(shown, run.RunID, run.JobName, "1UYD", "PU8", "around a ligand of the structure", "2 docked, 1 failed")
@@ -122,11 +128,11 @@ func (sh *shell) resultsOf(run client.DockingRun) {
 	if sdf, _ := sh.want(0, "", "results", run.RunID, "--status", "completed", "--sdf"); strings.Count(sdf, "$$$$") != 2 {
 		sh.t.Errorf("the structures are %s", sdf)
 	}
-	best := reads[client.DockingResults](sh, "results", run.RunID, "--limit", "1").Results[0]
+	best := reads[contract.DockingResultList](sh, "results", run.RunID, "--limit", "1").Results[0]
 	listed, _ := sh.want(0, "", "poses", best.ResultID)
-	pose := reads[client.DockingPoses](sh, "poses", best.ResultID).Poses[0]
+	pose := reads[contract.DockingPoseList](sh, "poses", best.ResultID).Poses[0]
 	sh.contains(listed, pose.PoseID)
-	contacts := reads[client.Interactions](sh, "interactions", pose.PoseID)
+	contacts := reads[contract.DockingInteractions](sh, "interactions", pose.PoseID)
 	if !contacts.Analysed || len(contacts.Interactions) == 0 {
 		sh.t.Errorf("the best pose has the contacts %+v", contacts)
 	}
@@ -140,7 +146,7 @@ func (sh *shell) resultsOf(run client.DockingRun) {
 }
 
 // namedPoses finds the poses of a ligand by names, shortened ids and the last docking, as listed by its result's id.
-func (sh *shell) namedPoses(run client.DockingRun, best client.DockingResult, listed string) {
+func (sh *shell) namedPoses(run contract.DockingRun, best contract.DockingResult, listed string) {
 	sh.t.Helper()
 	name := strings.ToUpper(best.Label[:5])
 	digits := strings.TrimPrefix(run.JobID, "job_")
@@ -149,9 +155,9 @@ func (sh *shell) namedPoses(run client.DockingRun, best client.DockingResult, li
 			sh.t.Errorf("poses %s %s: got %s, want %s", docking, name, same, listed)
 		}
 	}
-	poses := reads[client.DockingPoses](sh, "poses", "last", best.LigandID).Poses
+	poses := reads[contract.DockingPoseList](sh, "poses", "last", best.LigandID).Poses
 	for _, pose := range poses {
-		contacts := reads[client.Interactions](sh, "interactions", "last", name, "--rank", strconv.Itoa(pose.Rank))
+		contacts := reads[contract.DockingInteractions](sh, "interactions", "last", name, "--rank", strconv.Itoa(pose.Rank))
 		if contacts.PoseID != pose.PoseID {
 			sh.t.Errorf("pose %d of %s is %s, want %s", pose.Rank, name, contacts.PoseID, pose.PoseID)
 		}
@@ -175,11 +181,11 @@ func (sh *shell) namedPoses(run client.DockingRun, best client.DockingResult, li
 }
 
 // reproduce runs a docking again and expects the same poses, from the receptor that is prepared already.
-func (sh *shell) reproduce(run client.DockingRun) {
+func (sh *shell) reproduce(run contract.DockingRun) {
 	sh.t.Helper()
 	said, _ := sh.want(0, "", "reproduce", run.RunID, "--watch")
 	sh.contains(said, "repeats "+run.RunID, "Identical: all 3 ligands")
-	runs := reads[client.DockingRuns](sh, "runs").Runs
+	runs := reads[contract.DockingRunList](sh, "runs").Runs
 	again, _ := sh.want(0, "", "runs", runs[0].RunID)
 	sh.contains(again, "repeats      "+run.RunID, "Identical")
 }
@@ -234,7 +240,8 @@ func TestPocketsWithTheCommandLine(t *testing.T) {
 	table, _ := sh.want(0, "", "pockets", pocket, "--max", "2")
 	sh.contains(table, "druggability", "--box ")
 	_, box, _ := strings.Cut(table, "--box ")
-	price, _ := sh.want(0, "", "dock", pocket, "--box", strings.Fields(box)[0], "--ligand", "aspirin="+smiles["aspirin"], "--estimate")
+	price, _ := sh.want(0, "", "dock", pocket, "--box", strings.Fields(box)[0], "--ligand", "aspirin="+smiles["aspirin"],
+		"--estimate")
 	sh.contains(price, "for 1 ligands")
 	found := reads[struct {
 		JobID   string

@@ -37,7 +37,8 @@ func docking(sceneKey string, exhaustiveness int, names ...string) json.RawMessa
 func dockingWith(further, sceneKey string, exhaustiveness int, names ...string) json.RawMessage {
 	var ligands []string
 	for _, name := range names {
-		ligands = append(ligands, fmt.Sprintf(`{"ligandId":%q,"label":%q,"source":{"kind":"smiles","smiles":%q}}`, name, name, smiles[name]))
+		ligands = append(ligands, fmt.Sprintf(`{"ligandId":%q,"label":%q,"source":{"kind":"smiles","smiles":%q}}`, name, name,
+			smiles[name]))
 	}
 	return json.RawMessage(fmt.Sprintf(`{"jobType":"simulation","simulator":"autodock-vina","sceneFile":%q,"jobName":"test",
 		"simulationParams":{"ligandLibrary":[%s],%s,"exhaustiveness":%d,"seed":42%s}}`, sceneKey, strings.Join(ligands, ","), boxMembers, exhaustiveness, further))
@@ -63,15 +64,17 @@ func TestDockWithTheCommandLine(t *testing.T) {
 		t.Logf("molfabric %s → %d\n%s%s", strings.Join(args, " "), code, out.String(), diagnostics.String())
 		return out.String(), code
 	}
-	if _, code := run("a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org", "--password-stdin"); code != 0 {
+	if _, code := run("a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org",
+		"--password-stdin"); code != 0 {
 		t.Fatal("sign-up failed")
 	}
 	if _, code := run("", "dock", receptor(t), "--ligand", "unfinished=C1CC("); code != 2 {
 		t.Errorf("exit code %d, want 2 for text that is no SMILES, before anything is submitted", code)
 	}
 	// Of a carbon with five bonds only the engine can tell.
-	table, code := run("", "dock", receptor(t), "--center", "15.19,53.9,16.92", "--size", "18", "--exhaustiveness", "1", "--seed", "7", "--picture", "none",
-		"--ligand", "aspirin="+smiles["aspirin"], "--ligand", "caffeine="+smiles["caffeine"], "--ligand", "broken=CC(C)(C)(C)C", "-o", filepath.Join(dir, "results"))
+	table, code := run("", "dock", receptor(t), "--center", "15.19,53.9,16.92", "--size", "18", "--exhaustiveness", "1", "--seed",
+		"7", "--picture", "none", "--ligand", "aspirin="+smiles["aspirin"], "--ligand", "caffeine="+smiles["caffeine"], "--ligand",
+		"broken=CC(C)(C)(C)C", "-o", filepath.Join(dir, "results"))
 	if code != 8 {
 		t.Errorf("exit code %d, want 8 for a job with a broken ligand", code)
 	}
@@ -116,7 +119,7 @@ func TestLossesChangeNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return receipt.JobID
+		return receipt.Body.JobID
 	}
 	calm := submit()
 	if ended := s.await(c, calm); ended.Status != job.Completed {
@@ -163,7 +166,7 @@ func chargedTimes(t *testing.T, c *client.Client, jobID string, times int) {
 		t.Fatal(err)
 	}
 	n, held, charged := 0, int64(0), int64(0)
-	for _, entry := range entries.Transactions {
+	for _, entry := range entries.Body.Transactions {
 		switch entry.Type {
 		case "charge":
 			n++
@@ -179,8 +182,8 @@ func chargedTimes(t *testing.T, c *client.Client, jobID string, times int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if balance.HeldCents != 0 {
-		t.Errorf("%d pence still held", balance.HeldCents)
+	if balance.Body.HeldCents != 0 {
+		t.Errorf("%d pence still held", balance.Body.HeldCents)
 	}
 }
 
@@ -198,16 +201,16 @@ func TestRestartInMidJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("docking has begun", func() bool { return s.docked(c, receipt.JobID) >= 0 && s.attempts() > 0 })
+	s.eventually("docking has begun", func() bool { return s.docked(c, receipt.Body.JobID) >= 0 && s.attempts() > 0 })
 	s.down()
 	s.up()
-	if before, err := c.Job(t.Context(), receipt.JobID); err != nil || before.Terminal {
+	if before, err := c.Job(t.Context(), receipt.Body.JobID); err != nil || before.Body.Terminal {
 		t.Fatalf("the job did not outlive the restart unfinished: %+v, %v", before, err)
 	}
-	if ended := s.await(c, receipt.JobID); ended.Status != job.Completed {
+	if ended := s.await(c, receipt.Body.JobID); ended.Status != job.Completed {
 		t.Fatalf("ended as %s: %v", ended.Status, ended.Error)
 	}
-	chargedOnce(t, c, receipt.JobID)
+	chargedOnce(t, c, receipt.Body.JobID)
 }
 
 // attempts is how many attempts have a directory on the system's worker.
@@ -223,7 +226,7 @@ func (s *system) docked(c *client.Client, jobID string) int {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return state.Progress.Tasks.Succeeded - 2
+	return state.Body.Progress.Tasks.Succeeded - 2
 }
 
 // TestCancelEndsTheEngine cancels a job whose engine runs, and expects its process to be gone and the used time charged.
@@ -239,17 +242,21 @@ func TestCancelEndsTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.eventually("docking runs", func() bool { return s.docked(c, receipt.JobID) == 0 && s.attempts() > 0 && s.children(s.worker()) > 0 })
-	if _, err := c.Cancel(t.Context(), receipt.JobID, "enough"); err != nil {
+	s.eventually("docking runs", func() bool {
+		return s.docked(c, receipt.Body.JobID) == 0 && s.attempts() > 0 &&
+			len(childrenOf(s.worker())) > 0
+	})
+	if _, err := c.Cancel(t.Context(), receipt.Body.JobID, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	ended := s.await(c, receipt.JobID)
+	ended := s.await(c, receipt.Body.JobID)
 	if ended.Status != job.Cancelled || ended.StatusReason == nil || *ended.StatusReason != "enough" {
 		t.Errorf("ended as %s (%v), want %s with the reason given", ended.Status, ended.StatusReason, job.Cancelled)
 	}
-	s.eventually("the engine's processes and directories are gone", func() bool { return s.attempts() == 0 && s.children(s.worker()) == 0 })
-	chargedOnce(t, c, receipt.JobID)
-	_, err = c.Cancel(t.Context(), receipt.JobID, "")
+	s.eventually("the engine's processes and directories are gone",
+		func() bool { return s.attempts() == 0 && len(childrenOf(s.worker())) == 0 })
+	chargedOnce(t, c, receipt.Body.JobID)
+	_, err = c.Cancel(t.Context(), receipt.Body.JobID, "")
 	if err != nil {
 		t.Errorf("cancel again: %v", err)
 	}
@@ -290,12 +297,17 @@ func TestBadInput(t *testing.T) {
 		code    fault.Code
 		field   string
 	}{
-		{"malformed receptor", edit(scene.StorageKey, broken.StorageKey), fault.Validation, "sceneFile: the receptor's file has no atoms"},
-		{"box away from the receptor", edit(`[15.19,53.9,16.92]`, `[900,900,900]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
-		{"unparsable SMILES", edit(smiles["aspirin"], "not a molecule"), fault.Validation, "simulationParams.ligandLibrary[0].source.smiles"},
+		{"malformed receptor", edit(scene.StorageKey, broken.StorageKey), fault.Validation,
+			"sceneFile: the receptor's file has no atoms"},
+		{"box away from the receptor", edit(`[15.19,53.9,16.92]`, `[900,900,900]`), fault.Validation,
+			"simulationParams.boxCenterAngstrom"},
+		{"unparsable SMILES", edit(smiles["aspirin"], "not a molecule"), fault.Validation,
+			"simulationParams.ligandLibrary[0].source.smiles"},
 		{"absent ligand", edit(boxMembers, `"pocketLigand":"STI"`), fault.Validation, "simulationParams.pocketLigand"},
-		{"empty SMILES", edit(fmt.Sprintf("%q", smiles["aspirin"]), `""`), fault.Validation, "simulationParams.ligandLibrary[0].source.smiles"},
-		{"box without volume", edit(`"boxSizeAngstrom":18`, `"boxSizeAngstrom":0`), fault.Validation, "simulationParams.boxSizeAngstrom"},
+		{"empty SMILES", edit(fmt.Sprintf("%q", smiles["aspirin"]), `""`), fault.Validation,
+			"simulationParams.ligandLibrary[0].source.smiles"},
+		{"box without volume", edit(`"boxSizeAngstrom":18`, `"boxSizeAngstrom":0`), fault.Validation,
+			"simulationParams.boxSizeAngstrom"},
 		{"box of two numbers", edit(`[15.19,53.9,16.92]`, `[1,2]`), fault.Validation, "simulationParams.boxCenterAngstrom"},
 		{"box without a size", edit(`,"boxSizeAngstrom":18`, ""), fault.Validation, "simulationParams.boxSizeAngstrom"},
 		{"wrong type", edit(`"exhaustiveness":1`, `"exhaustiveness":"one"`), fault.Validation, "simulationParams.exhaustiveness"},
@@ -329,11 +341,13 @@ func TestBadInput(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ended := s.await(c, receipt.JobID)
-			if ended.Status != job.Failed || ended.Error == nil || ended.Error.Code != test.code || ended.Error.FailureClass != "USER_INPUT" {
+			ended := s.await(c, receipt.Body.JobID)
+			if ended.Status != job.Failed || ended.Error == nil || ended.Error.Code != test.code ||
+				ended.Error.FailureClass != "USER_INPUT" {
 				t.Errorf("ended as %s with %+v, want FAILED with %s", ended.Status, ended.Error, test.code)
 			}
-			if ended.Cost.Final == nil || ended.Cost.Final.String() != "0.00" || ended.StatusReason == nil || !strings.HasSuffix(*ended.StatusReason, "Nothing is charged.") {
+			if ended.Cost.Final == nil || *ended.Cost.Final != "0.00" || ended.StatusReason == nil ||
+				!strings.HasSuffix(*ended.StatusReason, "Nothing is charged.") {
 				t.Errorf("cost %+v, reason %v; want nothing charged, and that it is said", ended.Cost, ended.StatusReason)
 			}
 		})

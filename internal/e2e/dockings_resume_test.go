@@ -16,6 +16,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -47,7 +48,8 @@ func (c *chemist) digests(run runView) map[string]string {
 	found := map[string]string{}
 	for _, r := range c.results("/runs/"+run.RunID+"/results", nil, 100) {
 		if r.PoseCount > 0 {
-			found[r.LigandID] = read[struct{ Poses []poseView }](c, "/results/"+r.ResultID+"/poses?limit=1").Poses[0].Artifacts.PDBQT.SHA256
+			found[r.LigandID] = read[struct{ Poses []poseView }](c, "/results/"+r.ResultID+
+				"/poses?limit=1").Poses[0].Artifacts.PDBQT.SHA256
 		}
 	}
 	return found
@@ -94,14 +96,14 @@ func TestLostWorkerRedoesUnfinishedLigands(t *testing.T) {
 func (c *chemist) checkSecondAttempt(run runView, saved int) {
 	c.t.Helper()
 	tasks, err := c.api.Tasks(c.t.Context(), run.JobID, client.TaskFilter{Stage: "dock"})
-	if err != nil || len(tasks.Tasks) != 1 || tasks.Tasks[0].Attempt != 2 {
-		c.t.Fatalf("the docking tasks are %+v (%v)", tasks.Tasks, err)
+	if err != nil || len(tasks.Body.Tasks) != 1 || tasks.Body.Tasks[0].Attempt != 2 {
+		c.t.Fatalf("the docking tasks are %+v (%v)", tasks.Body.Tasks, err)
 	}
-	logs, err := c.api.Logs(c.t.Context(), run.JobID, client.Page{}, tasks.Tasks[0].TaskID)
-	if err != nil || len(logs.Logs) != 1 || logs.Logs[0].Attempt != 2 || logs.Logs[0].Text == nil {
-		c.t.Fatalf("the log is %+v (%v)", logs.Logs, err)
+	logs, err := c.api.Logs(c.t.Context(), run.JobID, client.Page{}, tasks.Body.Tasks[0].TaskID)
+	if err != nil || len(logs.Body.Logs) != 1 || logs.Body.Logs[0].Attempt != 2 || logs.Body.Logs[0].Text == nil {
+		c.t.Fatalf("the log is %+v (%v)", logs.Body.Logs, err)
 	}
-	text := *logs.Logs[0].Text
+	text := *logs.Body.Logs[0].Text
 	if want := fmt.Sprintf("docking %d of 5 ligands", 5-saved); !strings.Contains(text, want) {
 		c.t.Errorf("%q is missing in the log:\n%s", want, text)
 	}
@@ -119,9 +121,9 @@ func (c *chemist) repeat(run runView) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	again := c.ended(read[runView](c, "/runs/"+receipt.RunID), run.Status)
+	again := c.ended(read[runView](c, "/runs/"+receipt.Body.RunID), run.Status)
 	found := again.Reproduction
-	if found == nil || found.OfRunID != run.RunID || found.Verdict != client.VerdictIdentical || len(found.Reasons) > 0 ||
+	if found == nil || found.OfRunID != run.RunID || found.Verdict != contract.VerdictIdentical || len(found.Reasons) > 0 ||
 		found.Compared.Ligands != run.Counts.Total || found.Compared.Identical != run.Counts.Total {
 		c.t.Errorf("the repetition found %+v", found)
 	}
@@ -129,12 +131,14 @@ func (c *chemist) repeat(run runView) {
 		c.t.Errorf("the receptor was %+v, and then %+v", run.Receptor, again.Receptor)
 	}
 	if again.Timing.ReceptorCPUSeconds >= run.Timing.ReceptorCPUSeconds {
-		c.t.Errorf("the prepared receptor took %v CPU seconds, its preparation %v", again.Timing.ReceptorCPUSeconds, run.Timing.ReceptorCPUSeconds)
+		c.t.Errorf("the prepared receptor took %v CPU seconds, its preparation %v", again.Timing.ReceptorCPUSeconds,
+			run.Timing.ReceptorCPUSeconds)
 	}
 	if run.Cost.Final == nil || again.Cost.Final == nil || *again.Cost.Final > *run.Cost.Final {
 		c.t.Errorf("the repetition cost %v, the first run %v", again.Cost.Final, run.Cost.Final)
 	}
-	c.t.Logf("receptor %.2f → %.2f CPU seconds, all %.1f → %.1f", run.Timing.ReceptorCPUSeconds, again.Timing.ReceptorCPUSeconds, run.Timing.CPUSeconds, again.Timing.CPUSeconds)
+	c.t.Logf("receptor %.2f → %.2f CPU seconds, all %.1f → %.1f", run.Timing.ReceptorCPUSeconds, again.Timing.ReceptorCPUSeconds,
+		run.Timing.CPUSeconds, again.Timing.CPUSeconds)
 }
 
 // namePreparation docks a single ligand into the receptor that an earlier run has prepared, by its digests, and names wrong ones.
@@ -181,11 +185,14 @@ func (c *chemist) stopAtGate(run runView) {
 	c.t.Helper()
 	run = c.ended(run, job.Failed)
 	ended, err := c.api.Job(c.t.Context(), run.JobID)
-	if err != nil || ended.Error == nil || ended.Error.Code != "REDOCKING_GATE" || ended.Error.FailureClass != "USER_INPUT" || !strings.Contains(ended.Error.Message, "Å") {
-		c.t.Errorf("the job failed with %+v (%v)", ended.Error, err)
+	if err != nil || ended.Body.Error == nil || ended.Body.Error.Code != "REDOCKING_GATE" ||
+		ended.Body.Error.FailureClass != "USER_INPUT" ||
+		!strings.Contains(ended.Body.Error.Message, "Å") {
+		c.t.Errorf("the job failed with %+v (%v)", ended.Body.Error, err)
 	}
 	v := run.Validation
-	if v == nil || v.RedockRMSDAngstrom == nil || v.GateRMSDAngstrom == nil || *v.GateRMSDAngstrom != 0.1 || v.Passed == nil || *v.Passed {
+	if v == nil || v.RedockRMSDAngstrom == nil || v.GateRMSDAngstrom == nil || *v.GateRMSDAngstrom != 0.1 || v.Passed == nil ||
+		*v.Passed {
 		c.t.Errorf("the validation is %+v", v)
 	}
 	for _, r := range c.results("/runs/"+run.RunID+"/results", nil, 100) {
@@ -194,8 +201,8 @@ func (c *chemist) stopAtGate(run runView) {
 		}
 	}
 	tasks, err := c.api.Tasks(c.t.Context(), run.JobID, client.TaskFilter{Stage: "dock"})
-	if err != nil || slices.ContainsFunc(tasks.Tasks, func(task client.Task) bool { return task.Attempt > 0 }) {
-		c.t.Errorf("the library began: %+v (%v)", tasks.Tasks, err)
+	if err != nil || slices.ContainsFunc(tasks.Body.Tasks, func(task contract.Task) bool { return task.Attempt > 0 }) {
+		c.t.Errorf("the library began: %+v (%v)", tasks.Body.Tasks, err)
 	}
 	chargedOnce(c.t, c.api, run.JobID)
 }
@@ -254,7 +261,8 @@ func testCancelledDocking(c *chemist) {
 // cancel ends a run and counts how its ligands ended. It expects that each has an end and that the charge is no more than was held.
 func (c *chemist) cancel(run runView) map[string]int {
 	c.t.Helper()
-	if answer, err := c.api.Cancel(c.t.Context(), run.JobID, "enough"); err != nil || answer.Status != job.Cancelling && answer.Status != job.Cancelled {
+	if answer, err := c.api.Cancel(c.t.Context(), run.JobID, "enough"); err != nil || answer.Body.Status != job.Cancelling &&
+		answer.Body.Status != job.Cancelled {
 		c.t.Fatalf("the cancellation: %+v, %v", answer, err)
 	}
 	run = c.ended(run, job.Cancelled)
@@ -272,7 +280,7 @@ func (c *chemist) cancel(run runView) map[string]int {
 		}
 	}
 	failed, total := ends["cancelled"]+ends["broken"], ends["docked"]+ends["cancelled"]+ends["broken"]
-	if want := (client.DockingCounts{Total: total, Completed: ends["docked"], Failed: failed}); run.Counts != want {
+	if want := (contract.DockingCounts{Total: total, Completed: ends["docked"], Failed: failed}); run.Counts != want {
 		c.t.Errorf("the ligands ended as %v and are counted as %+v", ends, run.Counts)
 	}
 	if run.Cost.Final == nil || run.Cost.Held != 0 {
@@ -286,10 +294,10 @@ func (c *chemist) cancel(run runView) map[string]int {
 func testConfirmedLigands(c *chemist) {
 	scene := c.pocket()
 	found, err := c.api.ResolveLigand(c.t.Context(), "aspirin")
-	if err != nil || len(found.Candidates) == 0 || found.Candidates[0].SourceID != "ccd:AIN" {
-		c.t.Fatalf("the look-up of aspirin: %+v, %v", found.Candidates, err)
+	if err != nil || len(found.Body.Candidates) == 0 || found.Body.Candidates[0].SourceID != "ccd:AIN" {
+		c.t.Fatalf("the look-up of aspirin: %+v, %v", found.Body.Candidates, err)
 	}
-	candidate := found.Candidates[0]
+	candidate := found.Body.Candidates[0]
 	confirmed := func(kind, member, value, query string) map[string]any {
 		return map[string]any{"ligandId": kind, "label": "aspirin", "source": map[string]any{"kind": kind, member: value},
 			"confirmation": map[string]any{"token": candidate.Token, "query": query, "sourceId": candidate.SourceID}}
@@ -303,11 +311,13 @@ func testConfirmedLigands(c *chemist) {
 		{"another query", confirmed("ccd", "componentId", "AIN", "Aspirin"), "confirmation.query"},
 		{"another component", confirmed("ccd", "componentId", "IBP", "aspirin"), "source"},
 		{"another structure", confirmed("smiles", "smiles", "CCO", "aspirin"), "source"},
-		{"a component that nobody knows", map[string]any{"ligandId": "x", "label": "x", "source": map[string]any{"kind": "ccd", "componentId": "QQ9"}}, "source.componentId"},
+		{"a component that nobody knows", map[string]any{"ligandId": "x", "label": "x",
+			"source": map[string]any{"kind": "ccd", "componentId": "QQ9"}}, "source.componentId"},
 	} {
 		_, err := c.api.Submit(c.t.Context(), submission(scene, []map[string]any{component, test.ligand}, pocketBox), "")
 		want := "simulationParams.ligandLibrary[1]." + test.member + ":"
-		if client.StatusOf(err) != http.StatusBadRequest || client.CodeOf(err) != fault.Validation || !strings.HasPrefix(err.Error(), want) {
+		if client.StatusOf(err) != http.StatusBadRequest || client.CodeOf(err) != fault.Validation ||
+			!strings.HasPrefix(err.Error(), want) {
 			c.t.Errorf("%s: got %v, want a refusal of %s", test.name, err, want)
 		}
 	}
@@ -318,7 +328,8 @@ func testConfirmedLigands(c *chemist) {
 	ligands := []map[string]any{component, confirmed("smiles", "smiles", candidate.SMILES, "aspirin")}
 	run := c.ended(c.submit(submission(scene, ligands, pocketBox)), job.Completed)
 	for i, r := range c.results("/runs/"+run.RunID+"/results", url.Values{"sort": {"index"}}, 100) {
-		if r.Source != []string{"ccd", "smiles"}[i] || r.BestScoreKcalMol == nil || r.InChIKey == nil || *r.InChIKey != "BSYNRYMUTXBXSQ-UHFFFAOYSA-N" {
+		if r.Source != []string{"ccd", "smiles"}[i] || r.BestScoreKcalMol == nil || r.InChIKey == nil ||
+			*r.InChIKey != "BSYNRYMUTXBXSQ-UHFFFAOYSA-N" {
 			c.t.Errorf("result %d is %+v", i, r)
 		}
 	}
@@ -338,13 +349,15 @@ func retinoidProtein(t *testing.T) entry {
 
 // docking docks two small ligands where the entry has its own, which is docked again first.
 func (e entry) docking(scene string, gateAngstrom float64) json.RawMessage {
-	return submission(scene, []map[string]any{ligand("aspirin", smiles["aspirin"]), ligand("indole", "c1ccc2[nH]ccc2c1")}, map[string]any{
-		"receptorPdbId": strings.ToLower(e.pdbID), "receptorChains": []string{"A"}, "pocketLigand": e.componentID, "boxSizeAngstrom": 18, "exhaustiveness": 1,
-		"dockingValidation": map[string]any{
-			"nativeReference":  map[string]any{"componentId": e.componentID, "chain": "A", "residue": e.residue},
-			"gateRmsdAngstrom": gateAngstrom,
-		},
-	})
+	return submission(scene, []map[string]any{ligand("aspirin", smiles["aspirin"]), ligand("indole", "c1ccc2[nH]ccc2c1")},
+		map[string]any{
+			"receptorPdbId": strings.ToLower(e.pdbID), "receptorChains": []string{"A"}, "pocketLigand": e.componentID,
+			"boxSizeAngstrom": 18, "exhaustiveness": 1,
+			"dockingValidation": map[string]any{
+				"nativeReference":  map[string]any{"componentId": e.componentID, "chain": "A", "residue": e.residue},
+				"gateRmsdAngstrom": gateAngstrom,
+			},
+		})
 }
 
 // testEntry docks into an entry of the mirror, behind a gate that its own ligand passes, and then behind one that none does.
@@ -355,7 +368,8 @@ func testEntry(c *chemist, e entry) {
 		c.t.Errorf("the receptor is %+v", run.Receptor)
 	}
 	v := run.Validation
-	if v == nil || v.NativeComponentID != e.componentID || v.RedockRMSDAngstrom == nil || *v.RedockRMSDAngstrom > 15 || v.Passed == nil || !*v.Passed {
+	if v == nil || v.NativeComponentID != e.componentID || v.RedockRMSDAngstrom == nil || *v.RedockRMSDAngstrom > 15 ||
+		v.Passed == nil || !*v.Passed {
 		c.t.Fatalf("the validation is %+v", v)
 	}
 	c.t.Logf("%s of %s docked again: %.2f Å from the crystal pose", e.componentID, e.pdbID, *v.RedockRMSDAngstrom)

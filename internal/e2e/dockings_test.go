@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -27,7 +28,7 @@ type links struct{ Studio string }
 type batchView struct {
 	BatchID, RunID, JobID string
 	Status                job.Status
-	Counts                client.DockingCounts
+	Counts                contract.DockingCounts
 	ShardSize             int
 	TopResults            []struct {
 		ResultID         string
@@ -42,9 +43,9 @@ type runView struct {
 	RunID, JobID string
 	BatchID      *string
 	Status       job.Status
-	Counts       client.DockingCounts
+	Counts       contract.DockingCounts
 	Box          *struct{ Source string }
-	Reproduction *client.Reproduction
+	Reproduction *contract.DockingReproduction
 	Engine       struct {
 		Version, WorkerImageDigest string
 		Programs                   map[string]string
@@ -68,12 +69,12 @@ type runView struct {
 }
 
 type resultView struct {
-	client.DockingResult
-	LigandIndex int
-	Source      string
-	Notes       []string
-	InChIKey    *string
-	UILinks     links
+	contract.DockingResult
+	LigandIndex int      `json:"ligandIndex"`
+	Source      string   `json:"source"`
+	Notes       []string `json:"notes"`
+	InChIKey    *string  `json:"inchiKey"`
+	UILinks     links    `json:"uiLinks"`
 }
 
 type artifactView struct {
@@ -84,9 +85,9 @@ type artifactView struct {
 }
 
 type poseView struct {
-	client.DockingPose
-	Artifacts struct{ SDF, PDBQT, ComplexPDB *artifactView }
-	UILinks   links
+	contract.DockingPose
+	Artifacts struct{ SDF, PDBQT, ComplexPDB *artifactView } `json:"artifacts"`
+	UILinks   links                                          `json:"uiLinks"`
 }
 
 // chemist is a user of a running system who docks, with an account of their own.
@@ -165,7 +166,8 @@ func (c *chemist) results(path string, query url.Values, pageSize int) []resultV
 
 // submission is a docking of a library with these parameters beside.
 func submission(scene string, ligands []map[string]any, params map[string]any) json.RawMessage {
-	all := map[string]any{"ligandLibrary": ligands, "exhaustiveness": 2, "numModes": 3, "seed": 42, "dockingReport": map[string]any{"picture": "none"}}
+	all := map[string]any{"ligandLibrary": ligands, "exhaustiveness": 2, "numModes": 3, "seed": 42,
+		"dockingReport": map[string]any{"picture": "none"}}
 	maps.Copy(all, params)
 	text, err := json.Marshal(map[string]any{
 		"jobType": "simulation", "simulator": "autodock-vina", "jobName": "test", "sceneFile": scene, "simulationParams": all,
@@ -208,9 +210,9 @@ func (c *chemist) submit(request json.RawMessage) runView {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	found, ok, err := c.api.RunOfJob(c.t.Context(), receipt.JobID)
+	found, ok, err := c.api.RunOfJob(c.t.Context(), receipt.Body.JobID)
 	if err != nil || !ok {
-		c.t.Fatalf("job %s has no run (%v)", receipt.JobID, err)
+		c.t.Fatalf("job %s has no run (%v)", receipt.Body.JobID, err)
 	}
 	return read[runView](c, "/runs/"+found.RunID)
 }
@@ -229,8 +231,9 @@ func mixed() (library []map[string]any, broken map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(smiles)) {
 		library = append(library, ligand(name, smiles[name]))
 	}
-	library = append(library, ligand("phenol", "Oc1ccccc1"), ligand("indole", "c1ccc2[nH]ccc2c1"), ligand("salicylate", "OC(=O)c1ccccc1O"),
-		ligand("torn", "C1CC("), ligand("ferrocene", "[Fe+2].c1cc[cH-]c1.c1cc[cH-]c1"), ligand("boronic", "OB(O)c1ccccc1"))
+	library = append(library, ligand("phenol", "Oc1ccccc1"), ligand("indole", "c1ccc2[nH]ccc2c1"),
+		ligand("salicylate", "OC(=O)c1ccccc1O"), ligand("torn", "C1CC("), ligand("ferrocene", "[Fe+2].c1cc[cH-]c1.c1cc[cH-]c1"),
+		ligand("boronic", "OB(O)c1ccccc1"))
 	return library, map[string]string{"torn": "parse", "ferrocene": "parse", "boronic": "embed"}
 }
 
@@ -244,8 +247,8 @@ func TestDockings(t *testing.T) {
 	entry := retinoidProtein(t)
 	s := start(t, "MOLFABRIC_STRUCTURES="+entry.mirror, "MOLFABRIC_COMPONENTS="+components, "MOLFABRIC_LIMIT_CREDENTIAL=100000")
 	for name, test := range map[string]func(*chemist){
-		"library": testLibrary, "confirmed ligands": testConfirmedLigands, "cancelled library": testCancelledLibrary, "cancelled docking": testCancelledDocking,
-		"entry": func(c *chemist) { testEntry(c, entry) },
+		"library": testLibrary, "confirmed ligands": testConfirmedLigands, "cancelled library": testCancelledLibrary,
+		"cancelled docking": testCancelledDocking, "entry": func(c *chemist) { testEntry(c, entry) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +265,8 @@ func testLibrary(c *chemist) {
 	run := c.submit(submission(scene, library, with(pocketBox, map[string]any{"dockingExecution": map[string]any{"shardSize": 3}})))
 	c.watchLibrary(run)
 	run = c.ended(run, job.CompletedWithFailures)
-	if want := (client.DockingCounts{Total: 12, Completed: 9, Failed: 3}); run.Counts != want || run.Box == nil || run.Box.Source != "pocketLigand" ||
+	if want := (contract.DockingCounts{Total: 12, Completed: 9, Failed: 3}); run.Counts != want || run.Box == nil ||
+		run.Box.Source != "pocketLigand" ||
 		run.UILinks.Studio != "/studio?dockingRun="+run.RunID {
 		c.t.Errorf("the run is %+v", run)
 	}
@@ -292,7 +296,8 @@ func (c *chemist) watchLibrary(run runView) {
 			partial = true
 		}
 		for i, top := range batch.TopResults {
-			if top.Rank != i+1 || i > 0 && top.BestScoreKcalMol < batch.TopResults[i-1].BestScoreKcalMol || top.UILinks.Studio != "/studio?dockingResult="+top.ResultID {
+			if top.Rank != i+1 || i > 0 && top.BestScoreKcalMol < batch.TopResults[i-1].BestScoreKcalMol ||
+				top.UILinks.Studio != "/studio?dockingResult="+top.ResultID {
 				c.t.Errorf("top result %d is %+v", i+1, top)
 			}
 		}
@@ -310,7 +315,8 @@ func (c *chemist) watchLibrary(run runView) {
 		c.t.Error("no top results were seen before the rest was docked")
 	}
 	batch := read[batchView](c, "/batches/"+*run.BatchID)
-	if len(batch.TopResults) != 9 || batch.RunID != run.RunID || batch.ShardSize != 3 || batch.UILinks.Studio != "/studio?dockingBatch="+batch.BatchID {
+	if len(batch.TopResults) != 9 || batch.RunID != run.RunID || batch.ShardSize != 3 ||
+		batch.UILinks.Studio != "/studio?dockingBatch="+batch.BatchID {
 		c.t.Errorf("the batch is %+v", batch)
 	}
 }
@@ -322,16 +328,19 @@ func (c *chemist) checkResults(all []resultView, library []map[string]any, broke
 		c.t.Fatalf("%d results of %d ligands", len(all), len(library))
 	}
 	for i, r := range all {
-		if r.LigandIndex != i || r.LigandID != library[i]["ligandId"] || r.Source != "smiles" || r.UILinks.Studio != "/studio?dockingResult="+r.ResultID {
+		if r.LigandIndex != i || r.LigandID != library[i]["ligandId"] || r.Source != "smiles" ||
+			r.UILinks.Studio != "/studio?dockingResult="+r.ResultID {
 			c.t.Errorf("result %d is %+v", i, r)
 		}
 		if stage := broken[r.LigandID]; stage != "" {
-			if r.Status != "FAILED" || r.FailureStage == nil || *r.FailureStage != stage || r.Error == nil || *r.Error == "" || r.PoseCount != 0 || r.BestScoreKcalMol != nil {
+			if r.Status != "FAILED" || r.FailureStage == nil || *r.FailureStage != stage || r.Error == nil || *r.Error == "" ||
+				r.PoseCount != 0 || r.BestScoreKcalMol != nil {
 				c.t.Errorf("%s should have failed at %s: %+v", r.LigandID, stage, r)
 			}
 			continue
 		}
-		if r.Status != "COMPLETED" || r.FailureStage != nil || r.Error != nil || r.BestScoreKcalMol == nil || *r.BestScoreKcalMol >= 0 || r.Rank == nil ||
+		if r.Status != "COMPLETED" || r.FailureStage != nil || r.Error != nil || r.BestScoreKcalMol == nil ||
+			*r.BestScoreKcalMol >= 0 || r.Rank == nil ||
 			r.InChIKey == nil || r.PoseCount < 1 || r.PoseCount > 3 || r.PassedChecks == nil || len(r.Interactions) == 0 {
 			c.t.Errorf("%s should be docked and analysed: %+v", r.LigandID, r)
 		}
@@ -373,10 +382,12 @@ func (c *chemist) checkLists(run runView, all []resultView) {
 		{"status=FAILED", func(r resultView) bool { return r.Status == "FAILED" }, nil},
 		{"status=FAILED&status=COMPLETED", nil, nil},
 		{"failureStage=embed", func(r resultView) bool { return r.FailureStage != nil && *r.FailureStage == "embed" }, nil},
-		{fmt.Sprintf("maxScore=%v", middle), func(r resultView) bool { return r.BestScoreKcalMol != nil && score(r) <= middle }, nil},
+		{fmt.Sprintf("maxScore=%v", middle), func(r resultView) bool { return r.BestScoreKcalMol != nil && score(r) <= middle },
+			nil},
 		{"interaction=" + contact, touches(contact), nil},
 		{fmt.Sprintf("interaction=%s:%s:%s:*", parts[0], parts[1], parts[2]), touches(strings.Join(parts[:3], ":") + ":"), nil},
-		{"interaction=" + contact + "&maxScore=" + fmt.Sprint(middle), func(r resultView) bool { return touches(contact)(r) && score(r) <= middle }, nil},
+		{"interaction=" + contact + "&maxScore=" + fmt.Sprint(middle),
+			func(r resultView) bool { return touches(contact)(r) && score(r) <= middle }, nil},
 		{"passedChecks=true", func(r resultView) bool { return r.PassedChecks != nil && *r.PassedChecks }, nil},
 		{"ligandId=torn", func(r resultView) bool { return r.LigandID == "torn" }, nil},
 		{"q=IBU", func(r resultView) bool { return r.LigandID == "ibuprofen" }, nil},
@@ -427,7 +438,8 @@ func (c *chemist) checkExports(run runView, all []resultView) {
 		}
 	}
 	structures, header := c.get(path, client.MediaSDF)
-	if got := strings.Count(string(structures), "$$$$\n"); got != 9 || strings.Contains(string(structures), "  0  0  0  0  0  0  0  0  0  0999 V2000") {
+	if got := strings.Count(string(structures), "$$$$\n"); got != 9 ||
+		strings.Contains(string(structures), "  0  0  0  0  0  0  0  0  0  0999 V2000") {
 		c.t.Errorf("%d structures, want 9 whole ones (%v)", got, header)
 	}
 	for _, r := range all {
@@ -468,20 +480,24 @@ func (c *chemist) checkPoses(result resultView) {
 	}
 	atoms := fileAtoms(c.t)
 	for i, pose := range poses {
-		if pose.Rank != i+1 || !pose.Analysed || pose.Checks == nil || len(pose.Checks.Tests) < 10 || !strings.HasPrefix(pose.Checks.Tool, "PoseBusters ") ||
+		if pose.Rank != i+1 || !pose.Analysed || pose.Checks == nil || len(pose.Checks.Tests) < 10 ||
+			!strings.HasPrefix(pose.Checks.Tool, "PoseBusters ") ||
 			pose.UILinks.Studio != "/studio?dockingPose="+pose.PoseID {
 			c.t.Errorf("%s: pose %d is %+v", result.LigandID, i+1, pose)
 		}
-		contacts := read[client.Interactions](c, "/poses/"+pose.PoseID+"/interactions").Interactions
+		contacts := read[contract.DockingInteractions](c, "/poses/"+pose.PoseID+"/interactions").Interactions
 		for _, contact := range contacts {
 			r := contact.Receptor
 			named := fmt.Sprintf("%s:%s:%d:%s", r.Chain, r.ResidueName, r.Residue, r.AtomName)
-			if r.AtomSerial == nil || atoms[*r.AtomSerial] != named || contact.DistanceAngstrom <= 0 || contact.Method == nil || contact.Method.Version == "" {
-				c.t.Errorf("%s: a contact of pose %d with %s is %+v, and the file does not agree", result.LigandID, i+1, named, contact)
+			if r.AtomSerial == nil || atoms[*r.AtomSerial] != named || contact.DistanceAngstrom <= 0 || contact.Method == nil ||
+				contact.Method.Version == "" {
+				c.t.Errorf("%s: a contact of pose %d with %s is %+v, and the file does not agree", result.LigandID, i+1, named,
+					contact)
 			}
 			key := fmt.Sprintf("%s:%s:%d:%s", r.Chain, r.ResidueName, r.Residue, contact.Type)
 			if i == 0 && !slices.Contains(result.Interactions, key) {
-				c.t.Errorf("%s: the best pose has the contact %s, which is not among the result's %v", result.LigandID, key, result.Interactions)
+				c.t.Errorf("%s: the best pose has the contact %s, which is not among the result's %v", result.LigandID, key,
+					result.Interactions)
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -43,8 +44,8 @@ func (c *chemist) artifact(name, format, content string) map[string]any {
 
 func artifactOf(format string, file client.Uploaded) map[string]any {
 	return map[string]any{
-		"schema": "molecule.openmm.artifact/v1", "artifactId": "file", "storageKey": file.StorageKey, "sha256": file.SHA256, "byteSize": file.ByteSize,
-		"format": format, "mediaType": file.ContentType,
+		"schema": "molecule.openmm.artifact/v1", "artifactId": "file", "storageKey": file.StorageKey, "sha256": file.SHA256,
+		"byteSize": file.ByteSize, "format": format, "mediaType": file.ContentType,
 	}
 }
 
@@ -69,18 +70,22 @@ func simulation(protein map[string]any, steps int, execution map[string]any) map
 		"schema": "molecule.openmm.request/v1", "requestId": "request-1", "runId": "run-1", "confirmed": true,
 		"input": map[string]any{"kind": "protein", "coordinates": protein},
 		"protocol": map[string]any{
-			"forceField": "amber14", "waterModel": "tip3pfb", "pH": 7, "ionicStrengthM": 0.15, "temperatureK": 300, "pressureBar": 1, "timestepFs": 2, "frictionPerPs": 1,
-			"constraints": "HBonds", "nonbondedMethod": "PME", "minimization": map[string]any{"enabled": true, "maxIterations": 20, "toleranceKjMolNm": 10},
-			"equilibration": map[string]any{"nvtSteps": 20, "nptSteps": 20}, "productionSteps": steps, "seed": 42, "removeCenterOfMassMotion": true,
+			"forceField": "amber14", "waterModel": "tip3pfb", "pH": 7, "ionicStrengthM": 0.15, "temperatureK": 300,
+			"pressureBar": 1, "timestepFs": 2, "frictionPerPs": 1, "constraints": "HBonds", "nonbondedMethod": "PME",
+			"minimization":  map[string]any{"enabled": true, "maxIterations": 20, "toleranceKjMolNm": 10},
+			"equilibration": map[string]any{"nvtSteps": 20, "nptSteps": 20}, "productionSteps": steps, "seed": 42,
+			"removeCenterOfMassMotion": true,
 		},
 		"outputs": map[string]any{
-			"trajectoryIntervalSteps": frameInterval, "stateIntervalSteps": rowInterval, "checkpointIntervalSteps": 40, "analysisIntervalSteps": 2 * frameInterval,
-			"trajectoryFormat": "dcd",
+			"trajectoryIntervalSteps": frameInterval, "stateIntervalSteps": rowInterval, "checkpointIntervalSteps": 40,
+			"analysisIntervalSteps": 2 * frameInterval,
+			"trajectoryFormat":      "dcd",
 		},
 		"execution": place,
 	}
 	return map[string]any{
-		"jobType": "simulation", "simulator": "openmm", "jobName": "test", "sceneFile": protein["storageKey"], "recovery": map[string]any{"mode": "resumable"},
+		"jobType": "simulation", "simulator": "openmm", "jobName": "test", "sceneFile": protein["storageKey"],
+		"recovery":         map[string]any{"mode": "resumable"},
 		"simulationParams": map[string]any{"openmmRequest": request},
 	}
 }
@@ -96,7 +101,7 @@ func (c *chemist) simulate(request map[string]any) (jobID string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return receipt.JobID
+	return receipt.Body.JobID
 }
 
 // simulated waits for a run's end and expects a success.
@@ -128,8 +133,9 @@ func (c *chemist) killWorker(jobID string, attempt, files int) {
 	c.t.Helper()
 	const saved = `molfabric_checkpoints_total{engine="openmm",outcome="stored"}`
 	c.until(fmt.Sprintf("attempt %d simulates", attempt), jobID, func(e client.Event) bool {
-		var task client.TaskEvent
-		return e.Kind == client.EventTask && json.Unmarshal(e.Data, &task) == nil && task.Stage == "simulate" && task.Status == job.TaskRunning && task.Attempt == attempt
+		var task contract.TaskEvent
+		return e.Kind == client.EventTask && json.Unmarshal(e.Data, &task) == nil && task.Stage == "simulate" &&
+			task.Status == job.TaskRunning && task.Attempt == attempt
 	})
 	before := c.metric(saved) // after what a dead worker may still have had under way
 	c.eventually("the run has saved itself", func() bool { return c.metric(saved) >= before+float64(files) })
@@ -166,7 +172,8 @@ func TestKilledDynamicsLosesNoFrame(t *testing.T) {
 	c.simulated(calm)
 
 	disturbed := c.simulate(simulation(protein, disturbedSteps, nil))
-	c.killWorker(disturbed, 1, 6) // two structures, and the saves after minimisation, equilibration and 40 and 80 steps of production
+	// two structures, and the saves after minimisation, equilibration and 40 and 80 steps of production
+	c.killWorker(disturbed, 1, 6)
 	c.killWorker(disturbed, 2, 2)
 	c.simulated(disturbed)
 	for name, jobID := range map[string]string{"undisturbed": calm, "disturbed": disturbed} {
@@ -178,7 +185,8 @@ func TestKilledDynamicsLosesNoFrame(t *testing.T) {
 	outputs := c.checkRoles(calm)
 	checkpoint := outputs["final.chk"]
 	execution := map[string]any{
-		"restartCheckpoint": artifactOf("checkpoint", client.Uploaded{StorageKey: checkpoint.StorageKey, SHA256: checkpoint.SHA256, ByteSize: checkpoint.ByteSize, ContentType: checkpoint.MediaType}),
+		"restartCheckpoint": artifactOf("checkpoint", client.Uploaded{StorageKey: checkpoint.StorageKey, SHA256: checkpoint.SHA256,
+			ByteSize: checkpoint.ByteSize, ContentType: checkpoint.MediaType}),
 		"restartProvenance": decoded[map[string]any](t, output(t, c.api, calm, "provenance.json"))["restartProvenance"],
 	}
 	c.restart(protein, execution)
@@ -192,7 +200,8 @@ func (c *chemist) checkFrames(name, jobID string) {
 	frames, atoms := int(endian.LittleEndian.Uint32(dcd[countOffset:])), int(endian.LittleEndian.Uint32(dcd[atomsOffset:]))
 	size := cellBytes + 3*(8+4*atoms)
 	if frames != disturbedSteps/frameInterval || len(dcd) != headerBytes+frames*size {
-		c.t.Fatalf("the %s run has %d frames of %d atoms in %d bytes, want %d frames", name, frames, atoms, len(dcd), disturbedSteps/frameInterval)
+		c.t.Fatalf("the %s run has %d frames of %d atoms in %d bytes, want %d frames", name, frames, atoms, len(dcd),
+			disturbedSteps/frameInterval)
 	}
 	seen := map[string]int{}
 	for i := range frames {
@@ -222,38 +231,41 @@ func (c *chemist) checkRows(name, jobID string) {
 func (c *chemist) checkResumes(jobID string) {
 	c.t.Helper()
 	results := decoded[dynamicsResults](c.t, output(c.t, c.api, jobID, "results.json"))
-	if len(results.Resumes) != 2 || results.Resumes[0].Phase != "production" || results.Resumes[0].Step == 0 || results.Resumes[0].Step >= results.Resumes[1].Step {
+	if len(results.Resumes) != 2 || results.Resumes[0].Phase != "production" || results.Resumes[0].Step == 0 ||
+		results.Resumes[0].Step >= results.Resumes[1].Step {
 		c.t.Fatalf("the run went on from %+v, want twice, in production and not from where it had been before", results.Resumes)
 	}
 	tasks, err := c.api.Tasks(c.t.Context(), jobID, client.TaskFilter{Stage: "simulate"})
-	if err != nil || len(tasks.Tasks) != 1 || tasks.Tasks[0].Attempt != 3 {
-		c.t.Fatalf("the tasks are %+v (%v), want one in its third attempt", tasks.Tasks, err)
+	if err != nil || len(tasks.Body.Tasks) != 1 || tasks.Body.Tasks[0].Attempt != 3 {
+		c.t.Fatalf("the tasks are %+v (%v), want one in its third attempt", tasks.Body.Tasks, err)
 	}
-	logs, err := c.api.Logs(c.t.Context(), jobID, client.Page{}, tasks.Tasks[0].TaskID)
-	if err != nil || len(logs.Logs) != 1 || logs.Logs[0].Text == nil {
-		c.t.Fatalf("the log is %+v (%v)", logs.Logs, err)
+	logs, err := c.api.Logs(c.t.Context(), jobID, client.Page{}, tasks.Body.Tasks[0].TaskID)
+	if err != nil || len(logs.Body.Logs) != 1 || logs.Body.Logs[0].Text == nil {
+		c.t.Fatalf("the log is %+v (%v)", logs.Body.Logs, err)
 	}
-	if want := fmt.Sprintf("step %d of ", results.Resumes[1].Step); !strings.Contains(*logs.Logs[0].Text, "going on from the checkpoint") || !strings.Contains(*logs.Logs[0].Text, want) {
-		c.t.Errorf("that it went on from %q is missing in the log of the third attempt:\n%s", want, *logs.Logs[0].Text)
+	if want := fmt.Sprintf("step %d of ", results.Resumes[1].Step); !strings.Contains(*logs.Body.Logs[0].Text,
+		"going on from the checkpoint") || !strings.Contains(*logs.Body.Logs[0].Text, want) {
+		c.t.Errorf("that it went on from %q is missing in the log of the third attempt:\n%s", want, *logs.Body.Logs[0].Text)
 	}
 	c.t.Logf("went on from %+v", results.Resumes)
 }
 
 // checkRoles expects of each of a run's files its role.
-func (c *chemist) checkRoles(jobID string) map[string]client.Output {
+func (c *chemist) checkRoles(jobID string) map[string]contract.Output {
 	c.t.Helper()
 	all, err := c.api.AllOutputs(c.t.Context(), jobID)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	outputs := map[string]client.Output{}
-	for _, o := range all.Outputs {
+	outputs := map[string]contract.Output{}
+	for _, o := range all.Body.Outputs {
 		outputs[o.Name] = o
 	}
 	for name, role := range map[string]string{
-		"trajectory.dcd": "result", "state.csv": "result", "topology.pdb": "result", "final-state.xml": "result", "final.chk": "checkpoint", "results.json": "result",
-		"provenance.json": "provenance", "analysis.json": "result", "analysis.csv": "result", "report.html": "result", "plots/rmsd.svg": "result",
-		"plots/rmsd.png": "preview", "plots/energy.png": "preview", "plots/temperature.svg": "result", "minimised.pdb": "result", "equilibrated.pdb": "result",
+		"trajectory.dcd": "result", "state.csv": "result", "topology.pdb": "result", "final-state.xml": "result",
+		"final.chk": "checkpoint", "results.json": "result", "provenance.json": "provenance", "analysis.json": "result",
+		"analysis.csv": "result", "report.html": "result", "plots/rmsd.svg": "result", "plots/rmsd.png": "preview",
+		"plots/energy.png": "preview", "plots/temperature.svg": "result", "minimised.pdb": "result", "equilibrated.pdb": "result",
 	} {
 		if o, ok := outputs[name]; !ok || o.Role != role || o.ByteSize == 0 {
 			c.t.Errorf("output %s is %+v, want a %s", name, o, role)
@@ -273,7 +285,8 @@ func (c *chemist) restart(protein, execution map[string]any) {
 	}
 	provenance := maps.Clone(execution["restartProvenance"].(map[string]any))
 	provenance["integratorSha256"] = strings.Repeat("0", 64)
-	wrong := c.simulate(simulation(protein, 20, map[string]any{"restartCheckpoint": execution["restartCheckpoint"], "restartProvenance": provenance}))
+	wrong := c.simulate(simulation(protein, 20, map[string]any{"restartCheckpoint": execution["restartCheckpoint"],
+		"restartProvenance": provenance}))
 	c.failed(wrong, "RESTART_MISMATCH", "restartProvenance.integratorSha256 is 0000")
 }
 
@@ -295,7 +308,8 @@ func (c *chemist) failed(jobID, code string, words ...string) {
 func TestDynamics(t *testing.T) {
 	t.Parallel()
 	s := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=100000", "MOLFABRIC_HARDWARE=cpu")
-	for name, test := range map[string]func(*chemist){"refusals": testRefusedDynamics, "bad inputs": testBadDynamics, "cancelled": testCancelledDynamics} {
+	for name, test := range map[string]func(*chemist){"refusals": testRefusedDynamics, "bad inputs": testBadDynamics,
+		"cancelled": testCancelledDynamics} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(s.chemist(t))
@@ -323,9 +337,12 @@ func testRefusedDynamics(c *chemist) {
 		code    fault.Code
 		word    string
 	}{
-		{simulation(protein, 20, platform("CUDA", "mixed", "0")), http.StatusUnprocessableEntity, fault.UnsupportedSimulator, "GPU"},
-		{simulation(protein, 20, platform("CPU", "double", "cpu")), http.StatusBadRequest, fault.Validation, "openmmRequest.execution.platform.precision"},
-		{simulation(other, 20, nil), http.StatusUnprocessableEntity, fault.ChecksumMismatch, "openmmRequest.input.coordinates.sha256"},
+		{simulation(protein, 20, platform("CUDA", "mixed", "0")), http.StatusUnprocessableEntity, fault.UnsupportedSimulator,
+			"GPU"},
+		{simulation(protein, 20, platform("CPU", "double", "cpu")), http.StatusBadRequest, fault.Validation,
+			"openmmRequest.execution.platform.precision"},
+		{simulation(other, 20, nil), http.StatusUnprocessableEntity, fault.ChecksumMismatch,
+			"openmmRequest.input.coordinates.sha256"},
 	} {
 		_, err := c.api.Submit(c.t.Context(), test.request, "")
 		if client.StatusOf(err) != test.status || client.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.word) {
@@ -341,7 +358,8 @@ func testBadDynamics(c *chemist) {
 		c.t.Fatal(err)
 	}
 	unknown := "HETATM   34 ZZ   UNK C   7      15.000  15.000  15.000  1.00  0.00           C\nEND\n"
-	broken := c.simulate(simulation(c.artifact("broken.pdb", "pdb", strings.Replace(string(whole), "   0.024", "   0,024", 1)), 20, nil))
+	broken := c.simulate(simulation(c.artifact("broken.pdb", "pdb", strings.Replace(string(whole), "   0.024", "   0,024", 1)), 20,
+		nil))
 	foreign := c.simulate(simulation(c.artifact("foreign.pdb", "pdb", strings.Replace(string(whole), "END", unknown, 1)), 20, nil))
 	system := simulation(c.artifact("system.inpcrd", "inpcrd", "no coordinates\n"), 20, nil)
 	input, protocol := member(system, "input"), member(system, "protocol")
@@ -375,8 +393,10 @@ func testDynamicsCommand(sh *shell) {
 		enginestest.Sample(sh.t, "alanine-dipeptide.prmtop")}
 	short := []string{"--minimise=false", "--nvt", "0ps", "--npt", "0ps", "--save-every", "10fs", "--steps", "60", "--seed", "7"}
 	shown, _ := sh.want(0, "", slices.Concat([]string{"md"}, input, short, []string{"--watch", "--out", "results"})...)
-	sh.contains(shown, "ns/day", "12 of 12 frames analysed", "quantity", "temperature", "density", "Bill", filepath.Join("results", "report.html")+" first")
-	for _, name := range []string{"report.html", "analysis.json", "trajectory.dcd", "topology.pdb", "state.csv", "provenance.json", "plots/temperature.png", "plots/density.svg"} {
+	sh.contains(shown, "ns/day", "12 of 12 frames analysed", "quantity", "temperature", "density", "Bill",
+		filepath.Join("results", "report.html")+" first")
+	for _, name := range []string{"report.html", "analysis.json", "trajectory.dcd", "topology.pdb", "state.csv", "provenance.json",
+		"plots/temperature.png", "plots/density.svg"} {
 		if info, err := os.Stat(filepath.Join(sh.dir, "results", name)); err != nil || info.Size() == 0 {
 			sh.t.Errorf("the results hold no %s", name)
 		}

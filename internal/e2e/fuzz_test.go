@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 )
 
@@ -20,8 +21,8 @@ import (
 const fuzzSeconds = 60
 
 // TestFuzzerFindsNothing lets Schemathesis read the document and attack a running system, every operation but sign-out, with
-// all of its checks: no failure of ours, no undocumented status, no answer outside its schema, no ignored credential, and no object that
-// lives on after its end.
+// all of its checks: no failure of ours, no undocumented status, no answer outside its schema, no ignored credential, and no object
+// that lives on after its end.
 func TestFuzzerFindsNothing(t *testing.T) {
 	tools := contractTools(t)
 	s := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=10000000", "MOLFABRIC_LIMIT_ADDRESS=10000000")
@@ -42,7 +43,8 @@ func TestFuzzerFindsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	argv := []string{
-		filepath.Join(tools, "bin", "schemathesis"), "run", s.url + "/api/v1/openapi.json", "--checks", "all", "--max-time", strconv.Itoa(duration), "--no-color",
+		filepath.Join(tools, "bin", "schemathesis"), "run", s.url + "/api/v1/openapi.json", "--checks", "all", "--max-time",
+		strconv.Itoa(duration), "--no-color",
 		"--warnings", "off", "--exclude-path", "/v1/auth/sign-out", // would end the session that the others need
 	}
 	if seed := os.Getenv("MOLFABRIC_FUZZ_SEED"); seed != "" {
@@ -68,11 +70,11 @@ func (s *system) fuzzAccount(t *testing.T, dir string) []string {
 	if _, err := browser.SignUp(t.Context(), id.New("f")+"@example.org", "correct horse battery staple", "Fuzz"); err != nil {
 		t.Fatal(err)
 	}
-	key, err := browser.CreateKey(t.Context(), client.NewKey{Name: "fuzz", Environment: "live", Scopes: client.Scopes})
+	key, err := browser.CreateKey(t.Context(), contract.CreateRequest{Name: "fuzz", Environment: "live", Scopes: contract.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.client(client.Options{Server: s.url, APIKey: key.Secret})
+	c := s.client(client.Options{Server: s.url, APIKey: key.Body.Secret})
 	scene, err := c.UploadFile(t.Context(), receptor(t))
 	if err != nil {
 		t.Fatal(err)
@@ -83,15 +85,16 @@ func (s *system) fuzzAccount(t *testing.T, dir string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs = append(jobs, receipt.JobID)
+		jobs = append(jobs, receipt.Body.JobID)
 	}
 	s.await(c, jobs[0])
-	for name, values := range map[string][]string{"jobs": jobs, "files": {scene.StorageKey}, "uploads": {s.openUpload(t, key.Secret)}} {
+	for name, values := range map[string][]string{"jobs": jobs, "files": {scene.StorageKey},
+		"uploads": {s.openUpload(t, key.Body.Secret)}} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(`"`+strings.Join(values, "\"\n\"")+"\"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return []string{"KEY=" + key.Secret, "SESSION=" + browser.Session()}
+	return []string{"KEY=" + key.Body.Secret, "SESSION=" + browser.Session()}
 }
 
 // openUpload begins an upload in parts and leaves it unfinished.

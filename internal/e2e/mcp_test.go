@@ -38,7 +38,8 @@ type ways struct {
 func (s *system) ways(key string) *ways {
 	s.t.Helper()
 	agent, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(s.t.Context(),
-		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: withKey(key), Timeout: patience}}, nil)
+		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: withKey(key),
+			Timeout: patience}}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -92,7 +93,8 @@ func (w *ways) command(args ...string) any {
 		w.t.Fatal(err)
 	}
 	cmd := exec.CommandContext(w.t.Context(), program, append(args, "--json")...)
-	cmd.Env = append(os.Environ(), "MOLFABRIC_SERVER="+w.s.url, "MOLFABRIC_API_KEY="+w.key, "MOLFABRIC_CONFIG="+w.t.TempDir()+"/none.json")
+	cmd.Env = append(os.Environ(), "MOLFABRIC_SERVER="+w.s.url, "MOLFABRIC_API_KEY="+w.key, "MOLFABRIC_CONFIG="+w.t.TempDir()+
+		"/none.json")
 	var out, diagnostics bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &diagnostics
 	if err := cmd.Run(); err != nil {
@@ -160,8 +162,10 @@ func TestThreeWaysOneAnswer(t *testing.T) {
 		what               string
 		rest, tool, typing any
 	}{
-		{"the job", w.rest("/api/v1/jobs/" + id + "/status"), w.tool("get_job_status", byJob, nil), w.command("status", receipt.JobID)},
-		{"its files", w.rest("/api/v1/jobs/" + id + "/outputs"), w.tool("get_job_outputs", byJob, nil), w.command("outputs", receipt.JobID)},
+		{"the job", w.rest("/api/v1/jobs/" + id + "/status"), w.tool("get_job_status", byJob, nil),
+			w.command("status", receipt.JobID)},
+		{"its files", w.rest("/api/v1/jobs/" + id + "/outputs"), w.tool("get_job_outputs", byJob, nil),
+			w.command("outputs", receipt.JobID)},
 		{"the balance", w.rest("/api/v1/credits/balance"), w.tool("get_balance", nil, nil), w.command("balance")},
 	} {
 		if !reflect.DeepEqual(same.rest, same.tool) || !reflect.DeepEqual(same.rest, same.typing) {
@@ -184,7 +188,8 @@ func TestThreeWaysOneAnswer(t *testing.T) {
 	if err := json.Unmarshal(output(t, c, receipt.JobID, "results.json"), &results); err != nil {
 		t.Fatal(err)
 	}
-	if !table.Complete || len(table.Ligands) != 1 || len(table.Failures) != 1 || table.Failures[0].LigandID != "broken" || table.Failures[0].FailureStage != "parse" ||
+	if !table.Complete || len(table.Ligands) != 1 || len(table.Failures) != 1 || table.Failures[0].LigandID != "broken" ||
+		table.Failures[0].FailureStage != "parse" ||
 		table.Ligands[0].LigandID != "aspirin" || table.Ligands[0].BestScoreKcalMol != results.Ligands[0].BestScoreKcalMol {
 		t.Errorf("the ranking is %+v", table)
 	}

@@ -37,7 +37,8 @@ type fleet struct {
 // startFleet starts the stores. env is added to the environment of every process.
 func startFleet(t *testing.T, env ...string) *fleet {
 	t.Helper()
-	postgres, err := servers.StartPostgres(t.Context(), servers.PostgresOptions{Dir: serverstest.Dir(t), Log: slog.New(slog.DiscardHandler)})
+	postgres, err := servers.StartPostgres(t.Context(), servers.PostgresOptions{Dir: serverstest.Dir(t),
+		Log: slog.New(slog.DiscardHandler)})
 	serverstest.Check(t, err)
 	t.Cleanup(func() {
 		if err := postgres.Stop(context.WithoutCancel(t.Context())); err != nil {
@@ -49,9 +50,11 @@ func startFleet(t *testing.T, env ...string) *fleet {
 	f.redis, redisURL, f.prefix = redistest.New(t)
 	_, store := objecttest.New(t)
 	f.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MOLFABRIC_HOME=" + serverstest.Dir(t), "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PYTHON=" + enginestest.Python(t),
-		"DATABASE_URL=" + postgres.URL(), "REDIS_URL=" + redisURL, "MOLFABRIC_REDIS_PREFIX=" + f.prefix, "MOLFABRIC_SLOTS=2", "S3_ENDPOINT=" + store.Endpoint,
-		"S3_REGION=" + store.Region, "S3_BUCKET=" + store.Bucket, "S3_ACCESS_KEY=" + store.AccessKey, "S3_SECRET_KEY=" + store.SecretKey,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MOLFABRIC_HOME=" + serverstest.Dir(t), "MOLFABRIC_STRUCTURES=off",
+		"MOLFABRIC_PYTHON=" + enginestest.Python(t), "DATABASE_URL=" + postgres.URL(), "REDIS_URL=" + redisURL,
+		"MOLFABRIC_REDIS_PREFIX=" + f.prefix, "MOLFABRIC_SLOTS=2", "MOLFABRIC_PREVIEWS=0", "S3_ENDPOINT=" + store.Endpoint,
+		"S3_REGION=" + store.Region,
+		"S3_BUCKET=" + store.Bucket, "S3_ACCESS_KEY=" + store.AccessKey, "S3_SECRET_KEY=" + store.SecretKey,
 	}, env...)
 	return f
 }
@@ -170,7 +173,7 @@ func submitted(t *testing.T, c *client.Client, request any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return receipt.JobID
+	return receipt.Body.JobID
 }
 
 // inFlight waits until some tasks of a job have ended and others have not.
@@ -181,10 +184,10 @@ func (f *fleet) inFlight(c *client.Client, jobID string) {
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		if now.Terminal {
-			f.t.Fatalf("job %s has ended as %s before anything was done to it", jobID, now.Status)
+		if now.Body.Terminal {
+			f.t.Fatalf("job %s has ended as %s before anything was done to it", jobID, now.Body.Status)
 		}
-		return now.Progress.Tasks.Succeeded >= 2 && now.Progress.Tasks.Running > 0
+		return now.Body.Progress.Tasks.Succeeded >= 2 && now.Body.Progress.Tasks.Running > 0
 	})
 }
 
@@ -197,8 +200,8 @@ func (f *fleet) ended(c *client.Client, jobID string, tasks int) {
 	}
 }
 
-// TestUpgrade is doc/runbook/upgrade.md with work in flight: a job begins on the programs of the release before and ends on those of
-// this one, with old and new ones of every role side by side in between.
+// TestUpgrade is doc/runbook/upgrade.md with work in flight: a job begins on the programs of the release before and ends on those
+// of this one, with old and new ones of every role side by side in between.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	before, now := previousRelease(t), program(t)
@@ -217,7 +220,7 @@ func TestUpgrade(t *testing.T) {
 	f.inFlight(c, first)
 
 	f.must(now, "migrate")
-	if status, err := c.Job(t.Context(), first); err != nil || status.JobID != first {
+	if status, err := c.Job(t.Context(), first); err != nil || status.Body.JobID != first {
 		t.Errorf("the old API on the new schema: %v", err)
 	}
 	between := submitted(t, c, dockingWith("", file.StorageKey, 1, "aspirin"))

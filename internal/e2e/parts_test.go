@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +18,8 @@ import (
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
-// TestPartsRunAlone runs migrate, api, scheduler and worker as separate processes on given stores, the worker without a database, as
-// on a second machine.
+// TestPartsRunAlone runs migrate, api, scheduler and worker as separate processes on given stores, the worker without a database
+// and without a setting of the object store, as on a second machine.
 func TestPartsRunAlone(t *testing.T) {
 	t.Parallel()
 	database := "DATABASE_URL=" + pgtest.EmptyURL(t)
@@ -26,22 +27,21 @@ func TestPartsRunAlone(t *testing.T) {
 	_, store := objecttest.New(t)
 	address := freeAddress(t)
 	shared := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MOLFABRIC_HOME=" + serverstest.Dir(t), "MOLFABRIC_PYTHON=" + enginestest.Python(t),
-		"REDIS_URL=" + redisURL, "MOLFABRIC_REDIS_PREFIX=" + prefix, "S3_ENDPOINT=" + store.Endpoint, "S3_REGION=" + store.Region,
-		"S3_BUCKET=" + store.Bucket, "S3_ACCESS_KEY=" + store.AccessKey, "S3_SECRET_KEY=" + store.SecretKey, "MOLFABRIC_LISTEN=" + address,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "MOLFABRIC_HOME=" + serverstest.Dir(t),
+		"MOLFABRIC_PYTHON=" + enginestest.Python(t), "REDIS_URL=" + redisURL, "MOLFABRIC_REDIS_PREFIX=" + prefix,
+		"MOLFABRIC_LISTEN=" + address,
 		"MOLFABRIC_SIGNUP_NETWORKS=127.0.0.0/8", // free credit for the test
 	}
+	control := append(slices.Clone(shared), database, "S3_ENDPOINT="+store.Endpoint, "S3_REGION="+store.Region,
+		"S3_BUCKET="+store.Bucket,
+		"S3_ACCESS_KEY="+store.AccessKey, "S3_SECRET_KEY="+store.SecretKey)
 	s := &system{t: t, log: &syncBuffer{}, url: "http://" + address}
-	if output, err := s.part(append(shared, database), "migrate").CombinedOutput(); err != nil {
+	if output, err := s.part(control, "migrate").CombinedOutput(); err != nil {
 		t.Fatalf("migrate: %v\n%s", err, output)
 	}
-	for _, name := range []string{"api", "scheduler", "worker"} {
-		env := shared
-		if name != "worker" {
-			env = append(env, database)
-		}
-		s.run(env, name)
-	}
+	s.run(control, "api")
+	s.run(control, "scheduler")
+	s.run(shared, "worker")
 	s.eventually("the API answers", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
@@ -58,10 +58,10 @@ func TestPartsRunAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended := s.await(c, receipt.JobID); ended.Status != job.Completed {
+	if ended := s.await(c, receipt.Body.JobID); ended.Status != job.Completed {
 		t.Errorf("ended as %s: %v; logs of the parts:\n%s", ended.Status, ended.Error, s.log)
 	}
-	output, err := s.part(append(shared, database), "doctor", "--json").Output()
+	output, err := s.part(control, "doctor", "--json").Output()
 	var report struct{ Healthy bool }
 	if err != nil || json.Unmarshal(output, &report) != nil || !report.Healthy {
 		t.Errorf("doctor: %v\n%s", err, output)
@@ -113,7 +113,8 @@ func freeAddress(t *testing.T) string {
 func TestMissingAddressIsNamed(t *testing.T) {
 	t.Parallel()
 	s := &system{t: t, log: &syncBuffer{}}
-	for command, missing := range map[string]string{"api": "DATABASE_URL", "scheduler": "DATABASE_URL", "migrate": "DATABASE_URL", "worker": "REDIS_URL"} {
+	for command, missing := range map[string]string{"api": "DATABASE_URL", "scheduler": "DATABASE_URL", "migrate": "DATABASE_URL",
+		"worker": "REDIS_URL"} {
 		output, err := s.part([]string{"HOME=" + t.TempDir()}, command).CombinedOutput()
 		if err == nil || !strings.Contains(string(output), missing) {
 			t.Errorf("%s: got %v, %s, want a message that names %s", command, err, output, missing)

@@ -7,15 +7,17 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
-// TestPipelines simulates and draws what came of it, as one job each: a docking and a picture of its best pose, and a simulation and a
-// film of it.
+// TestPipelines simulates and draws what came of it, as one job each: a docking and a picture of its best pose, and a simulation
+// and a film of it.
 func TestPipelines(t *testing.T) {
 	t.Parallel()
 	s := start(t, "MOLFABRIC_PIPELINE=true")
-	for name, test := range map[string]func(*chemist){"docking": testPipelineOfDocking, "dynamics": testPipelineOfDynamics, "cancelled": testCancelledPipeline} {
+	for name, test := range map[string]func(*chemist){"docking": testPipelineOfDocking, "dynamics": testPipelineOfDynamics,
+		"cancelled": testCancelledPipeline} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(s.chemist(t))
@@ -39,14 +41,14 @@ func asPipeline(c *chemist, request any, resolution string, parameters map[strin
 }
 
 // made are the files of a job by name.
-func (c *chemist) made(jobID string) map[string]client.Output {
+func (c *chemist) made(jobID string) map[string]contract.Output {
 	c.t.Helper()
 	outputs, err := c.api.AllOutputs(c.t.Context(), jobID)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	files := map[string]client.Output{}
-	for _, output := range outputs.Outputs {
+	files := map[string]contract.Output{}
+	for _, output := range outputs.Body.Outputs {
 		files[output.Name] = output
 	}
 	return files
@@ -57,16 +59,17 @@ func testPipelineOfDocking(c *chemist) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	receipt, err := c.api.Submit(c.t.Context(), asPipeline(c, docking(scene.StorageKey, 1, "aspirin", "caffeine"), "160x90", nil), "")
+	receipt, err := c.api.Submit(c.t.Context(), asPipeline(c, docking(scene.StorageKey, 1, "aspirin", "caffeine"), "160x90", nil),
+		"")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.simulated(receipt.JobID)
-	files := c.made(receipt.JobID)
+	c.simulated(receipt.Body.JobID)
+	files := c.made(receipt.Body.JobID)
 	if frame := files["frame_0001.png"]; frame.Role != client.RoleFrame || frame.Frame == nil || *frame.Frame != 1 {
 		c.t.Errorf("the picture is %+v, want frame 1", frame)
 	}
-	picture, err := png.DecodeConfig(bytes.NewReader(output(c.t, c.api, receipt.JobID, "frame_0001.png")))
+	picture, err := png.DecodeConfig(bytes.NewReader(output(c.t, c.api, receipt.Body.JobID, "frame_0001.png")))
 	if err != nil || picture.Width != 160 || picture.Height != 90 {
 		c.t.Errorf("the picture has %d×%d pixels (%v), want 160×90", picture.Width, picture.Height, err)
 	}
@@ -76,7 +79,7 @@ func testPipelineOfDocking(c *chemist) {
 	runs := read[struct {
 		Runs []struct{ JobID, Status string }
 	}](c, "/runs")
-	if len(runs.Runs) != 1 || runs.Runs[0].JobID != receipt.JobID || runs.Runs[0].Status != string(job.Completed) {
+	if len(runs.Runs) != 1 || runs.Runs[0].JobID != receipt.Body.JobID || runs.Runs[0].Status != string(job.Completed) {
 		c.t.Errorf("the docking is not kept as a run: %+v", runs)
 	}
 }
@@ -87,8 +90,8 @@ func testPipelineOfDynamics(c *chemist) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.simulated(receipt.JobID)
-	files := c.made(receipt.JobID)
+	c.simulated(receipt.Body.JobID)
+	files := c.made(receipt.Body.JobID)
 	for _, name := range []string{"trajectory.dcd", "snapshots.pdb", "frame_0001.png", "frame_0003.png", "film.mp4", "frames.csv"} {
 		if files[name].Name == "" {
 			c.t.Errorf("%s is missing", name)
@@ -97,11 +100,11 @@ func testPipelineOfDynamics(c *chemist) {
 	if files["frame_0001.png"].SHA256 == files["frame_0003.png"].SHA256 {
 		c.t.Error("the peptide does not move")
 	}
-	ended, err := c.api.Job(c.t.Context(), receipt.JobID)
+	ended, err := c.api.Job(c.t.Context(), receipt.Body.JobID)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if p := ended.Progress; p.FramesDone == nil || *p.FramesDone != 3 || *p.FramesTotal != 3 {
+	if p := ended.Body.Progress; p.FramesDone == nil || *p.FramesDone != 3 || *p.FramesTotal != 3 {
 		c.t.Errorf("got %+v, want 3 of 3 frames", p)
 	}
 }
@@ -113,17 +116,18 @@ func testCancelledPipeline(c *chemist) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.until("the simulation runs", receipt.JobID, func(e client.Event) bool {
-		return e.Kind == client.EventTask && bytes.Contains(e.Data, []byte(`"simulate"`)) && bytes.Contains(e.Data, []byte(`"RUNNING"`))
+	c.until("the simulation runs", receipt.Body.JobID, func(e client.Event) bool {
+		return e.Kind == client.EventTask && bytes.Contains(e.Data, []byte(`"simulate"`)) &&
+			bytes.Contains(e.Data, []byte(`"RUNNING"`))
 	})
-	if _, err := c.api.Cancel(c.t.Context(), receipt.JobID, "enough"); err != nil {
+	if _, err := c.api.Cancel(c.t.Context(), receipt.Body.JobID, "enough"); err != nil {
 		c.t.Fatal(err)
 	}
-	if ended := c.await(c.api, receipt.JobID); ended.Status != job.Cancelled {
+	if ended := c.await(c.api, receipt.Body.JobID); ended.Status != job.Cancelled {
 		c.t.Errorf("ended as %s: %+v", ended.Status, ended.Error)
 	}
-	chargedOnce(c.t, c.api, receipt.JobID)
-	if frame := c.made(receipt.JobID)["frame_0001.png"]; frame.Name != "" {
+	chargedOnce(c.t, c.api, receipt.Body.JobID)
+	if frame := c.made(receipt.Body.JobID)["frame_0001.png"]; frame.Name != "" {
 		c.t.Error("a cancelled pipeline has drawn a picture")
 	}
 }

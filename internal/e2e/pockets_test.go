@@ -17,12 +17,13 @@ func TestPocketsBecomeABox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	search := fmt.Sprintf(`{"jobType":"simulation","simulator":"fpocket","sceneFile":%q,"simulationParams":{"maxPockets":3}}`, scene.StorageKey)
+	search := fmt.Sprintf(`{"jobType":"simulation","simulator":"fpocket","sceneFile":%q,"simulationParams":{"maxPockets":3}}`,
+		scene.StorageKey)
 	receipt, err := c.Submit(t.Context(), json.RawMessage(search), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended := s.await(c, receipt.JobID); ended.Status != job.Completed {
+	if ended := s.await(c, receipt.Body.JobID); ended.Status != job.Completed {
 		t.Fatalf("the search ended as %s: %v", ended.Status, ended.Error)
 	}
 	var found struct {
@@ -30,7 +31,7 @@ func TestPocketsBecomeABox(t *testing.T) {
 			DockingBox map[string]json.RawMessage
 		}
 	}
-	if err := json.Unmarshal(output(t, c, receipt.JobID, "pockets.json"), &found); err != nil || len(found.Pockets) == 0 {
+	if err := json.Unmarshal(output(t, c, receipt.Body.JobID, "pockets.json"), &found); err != nil || len(found.Pockets) == 0 {
 		t.Fatalf("%d pockets (%v)", len(found.Pockets), err)
 	}
 	box := found.Pockets[0].DockingBox
@@ -42,7 +43,7 @@ func TestPocketsBecomeABox(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the box %s: %v", box, err)
 	}
-	if ended := s.await(c, receipt.JobID); ended.Status != job.Completed {
+	if ended := s.await(c, receipt.Body.JobID); ended.Status != job.Completed {
 		t.Errorf("the docking ended as %s: %v", ended.Status, ended.Error)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/postgres"
@@ -21,7 +22,8 @@ import (
 // database opens the running system's own Postgres, for what no API tells.
 func (s *system) database() *sqlx.DB {
 	s.t.Helper()
-	running := decoded[struct{ Stores struct{ DatabaseURL string } }](s.t, []byte(readText(s.t, filepath.Join(s.home, "running.json"))))
+	running := decoded[struct{ Stores struct{ DatabaseURL string } }](s.t,
+		[]byte(readText(s.t, filepath.Join(s.home, "running.json"))))
 	db, err := postgres.Open(s.t.Context(), running.Stores.DatabaseURL)
 	if err != nil {
 		s.t.Fatal(err)
@@ -67,10 +69,13 @@ func testRanges(c *chemist, folder string) {
 		want    []int64
 		jobID   string
 	}{
-		{members: map[string]any{"parameters": map[string]string{"Frames": "1-12:2,20"}, "outputFormat": "PNG", "metadata": map[string]any{"resolution": "96x54", "samples": 2}},
+		{members: map[string]any{"parameters": map[string]string{"Frames": "1-12:2,20"}, "outputFormat": "PNG",
+			"metadata": map[string]any{"resolution": "96x54", "samples": 2}},
 			ending: ".png", want: []int64{1, 3, 5, 7, 9, 11, 20}},
-		{members: map[string]any{"frameStart": 2, "frameEnd": 9, "frameStep": 3, "outputFormat": "JPEG"}, ending: ".jpg", want: []int64{2, 5, 8}},
-		{members: map[string]any{"parameters": map[string]string{"FrameRange": "-1-1:2"}, "outputFormat": "EXR"}, ending: ".exr", want: []int64{-1, 1}},
+		{members: map[string]any{"frameStart": 2, "frameEnd": 9, "frameStep": 3, "outputFormat": "JPEG"}, ending: ".jpg",
+			want: []int64{2, 5, 8}},
+		{members: map[string]any{"parameters": map[string]string{"FrameRange": "-1-1:2"}, "outputFormat": "EXR"}, ending: ".exr",
+			want: []int64{-1, 1}},
 	}
 	for i, test := range tests {
 		tests[i].jobID = c.simulate(artist(scene, test.members))
@@ -79,10 +84,11 @@ func testRanges(c *chemist, folder string) {
 		ended := c.rendered(test.jobID)
 		c.checkPictures(test.jobID, test.ending, test.want...)
 		c.checkTable(test.jobID, test.want...)
-		if *ended.Progress.FramesTotal != len(test.want) {
+		if *ended.Progress.FramesTotal != int64(len(test.want)) {
 			c.t.Errorf("%v: the status counts %d frames, want %d", test.members, *ended.Progress.FramesTotal, len(test.want))
 		}
-		if !slices.ContainsFunc(c.files(test.jobID)["result"], func(o client.Output) bool { return o.Name == "contact-sheet.jpg" }) {
+		if !slices.ContainsFunc(c.files(test.jobID)["result"],
+			func(o contract.Output) bool { return o.Name == "contact-sheet.jpg" }) {
 			c.t.Errorf("%v: there is no contact sheet", test.members)
 		}
 	}
@@ -100,8 +106,9 @@ func testForeignScenes(c *chemist, folder string) {
 		c.t.Errorf("a scene without its texture has the frames %+v", files["frame"])
 	}
 	tasks, err := c.api.Tasks(c.t.Context(), lacking, client.TaskFilter{Stage: "render"})
-	if err != nil || len(tasks.Tasks) == 0 || slices.ContainsFunc(tasks.Tasks, func(task client.Task) bool { return task.Attempt > 0 }) {
-		c.t.Errorf("rendering began without the texture: %+v (%v)", tasks.Tasks, err)
+	if err != nil || len(tasks.Body.Tasks) == 0 || slices.ContainsFunc(tasks.Body.Tasks,
+		func(task contract.Task) bool { return task.Attempt > 0 }) {
+		c.t.Errorf("rendering began without the texture: %+v (%v)", tasks.Body.Tasks, err)
 	}
 	c.rendered(plain)
 	c.rendered(scripted)
@@ -126,7 +133,8 @@ func licensedBlender(t *testing.T) (path string) {
 	if !strings.Contains(book, software) {
 		t.Fatal("the price book names no software")
 	}
-	return writeText(t, "prices.yaml", strings.Replace(book, software, software+"  blender: { licenseName: Studio Blender, vendor: Studio, product: Blender, pencePerCoreHour: 6 }\n", 1))
+	return writeText(t, "prices.yaml", strings.Replace(book, software,
+		software+"  blender: { licenseName: Studio Blender, vendor: Studio, product: Blender, pencePerCoreHour: 6 }\n", 1))
 }
 
 // testRenderSeats renders three frames that could be rendered at once, with a licence of one seat.
@@ -135,25 +143,29 @@ func testRenderSeats(c *chemist, folder string) {
 	if _, err := visitor.SignUp(c.t.Context(), id.New("u")+"@example.org", "correct horse battery staple", "Studio"); err != nil {
 		c.t.Fatal(err)
 	}
-	key, err := visitor.CreateKey(c.t.Context(), client.NewKey{Name: "test", Environment: "live", Scopes: client.Scopes})
+	key, err := visitor.CreateKey(c.t.Context(), contract.CreateRequest{Name: "test", Environment: "live", Scopes: contract.Scopes})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.api = c.client(client.Options{Server: c.url, APIKey: key.Secret})
-	if _, err := visitor.AddLicenseServer(c.t.Context(), client.NewLicenseServer{
-		Name: "Studio", Vendor: "studio", Product: "Blender", Protocol: "custom", Host: "licences.example.org", Port: 27000, Seats: 1, Enforcement: "ENFORCED",
+	c.api = c.client(client.Options{Server: c.url, APIKey: key.Body.Secret})
+	if _, err := visitor.AddLicenseServer(c.t.Context(), contract.LicenseServerRequest{
+		Name: "Studio", Vendor: "studio", Product: "Blender", Protocol: "custom", Host: "licences.example.org", Port: 27000,
+		Seats: 1, // ENFORCED
 	}); err != nil {
 		c.t.Fatal(err)
 	}
-	members := map[string]any{"frameStart": 1, "frameEnd": 3, "metadata": map[string]any{"software": "Blender", "renderTimeMinutes": 2}}
+	members := map[string]any{"frameStart": 1, "frameEnd": 3, "metadata": map[string]any{"software": "Blender",
+		"renderTimeMinutes": 2}}
 	licensed := c.simulate(artist(c.blend(folder, "plain"), members))
 	c.rendered(licensed)
 	c.checkPictures(licensed, ".png", 1, 2, 3)
 	db := c.database()
-	if got := asks[string](c.t, db, `SELECT software || ' ' || license_key || ' ' || (SELECT count(*) FROM tasks WHERE job_id = j.id AND stage = 'render') FROM jobs j WHERE id = $1`, licensed); got != "blender studio/blender 3" {
+	if got := asks[string](c.t, db, `SELECT software || ' ' || license_key || ' ' || (SELECT count(*) FROM tasks
+		WHERE job_id = j.id AND stage = 'render') FROM jobs j WHERE id = $1`, licensed); got != "blender studio/blender 3" {
 		c.t.Errorf("software, licence and render tasks are %q", got)
 	}
-	const together = `SELECT count(*) FROM task_attempts a JOIN task_attempts b ON a.task_id < b.task_id AND a.started_at < b.finished_at AND b.started_at < a.finished_at
+	const together = `SELECT count(*) FROM task_attempts a JOIN task_attempts b ON a.task_id < b.task_id
+		AND a.started_at < b.finished_at AND b.started_at < a.finished_at
 		WHERE a.task_id IN (SELECT id FROM tasks WHERE job_id = $1) AND b.task_id IN (SELECT id FROM tasks WHERE job_id = $1)`
 	if n := asks[int](c.t, db, together, licensed); n > 0 {
 		c.t.Errorf("%d pairs of tasks ran at once under one seat", n)
@@ -163,9 +175,11 @@ func testRenderSeats(c *chemist, folder string) {
 
 // testRenderingCommands makes a picture and renders frames as users do.
 func testRenderingCommands(sh *shell, folder string) {
-	structure, scene, remote := filepath.Join(sh.dir, filepath.Base(hsp90Pocket)), filepath.Join(sh.dir, "scene.mvsj"), filepath.Join(sh.dir, "remote.mvsj")
+	structure, scene, remote := filepath.Join(sh.dir, filepath.Base(hsp90Pocket)), filepath.Join(sh.dir, "scene.mvsj"),
+		filepath.Join(sh.dir, "remote.mvsj")
 	for path, text := range map[string]string{
-		structure: readText(sh.t, hsp90Pocket), scene: pocketScene(sh.t, filepath.Base(structure)), remote: pocketScene(sh.t, "https://example.org/1cbs.cif"),
+		structure: readText(sh.t, hsp90Pocket), scene: pocketScene(sh.t, filepath.Base(structure)),
+		remote: pocketScene(sh.t, "https://example.org/1cbs.cif"),
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			sh.t.Fatal(err)
@@ -184,17 +198,19 @@ func testRenderingCommands(sh *shell, folder string) {
 	_, refused := sh.want(5, "", "image", remote, "-o", "remote.png")
 	sh.contains(refused, "https://example.org/1cbs.cif")
 
-	said, _ := sh.want(0, "", "render", filepath.Join(folder, "plain.blend"), "--frames", "1-3", "--video", "mp4", "--fps", "8", "--out", "frames")
+	said, _ := sh.want(0, "", "render", filepath.Join(folder, "plain.blend"), "--frames", "1-3", "--video", "mp4", "--fps", "8",
+		"--out", "frames")
 	sh.contains(said, "frames", "seconds a frame", "Bill")
-	sh.there("frames", "frame_0001.png", "frame_0002.png", "frame_0003.png", "film.mp4", "contact-sheet.jpg", "frames.csv", "preview.jpg")
+	sh.there("frames", "frame_0001.png", "frame_0002.png", "frame_0003.png", "film.mp4", "contact-sheet.jpg", "frames.csv",
+		"preview.jpg")
 	if got, want := probe(sh.t, filepath.Join(sh.dir, "frames", "film.mp4")), "160,90,8/1,3"; got != want {
 		sh.t.Errorf("the film is of %s, want %s (width, height, frames a second, frames)", got, want)
 	}
 	_, failed := sh.want(7, "", "render", filepath.Join(folder, "lacking.blend"), "--frames", "1", "--out", "none")
 	sh.contains(failed, "MISSING_ASSETS", "oak")
 	id := submittedJob.FindString(failed)
-	if ended, err := sh.api().Job(sh.t.Context(), id); err != nil || ended.Status != job.Failed {
-		sh.t.Errorf("job %q: %v, %v", id, ended.Status, err)
+	if ended, err := sh.api().Job(sh.t.Context(), id); err != nil || ended.Body.Status != job.Failed {
+		sh.t.Errorf("job %q: %v, %v", id, ended.Body.Status, err)
 	}
 }
 

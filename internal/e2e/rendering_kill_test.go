@@ -23,7 +23,8 @@ const (
 )
 
 // TestKilledRenderingBillsEachFrameOnce kills the only worker of a rendering twice, each time when it has saved frames. The end has
-// every frame once, none of the saved ones was rendered again, and each attempt is charged for those that it saved. Then it cancels one.
+// every frame once, none of the saved ones was rendered again, and each attempt is charged for those that it saved. Then it cancels
+// one.
 func TestKilledRenderingBillsEachFrameOnce(t *testing.T) {
 	t.Parallel()
 	needRenderers(t)
@@ -52,21 +53,25 @@ func TestKilledRenderingBillsEachFrameOnce(t *testing.T) {
 	c.cancelRendering(db, slow(cancelledFrames))
 }
 
-// killRenderer kills the worker of a rendering in its attempt, when that has saved so many frames, and returns all that it had saved.
+// killRenderer kills the worker of a rendering in its attempt, when that has saved so many frames, and returns all that it had
+// saved.
 func (c *chemist) killRenderer(db *sqlx.DB, jobID string, attempt, frames int) (saved []string) {
 	c.t.Helper()
-	const keeps = `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id JOIN kept_work w ON w.task_id = t.id AND w.attempt = $2
+	const keeps = `SELECT count(*) FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id JOIN kept_work w ON w.task_id = t.id
+		AND w.attempt = $2
 		WHERE t.job_id = $1 AND t.status = 'RUNNING' AND t.attempt = $2 AND k.attempt = $2 AND k.name LIKE '%/frame_%.json'`
-	c.eventually(fmt.Sprintf("attempt %d has saved %d frames", attempt, frames), func() bool { return asks[int](c.t, db, keeps, jobID, attempt) >= frames })
+	c.eventually(fmt.Sprintf("attempt %d has saved %d frames", attempt, frames),
+		func() bool { return asks[int](c.t, db, keeps, jobID, attempt) >= frames })
 	state, err := c.api.Job(c.t.Context(), jobID)
-	if err != nil || state.Terminal || state.Preview == nil {
+	if err != nil || state.Body.Terminal || state.Body.Preview == nil {
 		c.t.Fatalf("with frames saved the job is %+v (%v), want it to run and to have a preview", state, err)
 	}
 	if err := syscall.Kill(c.worker(), syscall.SIGKILL); err != nil {
 		c.t.Fatal(err)
 	}
 	c.eventually(fmt.Sprintf("attempt %d is given up", attempt), func() bool {
-		return asks[int](c.t, db, `SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id WHERE t.job_id = $1 AND t.stage = 'render' AND a.attempt = $2 AND a.outcome = 'LOST'`, jobID, attempt) == 1
+		return asks[int](c.t, db, `SELECT count(*) FROM task_attempts a JOIN tasks t ON t.id = a.task_id
+			WHERE t.job_id = $1 AND t.stage = 'render' AND a.attempt = $2 AND a.outcome = 'LOST'`, jobID, attempt) == 1
 	})
 	if err := db.SelectContext(c.t.Context(), &saved, `SELECT k.name FROM task_checkpoints k JOIN tasks t ON t.id = k.task_id
 		WHERE t.job_id = $1 AND k.attempt = $2 AND k.name LIKE '%/frame_%.json' ORDER BY k.name`, jobID, attempt); err != nil {
@@ -85,8 +90,8 @@ func frameOf(t *testing.T, name string) (frame int64) {
 	return frame
 }
 
-// checkEachFrameOnce expects a picture and a line of every frame, and that those which either lost attempt had saved are the ones that
-// were taken over.
+// checkEachFrameOnce expects a picture and a line of every frame, and that those which either lost attempt had saved are the ones
+// that were taken over.
 func (c *chemist) checkEachFrameOnce(db *sqlx.DB, jobID string, saved ...[]string) {
 	c.t.Helper()
 	var all, takenOver, want []int64
@@ -110,7 +115,8 @@ func (c *chemist) checkEachFrameOnce(db *sqlx.DB, jobID string, saved ...[]strin
 	if unique := slices.Compact(slices.Clone(want)); len(unique) != len(want) || !slices.Equal(takenOver, want) {
 		c.t.Errorf("the lost attempts had saved the frames %v, and %v were taken over", want, takenOver)
 	}
-	if n := asks[int](c.t, db, `SELECT count(DISTINCT frame) FROM artifacts WHERE job_id = $1 AND role = 'frame'`, jobID); n != framesToLose {
+	if n := asks[int](c.t, db, `SELECT count(DISTINCT frame) FROM artifacts WHERE job_id = $1 AND role = 'frame'`,
+		jobID); n != framesToLose {
 		c.t.Errorf("%d frames are stored, want %d", n, framesToLose)
 	}
 }
@@ -118,9 +124,11 @@ func (c *chemist) checkEachFrameOnce(db *sqlx.DB, jobID string, saved ...[]strin
 // checkLastAttempt expects that the third attempt of the only render task rendered no more than what was left.
 func (c *chemist) checkLastAttempt(db *sqlx.DB, jobID string, takenOver int) {
 	c.t.Helper()
-	const said = `SELECT string_agg(t.attempt || ': ' || (d.summary ->> 'frames') || ' frames, ' || (d.summary ->> 'framesResumed') || ' resumed', ' ')
+	const said = `SELECT string_agg(t.attempt || ': ' || (d.summary ->> 'frames') || ' frames, ' || (d.summary ->> 'framesResumed')
+		|| ' resumed', ' ')
 		FROM tasks t JOIN task_details d ON d.task_id = t.id WHERE t.job_id = $1 AND t.stage = 'render'`
-	if got, want := asks[string](c.t, db, said, jobID), fmt.Sprintf("3: %d frames, %d resumed", framesToLose, takenOver); got != want {
+	if got, want := asks[string](c.t, db, said, jobID), fmt.Sprintf("3: %d frames, %d resumed", framesToLose,
+		takenOver); got != want {
 		c.t.Errorf("the last attempt says %q, want %q", got, want)
 	}
 }
@@ -134,12 +142,13 @@ type settled struct {
 	ChargedMicropence int64  `db:"charged_micropence"`
 }
 
-// checkAttempts holds the attempts against the bill: both lost ones are charged, each for no more than it used until it saved its last
-// frame, and all together are what the account has paid.
+// checkAttempts holds the attempts against the bill: both lost ones are charged, each for no more than it used until it saved its
+// last frame, and all together are what the account has paid.
 func (c *chemist) checkAttempts(db *sqlx.DB, jobID string, saved ...[]string) {
 	c.t.Helper()
 	var attempts []settled
-	if err := db.SelectContext(c.t.Context(), &attempts, `SELECT t.stage, a.attempt, a.outcome, a.cpu_us, a.charged_micropence FROM task_attempts a
+	if err := db.SelectContext(c.t.Context(), &attempts, `SELECT t.stage, a.attempt, a.outcome, a.cpu_us, a.charged_micropence
+		FROM task_attempts a
 		JOIN tasks t ON t.id = a.task_id WHERE t.job_id = $1 ORDER BY t.stage_index, a.attempt`, jobID); err != nil {
 		c.t.Fatal(err)
 	}
@@ -150,7 +159,8 @@ func (c *chemist) checkAttempts(db *sqlx.DB, jobID string, saved ...[]string) {
 	var sum billing.Micropence
 	var ended []string
 	for _, a := range attempts {
-		c.t.Logf("%s, attempt %d: %s, %.2f CPU seconds, %.4f pence", a.Stage, a.Attempt, a.Outcome, float64(a.CPUMicroseconds)/1e6, billing.Micropence(a.ChargedMicropence).Pence())
+		c.t.Logf("%s, attempt %d: %s, %.2f CPU seconds, %.4f pence", a.Stage, a.Attempt, a.Outcome, float64(a.CPUMicroseconds)/1e6,
+			billing.Micropence(a.ChargedMicropence).Pence())
 		sum += billing.Micropence(a.ChargedMicropence)
 		if a.Stage != "render" {
 			continue
@@ -160,7 +170,8 @@ func (c *chemist) checkAttempts(db *sqlx.DB, jobID string, saved ...[]string) {
 			continue
 		}
 		const micropencePerMicrosecond = 24.0 * 1e6 / 3600e6 // of the class cpu in the price book
-		if got, want := a.ChargedMicropence, micropencePerMicrosecond*float64(a.CPUMicroseconds); float64(got) < want-1 || float64(got) > want+1 {
+		if got, want := a.ChargedMicropence, micropencePerMicrosecond*float64(a.CPUMicroseconds); float64(got) < want-1 ||
+			float64(got) > want+1 {
 			c.t.Errorf("lost attempt %d is charged %d micropence, want %.0f", a.Attempt, got, want)
 		}
 		frames := 0.0
@@ -169,7 +180,8 @@ func (c *chemist) checkAttempts(db *sqlx.DB, jobID string, saved ...[]string) {
 		}
 		c.t.Logf("its frames took %.2f CPU seconds", frames)
 		if used := float64(a.CPUMicroseconds) / 1e6; used < frames/2 {
-			c.t.Errorf("lost attempt %d is charged for %.2f CPU seconds, and the frames that it saved took %.2f", a.Attempt, used, frames)
+			c.t.Errorf("lost attempt %d is charged for %.2f CPU seconds, and the frames that it saved took %.2f", a.Attempt, used,
+				frames)
 		}
 	}
 	if got := strings.Join(ended, " "); got != "LOST LOST SUCCEEDED" {
@@ -177,9 +189,11 @@ func (c *chemist) checkAttempts(db *sqlx.DB, jobID string, saved ...[]string) {
 	}
 	const startFeePence = 1 // of cycles in the price book
 	accrued := billing.Micropence(asks[int64](c.t, db, `SELECT accrued_micropence FROM jobs WHERE id = $1`, jobID))
-	charged, held := asks[int64](c.t, db, `SELECT charged_pence FROM jobs WHERE id = $1`, jobID), asks[int64](c.t, db, `SELECT held_pence FROM jobs WHERE id = $1`, jobID)
+	charged, held := asks[int64](c.t, db, `SELECT charged_pence FROM jobs WHERE id = $1`, jobID), asks[int64](c.t, db, `SELECT
+		held_pence FROM jobs WHERE id = $1`, jobID)
 	if want := min((sum + billing.FromPence(startFeePence)).RoundPence(), held); accrued != sum || charged != want {
-		c.t.Errorf("the attempts cost %d micropence; the job has used %d and is charged %d of %d pence, want %d", sum, accrued, charged, held, want)
+		c.t.Errorf("the attempts cost %d micropence; the job has used %d and is charged %d of %d pence, want %d", sum, accrued,
+			charged, held, want)
 	}
 }
 
@@ -189,7 +203,8 @@ func (c *chemist) cancelRendering(db *sqlx.DB, request map[string]any) {
 	c.t.Helper()
 	jobID := c.simulate(request)
 	c.eventually("a frame is saved", func() bool {
-		return asks[int](c.t, db, `SELECT count(*) FROM kept_work w JOIN tasks t ON t.id = w.task_id WHERE t.job_id = $1`, jobID) > 0 && c.children(c.worker()) > 0
+		return asks[int](c.t, db, `SELECT count(*) FROM kept_work w JOIN tasks t ON t.id = w.task_id WHERE t.job_id = $1`,
+			jobID) > 0 && len(childrenOf(c.worker())) > 0
 	})
 	if _, err := c.api.Cancel(c.t.Context(), jobID, "enough"); err != nil {
 		c.t.Fatal(err)
@@ -199,6 +214,7 @@ func (c *chemist) cancelRendering(db *sqlx.DB, request map[string]any) {
 		c.t.Errorf("ended as %s: %+v", ended.Status, ended.Error)
 	}
 	c.checkBill(ended)
-	c.eventually("the renderer's processes and directories are gone", func() bool { return c.attempts() == 0 && c.children(c.worker()) == 0 })
+	c.eventually("the renderer's processes and directories are gone",
+		func() bool { return c.attempts() == 0 && len(childrenOf(c.worker())) == 0 })
 	chargedOnce(c.t, c.api, jobID)
 }

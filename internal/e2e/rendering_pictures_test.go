@@ -68,7 +68,8 @@ func overlap(one, other image.Image) float64 {
 	return float64(both) / float64(max(either, 1))
 }
 
-// cellPixels is the edge of the cells that pictures are compared by: edges and noise of single pixels are nothing that a reader sees.
+// cellPixels is the edge of the cells that pictures are compared by: edges and noise of single pixels are nothing that a reader
+// sees.
 const cellPixels = 4
 
 // lab is a colour in CIELAB (CIE 15:2004, white point D65).
@@ -145,7 +146,8 @@ func checkGolden(t *testing.T, name string, shown image.Image) {
 	found := distance(shown, golden(t, name))
 	t.Logf("%s: distance %.2f", name, found)
 	if found > maxDistance {
-		t.Errorf("the picture looks other than %s: the distance is %.2f, want at most %.1f (go test -update rewrites it)", path, found, maxDistance)
+		t.Errorf("the picture looks other than %s: the distance is %.2f, want at most %.1f (go test -update rewrites it)", path,
+			found, maxDistance)
 	}
 }
 
@@ -182,7 +184,8 @@ func TestDistance(t *testing.T) {
 			return c
 		}, false},
 		{"moved by a few pixels", func(shown image.Image, x, y int) color.Color { return shown.At(max(x-6, 0), y) }, true},
-		{"from the other side", func(shown image.Image, x, y int) color.Color { return shown.At(shown.Bounds().Dx()-1-x, y) }, true},
+		{"from the other side", func(shown image.Image, x, y int) color.Color { return shown.At(shown.Bounds().Dx()-1-x, y) },
+			true},
 		{"red for blue", func(shown image.Image, x, y int) color.Color {
 			c := pixelAt(shown, x, y)
 			c.R, c.B = c.B, c.R

@@ -16,6 +16,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -49,7 +50,8 @@ func blends(t *testing.T) string {
 	t.Helper()
 	python, folder := enginestest.Python(t), t.TempDir()
 	script := exec.CommandContext(t.Context(), python, "-B", "testdata/scenes.py", folder)
-	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "molfabric", "blender"))
+	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(filepath.Dir(filepath.Dir(python)), "share", "molfabric",
+		"blender"))
 	if output, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
@@ -94,10 +96,14 @@ func pocketScene(t *testing.T, url string) string {
 		return node("component", map[string]any{"selector": selector},
 			node("representation", map[string]any{"type": representation}, node("color", map[string]any{"color": colour})))
 	}
-	structure := node("structure", map[string]any{"type": "model"}, part("polymer", "spacefill", "#4477cc"), part("ligand", "ball_and_stick", "#ee7711"))
-	camera := node("camera", map[string]any{"target": []float64{2.6, 12.7, 24.8}, "position": []float64{0.3, -27.2, 21.9}, "up": []float64{0, 0, 1}})
-	root := node("root", map[string]any{}, node("download", map[string]any{"url": url}, node("parse", map[string]any{"format": "pdb"}, structure)), camera)
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"version": "1", "timestamp": "2026-01-01T00:00:00Z"}, "root": root})
+	structure := node("structure", map[string]any{"type": "model"}, part("polymer", "spacefill", "#4477cc"),
+		part("ligand", "ball_and_stick", "#ee7711"))
+	camera := node("camera", map[string]any{"target": []float64{2.6, 12.7, 24.8}, "position": []float64{0.3, -27.2, 21.9},
+		"up": []float64{0, 0, 1}})
+	root := node("root", map[string]any{}, node("download", map[string]any{"url": url},
+		node("parse", map[string]any{"format": "pdb"}, structure)), camera)
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"version": "1", "timestamp": "2026-01-01T00:00:00Z"},
+		"root": root})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,8 +126,8 @@ func shown(scene, structure, engine string, parameters map[string]string) map[st
 		parameters = map[string]string{}
 	}
 	return map[string]any{
-		"jobType": "molecular", "jobName": "pocket", "sceneFile": scene, "attachments": []string{structure}, "parameters": parameters,
-		"metadata": map[string]any{"resolution": small, "renderEngine": engine, "samples": 8, "fps": 8},
+		"jobType": "molecular", "jobName": "pocket", "sceneFile": scene, "attachments": []string{structure},
+		"parameters": parameters, "metadata": map[string]any{"resolution": small, "renderEngine": engine, "samples": 8, "fps": 8},
 	}
 }
 
@@ -135,7 +141,7 @@ func (c *chemist) pocketPicture() func(engine string, parameters map[string]stri
 }
 
 // rendered waits for a rendering to succeed, and expects its bill.
-func (c *chemist) rendered(jobID string) client.Job {
+func (c *chemist) rendered(jobID string) contract.Job {
 	c.t.Helper()
 	ended := c.await(c.api, jobID)
 	if ended.Status != job.Completed {
@@ -150,7 +156,7 @@ func (c *chemist) rendered(jobID string) client.Job {
 }
 
 // checkBill expects an end of the bill, and nothing held any more.
-func (c *chemist) checkBill(ended client.Job) {
+func (c *chemist) checkBill(ended contract.Job) {
 	c.t.Helper()
 	if ended.Cost.Final == nil || ended.Cost.Held != "0.00" {
 		c.t.Fatalf("the bill is %+v", ended.Cost)
@@ -161,14 +167,14 @@ func (c *chemist) checkBill(ended client.Job) {
 }
 
 // files are the outputs of a job by role, in the order of their names; names are unique in a rendering.
-func (c *chemist) files(jobID string) (byRole map[string][]client.Output) {
+func (c *chemist) files(jobID string) (byRole map[string][]contract.Output) {
 	c.t.Helper()
 	all, err := c.api.AllOutputs(c.t.Context(), jobID)
-	if err != nil || !all.Complete {
+	if err != nil || !all.Body.Complete {
 		c.t.Fatalf("the outputs of %s are not complete (%v)", jobID, err)
 	}
-	byRole, seen := map[string][]client.Output{}, map[string]bool{}
-	for _, o := range all.Outputs {
+	byRole, seen := map[string][]contract.Output{}, map[string]bool{}
+	for _, o := range all.Body.Outputs {
 		if seen[o.Name] && o.Role != "preview" || o.ByteSize == 0 {
 			c.t.Errorf("output %s is there twice, or empty", o.Name)
 		}
@@ -176,7 +182,7 @@ func (c *chemist) files(jobID string) (byRole map[string][]client.Output) {
 		byRole[o.Role] = append(byRole[o.Role], o)
 	}
 	for _, files := range byRole {
-		slices.SortFunc(files, func(a, b client.Output) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(files, func(a, b contract.Output) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return byRole
 }
@@ -244,7 +250,8 @@ func testTiers(c *chemist) {
 	pictures := map[string]string{}
 	for name, engine := range map[string]string{goldenRaster: "molstar", goldenTraced: "cycles"} {
 		pictures[name] = c.simulate(request(engine, nil))
-		pictures["no "+name] = c.simulate(request(engine, map[string]string{"Transparent": "true", "Outline": "false", "AmbientOcclusion": "false"}))
+		pictures["no "+name] = c.simulate(request(engine, map[string]string{"Transparent": "true", "Outline": "false",
+			"AmbientOcclusion": "false"}))
 	}
 	for _, jobID := range slices.Sorted(maps.Values(pictures)) {
 		c.checkStill(c.rendered(jobID))
@@ -270,16 +277,18 @@ func testTiers(c *chemist) {
 	common := overlap(raster, traced)
 	c.t.Logf("the silhouettes of both tiers have %.3f in common", common)
 	if through := share(raster, solid); through < 0.05 || through > 0.95 || common < 0.95 {
-		c.t.Errorf("%.2f of the raster picture are solid, and the silhouettes have %.3f in common; want at least 0.95", through, common)
+		c.t.Errorf("%.2f of the raster picture are solid, and the silhouettes have %.3f in common; want at least 0.95", through,
+			common)
 	}
 	chargedOnce(c.t, c.api, pictures[goldenRaster])
 }
 
 // checkStill expects of a picture its file, its preview in the status, and how it came to be.
-func (c *chemist) checkStill(ended client.Job) {
+func (c *chemist) checkStill(ended contract.Job) {
 	c.t.Helper()
 	files := c.files(ended.JobID)
-	if len(files["frame"]) != 1 || len(files["preview"]) != 1 || len(files["result"]) != 1 || files["frame"][0].Frame == nil || *files["frame"][0].Frame != 1 {
+	if len(files["frame"]) != 1 || len(files["preview"]) != 1 || len(files["result"]) != 1 || files["frame"][0].Frame == nil ||
+		*files["frame"][0].Frame != 1 {
 		c.t.Errorf("the outputs are %+v, want a frame, its preview and its statistics", files)
 	}
 	if ended.Preview == nil {
@@ -292,8 +301,9 @@ func (c *chemist) checkStill(ended client.Job) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if len(record.Engine.Programs[map[string]string{"molstar": "molstar", "cycles": "blender"}[record.Engine.ID]]) != 1 || record.Counts.Inputs != 2 {
-		c.t.Errorf("the record names %+v and %+v", record.Engine, record.Counts)
+	if len(record.Body.Engine.Programs[map[string]string{"molstar": "molstar", "cycles": "blender"}[record.Body.Engine.ID]]) != 1 ||
+		record.Body.Counts.Inputs != 2 {
+		c.t.Errorf("the record names %+v and %+v", record.Body.Engine, record.Body.Counts)
 	}
 }
 
@@ -306,16 +316,22 @@ func testRefusedScenes(c *chemist) {
 		code        fault.Code
 		words       []string
 	}{
-		{"remote", pocketScene(c.t, "https://example.org/1cbs.cif"), http.StatusBadRequest, fault.Validation, []string{"https://example.org/1cbs.cif"}},
-		{"a local file", pocketScene(c.t, "file:///etc/passwd"), http.StatusBadRequest, fault.Validation, []string{"file:///etc/passwd"}},
-		{"a way out", pocketScene(c.t, "../../../etc/passwd"), http.StatusBadRequest, fault.Validation, []string{"../../../etc/passwd"}},
-		{"not attached", pocketScene(c.t, "other.pdb"), http.StatusUnprocessableEntity, fault.ArtifactNotFound, []string{"other.pdb", "attachments"}},
-		{"no such representation", strings.Replace(pocketScene(c.t, "pocket.pdb"), "spacefill", "oil_painting", 1), http.StatusBadRequest, fault.Validation,
-			[]string{"root.children[0].children[0].children[0].children[0].children[0]", "type", "oil_painting"}},
+		{"remote", pocketScene(c.t, "https://example.org/1cbs.cif"), http.StatusBadRequest, fault.Validation,
+			[]string{"https://example.org/1cbs.cif"}},
+		{"a local file", pocketScene(c.t, "file:///etc/passwd"), http.StatusBadRequest, fault.Validation,
+			[]string{"file:///etc/passwd"}},
+		{"a way out", pocketScene(c.t, "../../../etc/passwd"), http.StatusBadRequest, fault.Validation,
+			[]string{"../../../etc/passwd"}},
+		{"not attached", pocketScene(c.t, "other.pdb"), http.StatusUnprocessableEntity, fault.ArtifactNotFound,
+			[]string{"other.pdb", "attachments"}},
+		{"no such representation", strings.Replace(pocketScene(c.t, "pocket.pdb"), "spacefill", "oil_painting", 1),
+			http.StatusBadRequest, fault.Validation, []string{"root.children[0].children[0].children[0].children[0].children[0]",
+				"type", "oil_painting"}},
 		{"no JSON", `{"root":`, http.StatusBadRequest, fault.Validation, []string{"not JSON"}},
 	} {
 		_, err := c.api.Submit(c.t.Context(), shown(c.upload("scene.mvsj", test.scene), structure, "molstar", nil), "")
-		if client.StatusOf(err) != test.status || client.CodeOf(err) != test.code || !strings.HasPrefix(err.Error(), "sceneFile: ") {
+		if client.StatusOf(err) != test.status || client.CodeOf(err) != test.code ||
+			!strings.HasPrefix(err.Error(), "sceneFile: ") {
 			c.t.Errorf("%s: got %v, want %d %s of sceneFile", test.name, err, test.status, test.code)
 			continue
 		}
@@ -326,15 +342,16 @@ func testRefusedScenes(c *chemist) {
 		}
 	}
 	jobs, err := c.api.Jobs(c.t.Context(), client.JobFilter{})
-	if err != nil || len(jobs.Jobs) > 0 {
-		c.t.Errorf("refused scenes have left the jobs %+v (%v)", jobs.Jobs, err)
+	if err != nil || len(jobs.Body.Jobs) > 0 {
+		c.t.Errorf("refused scenes have left the jobs %+v (%v)", jobs.Body.Jobs, err)
 	}
 }
 
 // testTurntable turns the scene once around in eight frames, and expects a film of exactly those.
 func testTurntable(c *chemist) {
 	const frames = 8
-	jobID := c.simulate(c.pocketPicture()("molstar", map[string]string{"Animation": "turntable", "TurntableFrames": strconv.Itoa(frames), "Video": "mp4"}))
+	jobID := c.simulate(c.pocketPicture()("molstar", map[string]string{"Animation": "turntable",
+		"TurntableFrames": strconv.Itoa(frames), "Video": "mp4"}))
 	ended := c.rendered(jobID)
 	want := []int64{1, 2, 3, 4, 5, 6, 7, 8}
 	c.checkPictures(jobID, ".png", want...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 )
@@ -19,16 +20,24 @@ func testRefusedSearches(c *chemist) {
 		params          map[string]any
 		member, text    string
 	}{
-		{"an unknown database", "blastp", map[string]any{"blastDatabaseName": "nr"}, "blastDatabaseName", "globins 2026_01 (2026-01-28), proteome 2026_01 (2026-01-28)"},
+		{"an unknown database", "blastp", map[string]any{"blastDatabaseName": "nr"}, "blastDatabaseName",
+			"globins 2026_01 (2026-01-28), proteome 2026_01 (2026-01-28)"},
 		{"no database", "blastp", map[string]any{}, "blastDatabaseName", "is required"},
-		{"nucleotides for blastp", "blastp", map[string]any{"blastDatabaseName": "genome"}, "blastDatabaseName", "holds nucleotides"},
-		{"another version", "blastp", map[string]any{"blastDatabaseName": "globins", "blastDatabaseVersion": "2"}, "blastDatabaseVersion", "2026_01"},
-		{"another checksum", "blastp", map[string]any{"blastDatabaseName": "globins", "blastDatabaseChecksum": strings.Repeat("0", 64)}, "blastDatabaseChecksum", "2026_01"},
-		{"a path out of the registry", "blastp", map[string]any{"blastDatabasePath": "../../etc/passwd"}, "blastDatabasePath", "database folder"},
-		{"a path of a file", "blastp", map[string]any{"blastDatabasePath": "globins/2026_01/globins.psq"}, "blastDatabasePath", "<name>/<version>"},
-		{"a type of the other program", "blastp", map[string]any{"blastDatabaseName": "globins", "blastDatabaseType": "nucl"}, "blastDatabaseType", "prot"},
+		{"nucleotides for blastp", "blastp", map[string]any{"blastDatabaseName": "genome"}, "blastDatabaseName",
+			"holds nucleotides"},
+		{"another version", "blastp", map[string]any{"blastDatabaseName": "globins", "blastDatabaseVersion": "2"},
+			"blastDatabaseVersion", "2026_01"},
+		{"another checksum", "blastp", map[string]any{"blastDatabaseName": "globins",
+			"blastDatabaseChecksum": strings.Repeat("0", 64)}, "blastDatabaseChecksum", "2026_01"},
+		{"a path out of the registry", "blastp", map[string]any{"blastDatabasePath": "../../etc/passwd"}, "blastDatabasePath",
+			"database folder"},
+		{"a path of a file", "blastp", map[string]any{"blastDatabasePath": "globins/2026_01/globins.psq"}, "blastDatabasePath",
+			"<name>/<version>"},
+		{"a type of the other program", "blastp", map[string]any{"blastDatabaseName": "globins", "blastDatabaseType": "nucl"},
+			"blastDatabaseType", "prot"},
 		{"too many hits", "blastp", map[string]any{"blastDatabaseName": "globins", "blastMaxHits": 1001}, "blastMaxHits", "1000"},
-		{"an expectation value of zero", "blastn", map[string]any{"blastDatabaseName": "genome", "blastEvalue": 0}, "blastEvalue", "1e-300"},
+		{"an expectation value of zero", "blastn", map[string]any{"blastDatabaseName": "genome", "blastEvalue": 0}, "blastEvalue",
+			"1e-300"},
 	} {
 		_, err := c.trySearch(test.simulator, queries, 1, test.params)
 		if client.StatusOf(err) != http.StatusBadRequest || client.CodeOf(err) != fault.Validation ||
@@ -49,16 +58,20 @@ func testWrongQueries(c *chemist) {
 		{"headers alone", "blastp", "globins", ">a\n>b\n", "QUERIES_NONE_USABLE", "no sequence"},
 		{"a message", "blastp", "globins", "Dear colleague,\n", "QUERIES_UNREADABLE", "Dear colleague"},
 	} {
-		jobID := c.search(test.simulator, writeText(c.t, "queries.fasta", test.text), 3, map[string]any{"blastDatabaseName": test.database})
+		jobID := c.search(test.simulator, writeText(c.t, "queries.fasta", test.text),
+			3, map[string]any{"blastDatabaseName": test.database})
 		ended := c.await(c.api, jobID)
-		if e := ended.Error; ended.Status != job.Failed || e == nil || e.FailureClass != "USER_INPUT" || e.Code != test.code || !strings.Contains(e.Message, test.said) {
-			c.t.Errorf("%s: ended as %s with %+v, want FAILED with %s that says %q", test.name, ended.Status, e, test.code, test.said)
+		if e := ended.Error; ended.Status != job.Failed || e == nil || e.FailureClass != "USER_INPUT" || e.Code != test.code ||
+			!strings.Contains(e.Message, test.said) {
+			c.t.Errorf("%s: ended as %s with %+v, want FAILED with %s that says %q", test.name, ended.Status, e, test.code,
+				test.said)
 		}
 		chargedTimes(c.t, c.api, jobID, 0)
 	}
 }
 
-// testSearchCommands is the path of a biologist at a terminal: which databases there are, a price, a search, its hits in every form.
+// testSearchCommands is the path of a biologist at a terminal: which databases there are, a price, a search, its hits in every
+// form.
 func testSearchCommands(c *chemist, files sequenceFiles) {
 	sh := c.signIn()
 	queries, err := filepath.Abs(files.proteinQueries)
@@ -79,14 +92,16 @@ func testSearchCommands(c *chemist, files sequenceFiles) {
 
 	// A query that cannot be searched is named, and the others have results.
 	some := writeText(sh.t, "some.fasta", readText(sh.t, "../../engines/blast/testdata/queries.faa")+">nothing\n")
-	shown, _ := sh.want(8, "", "blast", some, "--db", "proteome:2026_01", "--shards", "3", "--evalue", "1e-5", "--watch", "--out", "results")
-	sh.contains(shown, "best hit", "query01", "NP_0510", "Failed queries", "nothing", "it has no sequence", "£", "hits.tsv", "proteome 2026_01")
+	shown, _ := sh.want(8, "", "blast", some, "--db", "proteome:2026_01", "--shards", "3", "--evalue", "1e-5", "--watch", "--out",
+		"results")
+	sh.contains(shown, "best hit", "query01", "NP_0510", "Failed queries", "nothing", "it has no sequence", "£", "hits.tsv",
+		"proteome 2026_01")
 	for _, name := range []string{"hits.tsv", "hits.jsonl", "results.json", "provenance.json"} {
 		if _, err := os.Stat(filepath.Join(sh.dir, "results", name)); err != nil {
 			sh.t.Errorf("the results hold no %s", name)
 		}
 	}
-	searches := reads[struct{ Jobs []client.Job }](sh, "jobs", "--simulator", "blastp").Jobs
+	searches := reads[struct{ Jobs []contract.Job }](sh, "jobs", "--simulator", "blastp").Jobs
 	if len(searches) != 1 {
 		sh.t.Fatalf("the searches are %+v", searches)
 	}

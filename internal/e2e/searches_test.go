@@ -14,6 +14,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -46,7 +47,8 @@ type bareSearch struct {
 func newBareSearch(t *testing.T, program, fasta, queries string) bareSearch {
 	t.Helper()
 	b := bareSearch{t, program, filepath.Join(t.TempDir(), "database"), queries}
-	b.output("makeblastdb", "-in", fasta, "-dbtype", map[string]string{"blastp": "prot", "blastn": "nucl"}[program], "-out", b.database)
+	b.output("makeblastdb", "-in", fasta, "-dbtype", map[string]string{"blastp": "prot", "blastn": "nucl"}[program], "-out",
+		b.database)
 	return b
 }
 
@@ -70,7 +72,8 @@ func (b bareSearch) prints(format string) string {
 // rows are all alignments with their figures and letters, numbers written as Go writes them.
 func (b bareSearch) rows() (rows []string) {
 	b.t.Helper()
-	for line := range strings.Lines(b.prints("6 qaccver saccver slen score length nident positive gaps qstart qend sstart send qseq sseq evalue bitscore")) {
+	for line := range strings.Lines(b.prints("6 qaccver saccver slen score length nident positive gaps qstart qend sstart send " +
+		"qseq sseq evalue bitscore")) {
 		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		for _, number := range []int{14, 15} {
 			value, err := strconv.ParseFloat(columns[number], 64)
@@ -108,7 +111,8 @@ func manyProteins(t *testing.T, times int) string {
 	t.Helper()
 	var text strings.Builder
 	for i := range times {
-		text.WriteString(strings.ReplaceAll(readText(t, "../../engines/blast/testdata/proteins.faa"), ">", fmt.Sprintf(">round%d-", i)))
+		text.WriteString(strings.ReplaceAll(readText(t, "../../engines/blast/testdata/proteins.faa"), ">",
+			fmt.Sprintf(">round%d-", i)))
 	}
 	return writeText(t, "many.faa", text.String())
 }
@@ -126,16 +130,19 @@ func (c *chemist) search(simulator, queries string, tasks int, params map[string
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return receipt.JobID
+	return receipt.Body.JobID
 }
 
-func (c *chemist) trySearch(simulator, queries string, tasks int, params map[string]any) (client.Receipt, error) {
+func (c *chemist) trySearch(
+	simulator, queries string, tasks int, params map[string]any,
+) (client.Answer[contract.SubmitResponse], error) {
 	c.t.Helper()
 	file, err := c.api.UploadFile(c.t.Context(), queries)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	request := map[string]any{"jobType": "simulation", "simulator": simulator, "sceneFile": file.StorageKey, "simulationParams": params}
+	request := map[string]any{"jobType": "simulation", "simulator": simulator, "sceneFile": file.StorageKey,
+		"simulationParams": params}
 	if tasks > 0 {
 		request["taskCount"] = tasks
 	}
@@ -143,17 +150,17 @@ func (c *chemist) trySearch(simulator, queries string, tasks int, params map[str
 }
 
 // found reads how far a search is.
-func (c *chemist) found(jobID string) client.BlastSearch {
+func (c *chemist) found(jobID string) contract.BlastSearch {
 	c.t.Helper()
 	search, err := c.api.BlastSearch(c.t.Context(), jobID)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return search
+	return search.Body
 }
 
 // queries reads all queries of a search with these states; all without any.
-func (c *chemist) queries(jobID string, status ...string) (all []client.BlastQuery) {
+func (c *chemist) queries(jobID string, status ...string) (all []contract.BlastQuery) {
 	c.t.Helper()
 	filter := client.QueryFilter{Page: client.Page{Limit: 100}, Status: status}
 	for {
@@ -161,16 +168,16 @@ func (c *chemist) queries(jobID string, status ...string) (all []client.BlastQue
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		all = append(all, page.Queries...)
-		if page.NextCursor == nil {
+		all = append(all, page.Body.Queries...)
+		if page.Body.NextCursor == nil {
 			return all
 		}
-		filter.Cursor = *page.NextCursor
+		filter.Cursor = *page.Body.NextCursor
 	}
 }
 
 // hits reads all hits of a search that fit a filter.
-func (c *chemist) hits(jobID string, filter client.HitFilter) (all []client.BlastHit) {
+func (c *chemist) hits(jobID string, filter client.HitFilter) (all []contract.BlastHit) {
 	c.t.Helper()
 	filter.Limit = 100
 	for {
@@ -178,20 +185,21 @@ func (c *chemist) hits(jobID string, filter client.HitFilter) (all []client.Blas
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		all = append(all, page.Hits...)
-		if page.NextCursor == nil {
+		all = append(all, page.Body.Hits...)
+		if page.Body.NextCursor == nil {
 			return all
 		}
-		filter.Cursor = *page.NextCursor
+		filter.Cursor = *page.Body.NextCursor
 	}
 }
 
 // rowsOf writes hits as bareSearch.rows does.
-func rowsOf(hits []client.BlastHit) (rows []string) {
+func rowsOf(hits []contract.BlastHit) (rows []string) {
 	for _, hit := range hits {
 		for _, h := range hit.HSPs {
-			rows = append(rows, fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%v\t%v", hit.QueryID, hit.SubjectID, hit.SubjectLength, h.RawScore, h.AlignmentLength,
-				h.Identities, h.Positives, h.Gaps, h.QueryFrom, h.QueryTo, h.SubjectFrom, h.SubjectTo, h.QueryAlignment, h.SubjectAlignment, h.Evalue, h.BitScore))
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t%v\t%v", hit.QueryID,
+				hit.SubjectID, hit.SubjectLength, h.RawScore, h.AlignmentLength, h.Identities, h.Positives, h.Gaps, h.QueryFrom,
+				h.QueryTo, h.SubjectFrom, h.SubjectTo, h.QueryAlignment, h.SubjectAlignment, h.Evalue, h.BitScore))
 		}
 	}
 	return rows
@@ -206,14 +214,16 @@ func (c *chemist) wantBare(jobID string, bare bareSearch) {
 		c.t.Fatal("the bare run found nothing, which proves nothing")
 	}
 	if _, body, _ := strings.Cut(string(output(c.t, c.api, jobID, "hits.tsv")), "\n"); body != table {
-		c.t.Errorf("hits.tsv is not what %s prints: %s", bare.program, difference(strings.Split(body, "\n"), strings.Split(table, "\n")))
+		c.t.Errorf("hits.tsv is not what %s prints: %s", bare.program,
+			difference(strings.Split(body, "\n"), strings.Split(table, "\n")))
 	}
 	path := filepath.Join(c.t.TempDir(), "export.tsv")
 	if err := c.api.ExportHits(c.t.Context(), jobID, client.HitFilter{}, client.MediaTSV, path); err != nil {
 		c.t.Fatal(err)
 	}
 	if _, body, _ := strings.Cut(readText(c.t, path), "\n"); body != table {
-		c.t.Errorf("the exported table is not what %s prints: %s", bare.program, difference(strings.Split(body, "\n"), strings.Split(table, "\n")))
+		c.t.Errorf("the exported table is not what %s prints: %s", bare.program,
+			difference(strings.Split(body, "\n"), strings.Split(table, "\n")))
 	}
 	all := c.hits(jobID, client.HitFilter{})
 	if got, want := rowsOf(all), bare.rows(); !slices.Equal(got, want) {
@@ -271,13 +281,15 @@ func testProteins(c *chemist, files sequenceFiles) {
 	}
 	search := c.found(jobID)
 	counts := search.Counts
-	if counts.Queries == nil || *counts.Queries != total || counts.Completed != total-2 || counts.Failed != 2 || search.Database.Name != "proteome" ||
+	if counts.Queries == nil || *counts.Queries != total || counts.Completed != total-2 || counts.Failed != 2 ||
+		search.Database.Name != "proteome" ||
 		search.Database.Version != "2026_01" || len(search.Database.Checksum) != 64 || search.Version == nil {
 		c.t.Errorf("the search is %+v", search)
 	}
 	failed := c.queries(jobID, "FAILED")
 	if len(failed) != 2 || *failed[0].QueryID != "nothing" || !strings.Contains(*failed[0].Error, "no sequence") ||
-		failed[1].Index != total-1 || *failed[1].QueryID != "digits" || !strings.Contains(*failed[1].Error, "'1' at position 4") || *failed[1].FailureStep != "parse" {
+		failed[1].Index != total-1 || *failed[1].QueryID != "digits" || !strings.Contains(*failed[1].Error, "'1' at position 4") ||
+		*failed[1].FailureStep != "parse" {
 		c.t.Errorf("the failed queries are %+v", failed)
 	}
 	c.wantBare(jobID, newBareSearch(c.t, "blastp", files.proteins, files.proteinQueries))
@@ -291,12 +303,13 @@ func (c *chemist) watchSearch(jobID string, total int) {
 	partial := false
 	err := c.api.Events(c.t.Context(), jobID, "", func(client.Event) error {
 		search := c.found(jobID)
-		if done := search.Counts.Completed; search.Status != job.Running || done == 0 || done >= total-2 || search.Counts.Hits == 0 {
+		if done := search.Counts.Completed; search.Status != job.Running || done == 0 || done >= total-2 ||
+			search.Counts.Hits == 0 {
 			return nil
 		}
 		partial = true
 		hits, err := c.api.BlastHits(c.t.Context(), jobID, client.HitFilter{Page: client.Page{Limit: 1}})
-		if err == nil && len(hits.Hits) != 1 {
+		if err == nil && len(hits.Body.Hits) != 1 {
 			err = fmt.Errorf("%d hits are counted, and none is shown", search.Counts.Hits)
 		}
 		return err
@@ -312,7 +325,7 @@ func (c *chemist) watchSearch(jobID string, total int) {
 // checkQueries holds every query's figures against its hits.
 func (c *chemist) checkQueries(jobID string, total int64) {
 	c.t.Helper()
-	byQuery := map[int][]client.BlastHit{}
+	byQuery := map[int][]contract.BlastHit{}
 	for _, hit := range c.hits(jobID, client.HitFilter{}) {
 		byQuery[hit.QueryIndex] = append(byQuery[hit.QueryIndex], hit)
 		total--
@@ -324,7 +337,8 @@ func (c *chemist) checkQueries(jobID string, total int64) {
 		hits := byQuery[i]
 		if query.Index != i || query.Hits != len(hits) || (query.BestEvalue == nil) != (len(hits) == 0) {
 			c.t.Errorf("query %d is %+v, with %d hits", i, query, len(hits))
-		} else if len(hits) > 0 && (*query.BestEvalue != hits[0].HSPs[0].Evalue || *query.BestSubjectID != hits[0].SubjectID || *query.BestSubjectTitle != hits[0].SubjectTitle) {
+		} else if len(hits) > 0 && (*query.BestEvalue != hits[0].HSPs[0].Evalue || *query.BestSubjectID != hits[0].SubjectID ||
+			*query.BestSubjectTitle != hits[0].SubjectTitle) {
 			c.t.Errorf("the best hit of query %d is %+v, and it says %+v", i, hits[0], query)
 		}
 	}
@@ -355,7 +369,9 @@ func testCancelledSearch(c *chemist) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		told = told || slices.ContainsFunc(tasks.Tasks, func(task client.Task) bool { return strings.Contains(task.Message, " of 240 queries") })
+		told = told || slices.ContainsFunc(tasks.Body.Tasks, func(task contract.Task) bool {
+			return strings.Contains(task.Message, " of 240 queries")
+		})
 		return told && c.found(jobID).Counts.Hits > 0
 	})
 	if _, err := c.api.Cancel(c.t.Context(), jobID, "enough"); err != nil {
@@ -408,12 +424,14 @@ func TestLostWorkerSearchesAgain(t *testing.T) {
 		}
 	}
 	got, want := c.found(disturbed).Counts, c.found(calm).Counts
-	if listed := len(c.queries(disturbed)); got.Hits != want.Hits || got.Completed != want.Completed || *got.Queries != listed || listed != 30*24 {
+	if listed := len(c.queries(disturbed)); got.Hits != want.Hits || got.Completed != want.Completed || *got.Queries != listed ||
+		listed != 30*24 {
 		t.Errorf("counted are %+v, undisturbed %+v; %d queries are listed", got, want, listed)
 	}
 	tasks, err := c.api.Tasks(t.Context(), disturbed, client.TaskFilter{Stage: "search"})
-	if err != nil || len(tasks.Tasks) != 6 || !slices.ContainsFunc(tasks.Tasks, func(task client.Task) bool { return task.Attempt == 2 }) {
-		t.Errorf("the searches are %+v (%v), want six of which one was attempted twice", tasks.Tasks, err)
+	if err != nil || len(tasks.Body.Tasks) != 6 || !slices.ContainsFunc(tasks.Body.Tasks,
+		func(task contract.Task) bool { return task.Attempt == 2 }) {
+		t.Errorf("the searches are %+v (%v), want six of which one was attempted twice", tasks.Body.Tasks, err)
 	}
 	chargedOnce(t, c.api, disturbed)
 }

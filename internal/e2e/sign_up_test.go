@@ -13,8 +13,8 @@ import (
 
 var printedLink = regexp.MustCompile(`http://\S+/verify-email\?token=(\S+)`)
 
-// TestSignUpByALink opens an account on a machine where addresses are proved first: the link stands on the console, and nowhere in the
-// log.
+// TestSignUpByALink opens an account on a machine where addresses are proved first: the link stands on the console, and nowhere in
+// the log.
 func TestSignUpByALink(t *testing.T) {
 	t.Parallel()
 	logged := filepath.Join(t.TempDir(), "molfabric.log")
@@ -24,7 +24,8 @@ func TestSignUpByALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	sh := &shell{system: s, program: program, dir: t.TempDir()}
-	out, _ := sh.want(0, "a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org", "--password-stdin")
+	out, _ := sh.want(0, "a long enough password\n", "login", "--server", s.url, "--sign-up", "--email", "chemist@example.org",
+		"--password-stdin")
 	if !strings.Contains(out, "A mail to chemist@example.org has the link") {
 		t.Errorf("sign-up says %q", out)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/internal/abl1"
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
@@ -29,18 +30,13 @@ import (
 // patience bounds every wait; a docking of small molecules needs seconds.
 const patience = 6 * time.Minute
 
-// binary builds the program once a test process.
+// binary builds the programs once a test process.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "molfabric-e2e-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "molfabric")
-	build := exec.Command("go", "build", "-o", path, "github.com/molfabric/molfabric")
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, output)
-	}
-	return path, nil
+	return serverstest.Build(dir)
 })
 
 func TestMain(m *testing.M) {
@@ -67,7 +63,8 @@ func start(t *testing.T, env ...string) *system {
 	t.Helper()
 	python := enginestest.Python(t)
 	s := &system{t: t, home: serverstest.Dir(t), log: &syncBuffer{}, addr: "127.0.0.1:0",
-		env: append(os.Environ(), append([]string{"MOLFABRIC_PYTHON=" + python, "MOLFABRIC_STRUCTURES=off"}, env...)...)}
+		env: append(os.Environ(), append([]string{"MOLFABRIC_PYTHON=" + python, "MOLFABRIC_STRUCTURES=off",
+			"MOLFABRIC_PREVIEWS=0"}, env...)...)}
 	s.up()
 	t.Cleanup(s.down)
 	return s
@@ -125,19 +122,10 @@ func (s *system) worker() int {
 	s.t.Helper()
 	pid := 0
 	s.eventually("a worker runs", func() bool {
-		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", s.cmd.Process.Pid, s.cmd.Process.Pid))
-		if err != nil {
-			return false
-		}
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
-		for _, path := range tasks { // a child belongs to the thread that started it
-			more, _ := os.ReadFile(path)
-			children = append(append(children, ' '), more...)
-		}
-		for _, word := range strings.Fields(string(children)) {
-			command, _ := os.ReadFile("/proc/" + word + "/cmdline")
+		for _, child := range childrenOf(s.cmd.Process.Pid) {
+			command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
 			if bytes.Contains(command, []byte("\x00worker\x00")) {
-				pid, _ = strconv.Atoi(word)
+				pid = child
 			}
 		}
 		return pid != 0
@@ -145,16 +133,18 @@ func (s *system) worker() int {
 	return pid
 }
 
-// children is how many child processes a process has.
-func (s *system) children(pid int) int {
-	s.t.Helper()
-	n := 0
+// childrenOf are the child processes of a process.
+func childrenOf(pid int) (children []int) {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, path := range tasks { // a child belongs to the thread that started it
 		words, _ := os.ReadFile(path)
-		n += len(strings.Fields(string(words)))
+		for word := range strings.FieldsSeq(string(words)) {
+			if child, err := strconv.Atoi(word); err == nil {
+				children = append(children, child)
+			}
+		}
 	}
-	return n
+	return children
 }
 
 // key is a live API key of a new account, with every scope.
@@ -164,11 +154,11 @@ func (s *system) key() string {
 	if _, err := visitor.SignUp(s.t.Context(), id.New("u")+"@example.org", "correct horse battery staple", "Test"); err != nil {
 		s.t.Fatal(err)
 	}
-	key, err := visitor.CreateKey(s.t.Context(), client.NewKey{Name: "test", Environment: "live", Scopes: client.Scopes})
+	key, err := visitor.CreateKey(s.t.Context(), contract.CreateRequest{Name: "test", Environment: "live", Scopes: contract.Scopes})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return key.Secret
+	return key.Body.Secret
 }
 
 // user is a client with a key of its own.
@@ -188,7 +178,7 @@ func (s *system) client(options client.Options) *client.Client {
 }
 
 // await waits until a job has ended.
-func (s *system) await(c *client.Client, jobID string) client.Job {
+func (s *system) await(c *client.Client, jobID string) contract.Job {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
@@ -199,7 +189,7 @@ func (s *system) await(c *client.Client, jobID string) client.Job {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return job
+	return job.Body
 }
 
 func (s *system) eventually(what string, holds func() bool) {
@@ -220,9 +210,9 @@ func output(t *testing.T, c *client.Client, jobID, name string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range outputs.Outputs {
+	for _, o := range outputs.Body.Outputs {
 		if o.Name == name {
-			body, err := c.FetchOutput(t.Context(), o, 64<<20)
+			body, err := c.FetchOutput(t.Context(), jobID, o, 64<<20)
 			if err != nil {
 				t.Fatal(err)
 			}

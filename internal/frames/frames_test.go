@@ -92,7 +92,8 @@ func TestSpan(t *testing.T) {
 	} {
 		got, err := Span(c.first, c.last, c.step)
 		if err != nil || got != c.want || got.Count() != c.count {
-			t.Errorf("Span(%d, %d, %d) = %v with %d frames, %v; want %v with %d", c.first, c.last, c.step, got, got.Count(), err, c.want, c.count)
+			t.Errorf("Span(%d, %d, %d) = %v with %d frames, %v; want %v with %d", c.first, c.last, c.step, got, got.Count(), err,
+				c.want, c.count)
 		}
 	}
 }

@@ -4,7 +4,7 @@ package job
 
 import "fmt"
 
-// Status is the state of a job (decisions.md, "Jobs and tasks").
+// Status is the state of a job (doc/contract.md §3).
 type Status string
 
 // The states of a job. Every submitted job ends in one of the last four, and so does every retry.
@@ -22,8 +22,8 @@ const (
 // Statuses lists every job status, in the order of a job's life.
 var Statuses = []Status{Submitted, Queued, Running, Cancelling, Completed, CompletedWithFailures, Failed, Cancelled}
 
-// jobMoves is the state machine of a job within one of its runs. A job may skip QUEUED and RUNNING: a cancelled or failed one never started,
-// and a batch of events may bring a task's start and end at once.
+// jobMoves is the state machine of a job within one of its runs. A job may skip QUEUED and RUNNING: a cancelled or failed one never
+// started, and a batch of events may bring a task's start and end at once.
 var jobMoves = map[Status][]Status{
 	Submitted:  {Queued, Running, Cancelling, Cancelled, Completed, CompletedWithFailures, Failed},
 	Queued:     {Running, Cancelling, Cancelled, Completed, CompletedWithFailures, Failed},
@@ -59,8 +59,8 @@ const (
 // TaskStatuses lists every task status, in the order of a task's life.
 var TaskStatuses = []TaskStatus{TaskPending, TaskQueued, TaskRunning, TaskSucceeded, TaskFailed, TaskCancelled}
 
-// taskMoves is the state machine of a task within one run of its job. PENDING → FAILED is a task whose input will never exist; QUEUED →
-// SUCCEEDED is a task whose start was told to a Redis that has since been lost.
+// taskMoves is the state machine of a task within one run of its job. PENDING → FAILED is a task whose input will never exist;
+// QUEUED → SUCCEEDED is a task whose start was told to a Redis that has since been lost.
 var taskMoves = map[TaskStatus][]TaskStatus{
 	TaskPending: {TaskQueued, TaskFailed, TaskCancelled},
 	TaskQueued:  {TaskRunning, TaskPending, TaskSucceeded, TaskFailed, TaskCancelled},

@@ -49,26 +49,49 @@ func TestRollup(t *testing.T) {
 		in   Snapshot
 		want Decision
 	}{
-		{"nothing dispatched", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 3}, Stage: Counts{Pending: 3}}, Decision{Status: Submitted}},
-		{"first task queued", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 2, Queued: 1}, Stage: Counts{Pending: 2, Queued: 1}}, Decision{Status: Queued}},
-		{"first task running", Snapshot{Status: Queued, StageCount: 1, Started: true, All: Counts{Pending: 2, Running: 1}, Stage: Counts{Pending: 2, Running: 1}}, Decision{Status: Running}},
-		{"a retry waits beside what it keeps", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 1, Succeeded: 2, Failed: 1}, Stage: Counts{Pending: 1, Succeeded: 2, Failed: 1}}, Decision{Status: Submitted}},
-		{"a retry passes a stage that it keeps", Snapshot{Status: Running, StageIndex: 1, StageCount: 3, All: Counts{Pending: 1, Succeeded: 3}, Stage: Counts{Succeeded: 2}}, Decision{Status: Running, AdvanceStage: true}},
+		{"nothing dispatched", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 3}, Stage: Counts{Pending: 3}},
+			Decision{Status: Submitted}},
+		{"first task queued", Snapshot{Status: Submitted, StageCount: 1, All: Counts{Pending: 2, Queued: 1},
+			Stage: Counts{Pending: 2, Queued: 1}}, Decision{Status: Queued}},
+		{"first task running", Snapshot{Status: Queued, StageCount: 1, Started: true, All: Counts{Pending: 2, Running: 1},
+			Stage: Counts{Pending: 2, Running: 1}}, Decision{Status: Running}},
+		{"a retry waits beside what it keeps", Snapshot{Status: Submitted, StageCount: 1,
+			All: Counts{Pending: 1, Succeeded: 2, Failed: 1}, Stage: Counts{Pending: 1, Succeeded: 2, Failed: 1}},
+			Decision{Status: Submitted}},
+		{"a retry passes a stage that it keeps", Snapshot{Status: Running, StageIndex: 1, StageCount: 3,
+			All: Counts{Pending: 1, Succeeded: 3}, Stage: Counts{Succeeded: 2}}, Decision{Status: Running, AdvanceStage: true}},
 		{"a lost task does not take the job back", two(Counts{Pending: 1}), Decision{Status: Running}},
-		{"stage ended", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Succeeded: 2}, Stage: Counts{Succeeded: 2}}, Decision{Status: Running, AdvanceStage: true}},
-		{"stage ended with some failures", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Succeeded: 1, Failed: 1}, Stage: Counts{Succeeded: 1, Failed: 1}}, Decision{Status: Running, AdvanceStage: true}},
-		{"stage failed whole", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Failed: 2}, Stage: Counts{Failed: 2}}, Decision{Status: Running, CancelRest: true}},
-		{"essential failed", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Running: 1, Failed: 1}, Stage: Counts{Running: 1, Failed: 1}, EssentialFailed: true}, Decision{Status: Running, CancelRest: true, StopRest: true}},
-		{"essential failed, all ended", Snapshot{Status: Running, StageCount: 2, All: Counts{Cancelled: 4, Succeeded: 1, Failed: 1}, Stage: Counts{Succeeded: 1, Failed: 1}, EssentialFailed: true}, Decision{Status: Failed}},
-		{"overspent", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Running: 1, Succeeded: 1}, Stage: Counts{Running: 1, Succeeded: 1}, Overspent: true}, Decision{Status: Running, CancelRest: true, StopRest: true}},
-		{"overspent, rest cancelled", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 3, Cancelled: 1}, Stage: Counts{Succeeded: 2, Cancelled: 1}, Overspent: true}, Decision{Status: Failed}},
-		{"overspent with the last task", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5}, Stage: Counts{Succeeded: 3}, Overspent: true}, Decision{Status: Completed}},
-		{"all succeeded", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5}, Stage: Counts{Succeeded: 3}}, Decision{Status: Completed}},
-		{"some failed", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5, Failed: 1}, Stage: Counts{Succeeded: 1}}, Decision{Status: CompletedWithFailures}},
-		{"items failed", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5}, Stage: Counts{Succeeded: 1}, ItemFailures: true}, Decision{Status: CompletedWithFailures}},
-		{"cancelling waits for running tasks", Snapshot{Status: Cancelling, StageCount: 1, All: Counts{Running: 1, Cancelled: 3}, Stage: Counts{Running: 1, Cancelled: 3}}, Decision{Status: Cancelling, StopRest: true}},
-		{"cancelled", Snapshot{Status: Cancelling, StageCount: 1, All: Counts{Succeeded: 1, Cancelled: 3}, Stage: Counts{Succeeded: 1, Cancelled: 3}}, Decision{Status: Cancelled}},
-		{"a terminal job stays", Snapshot{Status: Cancelled, StageCount: 1, All: Counts{Succeeded: 1}}, Decision{Status: Cancelled}},
+		{"stage ended", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Succeeded: 2},
+			Stage: Counts{Succeeded: 2}}, Decision{Status: Running, AdvanceStage: true}},
+		{"stage ended with some failures", Snapshot{Status: Running, StageCount: 2,
+			All: Counts{Pending: 4, Succeeded: 1, Failed: 1}, Stage: Counts{Succeeded: 1, Failed: 1}},
+			Decision{Status: Running, AdvanceStage: true}},
+		{"stage failed whole", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Failed: 2},
+			Stage: Counts{Failed: 2}}, Decision{Status: Running, CancelRest: true}},
+		{"essential failed", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Running: 1, Failed: 1},
+			Stage: Counts{Running: 1, Failed: 1}, EssentialFailed: true},
+			Decision{Status: Running, CancelRest: true, StopRest: true}},
+		{"essential failed, all ended", Snapshot{Status: Running, StageCount: 2, All: Counts{Cancelled: 4, Succeeded: 1, Failed: 1},
+			Stage: Counts{Succeeded: 1, Failed: 1}, EssentialFailed: true}, Decision{Status: Failed}},
+		{"overspent", Snapshot{Status: Running, StageCount: 2, All: Counts{Pending: 4, Running: 1, Succeeded: 1},
+			Stage: Counts{Running: 1, Succeeded: 1}, Overspent: true}, Decision{Status: Running, CancelRest: true, StopRest: true}},
+		{"overspent, rest cancelled", Snapshot{Status: Running, StageIndex: 1, StageCount: 2,
+			All: Counts{Succeeded: 3, Cancelled: 1}, Stage: Counts{Succeeded: 2, Cancelled: 1}, Overspent: true},
+			Decision{Status: Failed}},
+		{"overspent with the last task", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5},
+			Stage: Counts{Succeeded: 3}, Overspent: true}, Decision{Status: Completed}},
+		{"all succeeded", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5},
+			Stage: Counts{Succeeded: 3}}, Decision{Status: Completed}},
+		{"some failed", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5, Failed: 1},
+			Stage: Counts{Succeeded: 1}}, Decision{Status: CompletedWithFailures}},
+		{"items failed", Snapshot{Status: Running, StageIndex: 1, StageCount: 2, All: Counts{Succeeded: 5},
+			Stage: Counts{Succeeded: 1}, ItemFailures: true}, Decision{Status: CompletedWithFailures}},
+		{"cancelling waits for running tasks", Snapshot{Status: Cancelling, StageCount: 1, All: Counts{Running: 1, Cancelled: 3},
+			Stage: Counts{Running: 1, Cancelled: 3}}, Decision{Status: Cancelling, StopRest: true}},
+		{"cancelled", Snapshot{Status: Cancelling, StageCount: 1, All: Counts{Succeeded: 1, Cancelled: 3},
+			Stage: Counts{Succeeded: 1, Cancelled: 3}}, Decision{Status: Cancelled}},
+		{"a terminal job stays", Snapshot{Status: Cancelled, StageCount: 1, All: Counts{Succeeded: 1}},
+			Decision{Status: Cancelled}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,7 +231,8 @@ func (h *history) become(t *rapid.T, to Status) {
 }
 
 func (h *history) snapshot() Snapshot {
-	s := Snapshot{Status: h.status, Started: h.started, StageIndex: h.stage, StageCount: h.stages[len(h.stages)-1] + 1, EssentialFailed: h.failed}
+	s := Snapshot{Status: h.status, Started: h.started, StageIndex: h.stage, StageCount: h.stages[len(h.stages)-1] + 1,
+		EssentialFailed: h.failed}
 	for i, status := range h.tasks {
 		s.All.Add(status, 1)
 		if h.stages[i] == h.stage {

@@ -51,8 +51,8 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// Outlast calls try until it returns something else than an outage, and returns that. told hears of each outage before the pause that
-// follows it. The outage itself is returned when it lasts longer than patience, or the context ends.
+// Outlast calls try until it returns something else than an outage, and returns that. told hears of each outage before the pause
+// that follows it. The outage itself is returned when it lasts longer than patience, or the context ends.
 func Outlast(ctx context.Context, patience time.Duration, told func(error), try func() error) error {
 	until := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {

@@ -44,7 +44,8 @@ func Cluster(t testing.TB) (nodes []*Node, address string) {
 		dir := serverstest.Dir(t)
 		starts.Go(func() {
 			nodes[i] = &Node{FirstSlot: i * clusterSlots / clusterNodes, LastSlot: (i+1)*clusterSlots/clusterNodes - 1}
-			nodes[i].Redis, errs[i] = servers.StartRedis(t.Context(), servers.RedisOptions{Dir: dir, Log: slog.New(slog.DiscardHandler), Cluster: true})
+			nodes[i].Redis, errs[i] = servers.StartRedis(t.Context(), servers.RedisOptions{Dir: dir,
+				Log: slog.New(slog.DiscardHandler), Cluster: true})
 		})
 	}
 	starts.Wait()

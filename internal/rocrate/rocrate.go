@@ -145,7 +145,8 @@ func (c Crate) root() entity {
 	for i, citation := range c.Citations {
 		cites = append(cites, reference{citation.id(i)})
 	}
-	for name, list := range map[string][]reference{"hasPart": parts, "mentions": mentions, "variableMeasured": about, "citation": cites} {
+	for name, list := range map[string][]reference{"hasPart": parts, "mentions": mentions, "variableMeasured": about,
+		"citation": cites} {
 		root.refer(name, list)
 	}
 	return root
@@ -199,7 +200,8 @@ func (p Program) entity() entity {
 
 // entity needs the ids of the crate's files by their paths.
 func (a Action) entity(ids map[string]string) entity {
-	e := entity{"@id": actionID(a), "@type": "CreateAction", "name": a.Name, "instrument": reference{programID(a.Program)}, "actionStatus": completed}
+	e := entity{"@id": actionID(a), "@type": "CreateAction", "name": a.Name, "instrument": reference{programID(a.Program)},
+		"actionStatus": completed}
 	if a.Failed {
 		e["actionStatus"] = failed
 	}

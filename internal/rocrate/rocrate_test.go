@@ -15,8 +15,10 @@ func crate() Crate {
 			{Path: "results.csv", MediaType: "text/csv", SHA256: "aa", ByteSize: 3},
 			{Path: "accounts/a/receptor.pdb", Elsewhere: true, SHA256: "bb", Name: "the receptor"},
 		},
-		Programs:   []Program{{Name: "vina", Version: "1.2.7", URL: "https://vina.scripps.edu"}},
-		Actions:    []Action{{ID: "dock", Name: "Docking", Description: "python dock.py", Program: "vina", Inputs: []string{"accounts/a/receptor.pdb", "unknown"}, Outputs: []string{"results.csv"}, StartedAt: &at, EndedAt: &at}},
+		Programs: []Program{{Name: "vina", Version: "1.2.7", URL: "https://vina.scripps.edu"}},
+		Actions: []Action{{ID: "dock", Name: "Docking", Description: "python dock.py", Program: "vina",
+			Inputs: []string{"accounts/a/receptor.pdb", "unknown"}, Outputs: []string{"results.csv"}, StartedAt: &at,
+			EndedAt: &at}},
 		Properties: []Property{{Name: "seed", Value: 42}, {Name: "cost", Value: json.Number("0.35"), Unit: "GBP"}},
 		Citations:  []Citation{{Text: "A paper", DOI: "10.1/x"}, {Text: "A program without a paper"}},
 	}

@@ -2,7 +2,8 @@
 
     python scenes.py folder
 
-Writes folder/plain.blend, lacking.blend, whose texture is nowhere, and scripted.blend, which would look otherwise if its scripts ran.
+Writes folder/plain.blend, lacking.blend, whose texture is nowhere, and scripted.blend, which would look otherwise if its scripts
+ran.
 """
 
 from __future__ import annotations
