@@ -185,6 +185,22 @@ func TestStudioRefusals(t *testing.T) {
 		fault.InsufficientScope, "jobs:write")
 }
 
+// TestStudioTestKey: whoever has a test key may talk, but neither orders nor confirms a picture.
+func TestStudioTestKey(t *testing.T) {
+	t.Parallel()
+	p := openProduct(t)
+	var session wired.StudioSession
+	p.key.Send("POST", studioBase+"/sessions", `{"source":"`+kinase(t, p)+`"}`).Decode(t, &session)
+	_, secret := p.browser.Key("test", "molecular:chat", "jobs:write")
+	tester, at := p.WithKey(secret), studioBase+"/sessions/"+session.SessionID+"/messages"
+	wantFailure(t, tester.Send("POST", studioBase+"/renders", `{"sessionId":"`+session.SessionID+`"}`), 403,
+		fault.TestKeyLiveBilling, "live key")
+	if offered := tester.Send("POST", at, `{"message":"render a 4k picture"}`); offered.StatusCode != 200 {
+		t.Fatalf("offered: %d %s", offered.StatusCode, offered.Text)
+	}
+	wantFailure(t, tester.Send("POST", at, `{"message":"yes"}`), 403, fault.TestKeyLiveBilling, "live key")
+}
+
 // TestStudioMessagesOnce: a message that is sent again with its key is answered as the first time and done once.
 func TestStudioMessagesOnce(t *testing.T) {
 	t.Parallel()

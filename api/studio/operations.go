@@ -30,29 +30,30 @@ func Register(api huma.API, s *Service) {
 	chat := access.Rule{Scope: access.MolecularChat}
 	made := func(op huma.Operation) huma.Operation { op.DefaultStatus = http.StatusCreated; return op }
 	huma.Register(api, made(operation(http.MethodPost, "open-studio-session", sessions, "Open a session", openText, chat,
-		http.StatusConflict)), s.open)
+		http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity)), s.open)
 	huma.Register(api, operation(http.MethodGet, "list-studio-sessions", sessions, "List sessions",
 		"Sessions of the account, newest first.", chat), s.list)
 	huma.Register(api, operation(http.MethodGet, "get-studio-session", one, "Read a session",
-		"The session with its steps, the open question, and the scene as MolViewSpec.", chat), s.get)
+		"The session with its steps, the open question, and the scene as MolViewSpec.", chat, http.StatusUnprocessableEntity), s.get)
 	gone := operation(http.MethodDelete, "delete-studio-session", one, "Delete a session",
 		"Forgets the session and what was said. Jobs, files and projects that came of it stay.", chat)
 	gone.DefaultStatus = http.StatusNoContent
 	huma.Register(api, gone, s.remove)
 	huma.Register(api, operation(http.MethodPost, "send-studio-message", one+"/messages", "Say what to do", sayText, chat,
-		http.StatusConflict), s.say)
+		http.StatusConflict, http.StatusUnprocessableEntity), s.say)
 	huma.Register(api, operation(http.MethodGet, "list-studio-messages", one+"/messages", "List messages",
 		"What was said and answered, newest first.", chat), s.listMessages)
-	huma.Register(api, operation(http.MethodPost, "undo-studio-step", one+"/undo", "Undo", undoText, chat, http.StatusConflict),
-		s.undo)
+	huma.Register(api, operation(http.MethodPost, "undo-studio-step", one+"/undo", "Undo", undoText, chat, http.StatusConflict,
+		http.StatusUnprocessableEntity), s.undo)
 	huma.Register(api, operation(http.MethodPost, "redo-studio-step", one+"/redo", "Redo",
-		"Goes forth to what was undone. "+stepText, chat, http.StatusConflict), s.redo)
+		"Goes forth to what was undone. "+stepText, chat, http.StatusConflict, http.StatusUnprocessableEntity), s.redo)
 	huma.Register(api, operation(http.MethodPost, "save-studio-session", one+"/save", "Save to a project", saveText, chat,
-		http.StatusConflict), s.save)
+		http.StatusConflict, http.StatusUnprocessableEntity), s.save)
 	huma.Register(api, operation(http.MethodGet, "stream-studio-session", one+"/events", "Follow a session", eventsText, chat),
 		s.events)
 	huma.Register(api, operation(http.MethodGet, "get-studio-file", one+"/files/{name}", "Fetch a file of the scene",
-		"A structure of the session's scene, under the name that the scene gives it.", chat), s.getFile)
+		"A structure of the session's scene, under the name that the scene gives it.", chat,
+		http.StatusUnprocessableEntity), s.getFile)
 	huma.Register(api, operation(http.MethodGet, "get-studio-operations", base+"/operations", "Read the schema of operations",
 		"The JSON Schema (2020-12) of a list of operations: what messages come to, and what may be sent in their place.", chat),
 		s.schema)
@@ -61,11 +62,13 @@ func Register(api huma.API, s *Service) {
 
 func (s *Service) registerPictures(api huma.API) {
 	huma.Register(api, operation(http.MethodPost, "render-studio-scene", base+"/renders", "Order a picture or a film", renderText,
-		access.Rule{Scope: access.JobsWrite, MaxBody: sceneBodyBytes}, http.StatusConflict, http.StatusPaymentRequired), s.render)
+		access.Rule{Scope: access.JobsWrite, LiveOnly: true, MaxBody: sceneBodyBytes}, http.StatusPaymentRequired,
+		http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity), s.render)
 	huma.Register(api, operation(http.MethodPost, "preview-studio-scene", base+"/renders/preview", "Draw a small picture at once",
-		previewText, access.Rule{Scope: access.MolecularChat, MaxBody: sceneBodyBytes}, http.StatusServiceUnavailable), s.preview)
+		previewText, access.Rule{Scope: access.MolecularChat, MaxBody: sceneBodyBytes}, http.StatusNotFound,
+		http.StatusServiceUnavailable, http.StatusUnprocessableEntity), s.preview)
 	export := operation(http.MethodPost, "export-studio-scene", base+"/export", "Export a scene", exportText,
-		access.Rule{Scope: access.Convert})
+		access.Rule{Scope: access.Convert}, http.StatusNotFound, http.StatusUnprocessableEntity)
 	export.DefaultStatus = http.StatusCreated
 	huma.Register(api, export, s.export)
 }

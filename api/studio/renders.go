@@ -266,10 +266,13 @@ func renderRequest(row session, wanted scene.Render) contract.StudioRenderReques
 }
 
 // orderConfirmed orders the picture that a yes means. The key holds the session's revision, so that a yes that is sent twice orders
-// once. Errors: fault.InsufficientScope; those of Render.
+// once. Errors: fault.InsufficientScope, fault.TestKeyLiveBilling; those of Render.
 func (s *Service) orderConfirmed(ctx context.Context, row session, wanted scene.Render, turn *contract.StudioTurn) error {
 	if err := needs(ctx, access.JobsWrite, "a picture"); err != nil {
 		return err
+	}
+	if access.From(ctx).Environment != access.Live {
+		return fault.New(fault.TestKeyLiveBilling, "a test key is never billed and cannot order a picture; use a live key")
 	}
 	request := renderRequest(row, wanted)
 	receipt, err := s.Render(ctx, access.From(ctx), fmt.Sprintf("studio-%s-%d", row.ID, row.Revision), request)

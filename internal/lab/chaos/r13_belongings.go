@@ -148,7 +148,8 @@ func under(value any, member string) (found []string) {
 // settle gives a tenant one or more of everything: work of three engines that has ended, files, uploads, projects, keys, licence
 // servers.
 func (t *tenant) settle(ctx context.Context) error {
-	for _, one := range []func(context.Context) error{t.dock, t.search, t.probe, t.keepFiles, t.keepProjects, t.keepSettings} {
+	for _, one := range []func(context.Context) error{t.dock, t.search, t.probe, t.keepFiles, t.keepProjects, t.keepSettings,
+		t.converse} {
 		if err := one(ctx); err != nil {
 			return err
 		}

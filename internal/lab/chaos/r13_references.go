@@ -265,7 +265,7 @@ var namesSomething = regexp.MustCompile(`(Ids?|Keys?|sceneFile|[tT]oken|attachme
 // bodyKinds says of every such member of a request's body where the test has it, or why nobody's thing is named by it.
 var bodyKinds = map[string]string{
 	"sceneFile": "references", "attachments[]": "references", "storageKey": "references", "cacheKey": "references",
-	"projectId": "packages", "idempotencyKey": "idempotency",
+	"projectId": "packages", "idempotencyKey": "idempotency", "sessionId": "studio", "poseId": "studio",
 	"artifactId": "the caller's own word for a file; the storage key finds it", "ligandId": "the caller's own word",
 	"requestId": "the caller's own word", "runId": "the caller's own word", "componentId": "everybody's dictionary",
 	"receptorPdbId": "everybody's entries", "sourceId": "everybody's dictionary", "receptorAssemblyId": "a part of the input",
