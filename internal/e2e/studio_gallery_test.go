@@ -38,7 +38,7 @@ func TestStudioGallery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := start(t).signIn()
+	sh := start(t, "MOLFABRIC_PREVIEWS=1").signIn()
 	sh.awaitPreviews(structure)
 	for _, one := range found {
 		name := filepath.Join("../../doc", one[1])

@@ -46,7 +46,8 @@ func (c *control) studio(
 		return nil, err
 	}
 	return scenes.New(drawings.Deps{DB: c.db, Objects: c.objects, Structures: library, Files: c.files, Model: director,
-		Metrics: c.metrics, Log: c.log, Now: time.Now}, dockings, workspaces, work), nil
+		Previews: scenes.Previews{Client: c.previews},
+		Metrics:  c.metrics, Log: c.log, Now: time.Now}, dockings, workspaces, work), nil
 }
 
 // Understand implements studio.Model.
