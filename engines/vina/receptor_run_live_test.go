@@ -58,9 +58,23 @@ type receptorReport struct {
 // prepareReceptor runs the program on a receptor. The request is completed with the defaults of the API.
 func prepareReceptor(t *testing.T, receptor []byte, request fields, earlier *task) *task {
 	t.Helper()
+	return prepareReceptorWith(t, receptor, request, earlier, nil)
+}
+
+// prepareReceptorWith adds lines to the end of programs, by their names, where something of theirs is to fail.
+func prepareReceptorWith(t *testing.T, receptor []byte, request fields, earlier *task, added map[string]string) *task {
+	t.Helper()
 	python := enginestest.Python(t)
 	run := &task{t: t, dir: t.TempDir()}
 	layPrograms(t, run.dir)
+	for name, lines := range added {
+		path := filepath.Join("program", name)
+		before, err := os.ReadFile(filepath.Join(run.dir, path))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		run.write(path, append(before, lines...))
+	}
 	run.write("in/receptor", receptor)
 	if earlier != nil {
 		for from, to := range map[string]string{"receptor.pdbqt": "prepared.pdbqt", "receptor.pdb": "prepared.pdb",

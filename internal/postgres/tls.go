@@ -23,7 +23,7 @@ func Exposed(url string) string {
 		hosts = append(hosts, one.Host)
 	}
 	for _, host := range hosts {
-		if isHere(host) {
+		if IsHere(host) {
 			continue
 		}
 		mode := cfg.SSLMode
@@ -49,8 +49,8 @@ func Exposed(url string) string {
 	return ""
 }
 
-// isHere reports whether a host is this machine: a socket's directory, or loopback.
-func isHere(host string) bool {
+// IsHere reports whether a host is this machine: a socket's directory, or loopback.
+func IsHere(host string) bool {
 	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return address.IsLoopback()
 	}

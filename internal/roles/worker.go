@@ -27,6 +27,7 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 		return err
 	}
 	defer client.Close()
+	warnOfExposure(cfg, log)
 	warnOfExcess(ctx, client, cfg, log)
 	files, err := storeByKey(ctx, cfg, log)
 	if err != nil {

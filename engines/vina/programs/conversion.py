@@ -119,16 +119,20 @@ def with_templates(lines: list[Line], numbering: Numbering, prepared: Prepared) 
         except (PolymerCreationError, RuntimeError, ValueError, KeyError) as error:
             named_by_it = {key for key in WORKING_ID.findall(str(error)) if key in numbering.author} - aside
             if not named_by_it:
-                raise user_error(
-                    "RECEPTOR_CONVERSION_FAILED",
-                    f"Meeko cannot read the receptor: {one_line(author_ids(str(error), numbering), 300)}",
-                ) from error
+                why = f"Meeko cannot read the receptor ({one_line(author_ids(str(error), numbering), 200)})"
+                return keep_as_they_are(used, why, numbering, prepared)
             aside |= named_by_it
             prepared.rigid.update({numbering.author[key]: "Meeko cannot tell its bonds" for key in named_by_it})
-    raise user_error(
-        "RECEPTOR_CONVERSION_FAILED",
-        f"Meeko cannot tell the bonds of more than {MAX_SET_ASIDE} residues of the receptor; repair it.",
+    rest = [line for line in lines if line.key not in aside]
+    return keep_as_they_are(
+        rest, f"Meeko cannot tell the bonds of more than {MAX_SET_ASIDE} residues of the receptor", numbering, prepared
     )
+
+
+def keep_as_they_are(lines: list[Line], why: str, numbering: Numbering, prepared: Prepared) -> tuple[None, set[str]]:
+    """What with_templates answers when no template is of use: all residues stay as they stand, and the docking goes on."""
+    prepared.rigid.update({numbering.author[line.key]: why for line in lines if line.key in numbering.author})
+    return None, set()
 
 
 def told(what: str, residues: list[Residue]) -> list[str]:
