@@ -124,7 +124,7 @@ func (t *trespass) draws(ctx context.Context, d drawable, owned string) error {
 	return t.alike(without(foreign, owned), without(other, made), []string{owned}, []string{made})
 }
 
-// worded is a message's answer without what differs between any two.
+// worded is a message's answer without what differs between any two: its id, its time, and that of the scene.
 func worded(answer Answer) ([]byte, error) {
 	var turn contract.StudioTurn
 	if err := answer.read(&turn, http.StatusOK); err != nil {
@@ -134,7 +134,7 @@ func worded(answer Answer) ([]byte, error) {
 		return nil, fmt.Errorf("the scene has changed: %s", turn.Reply)
 	}
 	return encode(map[string]any{"reply": turn.Reply, "warnings": turn.Warnings, "notUnderstood": turn.NotUnderstood,
-		"scene": turn.Scene}), nil
+		"sceneVersion": turn.SceneVersion}), nil
 }
 
 // sceneOf is a scene that draws a stored file.
