@@ -76,6 +76,8 @@ func (p *parser) interacting(f *frame) (map[string]any, bool) {
 	for _, object := range f.objects {
 		switch {
 		case object.kind == "nothing":
+		case f.has("its") && object.kind == "chain" && oneOf(object.role, "in", "from", "on"):
+			with = append(with, object) // "its contacts in chain E"
 		case object.role == "with" || object.role == "to" || len(sides) > 0 && (object.role == "between" || object.role == "and"):
 			with = append(with, object)
 		default:
@@ -99,7 +101,7 @@ func (p *parser) interacting(f *frame) (map[string]any, bool) {
 	}
 	delete(f.attributes, "its")
 	if len(sides) == 0 {
-		sides = []phrase{p.subject()}
+		sides = []phrase{p.subjectOf(f)}
 	}
 	of := sides[0]
 	if of.kind == "all" || of.kind == "structure" {
@@ -112,6 +114,9 @@ func (p *parser) interacting(f *frame) (map[string]any, bool) {
 		of = *of.centre // the contacts in a pocket are its ligand's
 	}
 	args := map[string]any{"of": p.single(of)}
+	if of.role == "within" && len(with) == 0 {
+		p.halt(refusal("unsupported", "contacts inside one thing", "show the contacts of a residue, or between two chains"))
+	}
 	if len(with) == 1 {
 		args["with"] = p.single(with[0])
 	}
@@ -128,6 +133,17 @@ func (p *parser) betweenChains(f phrase) (map[string]any, bool) {
 		return nil, false
 	}
 	return map[string]any{"of": "chain " + ids[0], "with": "chain " + ids[1]}, true
+}
+
+// subjectOf is what interactions of a clause's kinds are of: coordination alone is that of the metals.
+func (p *parser) subjectOf(f *frame) phrase {
+	kinds, _ := f.attributes["itype"].([]string)
+	if slices.Equal(kinds, []string{"metal_complex"}) && len(p.ctx.Ions) > 0 && p.last == "" {
+		metals := of("metal", "metal")
+		metals.plural = true
+		return metals
+	}
+	return p.subject()
 }
 
 // subject is what interactions are of where nothing is named.
@@ -314,7 +330,7 @@ func (p *parser) buildLabel(f *frame) ([]Operation, bool) {
 		sel = "polymer"
 	}
 	if sel == "" {
-		p.halt(question("target", nil))
+		p.askTarget(sel)
 	}
 	switch {
 	case level != "":
@@ -344,7 +360,7 @@ func (p *parser) buildHighlight(f *frame) ([]Operation, bool) {
 	}
 	object := f.objects[0]
 	if object.kind == "nothing" {
-		p.halt(question("target", nil))
+		p.askTarget(object.text())
 	}
 	p.placeInterface(&object)
 	args := map[string]any{"sel": object.text()}

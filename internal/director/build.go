@@ -21,6 +21,9 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 	case f.verb == "undo" && (f.names("clip") || f.names("labels") || f.names("measurements") || f.names("highlights")):
 		f.verb = "off" // what was added, not the last step
 	}
+	if f.verb == "label" && len(f.objects) == 1 && f.objects[0].kind == "ref" && len(f.attributes) == 0 && labelsContacts(done) {
+		return []Operation{}, true
+	}
 	for _, builder := range []func(*frame) ([]Operation, bool, bool){
 		p.buildSession, p.buildFile, p.buildScenery, p.buildBonds, p.buildNotes, p.buildCamera,
 	} {
@@ -32,6 +35,15 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 		return p.buildKeep(f, done)
 	}
 	return p.buildLooks(f)
+}
+
+// labelsContacts has the contacts labelled that the message has just shown, and tells whether it has: "… and label them".
+func labelsContacts(done []Operation) bool {
+	if len(done) == 0 || done[len(done)-1].Op != "interactions" {
+		return false
+	}
+	done[len(done)-1].Args["labels"] = true
+	return true
 }
 
 // inherit gives a clause with a verb of its own and no object that of the clause before: "show the ligand and colour it by
@@ -222,7 +234,7 @@ func (p *parser) isRender(f *frame, pictures bool) bool {
 // buildRender handles pictures and films; what they cost is said before they run, which is not the grammar's to do.
 func (p *parser) buildRender(f *frame) ([]Operation, bool, bool) {
 	args := map[string]any{}
-	film := f.names("movie") || f.drop("spin") || f.has("seconds") || f.has("fps")
+	film := f.names("movie") || p.saysFilm(f) || f.drop("spin") || f.has("seconds") || f.has("fps")
 	for _, thing := range []string{"figure", "movie", "scene", "camera", "resolution", "spin", "background"} {
 		if f.drop(thing) && thing == "background" && !f.has("transparent") {
 			return nil, true, false
@@ -271,6 +283,15 @@ func (p *parser) buildRender(f *frame) ([]Operation, bool, bool) {
 		return nil, true, false
 	}
 	return one("render", args), true, p.onWhole(f) || film && p.turnable(f)
+}
+
+// saysFilm tells whether the verb of a clause has the film in it: "make a movie".
+func (p *parser) saysFilm(f *frame) bool {
+	return slices.ContainsFunc(p.lex[f.first:f.last], func(x lexeme) bool {
+		return x.has("verb", "render") && slices.ContainsFunc(strings.Fields(x.text), func(word string) bool {
+			return oneOf(word, "movie", "video", "film", "animate", "animation")
+		})
+	})
 }
 
 // buildScenery handles the background, effects, clipping, maps and presets.

@@ -157,7 +157,7 @@ func (p *parser) followOne(operation Operation) {
 	case operation.Op == "load" && operation.Args["add"] == nil:
 		source, _ := operation.Args["source"].(string)
 		p.ctx = &Context{Predicted: strings.HasPrefix(source, "alphafold:"), Synonyms: p.ctx.Synonyms}
-		p.last, p.mentioned = "", nil
+		p.last, p.mentioned, p.owner = "", nil, nil
 	case operation.Op == "pocket" || operation.Op == "preset" && operation.Args["name"] == "binding_site":
 		radius := "5"
 		if value, ok := operation.Args["radius"].(float64); ok {
@@ -383,12 +383,14 @@ func (p *parser) object(f *frame) bool {
 		return false
 	}
 	read.role = role
+	read = p.bareParts(f, read)
 	joined := f.joined
 	f.joined = false
 	if joined && len(f.objects) > 0 {
 		last := &f.objects[len(f.objects)-1]
 		if !f.separate(last) {
-			*last = eitherKeepingRole(*last, read)
+			*last = eitherKeepingRole(p.shared(*last, read), read)
+			p.own(*last)
 			return true
 		}
 		if role == "" {
@@ -474,7 +476,15 @@ func (p *parser) parts(f *frame) bool {
 		return false
 	}
 	comma := p.pos == start.pos+1 && p.at(-1).text == ","
-	if _, ok := p.phrase(); ok {
+	possessive, then := p.at(0).is("poss"), p.at(-1).has("conj", "then")
+	if read, ok := p.phrase(); ok {
+		if len(f.objects) > 0 && isPart(read) && !read.limited && p.at(0).is("color") && f.verb != "color" &&
+			!isPart(f.objects[len(f.objects)-1]) {
+			return true // "show the ligand, carbons green"
+		}
+		if len(f.objects) > 0 && possessive && (p.at(0).is("color") || then && p.takesOwnLook()) {
+			return true // "show Lys72, its carbons green"
+		}
 		return f.closed || p.looksAgain(f) || len(f.objects) == 0 && len(f.attributes) > 0 && !(comma && !p.takesOwnLook())
 	}
 	trial := frame{verb: f.verb, attributes: map[string]any{}}

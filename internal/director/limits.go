@@ -36,6 +36,12 @@ func (p *parser) limit(f phrase) (phrase, bool) {
 	if limited, ok := p.spatial(f); ok {
 		return limited, true
 	}
+	if ahead := p.onlyAhead(); ahead > 0 && p.depth == 1 {
+		p.pos += ahead // "but only in chain E"
+		preposition := p.at(0)
+		p.pos++
+		return p.belonging(f, preposition)
+	}
 	switch {
 	case x.is("except") || x.is("but") && (f.kind == "all" || f.plural):
 		p.pos++
@@ -52,6 +58,25 @@ func (p *parser) limit(f phrase) (phrase, bool) {
 		return p.belonging(f, x)
 	}
 	return f, false
+}
+
+// onlyAhead is where the preposition of "but only in chain E" and ", only those of chain E" stands, from here; 0 for none.
+func (p *parser) onlyAhead() int {
+	ahead := 0
+	for p.at(ahead).is("but") || p.at(ahead).is("conj") && p.at(ahead).text == "," {
+		ahead++
+	}
+	if !p.at(ahead).is("quant") || p.at(ahead).has("quant", "both") {
+		return 0
+	}
+	ahead++
+	for p.at(ahead).is("ref") || p.at(ahead).is("article") || p.at(ahead).has("word", "copy") {
+		ahead++
+	}
+	if x := p.at(ahead); x.has("prep", "in") || x.has("prep", "of") || x.has("prep", "from") {
+		return ahead
+	}
+	return 0
 }
 
 // possessed reads what stands behind "'s": "the ligand's carbons", "Asp25's OD1".
@@ -77,7 +102,7 @@ func (p *parser) phraseList() (phrase, bool) {
 			p.back(start)
 			return f, true
 		}
-		f = either(f, next)
+		f = either(p.shared(f, next), next)
 	}
 	return f, ok
 }
@@ -164,11 +189,16 @@ func (p *parser) belonging(f phrase, preposition lexeme) (phrase, bool) {
 		return f, false
 	}
 	first := p.pos
+	before := p.flat
+	if f.kind == "residue" {
+		p.flat = p.depth + 1 // "residues of chain E within 4 Å of chain I" are residues within 4 Å
+	}
 	inner, ok := p.phrase()
+	p.flat = before
 	if !ok || inner.role != "" {
 		return f, false
 	}
-	if oneOf(f.kind, "sidechain", "backbone", "hydrogen") {
+	if oneOf(f.kind, "sidechain", "backbone", "hydrogen") || f.kind == "element" && f.plural {
 		inner = p.moreOwners(inner)
 	}
 	located := !preposition.has("prep", "of")
@@ -207,14 +237,15 @@ func (p *parser) belonging(f phrase, preposition lexeme) (phrase, bool) {
 
 // moreOwners reads on in "the side chains of Leu8, Ile44 and Val70", as long as residues without a look of their own follow.
 func (p *parser) moreOwners(owners phrase) phrase {
-	for oneResidue(owners) {
+	owns := func(f phrase) bool { return oneResidue(f) || f.kind == "ligand" }
+	for owns(owners) || owners.kind == "mixed" {
 		start := p.mark()
 		p.skip("conj")
 		if p.pos == start.pos {
 			return owners
 		}
 		next, ok := p.phrase()
-		if !ok || !oneResidue(next) || p.takesOwnLook() && !p.at(0).has("prep", "as") && !p.at(0).has("prep", "in") {
+		if !ok || !owns(next) || p.at(0).is("verb") {
 			p.back(start)
 			return owners
 		}
@@ -225,6 +256,9 @@ func (p *parser) moreOwners(owners phrase) phrase {
 
 // spatial reads "within 5 Å of …", "around …", "5 Å from …".
 func (p *parser) spatial(f phrase) (phrase, bool) {
+	if p.flat == p.depth && p.flat > 0 {
+		return f, false
+	}
 	start := p.mark()
 	p.skip("filler", "article")
 	if p.at(0).has("prep", "in") && (p.at(1).kind() == number || p.at(1).is("article") && p.at(2).kind() == number) {
@@ -298,10 +332,14 @@ func around(f phrase, radius string, centre phrase) phrase {
 	switch {
 	case f.kind == "residue" && f.generic, f.kind == "protein", f.kind == "all" && strings.Contains(f.text(), "residue"):
 		return near(radius, centre)
-	case f.kind == "residue":
+	case oneOf(f.kind, "residue", "helix", "sheet", "loop"):
 		text := f.text()
 		whole := "byres (" + group(text) + " and within " + radius + " of " + operand(centre.text()) + ")"
 		return phrase{kind: "residue", plural: true, parts: []part{{base: []string{whole}}}}
+	case oneOf(f.kind, "sidechain", "backbone"):
+		whole := "byres (" + group(f.text()) + " and within " + radius + " of " + operand(centre.text()) + ")"
+		f.plural = true
+		return both(f, phrase{parts: []part{{base: []string{whole}}}}) // a side chain is near or not, never half of it
 	case f.kind == "all" || f.generic:
 		return phrase{kind: "atom", plural: true,
 			parts: []part{{base: []string{"within " + radius + " of " + operand(centre.text())}}}}

@@ -201,7 +201,37 @@ func (p *parser) buildPlainShow(f *frame) ([]Operation, bool) {
 	if object.kind == "nothing" || object.role != "" && object.role != "with" {
 		return nil, false
 	}
-	return p.noted(f, one("show", map[string]any{"sel": object.text()}), object.text())
+	return p.noted(f, inKind(object), object.text())
+}
+
+// inKind shows a phrase in the way of its kind: residues near something and side chains as sticks, since a ribbon would look as
+// before.
+func inKind(f phrase) []Operation {
+	var others, sticks phrase
+	for _, q := range f.parts {
+		near := slices.ContainsFunc(q.base, func(b string) bool { return strings.HasPrefix(b, "byres (") && !ofOneName(b) })
+		if near || slices.Contains(q.base, "sidechain") {
+			sticks.parts = append(sticks.parts, q)
+		} else {
+			others.parts = append(others.parts, q)
+		}
+	}
+	var operations []Operation
+	if len(others.parts) > 0 {
+		operations = append(operations, Operation{"show", map[string]any{"sel": others.text()}})
+	}
+	if len(sticks.parts) > 0 {
+		operations = append(operations, Operation{"show", map[string]any{"sel": sticks.text(), "as": "stick"}})
+	}
+	return operations
+}
+
+// ofOneName tells residues of one amino acid near something. Those keep the look of their kind, as the same ones do that are named
+// without a place.
+func ofOneName(base string) bool {
+	names, found := strings.CutPrefix(base, "byres (resn ")
+	names, _, _ = strings.Cut(names, " ")
+	return found && !strings.Contains(names, "+")
 }
 
 // buildRepresentation shows something in a representation, with a colour and an opacity of its own.

@@ -30,11 +30,18 @@ func (p *parser) phrase() (phrase, bool) {
 		return phrase{}, false
 	}
 	f.plural = f.plural || d.plural
+	head := f.text()
+	limitsAt := p.pos
 	f = p.limits(f)
-	if d.possessive && len(p.recentChains) > 0 && f.kind != "chain" {
+	f.limited, f.limitsAt = f.text() != head, limitsAt
+	switch {
+	case d.possessive && (isPart(f) || isSort(f)):
+		f = p.its(f)
+	case d.possessive && len(p.recentChains) > 0 && f.kind != "chain" && !strings.Contains(f.text(), "within "):
 		f = both(f, phrase{parts: []part{{chain: p.recentChains}}})
 	}
 	p.check(&f)
+	p.own(f)
 	if !f.generic && f.kind != "nothing" && len(f.parts) > 0 {
 		p.recent, p.recentChains = f.text(), f.parts[0].chain
 	}
@@ -124,12 +131,15 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		return p.chainHead(d), true
 	case x.is("component") || x.is("components"):
 		return p.componentHead(d), true
+	case x.has("word", "neighbor"):
+		return p.neighbours(), true
 	case x.has("word", "peptide"):
 		return p.peptideHead()
 	case x.has("word", "interface"):
 		p.pos++
 		return phrase{kind: "interface", plural: true, parts: []part{{base: []string{"polymer"}}}}, true
-	case x.is("question") && (x.text == "what s" || x.text == "what is" || x.text == "what") && p.at(1).has("prep", "within"):
+	case x.is("question") && (x.text == "what s" || x.text == "what is" || x.text == "what") &&
+		(p.at(1).has("prep", "within") || p.at(1).has("prep", "around")):
 		p.pos++
 		return phrase{kind: "residue", plural: true, generic: true, parts: []part{{base: []string{"protein"}}}}, true
 	case (x.text == "one" || x.text == "ones") && p.depth > 1 && (p.at(1).has("prep", "in") || p.at(1).has("prep", "of")):
@@ -141,6 +151,10 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		return p.pocketHead(x), true
 	case x.is("group"):
 		value, _ := p.take("group")
+		if strings.HasSuffix(x.text, "side chains") {
+			return phrase{kind: "sidechain", plural: true,
+				parts: []part{{base: []string{"sidechain"}, resn: strings.Split(value, "+")}}}, true
+		}
 		p.skipWords("residue", "copy")
 		return phrase{kind: "residue", plural: true, parts: []part{{resn: strings.Split(value, "+")}}}, true
 	case x.is("element"):
@@ -277,6 +291,11 @@ func (p *parser) componentHead(d determiner) phrase {
 		p.pos += 2
 		return f
 	}
+	if p.numberOf(name) {
+		f.parts[0].resi = []string{p.at(0).text}
+		f.plural = false
+		p.pos++
+	}
 	p.skipWords("atom", "copy")
 	p.takes("noun", "ligand")
 	if slices.ContainsFunc(p.ctx.Ions, func(ion Component) bool { return ion.Name == name }) {
@@ -298,6 +317,10 @@ func (p *parser) elementHead(x lexeme) (phrase, bool) {
 		p.takes("noun", "ion")
 		p.skipWords("atom")
 		q := part{resn: []string{symbol}}
+		if p.numberOf(symbol) {
+			q.resi = []string{p.at(0).text}
+			p.pos++
+		}
 		if symbol == "CA" {
 			q.base = []string{"ion"} // a name that alpha carbons have too
 		}
@@ -357,7 +380,7 @@ func (p *parser) regionHead(x lexeme) (phrase, bool) {
 			return of("residue", group(sel)), true
 		}
 	}
-	p.halt(question("target", nil))
+	p.askNamed("protein")
 	return of("residue", "protein"), true
 }
 

@@ -26,6 +26,10 @@ type parser struct {
 	// recent is the noun phrase before in this clause, which "around it" means; recentChains are its chains.
 	recent       string
 	recentChains []string
+	// owner is what parts that are named alone belong to: carbons, side chains.
+	owner *phrase
+	// flat is the depth at which no distance is read: it belongs to the phrase above.
+	flat int
 	// numbers tells that residues were spoken of, so that a bare number is one; letters the same of chains.
 	numbers, letters bool
 	// mentioned are the selections that this message has used: "the rest" is what is left.
@@ -47,15 +51,16 @@ type place struct {
 	numbers, letters bool
 	recent           string
 	recentChains     []string
+	owner            *phrase
 }
 
 func (p *parser) mark() place {
-	return place{p.pos, p.stop, p.open, p.numbers, p.letters, p.recent, p.recentChains}
+	return place{p.pos, p.stop, p.open, p.numbers, p.letters, p.recent, p.recentChains, p.owner}
 }
 
 func (p *parser) back(to place) {
 	p.pos, p.stop, p.open, p.numbers, p.letters = to.pos, to.stop, to.open, to.numbers, to.letters
-	p.recent, p.recentChains = to.recent, to.recentChains
+	p.recent, p.recentChains, p.owner = to.recent, to.recentChains, to.owner
 }
 
 // at is the lexeme some places on; one without senses where the message has ended.

@@ -90,6 +90,14 @@ func (p *parser) numbersOfRegion(x lexeme) (phrase, bool) {
 	return f, ok
 }
 
+// numberOf tells whether the number that follows is that of an instance of a component: "TPO 197", "Mn 351".
+func (p *parser) numberOf(name string) bool {
+	x := p.at(0)
+	return x.kind() == number && !p.at(1).is("unit") && slices.ContainsFunc(p.ctx.components(name), func(c Component) bool {
+		return c.Number == x.text
+	})
+}
+
 // maxComponentID is how long the ids of components that people know are.
 const maxComponentID = 3
 

@@ -42,7 +42,7 @@ func (p *parser) waiting(operations []Operation) *Pending {
 func (p *parser) single(f phrase) string {
 	text := f.text()
 	if f.kind == "nothing" {
-		p.halt(question("target", nil))
+		p.askTarget(text)
 		return text
 	}
 	if p.unknownAtom(f, text) || f.plural {

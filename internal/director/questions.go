@@ -28,11 +28,16 @@ func (p *parser) question() ([]Operation, bool) {
 	if x := p.at(0); x.is("help") && p.onlyFillers(p.pos+1) {
 		return one("describe", map[string]any{"about": "help"}), true
 	}
+	if p.at(0).has("verb", "show") && p.at(1).is("question") &&
+		(p.at(2).has("prep", "around") || p.at(2).has("prep", "within")) {
+		p.back(start) // "show me what's around Phe15" is to be drawn
+		return nil, false
+	}
 	if p.at(0).has("verb", "show") && p.at(1).has("question", "what") && !p.at(0).is("question") && p.at(1).text != "is" {
 		p.pos++ // "show me which residues it binds"
 	}
 	x := p.at(0)
-	isSequence := strings.Contains(x.text, "sequence") && !x.is("prop") || x.has("verb", "show") && p.names("askword", "sequence")
+	isSequence := strings.Contains(x.text, "sequence") && (!x.is("prop") || p.at(1).has("prep", "of")) || x.has("verb", "show") && p.names("askword", "sequence")
 	if !x.is("question") && !isSequence && !(p.isQuestion() && p.names("thing", "distance")) {
 		p.back(start)
 		return nil, false
@@ -100,6 +105,11 @@ func (p *parser) mentions() asked {
 // mention reads a noun phrase of a question.
 func (p *parser) mention(q *asked) bool {
 	x := p.at(0)
+	around := phrase{kind: "residue", plural: true, generic: true, parts: []part{{base: []string{"protein"}}}}
+	if f, ok := p.spatial(around); ok {
+		q.note(f)
+		return true
+	}
 	if x.is("prep") {
 		role, _ := x.value("prep")
 		start := p.mark()
@@ -214,7 +224,7 @@ func (q asked) hasSelection() bool {
 
 func (q asked) selection() string {
 	for _, f := range q.objects {
-		if (f.kind == "residue" || f.kind == "atom" || f.kind == "water") && !f.generic {
+		if (f.kind == "residue" || f.kind == "atom" || f.kind == "water" || isSort(f)) && !f.generic {
 			return f.text()
 		}
 	}
@@ -246,7 +256,7 @@ func (p *parser) tellDistance(q asked) ([]Operation, bool) {
 
 // contactSubject is what the contacts that a question is about are of.
 func (p *parser) contactSubject(q asked) string {
-	for _, kind := range []string{"ligand", "ref", "residue", "chain", "ion", "water", "element"} {
+	for _, kind := range []string{"ligand", "ref", "residue", "chain", "ion", "metal", "water", "element"} {
 		for _, f := range q.objects {
 			if f.kind == kind && !(kind == "ref" && p.last == "") {
 				return p.single(f)

@@ -76,7 +76,8 @@ func (p *parser) onSubject(x lexeme) bool {
 	if x.is("word") && !x.is("filler") && !x.has("word", "copy") && !x.has("word", "structureword") || p.isResidue(x) {
 		return true
 	}
-	return !x.is("filler") && slices.ContainsFunc(subjects, x.is) && !x.has("noun", "all") && !x.is("article")
+	return !x.is("filler") && slices.ContainsFunc(subjects, x.is) && !x.has("noun", "all") && !x.is("article") ||
+		x.has("thing", "labels")
 }
 
 func (p *parser) hasUnknown() bool {

@@ -210,7 +210,7 @@ func (p *parser) numbered() (phrase, bool) {
 			p.pos++
 			p.skipWords("residue")
 			if last, ok := p.residueNumber(); ok {
-				first += "-" + last
+				first = inOrder(first + "-" + last)
 			} else {
 				p.back(start)
 			}
@@ -244,10 +244,19 @@ func (p *parser) residueNumber() (string, bool) {
 	x := p.at(0)
 	if x.kind() == code && len(x.tokens) == 1 && (listPattern.MatchString(x.text) || insertedPattern.MatchString(x.text)) {
 		p.pos++
-		return strings.NewReplacer("..", "-", ":", "-").Replace(strings.ToUpper(x.text)), true
+		return inOrder(strings.NewReplacer("..", "-", ":", "-").Replace(strings.ToUpper(x.text))), true
 	}
 	number, ok := p.number()
 	return number, ok
+}
+
+// inOrder turns a range that was said backwards, "100 to 90", round.
+func inOrder(text string) string {
+	first, last, _ := strings.Cut(text, "-")
+	if low, high := atoi(last), atoi(first); low >= 0 && low < high {
+		return last + "-" + first
+	}
+	return text
 }
 
 // ends are the first or last residues of each chain, or of both ends.

@@ -26,6 +26,11 @@ type phrase struct {
 	generic bool
 	// chainLess tells what is left of a chain: as the chain itself, it means the polymer where looks are concerned.
 	chainLess bool
+	// limited tells that more than the head says what is meant, and limitsAt where that begins; sort is the kind of what was
+	// joined before things of several kinds were.
+	limited  bool
+	limitsAt int
+	sort     string
 	// centre and radius are what a pocket is around, and how far it reaches in ångström.
 	centre *phrase
 	radius string
@@ -156,9 +161,12 @@ func either(a, b phrase) phrase {
 	}
 	a.parts = parts
 	if a.kind != b.kind {
+		if a.kind != "mixed" {
+			a.sort = a.kind
+		}
 		a.kind = "mixed"
 	}
-	a.plural = true
+	a.plural, a.limited = true, a.limited || b.limited
 	a.expected = joined(a.expected, b.expected)
 	return a
 }

@@ -1,6 +1,8 @@
 package studio
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -31,8 +33,12 @@ func sentence(operation scene.Operation, outcome scene.Outcome) string {
 		return "Done again."
 	}
 	said := deed(operation.Args)
-	if len(outcome.Selections) > 0 {
-		said += " (" + counts(outcome.Selections[len(outcome.Selections)-1]) + ")"
+	if selections := outcome.Selections; len(selections) > 0 {
+		counted := selections[len(selections)-1]
+		if _, ok := operation.Args.(scene.Interactions); ok {
+			counted = selections[0] // what the contacts are of; their other side comes behind it
+		}
+		said += " (" + counts(counted) + ")"
 	}
 	if outcome.Text != "" {
 		said += ": " + strings.TrimSuffix(outcome.Text, ".")
@@ -208,4 +214,22 @@ func notUnderstood(clauses []string) string {
 		quoted[i] = fmt.Sprintf("“%s”", clause)
 	}
 	return "Not understood: " + strings.Join(quoted, ", ") + ". Nothing was changed. Say it in other words, or ask for help."
+}
+
+// unchanged warns of operations that should have changed the picture and did not, so that nobody looks for what is not there.
+func unchanged(before, after scene.Model, operations []scene.Operation) []string {
+	before.Last, after.Last = "", "" // what "it" means is not seen
+	one, errOne := json.Marshal(before)
+	other, errOther := json.Marshal(after)
+	if errOne != nil || errOther != nil || !bytes.Equal(one, other) {
+		return nil
+	}
+	for _, operation := range operations {
+		switch operation.Args.(type) {
+		case scene.Show, scene.Hide, scene.Isolate, scene.Color, scene.Opacity, scene.Surface, scene.Highlight, scene.Label,
+			scene.Pocket, scene.Interactions, scene.Clear, scene.Preset:
+			return []string{"the picture is as it was before: all of this was so already"}
+		}
+	}
+	return nil
 }

@@ -252,6 +252,7 @@ func (s *Studio) carryOut(
 		turn.Warnings = append(turn.Warnings, outcome.Warnings...)
 	}
 	turn.Reply = inWords(operations, outcomes)
+	turn.Warnings = append(turn.Warnings, unchanged(state.History.Scene(), next.Scene(), operations)...)
 	after := State{History: next, LastOf: lastOf(state.LastOf, next.Scene(), files)}
 	for _, operation := range operations {
 		if render, ok := operation.Args.(scene.Render); ok {
