@@ -34,7 +34,8 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, operation(http.MethodGet, "list-studio-sessions", sessions, "List sessions",
 		"Sessions of the account, newest first.", chat), s.list)
 	huma.Register(api, operation(http.MethodGet, "get-studio-session", one, "Read a session",
-		"The session with its steps, the open question, and the scene as MolViewSpec.", chat, http.StatusUnprocessableEntity), s.get)
+		"The session with its steps, the open question, and the scene as MolViewSpec.", chat,
+		http.StatusUnprocessableEntity), s.get)
 	gone := operation(http.MethodDelete, "delete-studio-session", one, "Delete a session",
 		"Forgets the session and what was said. Jobs, files and projects that came of it stay.", chat)
 	gone.DefaultStatus = http.StatusNoContent

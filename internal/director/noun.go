@@ -167,14 +167,21 @@ func (p *parser) head(d determiner) (phrase, bool) {
 	case x.is("oligomer") && p.isOfChains(x):
 		p.pos++
 		return phrase{kind: "polymer", plural: true, parts: []part{{base: []string{"polymer"}}}}, true
+	case x.is("molecule"):
+		return p.moleculeHead(x), true
+	}
+	return p.atomsHead(x)
+}
+
+// atomsHead reads a head that means atoms by their names, or atoms at all.
+func (p *parser) atomsHead(x lexeme) (phrase, bool) {
+	switch {
 	case x.has("word", "atom"):
 		return p.atomHead()
 	case isAtomName(x) && (p.at(1).has("word", "atom") || p.at(1).has("prep", "of")):
 		p.pos++
 		p.takes("word", "atom")
 		return phrase{kind: "atom", parts: []part{{name: []string{x.raw()}}}}, true
-	case x.is("molecule"):
-		return p.moleculeHead(x), true
 	}
 	return phrase{}, false
 }

@@ -153,7 +153,7 @@ func sameSort(a, b phrase) bool {
 			return slices.Contains(sort, a.kind) || a.kind == "mixed" && slices.Contains(sort, a.sort)
 		}
 	}
-	return a.kind == b.kind && a.kind == "residue"
+	return a.kind == "residue" && b.kind == "residue"
 }
 
 // neighbours reads "its neighbours within 6 Å", "the neighbours of Lys72": residues around what was spoken of.

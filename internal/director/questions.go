@@ -37,7 +37,8 @@ func (p *parser) question() ([]Operation, bool) {
 		p.pos++ // "show me which residues it binds"
 	}
 	x := p.at(0)
-	isSequence := strings.Contains(x.text, "sequence") && (!x.is("prop") || p.at(1).has("prep", "of")) || x.has("verb", "show") && p.names("askword", "sequence")
+	isSequence := strings.Contains(x.text, "sequence") && (!x.is("prop") || p.at(1).has("prep", "of")) ||
+		x.has("verb", "show") && p.names("askword", "sequence")
 	if !x.is("question") && !isSequence && !(p.isQuestion() && p.names("thing", "distance")) {
 		p.back(start)
 		return nil, false

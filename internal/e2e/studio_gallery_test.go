@@ -52,7 +52,7 @@ func TestStudioGallery(t *testing.T) {
 			if err := jpeg.Encode(&text, drawn, &jpeg.Options{Quality: 88}); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(name, text.Bytes(), 0o644); err != nil { //nolint:gosec // a page's picture
+			if err := os.WriteFile(name, text.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			continue

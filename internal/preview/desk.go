@@ -107,8 +107,8 @@ func (d *Desk) Answer(ctx context.Context, ask Ask, png []byte, drawing error) e
 
 // Release says that nothing more is done for a request: the next one of its account may be drawn.
 func (d *Desk) Release(ctx context.Context, ask Ask) error {
-	err := releaseScript.Run(ctx, d.rdb, []string{d.keys.busy(), d.keys.bell(), d.keys.waiting()}, ask.AccountID, ask.id, maxWaiting,
-		tableLimit.Milliseconds()).Err()
+	err := releaseScript.Run(ctx, d.rdb, []string{d.keys.busy(), d.keys.bell(), d.keys.waiting()}, ask.AccountID, ask.id,
+		maxWaiting, tableLimit.Milliseconds()).Err()
 	if err != nil {
 		return fmt.Errorf("release a preview: %w", err)
 	}

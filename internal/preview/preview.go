@@ -13,8 +13,9 @@ import (
 
 // What a preview may be.
 const (
-	MaxWidthPixels, MaxHeightPixels = 960, 540
-	MinSidePixels                   = 16
+	MaxWidthPixels  = 960
+	MaxHeightPixels = 540
+	MinSidePixels   = 16
 	// MaxSceneBytes holds a structure of some hundred thousand atoms in an archive.
 	MaxSceneBytes = 16 << 20
 	// MaxPictureBytes is twice what the pixels of the largest preview take without any compression.

@@ -17,8 +17,8 @@ func ControlACL(prefix string) string {
 
 // WorkerACL is for workers: it cannot read the heartbeats of other workers, stop attempts, or wake and mark what the
 // scheduler does. A claim it can only take, which nobody does unseen: it can neither look at one, nor put one there, nor
-// list what there is; and so the scene of a preview, whose picture it can only leave. It needs Redis 7; an older one knows no keys that may only be read or only be written, and no rights
-// of their own for some keys.
+// list what there is; and so the scene of a preview, whose picture it can only leave. It needs Redis 7; an older one knows no
+// keys that may only be read or only be written, and no rights of their own for some keys.
 func WorkerACL(prefix string) string {
 	own := func(rule, key string) string { return rule + prefix + "molfabric:" + key }
 	return strings.Join([]string{"~asynq:*", own("~", "events"), own("~", "acks:*"), own("~", "workers"), own("%W~", "worker:*"),

@@ -10,8 +10,8 @@ import (
 	"github.com/molfabric/molfabric/internal/postgres"
 )
 
-// examineExposure says, by setting, which servers elsewhere are reached over a connection that is not checked. A deployment may have
-// its reasons, so that they are no illness.
+// examineExposure says, by setting, which servers elsewhere are reached over a connection that is not checked. A deployment may
+// have its reasons, so that they are no illness.
 func examineExposure(cfg config.Config) (found []Finding) {
 	for _, one := range []struct{ name, told string }{
 		{"DATABASE_URL", postgres.Exposed(cfg.DatabaseURL)},
@@ -26,8 +26,8 @@ func examineExposure(cfg config.Config) (found []Finding) {
 	return found
 }
 
-// exposedRedis says what somebody on the way to the Redis at address could do; "" for nothing, as on this machine, over TLS, and for
-// an address that cannot be read. It repeats no password.
+// exposedRedis says what somebody on the way to the Redis at address could do; "" for nothing, as on this machine, over TLS, and
+// for an address that cannot be read. It repeats no password.
 func exposedRedis(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(parsed.Scheme, "redis") || strings.HasPrefix(parsed.Scheme, "rediss") {
@@ -39,8 +39,8 @@ func exposedRedis(address string) string {
 	}
 	for _, host := range hosts {
 		if !postgres.IsHere(host) {
-			return fmt.Sprintf("%s: redis:// lets the password and all messages travel in plain text; use rediss://, which checks the "+
-				"server's certificate", host)
+			return fmt.Sprintf("%s: redis:// lets the password and all messages travel in plain text; use rediss://, which checks "+
+				"the server's certificate", host)
 		}
 	}
 	return ""

@@ -53,8 +53,8 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 	}
 	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: files, Engines: registry, Runner: runner,
 		Offered: offers, Slots: cfg.Slots, DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"),
-		CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Previews: previewsOf(client, cfg, runner, log), Version: version, DrainGrace: cfg.DrainGrace,
-		Log: log})
+		CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Previews: previewsOf(client, cfg, runner, log), Version: version,
+		DrainGrace: cfg.DrainGrace, Log: log})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,8 @@ func previewsOf(client redis.UniversalClient, cfg config.Config, runner *sandbox
 	if cfg.Previews == 0 {
 		return nil
 	}
-	return previews.New(previews.Config{Desk: preview.NewDesk(client, cfg.RedisPrefix), Runner: runner, Keep: cfg.Previews, Log: log})
+	return previews.New(previews.Config{Desk: preview.NewDesk(client, cfg.RedisPrefix), Runner: runner, Keep: cfg.Previews,
+		Log: log})
 }
 
 // storeByKey opens the object store for workers that are to have its key; nil for those that come with permits.

@@ -59,8 +59,8 @@ type pool struct {
 	notBefore time.Time
 }
 
-// openPool has the first renderer started. Before, where shaders are nil, it compiles what all renderers share, which takes a minute.
-// It fails when the machine lacks what a renderer is made of.
+// openPool has the first renderer started. Before, where shaders are nil, it compiles what all renderers share, which takes a
+// minute. It fails when the machine lacks what a renderer is made of.
 func openPool(ctx context.Context, cfg Config, dir string, shaders []byte) (*pool, error) {
 	if _, err := cfg.Runner.Versions(ctx, warm.Probe()); err != nil {
 		return nil, err
@@ -104,7 +104,8 @@ func compile(ctx context.Context, runner *sandbox.Runner, dir string) (shaders [
 		return nil, err
 	}
 	if outcome.Reason != sandbox.Exited || outcome.ExitCode != 0 {
-		return nil, fmt.Errorf("the browser ended as %s with exit code %d: %.500s", outcome.Reason, outcome.ExitCode, outcome.LogTail)
+		return nil, fmt.Errorf("the browser ended as %s with exit code %d: %.500s", outcome.Reason, outcome.ExitCode,
+			outcome.LogTail)
 	}
 	return readOutput(spec.Dir, warm.ShadersFile, warm.MaxShadersBytes)
 }
@@ -126,11 +127,14 @@ func readOutput(dir engines.Dir, name string, most int64) ([]byte, error) {
 // tend has a spare renderer: it starts one, or ends the one that its account has not used for longest to make room. The caller
 // holds the lock.
 func (p *pool) tend() {
-	if p.ctx.Err() != nil || slices.ContainsFunc(p.renderers, func(r *renderer) bool { return r.account == "" && r.phase != ending }) {
+	spare := func(r *renderer) bool { return r.account == "" && r.phase != ending }
+	if p.ctx.Err() != nil || slices.ContainsFunc(p.renderers, spare) {
 		return
 	}
 	if len(p.renderers) < p.size {
-		drawing := slices.ContainsFunc(p.renderers, func(r *renderer) bool { return r.phase == busy && time.Since(r.since) < startLag })
+		drawing := slices.ContainsFunc(p.renderers, func(r *renderer) bool {
+			return r.phase == busy && time.Since(r.since) < startLag
+		})
 		if !drawing && !time.Now().Before(p.notBefore) {
 			p.start()
 		}
@@ -264,8 +268,8 @@ func (p *pool) give(r *renderer, clean bool) {
 	p.tell()
 }
 
-// retire ends renderers whose accounts have not used them for long, and starts a spare one where none is and it is time to. It is to
-// be called about every second.
+// retire ends renderers whose accounts have not used them for long, and starts a spare one where none is and it is time to. It is
+// to be called about every second.
 func (p *pool) retire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package previews keeps renderers warm on a worker and has them draw what callers of the API want to see at once. A renderer is one
-// sandboxed browser. It serves one account and is ended before its place goes to another; a spare one, which nobody's scene has been
-// in, stands ready. The package knows no jobs: previews take no slots and nobody is charged for them.
+// Package previews keeps renderers warm on a worker and has them draw what callers of the API want to see at once. A renderer is
+// one sandboxed browser. It serves one account and is ended before its place goes to another; a spare one, which nobody's scene has
+// been in, stands ready. The package knows no jobs: previews take no slots and nobody is charged for them.
 package previews
 
 import (

@@ -149,7 +149,8 @@ func hanging(t *testing.T) []byte {
 	t.Helper()
 	var shown []map[string]any
 	for i := range 3000 {
-		shown = append(shown, node("instance", map[string]any{"translation": []int{60 * (i % 15), 60 * (i / 15 % 15), -60 * (i / 225)}}))
+		place := []int{60 * (i % 15), 60 * (i / 15 % 15), -60 * (i / 225)}
+		shown = append(shown, node("instance", map[string]any{"translation": place}))
 	}
 	return archive(t, append(shown, look("polymer", "cartoon", "#1a7f37", nil)))
 }
@@ -179,10 +180,10 @@ func share(t *testing.T, content []byte, wanted func(color.NRGBA) bool) float64 
 	return float64(found) / (width * height)
 }
 
-func green(c color.NRGBA) bool { return int(c.G) > int(c.R)+20 && int(c.G) > int(c.B)+20 }
-func blue(c color.NRGBA) bool  { return int(c.B) > int(c.R)+20 && int(c.B) > int(c.G)+20 }
-func clear(c color.NRGBA) bool { return c.A == 0 }
-func white(c color.NRGBA) bool { return c.R > 250 && c.G > 250 && c.B > 250 && c.A == 255 }
+func green(c color.NRGBA) bool     { return int(c.G) > int(c.R)+20 && int(c.G) > int(c.B)+20 }
+func blue(c color.NRGBA) bool      { return int(c.B) > int(c.R)+20 && int(c.B) > int(c.G)+20 }
+func invisible(c color.NRGBA) bool { return c.A == 0 }
+func white(c color.NRGBA) bool     { return c.R > 250 && c.G > 250 && c.B > 250 && c.A == 255 }
 
 // compiled is what all renderers of these tests are given: it is compiled once.
 var compiled = sync.OnceValues(func() ([]byte, error) {
@@ -321,7 +322,7 @@ func TestPreviews(t *testing.T) {
 		want            func(color.NRGBA) bool
 		behind          func(color.NRGBA) bool
 	}{
-		{"acc_one", "#1a7f37", false, green, white}, {"acc_one", "#2222ff", true, blue, clear}, {"acc_two", "#1a7f37", false, green, white},
+		{"acc_one", "#1a7f37", false, green, white}, {"acc_one", "#2222ff", true, blue, invisible}, {"acc_two", "#1a7f37", false, green, white},
 		{"acc_one", "#2222ff", false, blue, white},
 	} {
 		request := requestOf(c.account, cartoon(t, c.colour))
@@ -444,7 +445,8 @@ func TestScenesThatReachOut(t *testing.T) {
 	alone.Format = preview.FormatMVSJ
 	file := requestOf("acc_one", document(t, "file:///etc/passwd", shown))
 	file.Format = preview.FormatMVSJ
-	for name, request := range map[string]preview.Request{"a document": alone, "an archive": requestOf("acc_one", packed), "a file": file} {
+	for name, request := range map[string]preview.Request{"a document": alone, "an archive": requestOf("acc_one", packed),
+		"a file": file} {
 		if told := p.refused(request, drawLimit); !strings.Contains(told, "no file of the job") {
 			t.Errorf("%s: %s", name, told)
 		}

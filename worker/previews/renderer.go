@@ -95,17 +95,18 @@ func (r *renderer) runIn(runner *sandbox.Runner, shaders []byte, ready func()) e
 	})
 	r.peakBytes = r.outcome.Usage.PeakMemoryBytes
 	if err == nil && r.ctx.Err() == nil {
-		err = fmt.Errorf("the browser ended as %s with exit code %d: %.500s", r.outcome.Reason, r.outcome.ExitCode, r.outcome.LogTail)
+		err = fmt.Errorf("the browser ended as %s with exit code %d: %.500s", r.outcome.Reason, r.outcome.ExitCode,
+			r.outcome.LogTail)
 	}
 	return err
 }
 
-// draw has a scene drawn within limit and returns its PNG. The error is a *preview.RefusedError when the scene is at fault. After any
-// error the renderer is to be ended.
+// draw has a scene drawn within limit and returns its PNG. The error is a *preview.RefusedError when the scene is at fault. After
+// any error the renderer is to be ended.
 func (r *renderer) draw(ctx context.Context, request preview.Request, limit time.Duration) ([]byte, error) {
 	r.order++
-	order := warm.Order{Number: r.order, Format: request.Format, WidthPixels: request.WidthPixels, HeightPixels: request.HeightPixels,
-		Transparent: request.Transparent}
+	order := warm.Order{Number: r.order, Format: request.Format, WidthPixels: request.WidthPixels,
+		HeightPixels: request.HeightPixels, Transparent: request.Transparent}
 	line, err := order.Line()
 	if err == nil {
 		err = r.putScene(request.Scene)
@@ -130,8 +131,8 @@ func (r *renderer) draw(ctx context.Context, request preview.Request, limit time
 		case <-r.done:
 			return nil, r.brokenOff()
 		case <-timer.C:
-			return nil, &preview.RefusedError{Message: fmt.Sprintf("The scene was not drawn within %s, which is all that a preview "+
-				"may take; submit it as a job, or make it lighter.", limit)}
+			return nil, &preview.RefusedError{Message: fmt.Sprintf("The scene was not drawn within %s, which is all that a "+
+				"preview may take; submit it as a job, or make it lighter.", limit)}
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -213,11 +214,11 @@ func refusal(reply warm.Reply) error {
 func (r *renderer) brokenOff() error {
 	switch r.outcome.Reason {
 	case sandbox.OutOfMemory:
-		return &preview.RefusedError{Message: fmt.Sprintf("The scene needs more than the %d GiB of memory that a preview may take; "+
-			"submit it as a job, or make it lighter.", warm.Needs.MemoryBytes>>30)}
+		return &preview.RefusedError{Message: fmt.Sprintf("The scene needs more than the %d GiB of memory that a preview may "+
+			"take; submit it as a job, or make it lighter.", warm.Needs.MemoryBytes>>30)}
 	case sandbox.TimedOut, sandbox.Cancelled, "":
 		return &preview.UnavailableError{RetryAfter: time.Second, Reason: "The renderer has just ended"}
 	}
-	return errors.Join(&preview.RefusedError{Message: "The renderer broke down over this scene; submit it as a job, or make it lighter."},
-		r.err)
+	return errors.Join(&preview.RefusedError{Message: "The renderer broke down over this scene; submit it as a job, or make it " +
+		"lighter."}, r.err)
 }

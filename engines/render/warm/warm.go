@@ -44,8 +44,8 @@ const (
 var (
 	// Needs are the caps of a renderer, from its start to its end. After some previews of 1CBS it takes about 1 GB; a scene of the
 	// largest size takes 40 times its bytes when it is parsed and meshed.
-	Needs = engines.Resources{CPUs: threads, MemoryBytes: 3 << 30, FileBytes: fileBytes, ScratchBytes: 16 << 20, Processes: processes,
-		MaxLogBytes: maxLogBytes, TimeLimit: 24 * time.Hour} // whatever leaks in a browser has an end
+	Needs = engines.Resources{CPUs: threads, MemoryBytes: 3 << 30, FileBytes: fileBytes, ScratchBytes: 16 << 20,
+		Processes: processes, MaxLogBytes: maxLogBytes, TimeLimit: 24 * time.Hour} // whatever leaks in a browser has an end
 	// CompileNeeds are those of Compile, which keeps one core busy for a minute.
 	CompileNeeds = engines.Resources{CPUs: 1, MemoryBytes: 3 << 30, FileBytes: fileBytes, ScratchBytes: 2 * MaxShadersBytes,
 		Processes: processes, MaxLogBytes: maxLogBytes, TimeLimit: 30 * time.Minute}

@@ -31,9 +31,9 @@ const (
 // warmUp is a structure and what is done with it.
 type warmUp struct{ source, operations string }
 
-// A renderer draws the first of each kind slowly, because a program is compiled for each: for a cartoon in one colour and for one in
-// several, for what is transparent, or cut. So Compile draws what the Studio draws, and leaves what was compiled. With that a renderer
-// needs no more than the first of these.
+// A renderer draws the first of each kind slowly, because a program is compiled for each: for a cartoon in one colour and for one
+// in several, for what is transparent, or cut. So Compile draws what the Studio draws, and leaves what was compiled. With that a
+// renderer needs no more than the first of these.
 var warmUps = []warmUp{
 	{proteinSource, `[]`},
 	{proteinSource, `[{"op":"preset","args":{"name":"publication"}},{"op":"color","args":{"sel":"helix","color":"red"}},

@@ -101,7 +101,8 @@ func (d *deployment) start(program, name string, arguments ...string) (*role, er
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+d.postgres.URL(), "REDIS_URL="+d.redis.URL(),
 		"S3_ENDPOINT="+s3.Endpoint, "S3_REGION="+s3.Region, "S3_BUCKET="+s3.Bucket, "S3_ACCESS_KEY="+s3.AccessKey,
 		"S3_SECRET_KEY="+s3.SecretKey, "MOLFABRIC_KEY_SECRET=of a deployment that lives for one run",
-		"MOLFABRIC_SIMULATORS="+probe.ID, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PREVIEWS=0", "MOLFABRIC_SIGNUP_NETWORKS=127.0.0.0/8",
+		"MOLFABRIC_SIMULATORS="+probe.ID, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PREVIEWS=0",
+		"MOLFABRIC_SIGNUP_NETWORKS=127.0.0.0/8",
 		"MOLFABRIC_LIMIT_CREDENTIAL="+strconv.Itoa(unlimited), "MOLFABRIC_LIMIT_ADDRESS="+strconv.Itoa(unlimited),
 		"MOLFABRIC_LOG_FORMAT=json", "MOLFABRIC_LOG_FILE=")
 	cmd.Stdout, cmd.Stderr = log, log

@@ -122,7 +122,8 @@ func (w *World) newProcess(role string, own []string) *Process {
 		}
 	}
 	env = append(env, "TMPDIR="+w.temp(), "MOLFABRIC_HOME="+filepath.Join(w.home, "control"), "MOLFABRIC_KEY_SECRET="+w.secret,
-		"MOLFABRIC_PYTHON="+w.python, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PREVIEWS=0", "MOLFABRIC_GPUS=off", "MOLFABRIC_HARDWARE=cpu",
+		"MOLFABRIC_PYTHON="+w.python, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PREVIEWS=0",
+		"MOLFABRIC_GPUS=off", "MOLFABRIC_HARDWARE=cpu",
 		"MOLFABRIC_SIMULATORS="+listed(),
 		"MOLFABRIC_LIMIT_CREDENTIAL=1000000", "MOLFABRIC_LIMIT_ADDRESS=1000000")
 	exited := make(chan struct{})
