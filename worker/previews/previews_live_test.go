@@ -182,7 +182,7 @@ func share(t *testing.T, content []byte, wanted func(color.NRGBA) bool) float64 
 
 func green(c color.NRGBA) bool     { return int(c.G) > int(c.R)+20 && int(c.G) > int(c.B)+20 }
 func blue(c color.NRGBA) bool      { return int(c.B) > int(c.R)+20 && int(c.B) > int(c.G)+20 }
-func invisible(c color.NRGBA) bool { return c.A == 0 }
+func unseen(c color.NRGBA) bool { return c.A == 0 }
 func white(c color.NRGBA) bool     { return c.R > 250 && c.G > 250 && c.B > 250 && c.A == 255 }
 
 // compiled is what all renderers of these tests are given: it is compiled once.
@@ -322,7 +322,7 @@ func TestPreviews(t *testing.T) {
 		want            func(color.NRGBA) bool
 		behind          func(color.NRGBA) bool
 	}{
-		{"acc_one", "#1a7f37", false, green, white}, {"acc_one", "#2222ff", true, blue, invisible}, {"acc_two", "#1a7f37", false, green, white},
+		{"acc_one", "#1a7f37", false, green, white}, {"acc_one", "#2222ff", true, blue, unseen}, {"acc_two", "#1a7f37", false, green, white},
 		{"acc_one", "#2222ff", false, blue, white},
 	} {
 		request := requestOf(c.account, cartoon(t, c.colour))
