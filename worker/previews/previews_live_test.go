@@ -180,10 +180,10 @@ func share(t *testing.T, content []byte, wanted func(color.NRGBA) bool) float64 
 	return float64(found) / (width * height)
 }
 
-func green(c color.NRGBA) bool     { return int(c.G) > int(c.R)+20 && int(c.G) > int(c.B)+20 }
-func blue(c color.NRGBA) bool      { return int(c.B) > int(c.R)+20 && int(c.B) > int(c.G)+20 }
+func green(c color.NRGBA) bool  { return int(c.G) > int(c.R)+20 && int(c.G) > int(c.B)+20 }
+func blue(c color.NRGBA) bool   { return int(c.B) > int(c.R)+20 && int(c.B) > int(c.G)+20 }
 func unseen(c color.NRGBA) bool { return c.A == 0 }
-func white(c color.NRGBA) bool     { return c.R > 250 && c.G > 250 && c.B > 250 && c.A == 255 }
+func white(c color.NRGBA) bool  { return c.R > 250 && c.G > 250 && c.B > 250 && c.A == 255 }
 
 // compiled is what all renderers of these tests are given: it is compiled once.
 var compiled = sync.OnceValues(func() ([]byte, error) {
