@@ -60,6 +60,10 @@ up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all
 setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
 	@deploy/setup.sh
 
+.PHONY: web
+web: ## Build the web app, which the next make build puts into the program; needs Node of 20.19 or newer
+	@api/web/build.sh
+
 # Without cgo the binaries run on any Linux, whatever its C library: a second machine joins as a worker with a copy of molfabric
 # alone. molfabric-store is the object store that `molfabric up` starts.
 .PHONY: build

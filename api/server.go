@@ -29,6 +29,7 @@ import (
 	"github.com/molfabric/molfabric/api/mcp"
 	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/secret"
@@ -51,6 +52,8 @@ type Deps struct {
 	Rankings mcp.Rankings
 	// Pages add what browsers see outside the API's prefix. May be empty.
 	Pages []Page
+	// App is the web app, which stands before every other page at its addresses; nil leaves the pages that work without scripts.
+	App *web.App
 	// Private pages are for browsers that have signed in. May be empty.
 	Private []PrivatePage
 	// Mail carries what the service writes to people; nil sends nothing.
@@ -167,6 +170,9 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	deps.Pages = append(deps.Pages, wallet.Mount)
+	if deps.App != nil {
+		deps.App.Mount(app)
+	}
 	visitors := &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""}
 	visitors.mount(app, deps.Private)
 	deps.mountPages(app, edge.limitAddress, document)
@@ -183,6 +189,9 @@ func (d *Deps) mountPages(app *fiber.App, limit fiber.Handler, document []byte) 
 	system.Mount(app, system.Deps{
 		DB: d.DB, Redis: d.Redis, Metrics: d.Metrics, Version: d.Config.Version, Checks: d.Checks, Log: d.Log, Now: d.Now,
 	})
+	if d.App != nil {
+		d.App.MountMissing(app)
+	}
 }
 
 func (d *Deps) check() error {

@@ -37,6 +37,7 @@ import (
 	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/api/uploads"
+	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
@@ -240,6 +241,10 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if c.cfg.PublicURL != "" {
 		publicURL = c.cfg.PublicURL
 	}
+	app, err := c.app()
+	if err != nil {
+		return nil, err
+	}
 	return api.New(api.Deps{
 		DB: c.db, Redis: c.redis, Ledger: c.ledger, Metrics: c.metrics, Log: c.log, Now: time.Now,
 		Groups: []func(huma.API){
@@ -256,12 +261,21 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 		},
 		Mail: post, Storage: c.storage, Rankings: dockings.Ranking,
 		Pages:   []api.Page{workspaces.Mount},
+		App:     app,
 		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
 		Checks: []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) {
 			return "", c.objects.Check(ctx)
 		}}},
 		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
 	})
+}
+
+// app is the web app that this program carries; nil when it was built without.
+func (c *control) app() (*web.App, error) {
+	if !web.Built() {
+		return nil, nil //nolint:nilnil // the front door does without
+	}
+	return web.Embedded(web.Options{StoreOrigin: fileOrigin(c.cfg.S3)})
 }
 
 // apiConfig is what the front door is told of the configuration.
