@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Credits() {
+  return <PageHead title="Credits" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Keys() {
+  return <PageHead title="Keys" />
+}

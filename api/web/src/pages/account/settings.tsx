@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Settings() {
+  return <PageHead title="Settings" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function LigandPage() {
+  return <PageHead title="LigandPage" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Dockings() {
+  return <PageHead title="Dockings" />
+}

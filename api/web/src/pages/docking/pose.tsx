@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function PosePage() {
+  return <PageHead title="PosePage" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function RunPage() {
+  return <PageHead title="RunPage" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function SignIn() {
+  return <PageHead title="SignIn" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function SignUp() {
+  return <PageHead title="SignUp" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Dashboard() {
+  return <PageHead title="Dashboard" />
+}

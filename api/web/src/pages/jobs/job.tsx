@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function JobPage() {
+  return <PageHead title="JobPage" />
+}

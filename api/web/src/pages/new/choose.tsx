@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Choose() {
+  return <PageHead title="Choose" />
+}

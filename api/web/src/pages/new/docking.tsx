@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function NewDocking() {
+  return <PageHead title="NewDocking" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function NewDynamics() {
+  return <PageHead title="NewDynamics" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function NewPockets() {
+  return <PageHead title="NewPockets" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function NewRendering() {
+  return <PageHead title="NewRendering" />
+}

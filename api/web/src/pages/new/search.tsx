@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function NewSearch() {
+  return <PageHead title="NewSearch" />
+}

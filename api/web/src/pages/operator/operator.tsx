@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Operator() {
+  return <PageHead title="Operator" />
+}

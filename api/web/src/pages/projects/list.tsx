@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Projects() {
+  return <PageHead title="Projects" />
+}

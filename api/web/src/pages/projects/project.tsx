@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function ProjectPage() {
+  return <PageHead title="ProjectPage" />
+}

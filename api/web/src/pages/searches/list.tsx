@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Searches() {
+  return <PageHead title="Searches" />
+}

@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function QueryPage() {
+  return <PageHead title="QueryPage" />
+}

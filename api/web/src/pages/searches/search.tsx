@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function SearchPage() {
+  return <PageHead title="SearchPage" />
+}

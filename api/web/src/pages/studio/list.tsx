@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function Sessions() {
+  return <PageHead title="Sessions" />
+}

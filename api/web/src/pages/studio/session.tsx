@@ -1,0 +1,5 @@
+import { PageHead } from '@/design'
+
+export function SessionPage() {
+  return <PageHead title="SessionPage" />
+}
