@@ -29,6 +29,7 @@ import (
 	"github.com/molfabric/molfabric/api/mcp"
 	"github.com/molfabric/molfabric/api/system"
 	"github.com/molfabric/molfabric/api/throttle"
+	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/secret"
@@ -51,6 +52,8 @@ type Deps struct {
 	Rankings mcp.Rankings
 	// Pages add what browsers see outside the API's prefix. May be empty.
 	Pages []Page
+	// App is the web app, which stands before every other page at its addresses; nil leaves the pages that work without scripts.
+	App *web.App
 	// Private pages are for browsers that have signed in. May be empty.
 	Private []PrivatePage
 	// Mail carries what the service writes to people; nil sends nothing.
@@ -71,6 +74,7 @@ type Config struct {
 	FileStore      FileStore        // whose signed URLs lead here; none when zero
 	Payments       credits.Payments // the payment provider; the zero value sells nothing
 	SecureCookies  bool             // the service is reached over TLS
+	Operators      []string         // addresses of the accounts that run the deployment
 	SignUp         auth.Admission   // who may open an account; zero limits take their default
 	OIDC           auth.OIDC        // identity provider to sign in with; none when zero
 	TrustedProxies []netip.Prefix   // whose X-Forwarded-For and X-Forwarded-Proto are believed; see ParseTrustedProxies
@@ -125,11 +129,7 @@ func New(deps Deps) (*Server, error) {
 		DisableStartupMessage: true, ErrorHandler: edge.refuseEarly,
 	})
 
-	signIn := auth.New(auth.Deps{
-		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
-		WideLimit: deps.Config.Limits.SignInWide, Admission: deps.Config.SignUp, Mail: deps.Mail, Secrets: deps.Config.KeySecrets,
-		OIDC: deps.Config.OIDC, PublicURL: deps.Config.PublicURL, Now: deps.Now, Storage: deps.Storage,
-	})
+	signIn := deps.signIn(limiter)
 	keyring := keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
 
 	edge.answerUnknownMethods(app)
@@ -167,10 +167,23 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	deps.Pages = append(deps.Pages, wallet.Mount)
+	if deps.App != nil {
+		deps.App.Mount(app)
+	}
 	visitors := &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""}
 	visitors.mount(app, deps.Private)
 	deps.mountPages(app, edge.limitAddress, document)
 	return server, nil
+}
+
+// signIn is who looks after accounts and sessions.
+func (d *Deps) signIn(limiter *throttle.Limiter) *auth.Service {
+	return auth.New(auth.Deps{
+		DB: d.DB, Ledger: d.Ledger, Limiter: limiter, SignInLimit: d.Config.Limits.SignIn,
+		WideLimit: d.Config.Limits.SignInWide, Admission: d.Config.SignUp, Mail: d.Mail, Secrets: d.Config.KeySecrets,
+		OIDC: d.Config.OIDC, PublicURL: d.Config.PublicURL, Now: d.Now, Storage: d.Storage,
+		Operators: d.Config.Operators,
+	})
 }
 
 // mountPages adds what lies outside the API's prefix.
@@ -183,6 +196,9 @@ func (d *Deps) mountPages(app *fiber.App, limit fiber.Handler, document []byte) 
 	system.Mount(app, system.Deps{
 		DB: d.DB, Redis: d.Redis, Metrics: d.Metrics, Version: d.Config.Version, Checks: d.Checks, Log: d.Log, Now: d.Now,
 	})
+	if d.App != nil {
+		d.App.MountMissing(app)
+	}
 }
 
 func (d *Deps) check() error {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import tailwindcss from '@tailwindcss/vite'
 import { defineConfig, type Plugin } from 'vite'
@@ -8,11 +8,14 @@ const compressible = /\.(js|css|html|svg|json|txt)$/
 
 /** Replaces each text file of the output by its two compressed forms: the binary that embeds them carries no third. */
 function compressed(): Plugin {
+  let out = ''
   return {
     name: 'compressed',
     apply: 'build',
+    configResolved(config) {
+      out = resolve(config.root, config.build.outDir)
+    },
     closeBundle() {
-      const out = join(import.meta.dirname, 'dist')
       for (const entry of readdirSync(out, { recursive: true, withFileTypes: true })) {
         if (!entry.isFile() || !compressible.test(entry.name)) continue
         const path = join(entry.parentPath, entry.name)

@@ -253,8 +253,8 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		if entry.IsDir() && name != root && (entry.Name()[0] == '.' || entry.Name()[0] == '_' || entry.Name() == "testdata" ||
-			entry.Name() == "bin") {
-			return fs.SkipDir // what the go command skips too, and what is built
+			entry.Name() == "bin" || entry.Name() == "node_modules") {
+			return fs.SkipDir // what the go command skips too, what is built, and what the web app is built from
 		}
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return nil

@@ -77,6 +77,8 @@ type Config struct {
 	// SignUp says who may open an account: open, verified, oidc or closed (api/auth). Default verified with a mail server, else
 	// open.
 	SignUp string `yaml:"signUp" env:"MOLFABRIC_SIGNUP"`
+	// Operators are the addresses of the accounts that see how the deployment does. An account must have proved its address.
+	Operators []string `yaml:"operators" env:"MOLFABRIC_OPERATORS"`
 	// SignUpNetworks (CIDR) are trusted: their new accounts get free credit without the proof of an address. "off" for none; by
 	// default `molfabric up` without a public address trusts its own machine.
 	SignUpNetworks []string `yaml:"signUpNetworks" env:"MOLFABRIC_SIGNUP_NETWORKS"`

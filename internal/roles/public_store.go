@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,16 @@ func passedOn(s config.S3) api.FileStore {
 	}
 	_, host, _ := strings.Cut(s.PublicEndpoint, "://")
 	return api.FileStore{Endpoint: s.Endpoint, Bucket: s.Bucket, Host: host}
+}
+
+// fileOrigin is where users' signed URLs lead to, as browsers name it; "" when that cannot be read, which opening the store
+// refuses.
+func fileOrigin(s config.S3) string {
+	address, err := url.Parse(cmp.Or(s.PublicEndpoint, s.Endpoint))
+	if err != nil || address.Scheme == "" || address.Host == "" {
+		return ""
+	}
+	return address.Scheme + "://" + address.Host
 }
 
 // allowPages lets pages of the configured origins, and of the service's own, use the store's URLs from browsers.

@@ -34,9 +34,14 @@ export function followAccount(queries: QueryClient): () => void {
 
   const lead = () =>
     new Promise<void>((resolve) => {
+      if (stopping.signal.aborted) {
+        resolve()
+        return
+      }
       const source = new EventSource('/api/v1/events')
       const tell = (event: MessageEvent<string>) => {
         const happening = JSON.parse(event.data) as Happening
+        if (stopping.signal.aborted) return
         note(happening)
         channel.postMessage(happening)
       }

@@ -55,12 +55,12 @@ export function Shell() {
         <a href="/docs" className={item}>API</a>
       </nav>
       <div className="flex min-w-0 flex-1 flex-col">
-        <div className="flex flex-wrap items-center justify-end gap-x-4 gap-y-1 border-b border-line px-4 py-2 text-sm">
+        <header className="flex flex-wrap items-center justify-end gap-x-4 gap-y-1 border-b border-line px-4 py-2 text-sm">
           <span className="mr-auto min-w-0 truncate text-soft">{account.email}</span>
           {balance.data ? <Link to="/credits">{pence(balance.data.available_cents)} available</Link> : null}
           <ThemeChoice />
           <Button kind="quiet" busy={leave.isPending} onClick={() => leave.mutate()}>Sign out</Button>
-        </div>
+        </header>
         <main id="main" tabIndex={-1} className="mx-auto w-full max-w-7xl flex-1 p-4 pb-24 outline-none md:pb-6"><Outlet /></main>
       </div>
       <nav aria-label="Main, short" className="fixed inset-x-0 bottom-0 z-30 flex justify-around border-t border-line bg-card p-1 md:hidden">
@@ -87,7 +87,7 @@ export function More() {
 function ThemeChoice() {
   const theme = useTheme()
   return (
-    <div className="w-28">
+    <div className="w-32">
       <Select label="Colours" quiet value={theme} onChange={(event) => chooseTheme(event.target.value as Theme)}>
         <option value="system">As system</option>
         <option value="light">Light</option>

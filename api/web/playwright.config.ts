@@ -1,0 +1,24 @@
+import { defineConfig } from '@playwright/test'
+
+// Debian's Chromium against a running system (MOLFABRIC_URL): no mock, no browser of Playwright's own. `go test ./internal/e2e -run
+// TestWebApp` starts the system and calls this.
+export default defineConfig({
+  testDir: 'tests',
+  outputDir: process.env.MOLFABRIC_SCREENSHOTS ?? 'test-results',
+  timeout: 120_000,
+  expect: { timeout: 20_000 },
+  workers: 1,
+  reporter: [['list']],
+  use: {
+    baseURL: process.env.MOLFABRIC_URL ?? 'http://127.0.0.1:8080',
+    launchOptions: {
+      executablePath: process.env.MOLFABRIC_CHROMIUM ?? '/usr/bin/chromium',
+      // Without a GPU Mol* is drawn by SwiftShader; as root Chromium has no sandbox of its own.
+      args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'],
+    },
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: 'reduce',
+    trace: 'retain-on-failure',
+    screenshot: 'only-on-failure',
+  },
+})

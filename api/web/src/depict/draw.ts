@@ -1,0 +1,19 @@
+// A SMILES as a picture: the one place that knows the library which draws structures.
+
+import { Molecule } from 'openchemlib'
+
+/** SVG text; undefined for a SMILES that is none. */
+export function draw(smiles: string, width: number, height: number): string | undefined {
+  try {
+    const molecule = Molecule.fromSmiles(smiles)
+    if (molecule.getAllAtoms() === 0) return undefined
+    return molecule.toSVG(width, height, 'structure', {
+      suppressChiralText: true,
+      suppressESR: true,
+      suppressCIPParity: true,
+      noStereoProblem: true,
+    })
+  } catch {
+    return undefined
+  }
+}

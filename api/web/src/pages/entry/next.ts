@@ -1,0 +1,13 @@
+// Where a sign-in leads to: a page of this service, whatever somebody has written into the link.
+
+/** A path of this service, or "/" for anything that a browser could take for another site. */
+export function localPath(next: string | undefined): string {
+  const hidden = [...(next ?? '')].some((letter) => letter < ' ' || letter === '\x7f')
+  if (!next || hidden || !next.startsWith('/') || next.startsWith('//') || next.includes('\\')) return '/'
+  const parsed = new URL(next, window.location.origin)
+  if (parsed.origin !== window.location.origin) return '/'
+  return /^\/sign-(in|up)\b/.test(parsed.pathname) ? '/' : parsed.pathname + parsed.search + parsed.hash
+}
+
+/** Pages that the service itself writes: the app does not know them. */
+export const isServed = (path: string) => /^\/(docs|shared|api|verify-email)\b/.test(path)

@@ -1,0 +1,46 @@
+import { expect, test } from '@playwright/test'
+import { inspect, listen, signUp } from './support'
+
+/** Every page that needs nothing to exist, as a new account sees it. */
+const addresses = ['/', '/new', '/new/docking', '/new/pockets', '/new/dynamics', '/new/search', '/new/rendering', '/dockings', '/searches',
+  '/studio/sessions', '/projects', '/credits', '/keys', '/settings', '/more']
+
+for (const [size, viewport] of Object.entries({ desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } })) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`pages of a new account, ${size}, ${colorScheme}`, async ({ browser }, info) => {
+      const context = await browser.newContext({ viewport, colorScheme })
+      const page = await context.newPage()
+      const heard = listen(page)
+      await signUp(page, `new-${size}-${colorScheme}-${info.retry}@example.org`)
+      for (const address of addresses) {
+        await page.goto(address)
+        await expect(page.getByText(/^Loading/)).toHaveCount(0)
+        await inspect(page, info, `${size}-${colorScheme}${address.replaceAll('/', '-')}`)
+      }
+      await context.clearCookies()
+      for (const address of ['/sign-in', '/sign-up']) {
+        await page.goto(address)
+        await expect(page.getByLabel('Email')).toBeVisible()
+        await inspect(page, info, `${size}-${colorScheme}${address.replaceAll('/', '-')}`)
+      }
+      expect(heard).toEqual([])
+      await context.close()
+    })
+  }
+}
+
+test('the keyboard reaches the page and every place of the menu', async ({ page }, info) => {
+  await signUp(page, `keyboard-${info.retry}@example.org`)
+  await page.goto('/')
+  await page.keyboard.press('Tab')
+  await expect(page.getByText('Skip to the page')).toBeFocused()
+  await page.keyboard.press('Enter')
+  await expect(page.locator('main')).toBeFocused()
+  const reached = new Set<string>()
+  await page.goto('/')
+  for (let i = 0; i < 20; i++) {
+    await page.keyboard.press('Tab')
+    reached.add((await page.evaluate(() => document.activeElement?.textContent)) ?? '')
+  }
+  for (const place of ['Jobs', 'New', 'Dockings', 'Studio', 'Projects', 'Credits', 'Keys', 'Settings', 'Sign out']) expect([...reached]).toContain(place)
+})
