@@ -8,7 +8,7 @@ export async function signUp(page: Page, email: string) {
   await page.goto('/sign-up')
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByRole('button', { name: 'Create account' }).click()
+  await page.getByRole('button', { name: 'Open the account' }).click()
   await expect(page.getByRole('button', { name: 'Sign out' })).toBeVisible()
 }
 
