@@ -170,17 +170,18 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	deps.Pages = append(deps.Pages, wallet.Mount)
-	if deps.App != nil {
-		deps.App.Mount(app)
-	}
-	visitors := &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""}
-	visitors.mount(app, deps.Private)
-	deps.mountPages(app, edge.limitAddress, document)
+	deps.mountPages(app, &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""},
+		document)
 	return server, nil
 }
 
 // mountPages adds what lies outside the API's prefix.
-func (d *Deps) mountPages(app *fiber.App, limit fiber.Handler, document []byte) {
+func (d *Deps) mountPages(app *fiber.App, visitors *visitors, document []byte) {
+	if d.App != nil {
+		d.App.Mount(app)
+	}
+	visitors.mount(app, d.Private)
+	limit := visitors.guard.edge.limitAddress
 	app.Get("/.well-known/openapi.json", limit, func(c *fiber.Ctx) error { return sendDocument(c, document) })
 	docs.Mount(app, prefix+documentPath)
 	for _, mount := range d.Pages {

@@ -83,6 +83,7 @@ type control struct {
 	console   io.Writer     // where `molfabric up` shows mails; nil elsewhere
 	mails     *mail.Queue   // nil without a mail server
 	previews  *preview.Client
+	web       *web.App // nil when the program was built without
 }
 
 // openControl connects to the stores and wires the rooms.
@@ -93,6 +94,9 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	}
 	c := &control{cfg: cfg, log: log, registry: registry, metrics: prometheus.NewRegistry()}
 	if c.prices, err = loadPrices(cfg, c.registry); err != nil {
+		return nil, err
+	}
+	if c.web, err = webApp(cfg); err != nil {
 		return nil, err
 	}
 	warnOfExposure(cfg, log)
@@ -241,10 +245,6 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if c.cfg.PublicURL != "" {
 		publicURL = c.cfg.PublicURL
 	}
-	app, err := c.app()
-	if err != nil {
-		return nil, err
-	}
 	return api.New(api.Deps{
 		DB: c.db, Redis: c.redis, Ledger: c.ledger, Metrics: c.metrics, Log: c.log, Now: time.Now,
 		Groups: []func(huma.API){
@@ -261,21 +261,26 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 		},
 		Mail: post, Storage: c.storage, Rankings: dockings.Ranking,
 		Pages:   []api.Page{workspaces.Mount},
-		App:     app,
+		App:     c.web,
 		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
-		Checks: []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) {
-			return "", c.objects.Check(ctx)
-		}}},
-		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
+		Checks:  c.checks(),
+		Config:  c.apiConfig(version, publicURL, secrets, proxies, taking),
 	})
 }
 
-// app is the web app that this program carries; nil when it was built without.
-func (c *control) app() (*web.App, error) {
+// checks are what /readyz asks beside the database and Redis.
+func (c *control) checks() []system.Check {
+	return []system.Check{{Name: "object store", Ask: func(ctx context.Context) (string, error) {
+		return "", c.objects.Check(ctx)
+	}}}
+}
+
+// webApp is the web app that this program carries; nil when it was built without.
+func webApp(cfg config.Config) (*web.App, error) {
 	if !web.Built() {
 		return nil, nil //nolint:nilnil // the front door does without
 	}
-	return web.Embedded(web.Options{StoreOrigin: fileOrigin(c.cfg.S3)})
+	return web.Embedded(web.Options{StoreOrigin: fileOrigin(cfg.S3)})
 }
 
 // apiConfig is what the front door is told of the configuration.
