@@ -41,10 +41,11 @@ VULNDB ?=
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Set-up waits for downloads while the compiler works.
+# Set-up waits for downloads while the compiler works. Where set-up had to bring Node, the second build puts the web app in.
 .PHONY: demo
 demo: ## Install what it needs, start and dock imatinib back into its kinase, from sign-up to the bill
 	@$(MAKE) --no-print-directory -j2 setup-demo build
+	@$(MAKE) --no-print-directory build
 	@bin/molfabric demo --home "$$MOLFABRIC_HOME"
 
 .PHONY: setup-demo
@@ -60,14 +61,15 @@ up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all
 setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
 	@deploy/setup.sh
 
+# The program carries the web app. Without Node, and without an app that was built before, its pages are those that need no scripts.
 .PHONY: web
-web: ## Build the web app, which the next make build puts into the program; needs Node of 20.19 or newer
-	@api/web/build.sh
+web: ## Build the web app that make build puts into the program; needs Node of 20.19 or newer
+	@api/web/build.sh --if-possible
 
 # Without cgo the binaries run on any Linux, whatever its C library: a second machine joins as a worker with a copy of molfabric
 # alone. molfabric-store is the object store that `molfabric up` starts.
 .PHONY: build
-build: ## Build bin/molfabric and bin/molfabric-store
+build: web ## Build bin/molfabric and bin/molfabric-store
 	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/ . ./internal/object/molfabric-store
 
 # What molfabric is tried with: no user needs it.

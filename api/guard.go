@@ -144,6 +144,8 @@ func permitted(caller access.Principal, rule access.Rule) error {
 	switch {
 	case rule.SessionOnly && !caller.Session:
 		return fault.New(fault.SessionRequired, "this operation needs a browser session; an API key cannot call it")
+	case rule.Operator && !caller.Operator:
+		return fault.New(fault.NotFound, "no such address")
 	case rule.Scope != "" && !caller.Has(rule.Scope):
 		return fault.New(fault.InsufficientScope, "the API key lacks the scope %s", rule.Scope)
 	case rule.LiveOnly && caller.Environment != access.Live:

@@ -21,6 +21,7 @@ var tags = []*huma.Tag{
 		"databases that there are."},
 	{Name: "Projects", Description: "Versioned workspaces with shares that are pinned to a revision."},
 	{Name: "Sign-in", Description: "Accounts and browser sessions."},
+	{Name: "Operator", Description: "How the deployment does; for those who run it, with a browser session alone."},
 	{Name: "Public", Description: "What anybody may know without a credential."},
 	{Name: "Service", Description: "The service itself."},
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/operator"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
 	"github.com/molfabric/molfabric/api/searches"
@@ -149,6 +150,9 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { searches.Register(a, hits) },
 		func(a huma.API) { databases.Register(a, searched) },
 		func(a huma.API) { studio.Register(a, drawn) },
+		func(a huma.API) {
+			operator.Register(a, operator.New(operator.Deps{DB: deps.DB, Workers: transport.Workers, Led: work.Led, Now: deps.Now}))
+		},
 	}
 }
 

@@ -106,7 +106,9 @@ func TestWhoMayCallWhat(t *testing.T) {
 				return
 			}
 			wantFailure(t, op.call(d.Anonymous()), 401, fault.Unauthorized, "")
-			if got := op.call(browser); got.StatusCode != 400 {
+			if op.rule.Operator {
+				wantFailure(t, op.call(browser), 404, fault.NotFound, "")
+			} else if got := op.call(browser); got.StatusCode != 400 {
 				t.Errorf("a session: %d %s", got.StatusCode, got.Text)
 			}
 			if op.method != http.MethodGet {
@@ -157,6 +159,8 @@ func TestScopesOfTheContract(t *testing.T) {
 		{regexp.MustCompile(`^GET /api/v1/credits`), "credits:read"},
 		{regexp.MustCompile(`^POST /api/v1/credits/topup$`), "session"},
 		{regexp.MustCompile(`^[A-Z]+ /api/v1/(keys|settings)(/|$)`), "session"},
+		{regexp.MustCompile(`^[A-Z]+ /api/v1/operator(/|$)`), "session, operators"},
+		{regexp.MustCompile(`^GET /api/v1/events$`), "jobs:read"},
 		{regexp.MustCompile(`^GET /api/v1/molecular/projects`), "projects:read"},
 		{regexp.MustCompile(`^[A-Z]+ /api/v1/molecular/projects`), "projects:write"},
 		{regexp.MustCompile(`^POST /api/v1/molecular/studio/export`), "convert"},
@@ -191,6 +195,9 @@ func ruleInWords(rule access.Rule) string {
 	}
 	if rule.LiveOnly {
 		words = append(words, "live keys")
+	}
+	if rule.Operator {
+		words = append(words, "operators")
 	}
 	return strings.Join(words, ", ")
 }

@@ -74,6 +74,7 @@ type Config struct {
 	FileStore      FileStore        // whose signed URLs lead here; none when zero
 	Payments       credits.Payments // the payment provider; the zero value sells nothing
 	SecureCookies  bool             // the service is reached over TLS
+	Operators      []string         // addresses of the accounts that run the deployment
 	SignUp         auth.Admission   // who may open an account; zero limits take their default
 	OIDC           auth.OIDC        // identity provider to sign in with; none when zero
 	TrustedProxies []netip.Prefix   // whose X-Forwarded-For and X-Forwarded-Proto are believed; see ParseTrustedProxies
@@ -128,11 +129,7 @@ func New(deps Deps) (*Server, error) {
 		DisableStartupMessage: true, ErrorHandler: edge.refuseEarly,
 	})
 
-	signIn := auth.New(auth.Deps{
-		DB: deps.DB, Ledger: deps.Ledger, Limiter: limiter, SignInLimit: deps.Config.Limits.SignIn,
-		WideLimit: deps.Config.Limits.SignInWide, Admission: deps.Config.SignUp, Mail: deps.Mail, Secrets: deps.Config.KeySecrets,
-		OIDC: deps.Config.OIDC, PublicURL: deps.Config.PublicURL, Now: deps.Now, Storage: deps.Storage,
-	})
+	signIn := deps.signIn(limiter)
 	keyring := keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
 
 	edge.answerUnknownMethods(app)
@@ -173,6 +170,16 @@ func New(deps Deps) (*Server, error) {
 	deps.mountPages(app, &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""},
 		document)
 	return server, nil
+}
+
+// signIn is who looks after accounts and sessions.
+func (d *Deps) signIn(limiter *throttle.Limiter) *auth.Service {
+	return auth.New(auth.Deps{
+		DB: d.DB, Ledger: d.Ledger, Limiter: limiter, SignInLimit: d.Config.Limits.SignIn,
+		WideLimit: d.Config.Limits.SignInWide, Admission: d.Config.SignUp, Mail: d.Mail, Secrets: d.Config.KeySecrets,
+		OIDC: d.Config.OIDC, PublicURL: d.Config.PublicURL, Now: d.Now, Storage: d.Storage,
+		Operators: d.Config.Operators,
+	})
 }
 
 // mountPages adds what lies outside the API's prefix.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what molfabric needs on a Debian machine with Go and Python 3.11: programs from Debian, the scientific Python with
-# every package pinned by hash, the page that draws molecules, and the Go modules. It may be run again at any time; what is in
-# place already is left alone.
+# every package pinned by hash, the page that draws molecules, the web app, and the Go modules. It may be run again at any time;
+# what is in place already is left alone.
 set -euo pipefail
 umask 022 # engines run as another user, who must be able to read what is installed here
 
@@ -291,6 +291,16 @@ install_viewer() {
   echo "$viewer_digest" >"$viewer/stamp"
 }
 
+# --- the web app ---
+
+# It is built where it lies, as the Go program embeds it from there; its own stamp tells whether it is there.
+install_app() {
+  api/web/build.sh --check && return
+  install_node
+  say "building the web app in api/web/dist (110 MB to download, 300 MB on disk, half a minute)"
+  logged app api/web/build.sh
+}
+
 # --- the dictionary of chemical components ---
 
 components=$home/components.jsonl.gz
@@ -364,6 +374,7 @@ flock 9
 install_packages
 install_python
 install_viewer
+install_app
 install_components
 install_modules
 $demo || install_blender

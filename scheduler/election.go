@@ -38,6 +38,18 @@ func (s *Scheduler) elect(ctx context.Context) (*lease, error) {
 	return &lease{conn: conn}, nil
 }
 
+// Led tells whether any scheduler of the deployment leads.
+func (s *Scheduler) Led(ctx context.Context) (led bool, err error) {
+	// How the server shows an advisory lock of one number: its upper half, its lower half, and 1.
+	err = s.DB.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
+		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND (classid::bigint << 32 | objid::bigint) = `+leadLock+`::bigint)`).Scan(&led)
+	if err != nil {
+		return false, fmt.Errorf("ask who leads: %w", err)
+	}
+	return led, nil
+}
+
 // keep returns when the connection, and with it the lead, is lost or the context ends.
 func (l *lease) keep(ctx context.Context) {
 	for ctx.Err() == nil {

@@ -287,9 +287,10 @@ func (l *late) sendEvents(ctx context.Context, tx *sqlx.Tx) error {
 		return nil
 	}
 	l.events = eventColumns{}
-	_, err := tx.ExecContext(ctx, `INSERT INTO job_events (job_id, kind, body, at)
-		SELECT e.job_id, e.kind, e.body, e.at FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::timestamptz[]) WITH ORDINALITY AS
-		e (job_id, kind, body, at, place) ORDER BY e.place`,
+	_, err := tx.ExecContext(ctx, `INSERT INTO job_events (account_id, job_id, kind, body, at)
+		SELECT j.account_id, e.job_id, e.kind, e.body, e.at
+		FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::timestamptz[]) WITH ORDINALITY AS e (job_id, kind, body, at, place)
+		JOIN jobs j ON j.id = e.job_id ORDER BY e.place`,
 		pq.Array(e.jobIDs), pq.Array(e.kinds), pq.Array(e.bodies), pq.Array(e.at))
 	if err != nil {
 		return fmt.Errorf("add %d events: %w", len(e.jobIDs), err)

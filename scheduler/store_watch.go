@@ -159,11 +159,11 @@ func (db postgresStore) Percent(ctx context.Context, jobID string) (percent floa
 // misses nothing.
 func (db postgresStore) TellProgress(ctx context.Context, jobID string, body []byte, at time.Time) error {
 	_, err := db.ExecContext(ctx, `WITH open AS (
-			SELECT id FROM jobs WHERE id = $1 AND finished_at IS NULL FOR NO KEY UPDATE
+			SELECT id, account_id FROM jobs WHERE id = $1 AND finished_at IS NULL FOR NO KEY UPDATE
 		), gone AS (
 			DELETE FROM job_events WHERE kind = 'progress' AND job_id IN (SELECT id FROM open)
 		)
-		INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'progress', $2, $3 FROM open`, jobID, body, at)
+		INSERT INTO job_events (account_id, job_id, kind, body, at) SELECT account_id, id, 'progress', $2, $3 FROM open`, jobID, body, at)
 	if err != nil {
 		return fmt.Errorf("add progress event of %s: %w", jobID, err)
 	}

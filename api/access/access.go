@@ -38,6 +38,7 @@ type Principal struct {
 	Environment string // Live or Test; a session is Live
 	Scopes      []string
 	Session     bool
+	Operator    bool // a session of somebody who runs the deployment
 }
 
 // Has reports whether the caller holds the scope.
@@ -49,6 +50,7 @@ type Rule struct {
 	Scope       string // scope that a key must carry
 	SessionOnly bool   // an API key is refused with SESSION_REQUIRED
 	LiveOnly    bool   // a test key is refused with TEST_KEY_LIVE_BILLING
+	Operator    bool   // for everybody but the deployment's operators there is nothing here
 	MaxBody     int64  // bytes; 0 means the default of every other route
 	// Deprecated marks an operation that a newer one replaces; nil for all others. The guard sends its headers.
 	Deprecated *Deprecation

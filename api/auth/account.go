@@ -28,7 +28,7 @@ func (s *Service) Session(ctx context.Context, token string) (contract.BrowserSe
 	}
 	session := contract.BrowserSession{
 		Account: account.Account, StartedAt: found.CreatedAt.UTC(), ExpiresAt: found.ExpiresAt.UTC(),
-		EmailVerified: account.VerifiedAt != nil,
+		EmailVerified: account.VerifiedAt != nil, Operator: s.operates(found),
 	}
 	if s.Storage != nil {
 		storage, err := s.Storage(ctx, account.AccountID)

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ type Deps struct {
 	OIDC        OIDC
 	PublicURL   string // how browsers reach this service: "https://molfabric.example.org"; needed with OIDC and Mail
 	Now         func() time.Time
+	Operators   []string // addresses of those who run the deployment
 	// Storage tells what an account's files take; nil where nobody keeps any.
 	Storage func(ctx context.Context, accountID string) (contract.Storage, error)
 }
@@ -174,7 +176,14 @@ func (s *Service) Verify(ctx context.Context, token string) (access.Principal, e
 			return access.Principal{}, err
 		}
 	}
-	return access.Principal{AccountID: session.AccountID, Plan: session.Plan, Environment: access.Live, Session: true}, nil
+	return access.Principal{AccountID: session.AccountID, Plan: session.Plan, Environment: access.Live, Session: true,
+		Operator: s.operates(session)}, nil
+}
+
+// operates tells whether a session is of somebody who runs the deployment. An address that was only stated may be anybody's.
+func (s *Service) operates(session session) bool {
+	theirs := func(email string) bool { return strings.EqualFold(email, session.Email) }
+	return session.Proved && slices.ContainsFunc(s.Operators, theirs)
 }
 
 // now is the time as Postgres keeps it.

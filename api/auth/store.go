@@ -20,6 +20,8 @@ type session struct {
 	ExpiresAt  time.Time `db:"expires_at"`
 	LastSeenAt time.Time `db:"last_seen_at"`
 	Locked     bool      `db:"locked"`
+	Email      string    `db:"email"`
+	Proved     bool      `db:"proved"` // the address is the account's owner's
 }
 
 // insertAccount breaks the constraint accounts_email when the address is taken. An empty hash is no password.
@@ -104,8 +106,8 @@ func insertSession(ctx context.Context, tx *sqlx.Tx, tokenSHA256 postgres.Bytes,
 func selectSession(ctx context.Context, db sqlx.QueryerContext, tokenSHA256 postgres.Bytes, now time.Time) (session, error) {
 	var s session
 	err := sqlx.GetContext(ctx, db, &s, `SELECT s.account_id, a.plan, s.created_at, s.expires_at, s.last_seen_at,
-			a.locked_at IS NOT NULL AS locked FROM sessions s JOIN accounts a ON a.id = s.account_id
-		WHERE s.token_sha256 = $1 AND s.expires_at > $2`, tokenSHA256, now)
+			a.locked_at IS NOT NULL AS locked, a.email, a.email_verified_at IS NOT NULL AS proved
+		FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE s.token_sha256 = $1 AND s.expires_at > $2`, tokenSHA256, now)
 	return s, wrap(err, "read session")
 }
 

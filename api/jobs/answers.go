@@ -115,20 +115,41 @@ func (f artifact) view(url string, expiresAt time.Time) contract.Output {
 // eventsOperation documents the event stream: one schema a kind of event.
 func eventsOperation(api huma.API) huma.Operation {
 	op := get("watch-job", "/v1/jobs/{id}/events", "Watch a job", eventsText)
-	kinds := []struct {
-		name string
-		data reflect.Type
-	}{
-		{"status", reflect.TypeFor[contract.StatusEvent]()},
-		{"progress", reflect.TypeFor[contract.ProgressEvent]()},
-		{"task", reflect.TypeFor[contract.TaskEvent]()},
+	op.Responses = map[string]*huma.Response{
+		"200": eventStream(api, "Place of the event in the job's log: a number, for Last-Event-ID.",
+			eventKind{"status", reflect.TypeFor[contract.StatusEvent]()},
+			eventKind{"progress", reflect.TypeFor[contract.ProgressEvent]()},
+			eventKind{"task", reflect.TypeFor[contract.TaskEvent]()}),
+		"204": {Description: "The job has ended and the client has every event of it."},
 	}
+	return op
+}
+
+func accountEventsOperation(api huma.API) huma.Operation {
+	op := get("watch-account", "/v1/events", "Watch all jobs", accountEventsText)
+	op.Responses = map[string]*huma.Response{
+		"200": eventStream(api, "A place in the account's log: a number, for Last-Event-ID.",
+			eventKind{"status", reflect.TypeFor[contract.AccountStatusEvent]()},
+			eventKind{"progress", reflect.TypeFor[contract.AccountProgressEvent]()},
+			eventKind{"task", reflect.TypeFor[contract.AccountTaskEvent]()}),
+	}
+	return op
+}
+
+// eventKind is a kind of the events of a stream, with what they tell.
+type eventKind struct {
+	name string
+	data reflect.Type
+}
+
+// eventStream describes a stream; place is what the ids of its events are.
+func eventStream(api huma.API, place string, kinds ...eventKind) *huma.Response {
 	var variants []*huma.Schema
 	for _, kind := range kinds {
 		variants = append(variants, &huma.Schema{
 			Type: huma.TypeObject, Title: kind.name + " event", Required: []string{"data"},
 			Properties: map[string]*huma.Schema{
-				"id":    {Type: huma.TypeString, Description: "Place of the event in the job's log: a number, for Last-Event-ID."},
+				"id":    {Type: huma.TypeString, Description: place},
 				"event": {Type: huma.TypeString, Enum: []any{kind.name}},
 				"retry": {Type: huma.TypeInteger, Description: "Milliseconds to wait before coming back."},
 				"data": {Type: huma.TypeString, Extensions: map[string]any{
@@ -138,11 +159,7 @@ func eventsOperation(api huma.API) huma.Operation {
 			},
 		})
 	}
-	op.Responses = map[string]*huma.Response{
-		"200": {Description: "OK", Content: map[string]*huma.MediaType{
-			"text/event-stream": {Schema: &huma.Schema{OneOf: variants, Description: "One event of the stream."}},
-		}},
-		"204": {Description: "The job has ended and the client has every event of it."},
-	}
-	return op
+	return &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{
+		"text/event-stream": {Schema: &huma.Schema{OneOf: variants, Description: "One event of the stream."}},
+	}}
 }

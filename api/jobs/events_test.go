@@ -18,7 +18,12 @@ import (
 // stream opens a job's event stream. lines yields what comes; it is closed with the stream.
 func (d *desk) stream(caller access.Principal, jobID, lastEventID string) (lines <-chan string, hangUp func()) {
 	d.t.Helper()
-	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.url+"/v1/jobs/"+jobID+"/events", nil)
+	return d.streamAt(caller, "/v1/jobs/"+jobID+"/events", lastEventID)
+}
+
+func (d *desk) streamAt(caller access.Principal, path, lastEventID string) (lines <-chan string, hangUp func()) {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.url+path, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -62,8 +67,8 @@ func (d *desk) next(lines <-chan string) string {
 // add appends an event and returns its id.
 func (d *desk) add(jobID, kind, body string) (eventID string) {
 	d.t.Helper()
-	if err := d.db.GetContext(d.t.Context(), &eventID, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1, $2, $3, now())
-		RETURNING id::text`, jobID, kind, body); err != nil {
+	if err := d.db.GetContext(d.t.Context(), &eventID, `INSERT INTO job_events (account_id, job_id, kind, body, at)
+		SELECT account_id, id, $2, $3, now() FROM jobs WHERE id = $1 RETURNING id::text`, jobID, kind, body); err != nil {
 		d.t.Fatal(err)
 	}
 	return eventID
@@ -76,8 +81,8 @@ func (d *desk) become(jobID, status, body string) (eventID string) {
 	err := d.db.GetContext(d.t.Context(), &eventID, `
 		WITH changed AS (
 			UPDATE jobs SET status = $2, finished_at = CASE WHEN $2 IN ('SUBMITTED', 'QUEUED', 'RUNNING',
-			'CANCELLING') THEN NULL ELSE now() END WHERE id = $1 RETURNING id
-		) INSERT INTO job_events (job_id, kind, body, at) SELECT id, 'status', $3, now() FROM changed RETURNING id::text`, jobID, status, body)
+			'CANCELLING') THEN NULL ELSE now() END WHERE id = $1 RETURNING id, account_id
+		) INSERT INTO job_events (account_id, job_id, kind, body, at) SELECT account_id, id, 'status', $3, now() FROM changed RETURNING id::text`, jobID, status, body)
 	if err != nil {
 		d.t.Fatal(err)
 	}

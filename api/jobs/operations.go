@@ -40,6 +40,7 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, retryOperation(), s.retry)
 	huma.Register(api, deleteFilesOperation(), s.deleteFiles)
 	huma.Register(api, eventsOperation(api), s.events)
+	huma.Register(api, accountEventsOperation(api), s.accountEvents)
 }
 
 const (
@@ -60,6 +61,11 @@ const (
 		"Last-Event-ID and gets what it missed, also what a retry has brought. " +
 		"204 says that there is nothing more to come for now. A comment every 15 seconds keeps a quiet stream open. At most 32 " +
 		"streams of an account are open at once."
+	accountEventsText = "Server-sent events of all the account's jobs, each with its job's id: what happens from now on, or what " +
+		"has happened since Last-Event-ID and what happens then. The stream ends after an hour and when the service restarts; a " +
+		"client that comes back with Last-Event-ID misses nothing, and may get the events of the last moment again. Ids stand " +
+		"still for a moment and may come without an event. The events of one job come in order; of the progress only the newest " +
+		"is kept. A comment every 15 seconds keeps a quiet stream open. It counts as one of the account's 32 streams."
 )
 
 type submitInput struct {
@@ -220,6 +226,18 @@ func (s *Service) events(ctx context.Context, in *eventsInput) (*huma.StreamResp
 		return &huma.StreamResponse{Body: func(out huma.Context) { out.SetStatus(http.StatusNoContent) }}, nil
 	}
 	return &huma.StreamResponse{Body: s.streams.Respond(watcher, watcher.release, "job", in.ID, "account", watcher.accountID)}, nil
+}
+
+type accountEventsInput struct {
+	LastEvent string `header:"Last-Event-ID" doc:"The last id that the stream has sent."`
+}
+
+func (s *Service) accountEvents(ctx context.Context, in *accountEventsInput) (*huma.StreamResponse, error) {
+	follower, err := s.Follow(ctx, access.From(ctx).AccountID, in.LastEvent)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: s.streams.Respond(follower, follower.release, "account", follower.accountID)}, nil
 }
 
 func get(id, path, summary, text string) huma.Operation {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/engines"
@@ -284,6 +285,56 @@ WHERE j.account_id = $1 AND e.job_id = $2 AND e.id > $3 ORDER BY e.id LIMIT $4`,
 		return nil, fmt.Errorf("reading events of job %s: %w", jobID, err)
 	}
 	return events, nil
+}
+
+// newestEvents reads the ids of up to limit events of an account, newest first.
+func (s store) newestEvents(ctx context.Context, accountID string, limit int) ([]int64, error) {
+	var ids []int64
+	err := s.db.SelectContext(ctx, &ids, `SELECT id FROM job_events WHERE account_id = $1 ORDER BY id DESC LIMIT $2`, accountID,
+		limit)
+	if err != nil {
+		return nil, fmt.Errorf("reading the newest events of account %s: %w", accountID, err)
+	}
+	return ids, nil
+}
+
+// accountEvents reads up to limit events of an account's jobs after an id, but for those told, oldest first; each says whose it is,
+// and the end of a run that a retry has followed is no end of its job. oldest is the first transaction that was at work meanwhile.
+func (s store) accountEvents(
+	ctx context.Context, accountID string, after int64, told []int64, limit int,
+) (events []event, oldest int64, err error) {
+	var rows []struct {
+		Oldest int64          `db:"oldest"`
+		ID     sql.NullInt64  `db:"id"`
+		Kind   sql.NullString `db:"kind"`
+		Body   []byte         `db:"body"`
+	}
+	err = s.db.SelectContext(ctx, &rows, `
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest, e.id, e.kind, e.body
+FROM (SELECT) AS this LEFT JOIN LATERAL (
+	SELECT e.id, e.kind, e.body || jsonb_build_object('jobId', e.job_id) || CASE
+		WHEN e.kind = 'status' AND j.finished_at IS NULL THEN '{"terminal": false}'::jsonb ELSE '{}' END AS body
+	FROM job_events e JOIN jobs j ON j.id = e.job_id
+	WHERE e.account_id = $1 AND e.id > $2 AND e.id <> ALL (coalesce($3, '{}'::bigint[])) ORDER BY e.id LIMIT $4
+) e ON true ORDER BY e.id`, accountID, after, pq.Array(told), limit)
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading events of account %s: %w", accountID, err)
+	}
+	for _, row := range rows {
+		oldest = row.Oldest
+		if row.ID.Valid {
+			events = append(events, event{ID: row.ID.Int64, Kind: row.Kind.String, Body: row.Body})
+		}
+	}
+	return events, oldest, nil
+}
+
+// transaction takes a number of a transaction, which is larger than that of every other that has one.
+func (s store) transaction(ctx context.Context) (number int64, err error) {
+	if err := s.db.GetContext(ctx, &number, `SELECT pg_current_xact_id()::text::bigint`); err != nil {
+		return 0, fmt.Errorf("taking the number of a transaction: %w", err)
+	}
+	return number, nil
 }
 
 func noSuchJob() error { return fault.New(fault.NotFound, "jobId: there is no such job") }

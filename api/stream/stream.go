@@ -40,7 +40,8 @@ const (
 	retryMs = 1000
 )
 
-// Message is something that happened. No body holds a line break, as jsonb does not.
+// Message is something that happened. No body holds a line break, as jsonb does not. One without a kind tells nothing but the place
+// that a client comes back to, which clients note and do not show.
 type Message struct {
 	ID   int64
 	Kind string
@@ -49,6 +50,9 @@ type Message struct {
 }
 
 func (m Message) text() []byte {
+	if m.Kind == "" {
+		return fmt.Appendf(nil, "id: %d\n\n", m.ID)
+	}
 	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", m.ID, m.Kind, m.Body)
 }
 

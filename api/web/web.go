@@ -43,7 +43,7 @@ var pages = []string{
 	"/dockings", "/dockings/:runId", "/ligands/:resultId", "/poses/:poseId",
 	"/searches", "/searches/:jobId", "/searches/:jobId/queries/:index",
 	"/studio", "/studio/sessions", "/studio/sessions/:sessionId", "/projects", "/projects/:projectId",
-	"/credits", "/keys", "/settings",
+	"/credits", "/keys", "/settings", "/operator",
 }
 
 // moved are pages that answers of the API lead to, and that the app has elsewhere: what stands before them goes.

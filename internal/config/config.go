@@ -39,6 +39,9 @@ type Config struct {
 	// WorkerRedisURL is what `molfabric up` gives its worker: Redis as a user that may do what a worker does. Default RedisURL.
 	WorkerRedisURL string `yaml:"workerRedisUrl" env:"MOLFABRIC_WORKER_REDIS_URL"`
 
+	// RedisCA is a file of PEM certificates: the authorities that alone are believed of a Redis behind rediss://. Default the system's.
+	RedisCA string `yaml:"redisCa" env:"MOLFABRIC_REDIS_CA"`
+
 	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name
 	S3          S3     `yaml:"s3"`
 	// StorePort is the port of 127.0.0.1 at which the object store that `molfabric up` starts listens; 0 for the one that it had
@@ -77,6 +80,8 @@ type Config struct {
 	// SignUp says who may open an account: open, verified, oidc or closed (api/auth). Default verified with a mail server, else
 	// open.
 	SignUp string `yaml:"signUp" env:"MOLFABRIC_SIGNUP"`
+	// Operators are the addresses of the accounts that see how the deployment does. An account must have proved its address.
+	Operators []string `yaml:"operators" env:"MOLFABRIC_OPERATORS"`
 	// SignUpNetworks (CIDR) are trusted: their new accounts get free credit without the proof of an address. "off" for none; by
 	// default `molfabric up` without a public address trusts its own machine.
 	SignUpNetworks []string `yaml:"signUpNetworks" env:"MOLFABRIC_SIGNUP_NETWORKS"`

@@ -37,6 +37,7 @@ type BrowserSession struct {
 	ExpiresAt time.Time `json:"expiresAt" doc:"When it has to sign in again, however often it is used until then."`
 	// EmailVerified is of the session and not of the account, which other answers show as they always have.
 	EmailVerified bool     `json:"emailVerified" doc:"Whether the account's address was proved to be its owner's. The free credit waits for that."`
+	Operator      bool     `json:"operator,omitempty" doc:"Whether the account runs the deployment: its address is among MOLFABRIC_OPERATORS, and proved. Left out for everybody else."`
 	Storage       *Storage `json:"storage,omitempty" doc:"What the account's uploaded files take."`
 }
 

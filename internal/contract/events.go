@@ -29,6 +29,25 @@ type TaskEvent struct {
 	Error     *TaskError     `json:"error,omitempty" doc:"Why the task failed."`
 }
 
+// The events of the account's stream are those of its jobs' streams, and say of which job they are.
+type (
+	// AccountStatusEvent is a change of a job's state. The stream does not end with a terminal one.
+	AccountStatusEvent struct {
+		JobID string `json:"jobId" doc:"Id of the job."`
+		StatusEvent
+	}
+	// AccountProgressEvent tells how far a job is.
+	AccountProgressEvent struct {
+		JobID string `json:"jobId" doc:"Id of the job."`
+		ProgressEvent
+	}
+	// AccountTaskEvent is a change of one task's state.
+	AccountTaskEvent struct {
+		JobID string `json:"jobId" doc:"Id of the job."`
+		TaskEvent
+	}
+)
+
 // TaskError is why a task failed.
 type TaskError struct {
 	Class   string            `json:"class" enum:"USER_INPUT,EXECUTOR,SYSTEM,TIMEOUT,LICENSE,COST_LIMIT" doc:"Who is at fault."`

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,19 +13,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/internal/queue"
-	"github.com/molfabric/molfabric/internal/redistest"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 const aclPrefix = "deployment:"
 
-// guarded is a Redis with a user for each role, and a client of each.
-func guarded(t *testing.T) (control, worker redis.UniversalClient) {
+// startRedis starts a Redis for this test.
+func startRedis(t *testing.T, opts servers.RedisOptions) *servers.Redis {
 	t.Helper()
-	started, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: serverstest.Dir(t),
-		Log: slog.New(slog.DiscardHandler), Users: []servers.RedisUser{
-			{Name: "control", ACL: queue.ControlACL(aclPrefix)}, {Name: "worker", ACL: queue.WorkerACL(aclPrefix)}}})
+	opts.Dir, opts.Log = serverstest.Dir(t), slog.New(slog.DiscardHandler)
+	started, err := servers.StartRedis(t.Context(), opts)
 	serverstest.Check(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), deadline)
@@ -33,6 +32,14 @@ func guarded(t *testing.T) (control, worker redis.UniversalClient) {
 			t.Error(err)
 		}
 	})
+	return started
+}
+
+// guarded is a Redis with a user for each role, and a client of each.
+func guarded(t *testing.T) (control, worker redis.UniversalClient) {
+	t.Helper()
+	started := startRedis(t, servers.RedisOptions{Users: []servers.RedisUser{
+		{Name: "control", ACL: queue.ControlACL(aclPrefix)}, {Name: "worker", ACL: queue.WorkerACL(aclPrefix)}}})
 	return connect(t, started.UserURL("control")), connect(t, started.UserURL("worker"))
 }
 
@@ -168,27 +175,43 @@ func TestOperatorsAreTold(t *testing.T) {
 	}
 }
 
-// TestConnectOverTLS talks to a Redis that speaks nothing else.
+// TestConnectOverTLS talks to a Redis that speaks nothing else, as `molfabric up` starts it.
 func TestConnectOverTLS(t *testing.T) {
 	t.Parallel()
-	started, _ := redistest.Private(t)
-	address, err := url.Parse(started.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	password, _ := address.User.Password()
-	front := tlsFront(t, address.Host)
-	rdb, err := queue.Connect(t.Context(), "rediss://:"+password+"@"+front+"?skip_verify=true")
+	started := startRedis(t, servers.RedisOptions{TLS: true})
+	address, certificate := started.URL(), started.Certificate()
+	rdb, err := queue.Connect(t.Context(), address, certificate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := rdb.Close(); err != nil {
 		t.Error(err)
 	}
-	if rdb, err := queue.Connect(t.Context(), "rediss://:"+password+"@"+front+"?max_retries=-1"); err == nil {
-		_ = rdb.Close()
-		t.Error("a certificate that nobody has signed is taken")
-	} else if strings.Contains(err.Error(), password) {
-		t.Errorf("the error tells the password: %v", err)
+	if version, err := started.Version(t.Context()); err != nil || version == "" {
+		t.Errorf("its version is %q, %v", version, err)
+	}
+	parsed, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := parsed.User.Password()
+	plain := strings.Replace(address, "rediss://", "redis://", 1)
+	other := filepath.Join(t.TempDir(), "other.pem")
+	if err := os.WriteFile(other, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, wrong := range map[string]struct{ address, authorities, told string }{
+		"a certificate that nobody has signed": {address + "?max_retries=-1", "", "certificate"},
+		"plain text":                           {plain + "?max_retries=-1", "", "redis does not answer"},
+		"plain text with authorities":          {plain, certificate, "rediss://"},
+		"a file without certificates":          {address, other, "other.pem holds none as PEM"},
+		"no file":                              {address, "nowhere.pem", "no such file"},
+	} {
+		if rdb, err := queue.Connect(t.Context(), wrong.address, wrong.authorities); err == nil {
+			_ = rdb.Close()
+			t.Errorf("%s is taken", name)
+		} else if !strings.Contains(err.Error(), wrong.told) || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }

@@ -47,7 +47,7 @@ func TestEverythingWorksOnACluster(t *testing.T) {
 
 func connect(t *testing.T, address string) redis.UniversalClient {
 	t.Helper()
-	rdb, err := queue.Connect(t.Context(), address)
+	rdb, err := queue.Connect(t.Context(), address, "")
 	if err != nil {
 		t.Fatal(err)
 	}

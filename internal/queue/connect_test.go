@@ -21,7 +21,7 @@ func TestConnect(t *testing.T) {
 		"redis+cluster://:secret@127.0.0.1?addr=x&secret=secret",
 		"http+cluster://:secret@127.0.0.1", "redis+sentinel://:secret@127.0.0.1",
 		"redis://:secret@127.0.0.1:1?dial_timeout=100ms&max_retries=-1"} {
-		rdb, err := queue.Connect(t.Context(), wrong)
+		rdb, err := queue.Connect(t.Context(), wrong, "")
 		if err == nil {
 			t.Errorf("%s is taken", wrong)
 			_ = rdb.Close()

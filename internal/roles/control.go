@@ -29,6 +29,7 @@ import (
 	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/operator"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
 	"github.com/molfabric/molfabric/api/searches"
@@ -185,6 +186,26 @@ func (c *control) library() (*structures.Library, error) {
 		Log: c.log, Now: time.Now})
 }
 
+// knowledge opens what submissions are held against.
+func (c *control) knowledge(secrets secret.Ring) (knowledge, error) {
+	library, err := c.library()
+	if err != nil {
+		return knowledge{}, err
+	}
+	signer, err := confirmation.NewSigner(secrets, time.Now)
+	return knowledge{library, signer}, err
+}
+
+// condition is how the deployment does: what anybody may ask without an account, and what its operators see.
+func (c *control) condition(version string) func(huma.API) {
+	known := c.known(version)
+	seen := operator.New(operator.Deps{DB: c.db, Workers: c.queue.Workers, Led: c.scheduler.Led, Now: time.Now})
+	return func(a huma.API) {
+		public.Register(a, known)
+		operator.Register(a, seen)
+	}
+}
+
 // known is what anybody may ask without an account.
 func (c *control) known(version string) *public.Service {
 	parts := []public.Part{
@@ -221,27 +242,22 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	library, err := c.library()
-	if err != nil {
-		return nil, err
-	}
-	signer, err := confirmation.NewSigner(secrets, time.Now)
+	known, err := c.knowledge(secrets)
 	if err != nil {
 		return nil, err
 	}
 	searched := sequences.New(sequences.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
-		Knowledge: knowledge{library, signer}, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline,
+		Knowledge: known, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline,
 		Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	hits := searches.New(searches.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	workspaces := projects.New(projects.Deps{DB: c.db, Secrets: secrets, Log: c.log, Now: time.Now})
-	drawn, err := c.studio(library, dockings, workspaces, work)
+	drawn, err := c.studio(known.Library, dockings, workspaces, work)
 	if err != nil {
 		return nil, err
 	}
-	known := c.known(version)
 	if c.cfg.PublicURL != "" {
 		publicURL = c.cfg.PublicURL
 	}
@@ -252,9 +268,9 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { uploads.Register(a, c.files) },
 			func(a huma.API) { projects.Register(a, workspaces) },
 			func(a huma.API) { settings.Register(a, licences) },
-			func(a huma.API) { public.Register(a, known) },
+			c.condition(version),
 			func(a huma.API) { docking.Register(a, dockings) },
-			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },
+			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(known.Library, known.Signer)) },
 			func(a huma.API) { databases.Register(a, searched) },
 			func(a huma.API) { searches.Register(a, hits) },
 			func(a huma.API) { studio.Register(a, drawn) },
@@ -290,7 +306,8 @@ func (c *control) apiConfig(
 	return api.Config{
 		Version: version, KeySecrets: secrets, Origins: c.cfg.Origins, PublicURL: publicURL, SecureCookies: c.cfg.SecureCookies,
 		FileStore: c.fileStore, TrustedProxies: proxies, RedisPrefix: c.cfg.RedisPrefix, Limits: limits(c.cfg.Limits),
-		SignUp: taking, Payments: credits.Payments{SecretKey: c.cfg.Stripe.SecretKey, WebhookSecret: c.cfg.Stripe.WebhookSecret,
+		Operators: c.cfg.Operators, SignUp: taking,
+		Payments: credits.Payments{SecretKey: c.cfg.Stripe.SecretKey, WebhookSecret: c.cfg.Stripe.WebhookSecret,
 			APIURL: c.cfg.Stripe.APIURL},
 		OIDC: auth.OIDC{Issuer: c.cfg.OIDC.Issuer, ClientID: c.cfg.OIDC.ClientID, ClientSecret: c.cfg.OIDC.ClientSecret},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/servers"
@@ -43,6 +44,7 @@ func Examine(ctx context.Context, cfg config.Config, version, why string, log *s
 		Note: "home " + cfg.Home + ", " + why}}}
 	report.add(examineStores(ctx, cfg)...)
 	report.add(examineEngines(ctx, cfg, log)...)
+	report.add(examineApp())
 	report.add(examineExposure(cfg)...)
 	report.add(examineSecrets(ctx, cfg)...)
 	report.add(examineRunning(ctx, cfg)...)
@@ -121,6 +123,15 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 		findings = append(findings, finding("engine "+refusal.Engine, "", refusal.Reason))
 	}
 	return findings
+}
+
+// examineApp tells whether this program carries the web app, without which its pages are those that need no scripts.
+func examineApp() Finding {
+	f := Finding{Part: "web app", Healthy: true}
+	if !web.Built() {
+		f.Note = "not in this program: make setup build puts it in"
+	}
+	return f
 }
 
 // examineRunning asks the system that runs from the home directory how it is.

@@ -46,7 +46,7 @@ func openRedis(ctx context.Context, cfg config.Config) (redis.UniversalClient, e
 	if cfg.RedisURL == "" {
 		return nil, errors.New("REDIS_URL is not set: give the address of Redis, or run `molfabric up`, which brings its own")
 	}
-	client, err := queue.Connect(ctx, cfg.RedisURL)
+	client, err := queue.Connect(ctx, cfg.RedisURL, cfg.RedisCA)
 	if err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}

@@ -163,14 +163,14 @@ func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (sta
 		started = append(started, stopper{"postgres", p.Stop, p.Done()})
 	}
 	if cfg.RedisURL == "" {
-		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log,
+		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log, TLS: true,
 			Users: []servers.RedisUser{
 				{Name: controlUser, ACL: queue.ControlACL(cfg.RedisPrefix)},
 				{Name: workerUser, ACL: queue.WorkerACL(cfg.RedisPrefix)}}})
 		if err != nil {
 			return started, err
 		}
-		cfg.RedisURL, cfg.WorkerRedisURL = r.UserURL(controlUser), r.UserURL(workerUser)
+		cfg.RedisURL, cfg.WorkerRedisURL, cfg.RedisCA = r.UserURL(controlUser), r.UserURL(workerUser), r.Certificate()
 		started = append(started, stopper{"redis", r.Stop, r.Done()})
 	}
 	if cfg.S3.Endpoint == "" {
@@ -257,8 +257,8 @@ func runWorkerChild(ctx context.Context, cfg config.Config) error {
 func workerEnvironment(cfg config.Config) []string {
 	env := []string{
 		config.FileEnv + "=off",
-		"REDIS_URL=" + cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL), "MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix,
-		"MOLFABRIC_STORE_ACCESS=" + cfg.StoreAccess,
+		"REDIS_URL=" + cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL), "MOLFABRIC_REDIS_CA=" + cfg.RedisCA,
+		"MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix, "MOLFABRIC_STORE_ACCESS=" + cfg.StoreAccess,
 		"MOLFABRIC_SIMULATORS=" + strings.Join(cfg.Simulators, ","), "MOLFABRIC_GPUS=" + cfg.GPUs,
 		"MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach), "MOLFABRIC_PREVIEWS=" + strconv.Itoa(cfg.Previews),
 		"MOLFABRIC_CACHE=" + cfg.Cache,

@@ -3,12 +3,14 @@ package servers
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -28,6 +30,8 @@ type RedisOptions struct {
 	Log *slog.Logger // gets the server's log at debug level
 	// Cluster makes the server a node of a Redis Cluster, which knows no other node and owns no slot yet.
 	Cluster bool
+	// TLS makes the server speak nothing else, with a certificate of its own that is made anew at each start.
+	TLS bool
 	// Users are those beside the default one, which may do everything. They need Redis 7.
 	Users []RedisUser
 }
@@ -41,8 +45,9 @@ type RedisUser struct {
 // Redis is a running Redis server.
 type Redis struct {
 	*server
-	password  string
-	passwords map[string]string // by user
+	password    string
+	passwords   map[string]string // by user
+	certificate string            // its file; "" without TLS
 }
 
 // StartRedis starts a Redis server with the data of opts.Dir and returns when it answers. It appends every write to a file
@@ -75,24 +80,30 @@ func StartRedis(ctx context.Context, opts RedisOptions) (*Redis, error) {
 
 // startRedis takes h over.
 func startRedis(ctx context.Context, opts RedisOptions, h *home, program string, port int) (*Redis, error) {
-	password, err := h.password()
-	passwords := map[string]string{}
+	r := &Redis{passwords: map[string]string{}}
+	var err error
+	r.password, err = h.password()
+	if err == nil && opts.TLS {
+		r.certificate, err = h.makeCertificate()
+	}
 	config := filepath.Join(h.path, "redis.conf")
 	if err == nil {
 		// A file, not arguments: every user of the machine can read a command line.
-		err = writeRedisConfig(opts, h, config, port, password, passwords)
+		err = writeRedisConfig(opts, h, config, port, r.password, r.passwords)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start redis in %s: %w", h.dir, err), h.close())
 	}
-	host, address := "127.0.0.1:"+strconv.Itoa(port), redisURL(port, "", password)
+	host, address := "127.0.0.1:"+strconv.Itoa(port), redisURL(port, "", r.password, opts.TLS)
 	// SIGTERM makes Redis flush its append-only file before it ends.
 	c := command{name: "redis", argv: []string{program, config}, stopBy: syscall.SIGTERM, taken: "Address already in use"}
-	s, err := launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error { return pingRedis(ctx, host, address) })
+	r.server, err = launch(ctx, c, h, port, opts.Log, func(ctx context.Context) error {
+		return pingRedis(ctx, host, address, r.certificate)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Redis{server: s, password: password, passwords: passwords}, nil
+	return r, nil
 }
 
 // writeRedisConfig writes the configuration file and fills in the passwords of the users in it.
@@ -101,6 +112,7 @@ func writeRedisConfig(opts RedisOptions, h *home, path string, port int, passwor
 	if err != nil {
 		return err
 	}
+	more = append(more, portConfig(h.path, port, opts.TLS)...)
 	for _, user := range opts.Users {
 		if passwords[user.Name], err = h.passwordOf(user.Name); err != nil {
 			return err
@@ -108,14 +120,13 @@ func writeRedisConfig(opts RedisOptions, h *home, path string, port int, passwor
 		digest := sha256.Sum256([]byte(passwords[user.Name]))
 		more = append(more, "user "+user.Name+" on #"+hex.EncodeToString(digest[:])+" resetchannels "+user.ACL)
 	}
-	return h.writeFile(path, redisConfig(h.path, port, password, append(more, "")...))
+	return h.writeFile(path, redisConfig(h.path, password, append(more, "")...))
 }
 
 // redisConfig is the configuration file. Paths are quoted as Redis reads them; it knows the escapes of strconv.Quote.
-func redisConfig(dir string, port int, password string, more ...string) string {
+func redisConfig(dir, password string, more ...string) string {
 	return strings.Join(append([]string{
 		"bind 127.0.0.1",
-		"port " + strconv.Itoa(port),
 		"requirepass " + password,
 		"dir " + strconv.Quote(dir),
 		"daemonize no",
@@ -127,6 +138,21 @@ func redisConfig(dir string, port int, password string, more ...string) string {
 		"maxmemory-policy noeviction", // an evicted lease would strand its task
 		"",
 	}, more...), "\n")
+}
+
+// portConfig is where and how the server speaks.
+func portConfig(dir string, port int, secure bool) []string {
+	if !secure {
+		return []string{"port " + strconv.Itoa(port)}
+	}
+	return []string{
+		"port 0",
+		"tls-port " + strconv.Itoa(port),
+		"tls-cert-file " + strconv.Quote(filepath.Join(dir, certificateFile)),
+		"tls-key-file " + strconv.Quote(filepath.Join(dir, keyFile)),
+		"tls-auth-clients no", // they have passwords
+		`tls-protocols "TLSv1.3"`,
+	}
 }
 
 // clusterConfig is what a node of a cluster needs beside the rest.
@@ -144,15 +170,20 @@ func clusterConfig(isNode bool) ([]string, error) {
 }
 
 // URL is the server's address with its password, database 0.
-func (r *Redis) URL() string { return redisURL(r.port, "", r.password) }
+func (r *Redis) URL() string { return redisURL(r.port, "", r.password, r.certificate != "") }
 
 // UserURL is the server's address for one of the users that it was started with.
-func (r *Redis) UserURL(name string) string { return redisURL(r.port, name, r.passwords[name]) }
+func (r *Redis) UserURL(name string) string {
+	return redisURL(r.port, name, r.passwords[name], r.certificate != "")
+}
+
+// Certificate is the file with the certificate that the server shows, signed by itself; "" without TLS.
+func (r *Redis) Certificate() string { return r.certificate }
 
 // Version asks the server for its version, e.g. "7.0.15".
 func (r *Redis) Version(ctx context.Context) (string, error) {
 	var info string
-	err := withRedis(r.URL(), func(client *redis.Client) (err error) {
+	err := withRedis(r.URL(), r.certificate, func(client *redis.Client) (err error) {
 		info, err = client.Info(ctx, "server").Result()
 		return err
 	})
@@ -167,14 +198,18 @@ func (r *Redis) Version(ctx context.Context) (string, error) {
 	return "", errors.New("ask redis for its version: the answer names none")
 }
 
-func redisURL(port int, user, password string) string {
-	u := url.URL{Scheme: "redis", User: url.UserPassword(user, password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/0"}
+func redisURL(port int, user, password string, secure bool) string {
+	scheme := "redis"
+	if secure {
+		scheme = "rediss"
+	}
+	u := url.URL{Scheme: scheme, User: url.UserPassword(user, password), Host: "127.0.0.1:" + strconv.Itoa(port), Path: "/0"}
 	return u.String()
 }
 
 // pingRedis fails while the server still loads its file. A port that nobody listens on yet is found out by a plain connection,
 // because the client would try it five times and complain on standard error.
-func pingRedis(ctx context.Context, host, address string) error {
+func pingRedis(ctx context.Context, host, address, certificate string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", host)
 	if err != nil {
 		return err
@@ -182,13 +217,21 @@ func pingRedis(ctx context.Context, host, address string) error {
 	if err := conn.Close(); err != nil {
 		return err
 	}
-	return withRedis(address, func(client *redis.Client) error { return client.Ping(ctx).Err() })
+	return withRedis(address, certificate, func(client *redis.Client) error { return client.Ping(ctx).Err() })
 }
 
-func withRedis(address string, do func(*redis.Client) error) error {
+func withRedis(address, certificate string, do func(*redis.Client) error) error {
 	opts, err := redis.ParseURL(address)
 	if err != nil {
 		return err
+	}
+	if certificate != "" {
+		text, err := os.ReadFile(certificate)
+		if err != nil {
+			return err
+		}
+		opts.TLSConfig.RootCAs = x509.NewCertPool()
+		opts.TLSConfig.RootCAs.AppendCertsFromPEM(text)
 	}
 	opts.MaxRetries = -1 // the caller polls
 	opts.ContextTimeoutEnabled = true

@@ -205,8 +205,8 @@ func markDeleted(ctx context.Context, tx *sqlx.Tx, owner jobRow, at time.Time) e
 	_, err = tx.ExecContext(ctx, `INSERT INTO job_status_history (job_id, seq, status, reason, at)
 		SELECT $1, coalesce(max(seq), 0) + 1, $2, $3, $4 FROM job_status_history WHERE job_id = $1`, owner.ID, owner.Status, Reason, at)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, `INSERT INTO job_events (job_id, kind, body, at) VALUES ($1, 'status', $2, $3)`, owner.ID,
-			string(event), at)
+		_, err = tx.ExecContext(ctx, `INSERT INTO job_events (account_id, job_id, kind, body, at)
+			SELECT account_id, id, 'status', $2, $3 FROM jobs WHERE id = $1`, owner.ID, string(event), at)
 	}
 	return wrap(err, "write the deletion into the history of %s", owner.ID)
 }

@@ -1,15 +1,69 @@
-// Keeps what is shown of jobs fresh: what a page shows of them is read again every few seconds while somebody looks at it.
+// What happens in the account, as it happens. One tab holds the one stream and tells the others: a browser has six connections to
+// a host, and a seventh tab with a stream of its own would hang.
 
 import type { QueryClient } from '@tanstack/react-query'
 
-const everyMs = 5000
-const followed = ['jobs', 'job', 'balance']
+const lock = 'molfabric.live'
+const quietMs = 300
 
-/** Reads jobs and credit again until the function that it returns is called. */
+/** A message of the account's stream. */
+interface Happening {
+  jobId: string
+}
+
+/** Keeps what is shown of jobs fresh until stop is called. */
 export function followAccount(queries: QueryClient): () => void {
-  const timer = setInterval(() => {
-    if (document.visibilityState !== 'visible') return
-    for (const key of followed) void queries.invalidateQueries({ queryKey: [key] })
-  }, everyMs)
-  return () => clearInterval(timer)
+  const stopping = new AbortController()
+  const channel = new BroadcastChannel(lock)
+  const changed = new Set<string>()
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  // Progress of many tasks comes in bursts: what is shown is read again once for all of them.
+  const refresh = () => {
+    timer = undefined
+    for (const jobId of changed) void queries.invalidateQueries({ queryKey: ['job', jobId] })
+    changed.clear()
+    void queries.invalidateQueries({ queryKey: ['jobs'] })
+    void queries.invalidateQueries({ queryKey: ['balance'] })
+  }
+  const note = (happening: Happening) => {
+    changed.add(happening.jobId)
+    timer ??= setTimeout(refresh, quietMs)
+  }
+  channel.onmessage = (message: MessageEvent<Happening>) => note(message.data)
+
+  const lead = () =>
+    new Promise<void>((resolve) => {
+      if (stopping.signal.aborted) {
+        resolve()
+        return
+      }
+      const source = new EventSource('/api/v1/events')
+      const tell = (event: MessageEvent<string>) => {
+        const happening = JSON.parse(event.data) as Happening
+        if (stopping.signal.aborted) return
+        note(happening)
+        channel.postMessage(happening)
+      }
+      for (const kind of ['status', 'progress', 'task']) source.addEventListener(kind, tell)
+      const end = () => {
+        source.close()
+        resolve()
+      }
+      source.onerror = () => {
+        // The browser comes back by itself, unless the answer was a refusal: then somebody has to sign in again.
+        if (source.readyState === EventSource.CLOSED && !stopping.signal.aborted) {
+          end()
+          void queries.invalidateQueries({ queryKey: ['session'] })
+        }
+      }
+      stopping.signal.addEventListener('abort', end)
+    })
+
+  void navigator.locks.request(lock, { signal: stopping.signal }, lead).catch(() => undefined)
+  return () => {
+    stopping.abort()
+    clearTimeout(timer)
+    channel.close()
+  }
 }

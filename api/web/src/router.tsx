@@ -74,6 +74,7 @@ const pages = [
   page('/credits', () => import('./pages/account/credits'), 'Credits', 'topup'),
   page('/keys', () => import('./pages/account/keys'), 'Keys'),
   page('/settings', () => import('./pages/account/settings'), 'Settings'),
+  page('/operator', () => import('./pages/operator/operator'), 'Operator'),
 ]
 const more = createRoute({ getParentRoute: () => shell, path: '/more', component: More })
 

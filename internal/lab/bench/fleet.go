@@ -61,7 +61,7 @@ func hire(ctx context.Context, o fleetOptions) (*fleet, error) {
 	work, leave := context.WithCancel(context.WithoutCancel(ctx))
 	f := &fleet{runner: &sleepRunner{}, leave: leave}
 	for i := range o.Workers {
-		client, err := queue.Connect(ctx, o.RedisURL)
+		client, err := queue.Connect(ctx, o.RedisURL, "")
 		if err != nil {
 			return nil, errors.Join(err, f.dismiss())
 		}

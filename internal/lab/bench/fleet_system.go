@@ -77,7 +77,7 @@ func deploy(ctx context.Context, home, program string, log *slog.Logger) (_ *dep
 	if err := postgres.Migrate(ctx, d.db); err != nil {
 		return d, err
 	}
-	if d.rdb, err = queue.Connect(ctx, d.redis.URL()); err != nil {
+	if d.rdb, err = queue.Connect(ctx, d.redis.URL(), ""); err != nil {
 		return d, err
 	}
 	if d.scheduler, err = d.start(program, "scheduler"); err != nil {

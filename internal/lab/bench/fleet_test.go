@@ -74,7 +74,7 @@ func leading(t *testing.T, db *sqlx.DB, redisURL string) (*scheduler.Scheduler, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	rdb, err := queue.Connect(t.Context(), redisURL)
+	rdb, err := queue.Connect(t.Context(), redisURL, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 const (
 	// foreignSite and ownSite are origins that a browser states: one that nobody has configured, and one that is.
 	foreignSite, ownSite = "https://evil.example.org", "https://app.example.org"
+	// forOperators begins the addresses at which everybody but an operator finds nothing; no visitor is one.
+	forOperators = "/v1/operator/"
 	// expiresAfter is the life of a key that is to be found expired.
 	expiresAfter = 2 * time.Second
 	// callsAtOnce bounds the requests that are on their way at once.
@@ -83,6 +85,9 @@ func (v visitor) verdict(o operation) (status int, code string) {
 	case !v.keyed:
 		if _, ok := o.scheme("session"); !ok {
 			return http.StatusUnauthorized, "UNAUTHORIZED"
+		}
+		if strings.HasPrefix(o.Path, forOperators) {
+			return http.StatusNotFound, "NOT_FOUND"
 		}
 		return http.StatusBadRequest, ""
 	}

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
+)
+
+// webRoom is where the web app's sources, its build and its tests lie.
+const webRoom = "../../api/web"
+
+// needWeb skips where the app was not built or nothing drives a browser.
+func needWeb(t *testing.T) (playwright string) {
+	t.Helper()
+	playwright, err := filepath.Abs(filepath.Join(webRoom, "node_modules/.bin/playwright"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{playwright, filepath.Join(webRoom, "dist/index.html.br")} {
+		if _, err := os.Stat(path); err != nil {
+			serverstest.Check(t, err)
+		}
+	}
+	return playwright
+}
+
+// passedTests is the closing line of Playwright.
+var passedTests = regexp.MustCompile(`(?m)^\s*(\d+) passed`)
+
+// TestWebApp drives the pages of a running system in a real browser. Pictures of every page are kept where MOLFABRIC_SCREENSHOTS says.
+func TestWebApp(t *testing.T) {
+	t.Parallel()
+	playwright := needWeb(t)
+	s := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_OPERATORS=operator@example.org")
+	pictures := os.Getenv("MOLFABRIC_SCREENSHOTS")
+	if pictures == "" {
+		pictures = t.TempDir()
+	}
+	structure, err := filepath.Abs(retinoid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restarts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.down()
+		s.up()
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer restarts.Close()
+
+	cmd := exec.CommandContext(t.Context(), playwright, "test")
+	cmd.Dir = webRoom
+	cmd.Env = append(os.Environ(), "MOLFABRIC_URL="+s.url, "MOLFABRIC_SCREENSHOTS="+pictures, "MOLFABRIC_STRUCTURE="+structure,
+		"MOLFABRIC_RECEPTOR="+receptor(t), "MOLFABRIC_RESTART="+restarts.URL, "CI=true", "FORCE_COLOR=0")
+	said, err := cmd.CombinedOutput()
+	t.Logf("%s", said)
+	if err != nil {
+		t.Fatalf("playwright: %v", err)
+	}
+	if passed := passedTests.FindSubmatch(said); passed == nil || strings.Contains(string(said), "did not run") {
+		t.Error("not every test of the pages has run")
+	}
+}
