@@ -168,9 +168,9 @@ func TestScopeMatrix(t *testing.T) {
 			}
 			wantFailure(t, anonymous, 401, fault.Unauthorized, "")
 			scopes, takesKeys := op.Security[0]["apiKey"]
+			noPlace := []string{"Last-Event-ID", "{"} // a stream without an end refuses to go on from there
 			for scope, bearer := range bearers {
-				// A stream without an end refuses to go on from there.
-				got := bearer.Send(method, address, "{", "Last-Event-ID", "{")
+				got := bearer.Send(method, address, "{", noPlace...)
 				switch {
 				case !takesKeys:
 					wantFailure(t, got, 403, fault.SessionRequired, "")
@@ -180,7 +180,7 @@ func TestScopeMatrix(t *testing.T) {
 					t.Errorf("%s %s with %s: %d %s", method, path, scope, got.StatusCode, got.Text)
 				}
 			}
-			if got := browser.Send(method, address, "{"); got.StatusCode == 401 || got.StatusCode == 403 {
+			if got := browser.Send(method, address, "{", noPlace...); got.StatusCode == 401 || got.StatusCode == 403 {
 				t.Errorf("%s %s with a session: %d %s", method, path, got.StatusCode, got.Text)
 			}
 		}
