@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/scene"
@@ -137,6 +138,10 @@ func (l *library) content(ctx context.Context, source string, found stored) ([]b
 	content, err := io.ReadAll(io.LimitReader(body, maxStructureBytes+1))
 	if err != nil {
 		return nil, away(fmt.Errorf("%w: %w", object.ErrUnavailable, err))
+	}
+	// Viewers and archives have no use for a packed file.
+	if content, err = coordinates.Plain(content); err != nil {
+		return nil, &studio.UnfoundError{Source: source, Reason: "it cannot be unpacked: " + err.Error()}
 	}
 	if len(content) > maxStructureBytes {
 		return nil, &studio.UnfoundError{Source: source, Reason: "it is too large"}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -147,16 +149,12 @@ func (s *Service) figure(ctx context.Context, accountID, poseID string) (drawing
 	if _, err := s.deps.Poses.Pose(ctx, accountID, poseID); err != nil {
 		return drawing{}, err
 	}
-	yes, ligand := true, "resn "+ligandName
+	contacts, err := s.deps.Poses.Contacts(ctx, accountID, poseID)
+	if err != nil {
+		return drawing{}, err
+	}
 	engine, shelf := s.studio(accountID)
-	state, turn, err := engine.Say(ctx, studio.NewState(), studio.Message{Operations: []scene.Operation{
-		scene.Do(scene.Load{Source: "pose:" + poseID}),
-		scene.Do(scene.Pocket{Of: ligand, Labels: true}),
-		scene.Do(scene.Show{Sel: ligand, As: "ball_and_stick"}),
-		scene.Do(scene.Opacity{Sel: "polymer", Value: 0.35, As: "cartoon"}),
-		scene.Do(scene.Interactions{Of: ligand, Labels: &yes}),
-		scene.Do(scene.Focus{Sel: ligand}),
-	}})
+	state, turn, err := engine.Say(ctx, studio.NewState(), studio.Message{Operations: figureOf(poseID, residuesOf(contacts))})
 	if err != nil {
 		return drawing{}, asValidation(err)
 	}
@@ -166,6 +164,42 @@ func (s *Service) figure(ctx context.Context, accountID, poseID string) (drawing
 	d := drawing{title: "Docked pose", model: state.History.Scene(), shelf: shelf}
 	d.files, err = engine.Files(ctx, d.model)
 	return d, goneFault(err)
+}
+
+// figureOf draws a pose with the residues that it touches, named. A pose that was not analysed has its whole pocket instead.
+func figureOf(poseID, touched string) []scene.Operation {
+	const chains, ligandCarbon, chainCarbon = "#c9d3e0", "#35c47a", "#aab2bd"
+	yes, ligand := true, "resn "+ligandName
+	operations := []scene.Operation{
+		scene.Do(scene.Load{Source: "pose:" + poseID}),
+		scene.Do(scene.Color{Sel: "polymer", Color: chains, As: "cartoon"}),
+		scene.Do(scene.Opacity{Sel: "polymer", Value: 0.5, As: "cartoon"}),
+		scene.Do(scene.Show{Sel: ligand, As: "ball_and_stick"}),
+		scene.Do(scene.Color{Sel: ligand, Color: ligandCarbon, CarbonsOnly: true}),
+	}
+	if touched == "" {
+		return append(operations, scene.Do(scene.Pocket{Of: ligand, Labels: true}), scene.Do(scene.Focus{Sel: ligand}))
+	}
+	return append(operations,
+		scene.Do(scene.Interactions{Of: ligand, Labels: &yes}),
+		scene.Do(scene.Color{Sel: touched, Color: chainCarbon, As: "stick", CarbonsOnly: true}),
+		scene.Do(scene.Label{Sel: touched, Level: "residue"}),
+		scene.Do(scene.Focus{Sel: ligand}),
+	)
+}
+
+// residuesOf selects the residues of a receptor that a pose touches; "" where there are none.
+func residuesOf(contacts []contract.DockingInteraction) string {
+	residues := map[string]bool{}
+	for _, one := range contacts {
+		at := one.Receptor
+		term := fmt.Sprintf("resi %d%s", at.Residue, at.InsertionCode)
+		if at.Chain != "" {
+			term = "chain " + at.Chain + " and " + term
+		}
+		residues["("+term+")"] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(residues)), " or ")
 }
 
 // Preview draws a small picture at once. Errors: fault.Validation; those of drawn; fault.ProviderUnavailable when no renderer is at

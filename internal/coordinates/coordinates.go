@@ -156,8 +156,8 @@ func CheckText(content []byte) error {
 
 // textOf is a file's text with Unix line ends, unpacked where it was gzip'd.
 func textOf(content []byte) (text string, compressed bool, err error) {
-	if compressed = bytes.HasPrefix(content, []byte{0x1f, 0x8b}); compressed {
-		if content, err = unpacked(content); err != nil {
+	if compressed = isPacked(content); compressed {
+		if content, err = Plain(content); err != nil {
 			return "", true, err
 		}
 	}
@@ -178,8 +178,14 @@ func textOf(content []byte) (text string, compressed bool, err error) {
 	return strings.TrimPrefix(text, "\ufeff"), compressed, nil
 }
 
-// unpacked is what a gzip'd file holds, of which no more than MaxBytes are taken.
-func unpacked(content []byte) ([]byte, error) {
+func isPacked(content []byte) bool { return bytes.HasPrefix(content, []byte{0x1f, 0x8b}) }
+
+// Plain is what a file holds where it is gzip'd, of which no more than a byte above MaxBytes is taken, and else the file itself.
+// Errors: *UnreadableError.
+func Plain(content []byte) ([]byte, error) {
+	if !isPacked(content) {
+		return content, nil
+	}
 	reader, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil, unreadable("is damaged: it begins as a gzip file and is none")

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,6 +35,24 @@ func needWeb(t *testing.T) (playwright string) {
 // passedTests is the closing line of Playwright.
 var passedTests = regexp.MustCompile(`(?m)^\s*(\d+) passed`)
 
+// webHarness lets the pages' tests start the system anew and read the newest mailed link, which `up` prints.
+func webHarness(s *system) *httptest.Server {
+	doors := http.NewServeMux()
+	doors.HandleFunc("POST /restart", func(http.ResponseWriter, *http.Request) {
+		s.down()
+		s.up()
+	})
+	doors.HandleFunc("POST /mail", func(w http.ResponseWriter, _ *http.Request) {
+		links := printedLink.FindAllString(s.log.String(), -1)
+		if len(links) == 0 {
+			http.Error(w, "no mail was sent", http.StatusNotFound)
+			return
+		}
+		_, _ = io.WriteString(w, links[len(links)-1])
+	})
+	return httptest.NewServer(doors)
+}
+
 // TestWebApp drives the pages of a running system in a real browser. Pictures of every page are kept where MOLFABRIC_SCREENSHOTS says.
 func TestWebApp(t *testing.T) {
 	t.Parallel()
@@ -47,17 +66,13 @@ func TestWebApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restarts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		s.down()
-		s.up()
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	defer restarts.Close()
+	harness := webHarness(s)
+	defer harness.Close()
 
 	cmd := exec.CommandContext(t.Context(), playwright, "test")
 	cmd.Dir = webRoom
 	cmd.Env = append(os.Environ(), "MOLFABRIC_URL="+s.url, "MOLFABRIC_SCREENSHOTS="+pictures, "MOLFABRIC_STRUCTURE="+structure,
-		"MOLFABRIC_RECEPTOR="+receptor(t), "MOLFABRIC_RESTART="+restarts.URL, "CI=true", "FORCE_COLOR=0")
+		"MOLFABRIC_HARNESS="+harness.URL, "CI=true", "FORCE_COLOR=0")
 	said, err := cmd.CombinedOutput()
 	t.Logf("%s", said)
 	if err != nil {

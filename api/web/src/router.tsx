@@ -79,6 +79,12 @@ const pages = [
 const more = createRoute({ getParentRoute: () => shell, path: '/more', component: More })
 
 export const router = createRouter({
+  // Queries are plain words, as the addresses have them that answers of the API carry; the router's own way puts them in quotes.
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const given = Object.entries(search).flatMap(([name, value]) => (value == null || value === '' ? [] : [[name, String(value)]]))
+    return given.length > 0 ? `?${new URLSearchParams(given)}` : ''
+  },
   routeTree: root.addChildren([signIn, signUp, shell.addChildren([studio, more, ...pages])]),
   defaultPreload: 'intent',
   scrollRestoration: true,

@@ -10,17 +10,29 @@ import { here, queries, sessionQuery } from '@/session'
 import { chooseTheme, type Theme, useTheme } from '@/theme'
 import { pence } from '@/words'
 
-const places = [
+interface Place {
+  to: '/' | '/new' | '/dockings' | '/searches' | '/studio/sessions' | '/projects' | '/credits' | '/keys' | '/settings' | '/operator'
+  label: string
+  phone?: boolean
+}
+
+const places: Place[] = [
   { to: '/', label: 'Jobs', phone: true },
   { to: '/new', label: 'New', phone: true },
   { to: '/dockings', label: 'Dockings', phone: true },
-  { to: '/searches', label: 'Searches', phone: false },
+  { to: '/searches', label: 'Searches' },
   { to: '/studio/sessions', label: 'Studio', phone: true },
-  { to: '/projects', label: 'Projects', phone: false },
-  { to: '/credits', label: 'Credits', phone: false },
-  { to: '/keys', label: 'Keys', phone: false },
-  { to: '/settings', label: 'Settings', phone: false },
-] as const
+  { to: '/projects', label: 'Projects' },
+  { to: '/credits', label: 'Credits' },
+  { to: '/keys', label: 'Keys' },
+  { to: '/settings', label: 'Settings' },
+]
+
+/** The places of whoever is signed in. */
+function usePlaces(): Place[] {
+  const session = useQuery(sessionQuery)
+  return session.data?.operator ? [...places, { to: '/operator', label: 'Operator' }] : places
+}
 
 export const balanceQuery = { queryKey: ['balance'], queryFn: () => answered(getBalance()) }
 
@@ -28,6 +40,7 @@ export function Shell() {
   const session = useQuery(sessionQuery)
   const balance = useQuery(balanceQuery)
   const navigate = useNavigate()
+  const seen = usePlaces()
   const leave = useMutation({
     mutationFn: () => answered(signOut()),
     onSettled: () => {
@@ -49,7 +62,7 @@ export function Shell() {
       <a href="#main" className="sr-only focus:not-sr-only focus:absolute focus:z-50 focus:bg-card focus:p-2">Skip to the page</a>
       <nav aria-label="Main" className="hidden w-44 shrink-0 border-r border-line p-3 md:block">
         <p className="mb-3 px-3 font-semibold text-accent">molfabric</p>
-        {places.map((place) => (
+        {seen.map((place) => (
           <Link key={place.to} to={place.to} className={item} activeProps={current} activeOptions={{ exact: place.to === '/' }}>{place.label}</Link>
         ))}
         <a href="/docs" className={item}>API</a>
@@ -77,7 +90,7 @@ export function Shell() {
 export function More() {
   return (
     <ul className="grid gap-2">
-      {places.filter((place) => !place.phone).map((place) => (
+      {usePlaces().filter((place) => !place.phone).map((place) => (
         <li key={place.to}><Link to={place.to} className="block rounded-md border border-line bg-card p-3">{place.label}</Link></li>
       ))}
     </ul>

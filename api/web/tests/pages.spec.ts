@@ -11,7 +11,7 @@ for (const [size, viewport] of Object.entries({ desk: { width: 1280, height: 800
       const context = await browser.newContext({ viewport, colorScheme })
       const page = await context.newPage()
       const heard = listen(page)
-      await signUp(page, `new-${size}-${colorScheme}-${info.retry}@example.org`)
+      await signUp(page, `new-${size}-${colorScheme}-${Date.now()}@example.org`)
       for (const address of addresses) {
         await page.goto(address)
         await expect(page.getByText(/^Loading/)).toHaveCount(0)
@@ -30,7 +30,7 @@ for (const [size, viewport] of Object.entries({ desk: { width: 1280, height: 800
 }
 
 test('the keyboard reaches the page and every place of the menu', async ({ page }, info) => {
-  await signUp(page, `keyboard-${info.retry}@example.org`)
+  await signUp(page, `keyboard-${Date.now()}@example.org`)
   await page.goto('/')
   await page.keyboard.press('Tab')
   await expect(page.getByText('Skip to the page')).toBeFocused()

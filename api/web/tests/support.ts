@@ -20,6 +20,16 @@ export async function signIn(page: Page, email: string) {
   await expect(page.getByRole('button', { name: 'Sign out' })).toBeVisible()
 }
 
+/** Waits until a page has read what it shows. */
+export async function ready(page: Page) {
+  await expect(page.getByText(/^Loading/)).toHaveCount(0)
+}
+
+/** Waits until the molecules are drawn. */
+export async function shown3D(page: Page) {
+  await expect(page.locator('[data-viewer][data-ready="true"]')).toBeVisible({ timeout: 60_000 })
+}
+
 /** Messages that a page must never write: what its policy refused, and what nobody caught. */
 export function listen(page: Page): string[] {
   const heard: string[] = []
@@ -43,4 +53,19 @@ export async function inspect(page: Page, info: TestInfo, name: string) {
   expect(found.violations.map((v) => `${v.id}: ${v.nodes.map((node) => node.target.join(' ')).join(', ')}`), name).toEqual([])
   await info.attach(name, { body: await page.screenshot({ fullPage: true }), contentType: 'image/png' })
   await page.screenshot({ path: info.outputPath(`${name}.png`), fullPage: true })
+}
+
+/** Asks whoever started the system to do something to it, and returns the answer. */
+export async function harness(what: 'restart' | 'mail'): Promise<string> {
+  const answer = await fetch(`${process.env.MOLFABRIC_HARNESS}/${what}`, { method: 'POST' })
+  if (!answer.ok) throw new Error(`${what}: ${answer.status} ${await answer.text()}`)
+  return answer.text()
+}
+
+/** Follows the newest mailed link, as the owner of the address does. */
+export async function proved(page: Page) {
+  await page.goto(await harness('mail'))
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Yes, it is mine' }).click()
+  await expect(page.getByText('is the address of your account')).toBeVisible()
 }

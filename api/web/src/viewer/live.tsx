@@ -25,11 +25,15 @@ const moveMs = 200
 
 const still = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches
 
-/** "<b>THR</b> 315 | OG1" as plain text: labels of the engine are written for pages that take markup. */
+/**
+ * "<small>1CBS</small> | Model 1 | Instance 1_555 | A | <b>THR</b> 315 | OG1" as plain text from the chain on: labels of the engine are
+ * written for pages that take markup, and begin with the file's address.
+ */
 const plainText = (label: string) =>
   label
     .replace(/<[^>]*>/g, '')
     .replaceAll('&nbsp;', ' ')
+    .replace(/^.*\bInstance \S+\s*\|\s*/, '')
     .replace(/\s*\|\s*/g, ' · ')
     .trim()
 
@@ -54,6 +58,9 @@ export function LiveViewer({
   pick.current = onPick
   const dark = useDark()
 
+  // Scenes are loaded one after the other; one that has been overtaken before its turn is left out.
+  const turn = useRef<Promise<void>>(Promise.resolve())
+
   // React mounts twice while one develops: an engine that comes when its place is gone is thrown away.
   useEffect(() => {
     let gone = false
@@ -72,7 +79,8 @@ export function LiveViewer({
       gone = true
       setEngine(undefined)
       seen.current = undefined
-      opened?.dispose()
+      // A scene that still loads would look for its files in an engine that has none any more.
+      void turn.current.then(() => opened?.dispose())
     }
   }, [])
 
@@ -92,8 +100,6 @@ export function LiveViewer({
     }
   }, [engine])
 
-  // Scenes are loaded one after the other; one that has been overtaken before its turn is left out.
-  const turn = useRef<Promise<void>>(Promise.resolve())
   useEffect(() => {
     if (!engine || !scene) return
     const stop = new AbortController()
@@ -176,11 +182,13 @@ export function LiveViewer({
         ) : null}
       </div>
       {broken.length > 0 ? (
-        <ul role="alert" className="mt-2 text-sm text-bad">
-          {broken.map((one) => (
-            <li key={one}>{one}</li>
-          ))}
-        </ul>
+        <div role="alert" className="mt-2 text-sm text-bad">
+          <ul>
+            {broken.map((one) => (
+              <li key={one}>{one}</li>
+            ))}
+          </ul>
+        </div>
       ) : null}
       <div role="group" aria-label="Camera" className="mt-2 flex flex-wrap gap-1">
         {moves.map(([move, word, title]) => (

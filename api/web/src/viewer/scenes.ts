@@ -124,7 +124,7 @@ export function dockedScene(parts: DockedParts): object {
   const nodes: MolViewSpecNode[] = []
   if (parts.receptor) nodes.push(structure(parts.receptor.file, parts.receptor.format, receptorRef, receptor(parts, tone)))
   parts.poses.forEach((pose, i) => {
-    const frame = i === 0 ? [node('focus', { radius_extent: 4 })] : []
+    const frame = i === 0 ? [node('focus', { radius_extent: 6 })] : []
     nodes.push(structure(pose.file, pose.format, pose.ref, [sticks('all', pose.color, poseSize, frame)]))
   })
   if (parts.native) nodes.push(structure(parts.native, 'sdf', nativeRef, [sticks('all', nativeColor, nativeSize)]))

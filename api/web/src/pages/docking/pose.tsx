@@ -93,28 +93,47 @@ function Posed({
         actions={<PoseActions pose={pose} title={title} />}
       />
       <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
-        <Card className="min-w-0">
-          {view.error ? (
-            <Failure error={view.error} retry={view.retry} />
-          ) : (
-            <Viewer ref={viewer} scene={view.scene} files={view.files} framed={pose.resultId} label={words} onPick={setPicked} />
-          )}
-          <p role="status" className="mt-2 min-h-6 text-sm">
-            {picked
-              ? `Clicked: ${picked.residueName} ${picked.residue}${picked.insertionCode}, chain ${picked.chain}, atom ${picked.atomName}`
-              : ''}
-          </p>
-          <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-2">
-            <Button disabled={at <= 0} onClick={() => go(-1)}>
-              Previous pose
-            </Button>
-            <Button disabled={at < 0 || at >= poses.length - 1} onClick={() => go(1)}>
-              Next pose
-            </Button>
-            <Check label="Names and distances" checked={labelled} onChange={(event) => setLabelled(event.target.checked)} />
-            <ShortcutChoice shortcuts={shortcuts} words="Keys [ and ] change the pose" />
-          </div>
-        </Card>
+        <div className="grid min-w-0 content-start gap-4">
+          <Card className="min-w-0">
+            {view.error ? (
+              <Failure error={view.error} retry={view.retry} />
+            ) : (
+              <Viewer ref={viewer} scene={view.scene} files={view.files} framed={pose.resultId} label={words} onPick={setPicked}
+                height="h-[60dvh] min-h-72 lg:h-[calc(100dvh-17rem)] lg:min-h-120" />
+            )}
+            <p role="status" className="mt-2 min-h-6 text-sm">
+              {picked
+                ? `Clicked: ${picked.residueName} ${picked.residue}${picked.insertionCode}, chain ${picked.chain}, atom ${picked.atomName}`
+                : ''}
+            </p>
+            <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-2">
+              <Button disabled={at <= 0} onClick={() => go(-1)}>
+                Previous pose
+              </Button>
+              <Button disabled={at < 0 || at >= poses.length - 1} onClick={() => go(1)}>
+                Next pose
+              </Button>
+              <Check label="Names and distances" checked={labelled} onChange={(event) => setLabelled(event.target.checked)} />
+              <ShortcutChoice shortcuts={shortcuts} words="Keys [ and ] change the pose" />
+            </div>
+          </Card>
+          <Card title="Contacts">
+            {!pose.analysed ? (
+              <p className="text-soft">This pose is not analysed: that is done for the best ten of each ligand, after the docking.</p>
+            ) : !view.contacts ? (
+              <Loading what="the contacts" />
+            ) : view.contacts.length === 0 ? (
+              <p className="text-soft">No contact was found.</p>
+            ) : (
+              <ContactsTable
+                contacts={view.contacts}
+                poseId={pose.poseId}
+                viewer={viewer}
+                picked={picked && residueKey(picked.chain, picked.residue, picked.insertionCode)}
+              />
+            )}
+          </Card>
+        </div>
         <div className="grid min-w-0 content-start gap-4">
           <Card title="Poses over each other">
             <fieldset className="grid gap-1">
@@ -171,22 +190,6 @@ function Posed({
           </Card>
         </div>
       </div>
-      <Card title="Contacts" className="mt-4">
-        {!pose.analysed ? (
-          <p className="text-soft">This pose is not analysed: that is done for the best ten of each ligand, after the docking.</p>
-        ) : !view.contacts ? (
-          <Loading what="the contacts" />
-        ) : view.contacts.length === 0 ? (
-          <p className="text-soft">No contact was found.</p>
-        ) : (
-          <ContactsTable
-            contacts={view.contacts}
-            poseId={pose.poseId}
-            viewer={viewer}
-            picked={picked && residueKey(picked.chain, picked.residue, picked.insertionCode)}
-          />
-        )}
-      </Card>
     </>
   )
 }

@@ -149,7 +149,9 @@ export function ResultTable({ results, sort, onSort, current, onCurrent, onOpen,
                 aria-rowindex={item.index + 2}
                 aria-selected={row.getIsSelected()}
                 aria-current={isCurrent || undefined}
-                onClick={() => onCurrent(row.id)}
+                onClick={(event) => {
+                  if (!(event.target as Element).closest('a')) onCurrent(row.id) // a link goes where it leads
+                }}
                 onDoubleClick={() => onOpen(row.id)}
                 className={`absolute inset-x-0 top-0 grid cursor-pointer items-center border-b border-line ${isCurrent ? 'bg-line/50 shadow-[inset_4px_0_0_var(--accent)]' : 'hover:bg-line/25'}`}
                 style={{ ...grid, height: rowHeight, transform: `translateY(${item.start}px)` }}

@@ -77,7 +77,10 @@ function Row({ output }: { output: Output }) {
 /** What can be looked at: films first, then pictures, frames in their order. */
 export function Pictures({ outputs }: { outputs: Output[] }) {
   const [shown, setShown] = useState(picturesAtOnce)
-  const pictures = outputs.filter(isPicture).sort((a, b) => (a.frame ?? -1) - (b.frame ?? -1) || a.name.localeCompare(b.name))
+  const all = outputs.filter(isPicture)
+  // A small copy is for while the frames are not there.
+  const framed = all.some((output) => output.role === 'frame')
+  const pictures = all.filter((output) => !framed || output.role !== 'preview').sort((a, b) => (a.frame ?? -1) - (b.frame ?? -1) || a.name.localeCompare(b.name))
   const films = outputs.filter(isFilm)
   if (pictures.length + films.length === 0) return null
   return (

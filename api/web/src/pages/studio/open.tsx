@@ -5,7 +5,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useState } from 'react'
 import { answered, newKey, openStudioSession } from '@/api/client'
 import { Button, Card, Failure, TextField } from '@/design'
-import { upload } from './upload'
+import { upload } from '@/uploads'
 
 function useOpen() {
   const navigate = useNavigate()
@@ -13,7 +13,7 @@ function useOpen() {
   const [key, setKey] = useState(newKey)
   return useMutation({
     mutationFn: async (what: string | File) => {
-      const source = typeof what === 'string' ? what : `upload:${await upload(what)}`
+      const source = typeof what === 'string' ? what : `upload:${(await upload(what, what.name)).storageKey}`
       return await answered(openStudioSession({ body: { source }, headers: { 'Idempotency-Key': key } }))
     },
     onSuccess: async (session) => {
