@@ -29,7 +29,7 @@ export function Operator() {
   return (
     <>
       <PageHead title="Operator" lead="What is wrong, what waits and runs, and who works. It is read again every five seconds." />
-      <div className="grid gap-4">
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
         <Part title="Alerts" what="the alerts" query={alerts} none="Nothing is wrong that can be told from here."
           rows={alerts.data?.alerts} show={(rows) => <Alerts alerts={rows} />} />
         <Part title="Queues" what="the queues" query={queues} none="No worker is alive, and nothing waits."
