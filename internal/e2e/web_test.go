@@ -66,13 +66,18 @@ func TestWebApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	peptide, err := filepath.Abs("../../engines/openmm/testdata/trialanine.pdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.blastdb(0, "add", "../sequences/testdata/proteins.fasta", "--name", "globins", "--version", "1", "--date", "2026-01-28")
 	harness := webHarness(s)
 	defer harness.Close()
 
 	cmd := exec.CommandContext(t.Context(), playwright, "test")
 	cmd.Dir = webRoom
 	cmd.Env = append(os.Environ(), "MOLFABRIC_URL="+s.url, "MOLFABRIC_SCREENSHOTS="+pictures, "MOLFABRIC_STRUCTURE="+structure,
-		"MOLFABRIC_HARNESS="+harness.URL, "CI=true", "FORCE_COLOR=0")
+		"MOLFABRIC_PEPTIDE="+peptide, "MOLFABRIC_HARNESS="+harness.URL, "CI=true", "FORCE_COLOR=0")
 	said, err := cmd.CombinedOutput()
 	t.Logf("%s", said)
 	if err != nil {

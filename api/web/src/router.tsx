@@ -26,6 +26,11 @@ const signUp = createRoute({
   component: lazyRouteComponent(() => import('./pages/entry/sign-up'), 'SignUp'),
 })
 
+const shared = createRoute({
+  getParentRoute: () => root, path: '/shared/$token',
+  component: lazyRouteComponent(() => import('./pages/projects/shared'), 'SharedPage'),
+})
+
 const shell = createRoute({
   getParentRoute: () => root, id: 'shell', component: Shell,
   beforeLoad: async ({ location }) => {
@@ -85,7 +90,7 @@ export const router = createRouter({
     const given = Object.entries(search).flatMap(([name, value]) => (value == null || value === '' ? [] : [[name, String(value)]]))
     return given.length > 0 ? `?${new URLSearchParams(given)}` : ''
   },
-  routeTree: root.addChildren([signIn, signUp, shell.addChildren([studio, more, ...pages])]),
+  routeTree: root.addChildren([signIn, signUp, shared, shell.addChildren([studio, more, ...pages])]),
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingComponent: () => <Loading what="the page" />,

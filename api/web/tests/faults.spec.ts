@@ -1,7 +1,7 @@
 import { expect, test } from '@playwright/test'
 import { harness, listen, password, ready, signIn, signUp } from './support'
 
-test('a page outlives a restart of the service and goes on by itself', async ({ page, browser }, info) => {
+test('a page outlives a restart of the service and goes on by itself', async ({ page, browser }) => {
   test.setTimeout(240_000)
   const heard = listen(page)
   const email = `patient-${Date.now()}@example.org`
@@ -26,7 +26,7 @@ test('a page outlives a restart of the service and goes on by itself', async ({ 
   expect(heard).toEqual([])
 })
 
-test('a session that ends elsewhere leads to the sign-in and back, and keeps what was typed', async ({ page, context }, info) => {
+test('a session that ends elsewhere leads to the sign-in and back, and keeps what was typed', async ({ page, context }) => {
   const email = `interrupted-${Date.now()}@example.org`
   await signUp(page, email)
   await page.goto('/new/docking')

@@ -29,7 +29,7 @@ for (const [size, viewport] of Object.entries({ desk: { width: 1280, height: 800
   }
 }
 
-test('the keyboard reaches the page and every place of the menu', async ({ page }, info) => {
+test('the keyboard reaches the page and every place of the menu', async ({ page }) => {
   await signUp(page, `keyboard-${Date.now()}@example.org`)
   await page.goto('/')
   await page.keyboard.press('Tab')

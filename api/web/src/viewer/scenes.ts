@@ -118,6 +118,23 @@ export function cartoon(selector: unknown, color: string, opacity = 1): MolViewS
   return node('component', { selector }, [node('representation', { type: 'cartoon' }, look)])
 }
 
+/** Chains of so few residues have hardly a course that a cartoon could show. */
+const fewResidues = 30
+
+/** A frame, counted from 0, of a trajectory: chains as cartoon, or as sticks where they are short, and what is bound as sticks. */
+export function trajectoryScene({ topology, frames, frame, text }: { topology: string; frames: string; frame: number; text: string }) {
+  const alphaCarbons = text.match(/^ATOM .{7} CA /gm)?.length ?? fewResidues
+  const look = alphaCarbons < fewResidues ? sticks('polymer', nativeColor, poseSize) : cartoon('polymer', poseColors[2]!)
+  const format = topology.endsWith('.cif') ? 'mmcif' : 'pdb'
+  const params = { type: 'model', model_index: frame, coordinates_ref: 'frames' }
+  return specDocument([
+    node('download', { url: frames }, [node('parse', { format: 'dcd' }, [{ ...node('coordinates'), ref: 'frames' }])]),
+    node('download', { url: topology }, [
+      node('parse', { format }, [{ ...node('structure', params, [look, sticks('ligand', poseColors[0]!, poseSize)]), ref: receptorRef }]),
+    ]),
+  ])
+}
+
 /** A receptor alone or with poses: chains as cartoon, poses as sticks, what a pose touches with names and dashed lines. */
 export function dockedScene(parts: DockedParts): object {
   const tone = parts.dark ? 'dark' : 'light'

@@ -10,6 +10,7 @@ import { engineOf, isDocking, isDynamics, isSearch, titleOf } from './engines'
 import { Logs } from './logs'
 import { OutputsTab, Pictures } from './outputs'
 import { Overview } from './overview'
+import { Player } from './player'
 import { ProvenanceTab } from './provenance'
 import { useDockingRuns, useJob, useOutputs } from './queries'
 import { Tasks } from './tasks'
@@ -139,7 +140,7 @@ const Trajectory = lazy(() => import('./trajectory').then((module) => ({ default
 
 function Plots({ job }: { job: Job }) {
   const { data } = useOutputs(job)
-  return data ? <Trajectory outputs={data.outputs} /> : null
+  return data ? <><Player outputs={data.outputs} /><Trajectory outputs={data.outputs} /></> : null
 }
 
 function Rendered({ job }: { job: Job }) {

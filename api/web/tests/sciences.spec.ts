@@ -1,0 +1,63 @@
+import { expect, type Page, test } from '@playwright/test'
+import { inspect, listen, ready, shown3D, signUp } from './support'
+
+const globin = `>query human haemoglobin, beta
+MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPK
+VKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPENFRLLGNVLVCVLAHHFG
+KEFTPPVQAAYQKVVAGVANALAHKYH`
+
+/** Submits a form that is filled, with its price before, and waits for the job to end. */
+async function submitted(page: Page, timeout = 240_000) {
+  await expect(page.getByText(/Likely between £/)).toBeVisible({ timeout: 60_000 })
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  await expect(page).toHaveURL(/\/jobs\//)
+  await expect(page.getByText('completed', { exact: true }).first()).toBeVisible({ timeout })
+}
+
+test('a search is read down to its alignments', async ({ page }, info) => {
+  test.setTimeout(300_000)
+  const heard = listen(page)
+  await signUp(page, `searcher-${Date.now()}@example.org`)
+  await page.goto('/new/search')
+  await page.getByLabel('FASTA').fill(globin)
+  await submitted(page)
+  await page.getByRole('link', { name: 'See the hits' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('blastp of query')
+  await ready(page)
+  await inspect(page, info, 'desk-search')
+  await page.locator('main').getByRole('link', { name: 'query', exact: true }).click()
+  await expect(page.getByText('HBB_HUMAN').first()).toBeVisible()
+  await ready(page)
+  await inspect(page, info, 'desk-alignments')
+  expect(heard).toEqual([])
+})
+
+test('pockets are found, and a simulation is played with its plots', async ({ page }, info) => {
+  test.setTimeout(420_000)
+  const heard = listen(page)
+  await signUp(page, `dynamicist-${Date.now()}@example.org`)
+  await page.goto('/new/pockets')
+  await page.getByLabel('Structure', { exact: true }).setInputFiles(process.env.MOLFABRIC_STRUCTURE!)
+  await submitted(page)
+  await inspect(page, info, 'desk-pockets')
+
+  await page.goto('/new/dynamics')
+  await page.getByLabel('Structure', { exact: true }).setInputFiles(process.env.MOLFABRIC_PEPTIDE!)
+  await page.getByLabel('Length of the run, ns').fill('0.002')
+  await page.getByLabel('Save a frame every, ps').fill('0.2')
+  await page.getByLabel('Settle at constant volume, ps').fill('0.2')
+  await page.getByLabel('Settle at constant pressure, ps').fill('0.2')
+  await submitted(page)
+  await page.getByRole('button', { name: /^Play it here/ }).click()
+  await shown3D(page)
+  await expect(page.getByText('Frame 1 of 10')).toBeVisible()
+  await page.getByRole('slider').press('End')
+  await expect(page.getByText('Frame 10 of 10')).toBeVisible()
+  await shown3D(page)
+  await ready(page)
+  await inspect(page, info, 'desk-dynamics')
+  await page.getByRole('button', { name: 'Play', exact: true }).click()
+  await expect(page.getByText(/^Frame [2-5] of 10/)).toBeVisible()
+  await page.getByRole('button', { name: 'Pause' }).click()
+  expect(heard).toEqual([])
+})
