@@ -26,6 +26,11 @@ const signUp = createRoute({
   component: lazyRouteComponent(() => import('./pages/entry/sign-up'), 'SignUp'),
 })
 
+/** A share opens without an account. */
+const share = createRoute({
+  getParentRoute: () => root, path: '/shared/$token', component: lazyRouteComponent(() => import('./pages/projects/shared'), 'SharedPage'),
+})
+
 const shell = createRoute({
   getParentRoute: () => root, id: 'shell', component: Shell,
   beforeLoad: async ({ location }) => {
@@ -79,7 +84,7 @@ const pages = [
 const more = createRoute({ getParentRoute: () => shell, path: '/more', component: More })
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, signUp, shell.addChildren([studio, more, ...pages])]),
+  routeTree: root.addChildren([signIn, signUp, share, shell.addChildren([studio, more, ...pages])]),
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingComponent: () => <Loading what="the page" />,
