@@ -61,7 +61,7 @@ up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all
 setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
 	@deploy/setup.sh
 
-# The program carries the web app. Without Node, and without an app that was built before, its pages are those that need no scripts.
+# The program carries the web app. Without Node, and without an app that was built before, it says so where the app would be.
 .PHONY: web
 web: ## Build the web app that make build puts into the program; needs Node of 20.19 or newer
 	@api/web/build.sh --if-possible

@@ -304,7 +304,7 @@ func TestProbesOfOperators(t *testing.T) {
 
 // outsideTheDocument are the addresses that are no operations of the API: pages, and what machines and operators ask for.
 var outsideTheDocument = []string{
-	"/", "/docs", "/docs/", "/dashboard", "/sign-in", "/verify-email", "/healthz", "/readyz", "/metrics", "/llms.txt",
+	"/", "/docs", "/docs/", "/dashboard", "/verify-email", "/healthz", "/readyz", "/metrics", "/llms.txt",
 	"/.well-known/llms.txt", "/.well-known/openapi.json", "/mcp",
 }
 

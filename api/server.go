@@ -50,12 +50,10 @@ type Deps struct {
 	Groups []func(huma.API)
 	// Rankings is what language models read the results of dockings by; nil offers them none.
 	Rankings mcp.Rankings
-	// Pages add what browsers see outside the API's prefix. May be empty.
+	// Pages add addresses outside the API's prefix. May be empty.
 	Pages []Page
-	// App is the web app, which stands before every other page at its addresses; nil leaves the pages that work without scripts.
+	// App is the web app, which stands before every other page at its addresses; nil where the program was built without.
 	App *web.App
-	// Private pages are for browsers that have signed in. May be empty.
-	Private []PrivatePage
 	// Mail carries what the service writes to people; nil sends nothing.
 	Mail auth.Mailer
 	// Storage tells what an account's uploaded files take, for its owner; may be nil.
@@ -86,10 +84,6 @@ type Config struct {
 
 // Page adds addresses outside the API's prefix. limit comes before each of them and counts requests by address.
 type Page func(app *fiber.App, limit fiber.Handler)
-
-// PrivatePage adds addresses outside the API's prefix. signedIn comes before each of them: it lets a browser with a session
-// through, with its caller in the request's context (access.From), and leads every other to the sign-in page and back.
-type PrivatePage func(app *fiber.App, signedIn fiber.Handler)
 
 // Server is the front door. It is safe for concurrent use.
 type Server struct {
@@ -167,8 +161,7 @@ func New(deps Deps) (*Server, error) {
 		return nil, err
 	}
 	deps.Pages = append(deps.Pages, wallet.Mount)
-	deps.mountPages(app, &visitors{guard: guard, sessions: signIn, bodies: bodies, provider: deps.Config.OIDC.Issuer != ""},
-		document)
+	deps.mountPages(app, &proofPage{guard: guard, sessions: signIn, bodies: bodies}, document)
 	return server, nil
 }
 
@@ -183,12 +176,12 @@ func (d *Deps) signIn(limiter *throttle.Limiter) *auth.Service {
 }
 
 // mountPages adds what lies outside the API's prefix.
-func (d *Deps) mountPages(app *fiber.App, visitors *visitors, document []byte) {
+func (d *Deps) mountPages(app *fiber.App, proofs *proofPage, document []byte) {
 	if d.App != nil {
 		d.App.Mount(app)
 	}
-	visitors.mount(app, d.Private)
-	limit := visitors.guard.edge.limitAddress
+	proofs.mount(app)
+	limit := proofs.guard.edge.limitAddress
 	app.Get("/.well-known/openapi.json", limit, func(c *fiber.Ctx) error { return sendDocument(c, document) })
 	docs.Mount(app, prefix+documentPath)
 	for _, mount := range d.Pages {
@@ -197,9 +190,11 @@ func (d *Deps) mountPages(app *fiber.App, visitors *visitors, document []byte) {
 	system.Mount(app, system.Deps{
 		DB: d.DB, Redis: d.Redis, Metrics: d.Metrics, Version: d.Config.Version, Checks: d.Checks, Log: d.Log, Now: d.Now,
 	})
-	if d.App != nil {
-		d.App.MountMissing(app)
+	if d.App == nil {
+		web.MountAbsent(app)
+		return
 	}
+	d.App.MountMissing(app)
 }
 
 func (d *Deps) check() error {

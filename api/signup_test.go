@@ -2,6 +2,8 @@ package api_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -397,8 +399,9 @@ func TestProofPage(t *testing.T) {
 	link := box.link(t, "grace@example.org")
 	for range 2 {
 		if page := b.Send("GET", "/verify-email?token="+link, ""); page.StatusCode != 200 ||
-			!strings.Contains(page.Text, `name="token" value="`+link+`"`) {
-			t.Fatalf("the page: %d %s", page.StatusCode, page.Text)
+			!strings.Contains(page.Text, `name="token" value="`+link+`"`) || page.Header.Get("Referrer-Policy") != "same-origin" ||
+			page.Header.Get("Cache-Control") != "no-store" || !ownStyleAlone(page) {
+			t.Fatalf("the page: %d %v %s", page.StatusCode, page.Header, page.Text)
 		}
 	}
 	if page := b.Send("GET", "/verify-email?token="+url.QueryEscape(`"><script>`), ""); strings.Contains(page.Text, "<script>") {
@@ -429,6 +432,34 @@ func TestProofPage(t *testing.T) {
 	}
 	if raw, err := json.Marshal(box.to("grace@example.org")); err != nil || strings.Contains(string(raw), "correct horse") {
 		t.Errorf("a mail has the password: %s %v", raw, err)
+	}
+}
+
+const form = "application/x-www-form-urlencoded"
+
+// ownStyleAlone tells whether a page lets its own style in, and its form be sent to this service, and nothing else.
+func ownStyleAlone(page apitest.Answer) bool {
+	_, rest, _ := strings.Cut(page.Text, "<style>")
+	style, _, _ := strings.Cut(rest, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	return page.Header.Get("Content-Security-Policy") == "default-src 'none'; style-src 'sha256-"+
+		base64.StdEncoding.EncodeToString(sum[:])+"'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+}
+
+// TestWhatTheProofPageCannotRead is refused as everywhere else.
+func TestWhatTheProofPageCannotRead(t *testing.T) {
+	t.Parallel()
+	d := open(t, strangers(auth.ModeOpen, &postbox{}))
+	for body, code := range map[string]fault.Code{
+		"token=%zz": fault.Validation, "token=%ff": fault.Validation, "password=%00": fault.Validation,
+		"token=" + strings.Repeat("a", 17<<10): fault.PayloadTooLarge,
+	} {
+		got := d.Browser().Send("POST", "/verify-email", body, "Content-Type", form, "Origin", d.Base)
+		wantFailure(t, got, map[fault.Code]int{fault.Validation: 400, fault.PayloadTooLarge: 413}[code], code, "")
+	}
+	if got := d.Browser().Send("POST", "/verify-email", "", "Content-Type", form, "Origin", d.Base); got.StatusCode != 400 ||
+		!strings.Contains(got.Text, "not good any more") {
+		t.Errorf("an empty form: got %d %s", got.StatusCode, got.Text)
 	}
 }
 

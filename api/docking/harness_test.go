@@ -70,7 +70,6 @@ func openOn(t *testing.T, objects *object.Store, submitter func(*api.Deps) submi
 		service := docking.New(group)
 		l.dockings = service
 		deps.Groups = []func(huma.API){func(a huma.API) { docking.Register(a, service); l.spec = a.OpenAPI() }}
-		deps.Private = []api.PrivatePage{service.Mount}
 	})
 	return l
 }

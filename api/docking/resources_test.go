@@ -272,6 +272,7 @@ func TestScopes(t *testing.T) {
 	d := l.dock(c.AccountID, "COMPLETED", true, noon, screen()...)
 	writer, tester := l.keyOf(c.AccountID, access.Live, access.JobsWrite),
 		l.keyOf(c.AccountID, access.Test, access.JobsRead, access.JobsWrite)
+	want(t, "read without a key", l.Anonymous().Send("GET", base+"/runs/"+d.run, ""), 401, fault.Unauthorized, "")
 	want(t, "read without the scope", writer.Send("GET", base+"/runs/"+d.run, ""), 403, fault.InsufficientScope, access.JobsRead)
 	if got := tester.Send("GET", base+"/runs/"+d.run, ""); got.StatusCode != 200 {
 		t.Errorf("a test key reads: got %d %s", got.StatusCode, got.Text)

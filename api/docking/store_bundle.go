@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lib/pq"
-
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/plans"
 	"github.com/molfabric/molfabric/scheduler"
@@ -175,23 +173,4 @@ WHERE account_id = $1 AND run_id = $2 AND status = 'FAILED' GROUP BY 1`, account
 		counts[row.Stage] = row.Count
 	}
 	return counts, nil
-}
-
-// named finds files of a job by their names, as name → id; of several the first of the plan.
-func (s store) named(ctx context.Context, accountID, jobID string, names []string) (map[string]string, error) {
-	var rows []struct {
-		Name string `db:"name"`
-		ID   string `db:"id"`
-	}
-	err := s.db.SelectContext(ctx, &rows, `SELECT DISTINCT ON (a.name) a.name, a.id FROM artifacts a
-		JOIN tasks t ON t.id = a.task_id
-WHERE a.account_id = $1 AND a.job_id = $2 AND a.name = ANY($3) AND a.role = 'result' ORDER BY a.name, t.ordinal, a.id`, accountID, jobID, pq.Array(names))
-	if err != nil {
-		return nil, wrap(err, "finding the files of a docking job")
-	}
-	found := make(map[string]string, len(rows))
-	for _, row := range rows {
-		found[row.Name] = row.ID
-	}
-	return found, nil
 }

@@ -61,7 +61,6 @@ func openOn(t *testing.T, objects *object.Store) *lab {
 		l.keyring = keys.New(deps.DB, deps.Config.KeySecrets, deps.Log, deps.Now)
 		service := searches.New(searches.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
 		deps.Groups = []func(huma.API){func(a huma.API) { searches.Register(a, service); l.spec = a.OpenAPI() }}
-		deps.Private = []api.PrivatePage{service.Mount}
 	})
 	return l
 }

@@ -8,38 +8,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/engines/blast"
-	"github.com/molfabric/molfabric/internal/contract"
 )
-
-func TestAlignmentsAreWrittenInBlocks(t *testing.T) {
-	t.Parallel()
-	letters := strings.Repeat("ACDEFGHIKL", 6)
-	minus, plus := "minus", "plus"
-	for _, c := range []struct {
-		name string
-		hsp  contract.BlastHSP
-		want string
-	}{
-		{"short", contract.BlastHSP{QueryFrom: 9, QueryTo: 12, SubjectFrom: 101, SubjectTo: 103, QueryAlignment: "MKVL",
-			SubjectAlignment: "MK-L", Midline: "MK L"},
-			"Query  9    MKVL  12\n" +
-				"            MK L\n" +
-				"Sbjct  101  MK-L  103\n"},
-		{"two blocks, the second a gap of the subject", contract.BlastHSP{QueryFrom: 1, QueryTo: 62, SubjectFrom: 60, SubjectTo: 1,
-			QueryStrand: &plus, SubjectStrand: &minus, QueryAlignment: letters + "AC", SubjectAlignment: letters + "--",
-			Midline: letters + "  "},
-			"Query  1   " + letters + "  60\n" +
-				"           " + letters + "\n" +
-				"Sbjct  60  " + letters + "  1\n\n" +
-				"Query  61  AC  62\n" +
-				"           \n" +
-				"Sbjct  1   --  1\n"},
-	} {
-		if got := blocks(c.hsp); got != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
-		}
-	}
-}
 
 // Figures are written as BLAST's tabular format writes them.
 func TestFiguresOfBLAST(t *testing.T) {

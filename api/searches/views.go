@@ -48,7 +48,7 @@ func (r queryRow) place() place {
 }
 
 // linkTo leads to a search in the studio.
-func linkTo(jobID string) string { return studioPath + "/" + jobID }
+func linkTo(jobID string) string { return "/studio/searches/" + jobID }
 
 func (f found) view() contract.BlastHit {
 	view := contract.BlastHit{

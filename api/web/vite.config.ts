@@ -37,6 +37,6 @@ export default defineConfig({
     // Base UI marks its modules for servers that render; nobody renders these pages on a server.
     rolldownOptions: { checks: { moduleLevelDirective: false }, onLog: (level, log, handle) => { if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handle(level, log) } } },
   // While the pages are worked on, a running system answers for the API: npm run dev beside `molfabric up`.
-  server: { host: '127.0.0.1', proxy: Object.fromEntries(['/api', '/docs', '/shared'].map((path) => [path, process.env.MOLFABRIC_URL ?? 'http://127.0.0.1:8080'])) },
+  server: { host: '127.0.0.1', proxy: Object.fromEntries(['/api', '/docs', '^/shared/[^/]+/content\\.json$'].map((path) => [path, process.env.MOLFABRIC_URL ?? 'http://127.0.0.1:8080'])) },
   worker: { format: 'es' },
 })

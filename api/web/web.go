@@ -1,6 +1,6 @@
 // Package web serves the app that people use in the browser. The app is static: files that set-up builds from this folder's
 // TypeScript into dist, which the program carries compressed. It knows nothing but the API. Without a build this package has
-// nothing to serve, and the pages that the service makes itself stand alone.
+// nothing to serve, and says so.
 package web
 
 import (
@@ -34,21 +34,30 @@ const (
 	// A file with its digest in its name is never another; the others may be after the next release.
 	foreverCache = "public, max-age=31536000, immutable"
 	askCache     = "no-cache"
+	// share is the page whose address is all that it takes to see what it shows.
+	share = "/shared/:token"
+	// absent is what people read instead of the app.
+	absent = "molfabric\n\nThere is no page here: this program was built without the web app. Build it with `make web build`.\n"
 )
 
 // pages are the addresses of the app, as the router in src/router.tsx has them.
 var pages = []string{
-	"/", "/sign-in", "/sign-up", "/more", "/shared/:token",
+	"/", "/sign-in", "/sign-up", "/more",
 	"/jobs/:jobId", "/new", "/new/docking", "/new/pockets", "/new/dynamics", "/new/search", "/new/rendering",
 	"/dockings", "/dockings/:runId", "/ligands/:resultId", "/poses/:poseId",
 	"/searches", "/searches/:jobId", "/searches/:jobId/queries/:index",
-	"/studio", "/studio/sessions", "/studio/sessions/:sessionId", "/projects", "/projects/:projectId",
+	"/studio", "/studio/sessions", "/studio/sessions/:sessionId", "/projects", "/projects/:projectId", share,
 	"/credits", "/keys", "/settings", "/operator",
 }
 
-// moved are pages that answers of the API lead to, and that the app has elsewhere: what stands before them goes.
-var moved = map[string]string{
-	"/studio/searches": "/studio", "/studio/searches/:jobId": "/studio", "/studio/searches/:jobId/queries/:index": "/studio",
+// moved are pages that the API leads to, and that the app has elsewhere: searches, and where checkouts come back to.
+var moved = []struct {
+	pages    []string
+	from, to string // how their addresses begin, and how those of the app do
+}{
+	{[]string{"/studio/searches", "/studio/searches/:jobId", "/studio/searches/:jobId/queries/:index"},
+		"/studio/searches", "/searches"},
+	{[]string{"/dashboard"}, "/dashboard", "/credits"},
 }
 
 // Options are what an operator's set-up decides.
@@ -170,16 +179,24 @@ func policy(storeOrigin string) string {
 // before them: a page has dozens of files.
 func (a *App) Mount(app *fiber.App) {
 	for _, page := range pages {
-		app.Get(page, func(c *fiber.Ctx) error { return a.send(c, http.StatusOK, index) })
-	}
-	for page, before := range moved {
 		app.Get(page, func(c *fiber.Ctx) error {
-			to := strings.TrimPrefix(c.Path(), before)
-			if query := string(c.Request().URI().QueryString()); query != "" {
-				to += "?" + query
+			err := a.send(c, http.StatusOK, index)
+			if page == share {
+				conceal(c)
 			}
-			return c.Redirect(to, http.StatusFound)
+			return err
 		})
+	}
+	for _, one := range moved {
+		for _, page := range one.pages {
+			app.Get(page, func(c *fiber.Ctx) error {
+				to := one.to + strings.TrimPrefix(c.Path(), one.from)
+				if query := string(c.Request().URI().QueryString()); query != "" {
+					to += "?" + query
+				}
+				return c.Redirect(to, http.StatusFound)
+			})
+		}
 	}
 	for name := range a.files {
 		if name != index {
@@ -188,9 +205,30 @@ func (a *App) Mount(app *fiber.App) {
 	}
 }
 
+// conceal keeps the address of an answered page from other sites, search engines and caches.
+func conceal(c *fiber.Ctx) {
+	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+	c.Set("X-Robots-Tag", "noindex")
+	c.Set(fiber.HeaderCacheControl, "no-store")
+}
+
 // MountMissing adds what browsers see at an address that nothing else answers: the app, which says so. It is mounted last.
-// Programs, and the scripts of pages, get the error that they get everywhere.
 func (a *App) MountMissing(app *fiber.App) {
+	mountMissing(app, func(c *fiber.Ctx) error { return a.send(c, http.StatusNotFound, index) })
+}
+
+// MountAbsent adds what browsers see at the app's addresses, and at all others that nothing answers, when the program was built
+// without the app. It is mounted last.
+func MountAbsent(app *fiber.App) {
+	mountMissing(app, func(c *fiber.Ctx) error {
+		c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+		return c.Status(http.StatusNotFound).SendString(absent)
+	})
+}
+
+// mountMissing shows something to people at addresses that nothing answers. Programs, and the scripts of pages, get the error that
+// they get everywhere.
+func mountMissing(app *fiber.App, show fiber.Handler) {
 	app.Use(func(c *fiber.Ctx) error {
 		err := c.Next()
 		reads := c.Method() == http.MethodGet || c.Method() == http.MethodHead
@@ -199,7 +237,7 @@ func (a *App) MountMissing(app *fiber.App) {
 			!strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
 			return err
 		}
-		return a.send(c, http.StatusNotFound, index)
+		return show(c)
 	})
 }
 

@@ -54,7 +54,6 @@ func built(t *testing.T, options Options) *fiber.App {
 	}
 	app := fiber.New(fiber.Config{Immutable: true, CaseSensitive: true, StrictRouting: true})
 	made.Mount(app)
-	app.Post("/sign-in", func(c *fiber.Ctx) error { return c.SendString("the form") })
 	app.Get("/known", func(*fiber.Ctx) error { return fault.New(fault.NotFound, "an operation's own") })
 	made.MountMissing(app)
 	return app
@@ -113,16 +112,37 @@ func TestEveryPageIsTheApp(t *testing.T) {
 	for _, pattern := range pages {
 		path := regexp.MustCompile(`:\w+`).ReplaceAllString(pattern, "x_1")
 		got := send(t, app, http.MethodGet, path+"?a=b")
+		caching := "no-cache"
+		if pattern == share {
+			caching = "no-store"
+		}
 		if got.StatusCode != 200 || got.text != page || got.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
-			got.Header.Get("Cache-Control") != "no-cache" {
+			got.Header.Get("Cache-Control") != caching {
 			t.Errorf("%s: got %d %v %s", path, got.StatusCode, got.Header, got.text)
 		}
 		if head := send(t, app, http.MethodHead, path); head.StatusCode != 200 || head.text != "" {
 			t.Errorf("HEAD %s: got %d %s", path, head.StatusCode, head.text)
 		}
 	}
-	if got := send(t, app, http.MethodPost, "/sign-in"); got.text != "the form" {
-		t.Errorf("the form of the page without scripts: got %d %s", got.StatusCode, got.text)
+}
+
+// TestTheAddressOfAShareIsKept: it is all that it takes to see the share, so no site, search engine or cache may learn it.
+func TestTheAddressOfAShareIsKept(t *testing.T) {
+	t.Parallel()
+	app := built(t, Options{})
+	for path, want := range map[string]map[string]string{
+		"/shared/x_1": {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex", "Cache-Control": "no-store"},
+		"/projects/x": {"Referrer-Policy": "same-origin", "X-Robots-Tag": "", "Cache-Control": "no-cache"},
+	} {
+		got := send(t, app, http.MethodGet, path)
+		for name, value := range want {
+			if got.Header.Get(name) != value {
+				t.Errorf("%s: %s is %q, want %q", path, name, got.Header.Get(name), value)
+			}
+		}
+		if policy := got.Header.Get("Content-Security-Policy"); policy != policyOfApp {
+			t.Errorf("%s: the policy is %s", path, policy)
+		}
 	}
 }
 
@@ -167,14 +187,16 @@ func TestWhatBrowsersMayKeep(t *testing.T) {
 	}
 }
 
+// policyOfApp lets the app load its own files and speak to its own service, and nobody else in.
+const policyOfApp = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
+	"media-src 'self' blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
+
 func TestThePolicyLetsNobodyElseIn(t *testing.T) {
 	t.Parallel()
-	const want = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
-		"media-src 'self' blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
-		"require-trusted-types-for 'script'; trusted-types 'none'"
 	for origin, policy := range map[string]string{
-		"":                          want,
-		"https://files.example.org": strings.Replace(want, "connect-src 'self'", "connect-src 'self' https://files.example.org", 1),
+		"":                          policyOfApp,
+		"https://files.example.org": strings.Replace(policyOfApp, "connect-src 'self'", "connect-src 'self' https://files.example.org", 1),
 	} {
 		for _, path := range []string{"/", "/assets/index-abc.js"} { // a worker has the policy that its script came with
 			got := send(t, built(t, Options{StoreOrigin: origin}), http.MethodGet, path).Header
@@ -214,13 +236,37 @@ func TestUnknownAddresses(t *testing.T) {
 	}
 }
 
-// TestPagesThatMoved: answers of the API lead to where the pages without scripts have the searches.
+// TestAProgramWithoutTheApp tells people why they see nothing, and programs what it tells them everywhere.
+func TestAProgramWithoutTheApp(t *testing.T) {
+	t.Parallel()
+	app := fiber.New(fiber.Config{Immutable: true, CaseSensitive: true, StrictRouting: true})
+	app.Get("/known", func(*fiber.Ctx) error { return fault.New(fault.NotFound, "an operation's own") })
+	MountAbsent(app)
+	for _, pattern := range slices.Concat(pages, moved[0].pages, []string{"/nowhere"}) {
+		path := regexp.MustCompile(`:\w+`).ReplaceAllString(pattern, "x_1")
+		got := send(t, app, http.MethodGet, path, "Accept", "text/html,*/*;q=0.8")
+		if got.StatusCode != 404 || got.text != absent || got.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%s: got %d %v %s", path, got.StatusCode, got.Header, got.text)
+		}
+		for _, accept := range []string{"application/json", "*/*", ""} {
+			if got := send(t, app, http.MethodGet, path, "Accept", accept); got.StatusCode != 404 || got.text == absent {
+				t.Errorf("%s for %q: got %d %s", path, accept, got.StatusCode, got.text)
+			}
+		}
+	}
+	if got := send(t, app, http.MethodGet, "/known", "Accept", "text/html"); got.text == absent {
+		t.Errorf("an operation's own error is replaced: %s", got.text)
+	}
+}
+
+// TestPagesThatMoved: answers of the API lead to searches below the Studio, and checkouts to a page of their own.
 func TestPagesThatMoved(t *testing.T) {
 	t.Parallel()
 	app := built(t, Options{})
 	for from, want := range map[string]string{
 		"/studio/searches": "/searches", "/studio/searches/job_1?cursor=x&y=%2F": "/searches/job_1?cursor=x&y=%2F",
-		"/studio/searches/job_1/queries/0": "/searches/job_1/queries/0",
+		"/studio/searches/job_1/queries/0": "/searches/job_1/queries/0", "/dashboard?topup=success": "/credits?topup=success",
+		"/dashboard": "/credits",
 	} {
 		if got := send(t, app, http.MethodGet, from); got.StatusCode != 302 || got.Header.Get("Location") != want {
 			t.Errorf("%s: got %d to %q, want %q", from, got.StatusCode, got.Header.Get("Location"), want)

@@ -47,7 +47,7 @@ type strangers struct {
 }
 
 var separate = []strangers{
-	{"api", []string{"api/access", "api/list", "api/page", "api/stream", "api/strictjson", "api/throttle", "api/wire"}},
+	{"api", []string{"api/access", "api/list", "api/stream", "api/strictjson", "api/throttle", "api/wire"}},
 	{"engines", []string{"engines/pockets", "engines/python", "engines/render"}},
 }
 

@@ -276,11 +276,10 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { studio.Register(a, drawn) },
 		},
 		Mail: post, Storage: c.storage, Rankings: dockings.Ranking,
-		Pages:   []api.Page{workspaces.Mount},
-		App:     c.web,
-		Private: []api.PrivatePage{dockings.Mount, hits.Mount},
-		Checks:  c.checks(),
-		Config:  c.apiConfig(version, publicURL, secrets, proxies, taking),
+		Pages:  []api.Page{workspaces.Mount},
+		App:    c.web,
+		Checks: c.checks(),
+		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
 	})
 }
 

@@ -125,7 +125,7 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 	return findings
 }
 
-// examineApp tells whether this program carries the web app, without which its pages are those that need no scripts.
+// examineApp tells whether this program carries the web app, without which it has no pages for people's work.
 func examineApp() Finding {
 	f := Finding{Part: "web app", Healthy: true}
 	if !web.Built() {

@@ -26,9 +26,9 @@ const signUp = createRoute({
   component: lazyRouteComponent(() => import('./pages/entry/sign-up'), 'SignUp'),
 })
 
-const shared = createRoute({
-  getParentRoute: () => root, path: '/shared/$token',
-  component: lazyRouteComponent(() => import('./pages/projects/shared'), 'SharedPage'),
+/** A share opens without an account. */
+const share = createRoute({
+  getParentRoute: () => root, path: '/shared/$token', component: lazyRouteComponent(() => import('./pages/projects/shared'), 'SharedPage'),
 })
 
 const shell = createRoute({
@@ -90,7 +90,7 @@ export const router = createRouter({
     const given = Object.entries(search).flatMap(([name, value]) => (value == null || value === '' ? [] : [[name, String(value)]]))
     return given.length > 0 ? `?${new URLSearchParams(given)}` : ''
   },
-  routeTree: root.addChildren([signIn, signUp, shared, shell.addChildren([studio, more, ...pages])]),
+  routeTree: root.addChildren([signIn, signUp, share, shell.addChildren([studio, more, ...pages])]),
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingComponent: () => <Loading what="the page" />,

@@ -88,7 +88,7 @@ for (const [size, viewport] of Object.entries({ desk: { width: 1280, height: 800
       await page.getByRole('button', { name: 'Revoke the link' }).click()
       await expect(page.getByRole('button', { name: 'Share version 1' })).toBeVisible()
       await guest.reload()
-      await expect(guest.getByText('There is nothing here')).toBeVisible()
+      await expect(guest.getByText('This share has ended')).toBeVisible()
       await other.close()
     })
     await test.step('nobody else sees any of it', async () => {

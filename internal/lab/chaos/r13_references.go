@@ -381,32 +381,6 @@ func (t *trespass) sameKeys(ctx context.Context) error {
 	return nil
 }
 
-// pages opens, as the spy's browser, the pages of the owner's things. A page may repeat what was asked for.
-func (t *trespass) pages(ctx context.Context) error {
-	var failures []error
-	for address, kind := range map[string]string{
-		"/studio?dockingBatch=": aBatch, "/studio?dockingRun=": aRun, "/studio?dockingResult=": aResult,
-		"/studio?dockingPose=": aPose, "/studio?project=": aProject,
-		"/studio/searches/": aSearch,
-	} {
-		for _, owned := range t.owner.owned[kind] {
-			foreign, err := t.spy.byBrowser.send(ctx, t.world.APIs()[0], http.MethodGet, address+owned, nil)
-			if err != nil {
-				return err
-			}
-			made := unknown(owned)
-			other, err := t.spy.byBrowser.send(ctx, t.world.APIs()[0], http.MethodGet, address+made, nil)
-			if err == nil {
-				err = t.alike(without(foreign, owned), without(other, made), []string{owned}, []string{made})
-			}
-			if err != nil {
-				failures = append(failures, fmt.Errorf("the page %s%s: %w", address, owned, err))
-			}
-		}
-	}
-	return someOf(failures)
-}
-
 // without is an answer in which a text that was asked for is left out.
 func without(answer Answer, asked string) Answer {
 	answer.Body = bytes.ReplaceAll(answer.Body, []byte(asked), []byte("…"))

@@ -63,8 +63,8 @@ type trespass struct {
 	pairs      atomic.Int64 // requests with a foreign id that were held against one with an unknown id
 }
 
-// everywhere tries every operation of the document, every reference in queries and bodies, the pages and the agents' door. What
-// the owner has is the same afterwards.
+// everywhere tries every operation of the document, every reference in queries and bodies, and the agents' door. What the owner
+// has is the same afterwards.
 func (t *trespass) everywhere(ctx context.Context) (err error) {
 	if t.doc, err = readDocument(ctx, t.world.APIs()[0]); err != nil {
 		return err
@@ -77,8 +77,7 @@ func (t *trespass) everywhere(ctx context.Context) (err error) {
 		return err
 	}
 	var failures []error
-	for _, try := range []func(context.Context) error{t.paths, t.lists, t.queries, t.bodies, t.studio, t.pages,
-		t.agents} {
+	for _, try := range []func(context.Context) error{t.paths, t.lists, t.queries, t.bodies, t.studio, t.agents} {
 		failures = append(failures, try(ctx))
 	}
 	after, err := belongingsOf(ctx, t.world.db, t.owner.ID)

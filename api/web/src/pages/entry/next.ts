@@ -9,5 +9,5 @@ export function localPath(next: string | undefined): string {
   return /^\/sign-(in|up)\b/.test(parsed.pathname) ? '/' : parsed.pathname + parsed.search + parsed.hash
 }
 
-/** Pages that the service itself writes: the app does not know them. */
+/** Pages that the service itself writes, which the app does not know, and shares, whose page comes with stricter headers. */
 export const isServed = (path: string) => /^\/(docs|shared|api|verify-email)\b/.test(path)

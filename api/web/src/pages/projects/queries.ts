@@ -1,7 +1,7 @@
 // What the pages of a project read.
 
 import { queryOptions } from '@tanstack/react-query'
-import { answered, getProject, getProjectRevision } from '@/api/client'
+import { answered, getProject, getProjectRevision, getSharedProject } from '@/api/client'
 import { queries } from '@/session'
 import type { Json } from './diff'
 
@@ -14,6 +14,10 @@ export const revisionQuery = (projectId: string, version: number) =>
     queryKey: ['projects', projectId, 'revision', version], staleTime: Infinity,
     queryFn: () => answered(getProjectRevision({ path: { projectId, version } })),
   })
+
+/** A share may be revoked while its page is open: it is asked for again as all else is. */
+export const sharedQuery = (token: string) =>
+  queryOptions({ queryKey: ['share', token], queryFn: () => answered(getSharedProject({ path: { token } })) })
 
 export const changed = () => void queries.invalidateQueries({ queryKey: ['projects'] })
 
