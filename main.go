@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/internal/cli"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/operator"
@@ -206,16 +207,24 @@ func demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Short: "Dock imatinib back into its kinase, from sign-up to the bill", Args: cobra.NoArgs,
 		Long: `Uses the system that runs from the home directory, or starts one for the time of the demo, with its log in
-<home>/molfabric.log.`,
+<home>/molfabric.log. On a terminal that system goes on until Ctrl-C, so that the result can be looked at in a browser.`,
 		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, _ *slog.Logger) error {
 			log, err := roles.QuietLog(&cfg)
 			if err != nil {
 				return err
 			}
+			running := roles.FindRunning(cfg.Home) != nil
+			stays := running || cli.IsTerminal(cmd.OutOrStdout())
 			return roles.WithSystem(ctx, cfg, version, log, func(ctx context.Context, url string) error {
-				return cli.RunDemo(ctx, cli.DemoOptions{
+				err := cli.RunDemo(ctx, cli.DemoOptions{
 					Server: url, Home: cfg.Home, Cores: cfg.Slots, Program: os.Args[0], Out: cmd.OutOrStdout(),
+					Link: stays && web.Built(),
 				})
+				if err == nil && stays && !running && web.Built() {
+					fmt.Fprintln(cmd.OutOrStdout(), "The system goes on, for the link above. Ctrl-C stops it.")
+					<-ctx.Done()
+				}
+				return err
 			})
 		}),
 	}

@@ -73,7 +73,7 @@ func (s *Service) FinishOIDC(ctx context.Context, back callback) (next, token st
 		if accountID, letters, err = s.accountOf(ctx, tx, who, back.session); err != nil {
 			return err
 		}
-		return s.startSession(ctx, tx, accountID, token)
+		return s.startSession(ctx, tx, accountID, token, "")
 	})
 	if postgres.IsUniqueViolation(err, "accounts_email") || postgres.IsUniqueViolation(err, "account_identities_pkey") {
 		return "", "", startAgain() // the same person signed in twice at the same moment

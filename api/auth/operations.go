@@ -23,6 +23,7 @@ func Register(api huma.API, s *Service) {
 	registerPasswords(api, s)
 	registerProofs(api, s)
 	registerSessions(api, s)
+	registerLinks(api, s)
 	registerProvider(api, s)
 	registerClosing(api, s)
 }
@@ -131,6 +132,33 @@ func registerSessions(api huma.API, s *Service) {
 			return nil, err
 		}
 		return &signOutOutput{SetCookie: endedCookie(ctx, CookieName, "/")}, nil
+	})
+}
+
+func registerLinks(api huma.API, s *Service) {
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "make-sign-in-link", Method: http.MethodPost, Path: "/v1/auth/sign-in-links", Tags: tags,
+		DefaultStatus: http.StatusCreated,
+		Summary:       "Make a link that signs in once",
+		Description: "The link opens a page of the web app and signs that browser in as the account of this session. It is good for " +
+			"15 minutes and for one use, and ends with this session. Five of a session are good at once.",
+	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *linkInput) (*linkOutput, error) {
+		link, err := s.MakeLink(ctx, access.From(ctx).AccountID, in.Session.Value, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &linkOutput{Body: link}, nil
+	})
+	huma.Register(api, access.Guarded(huma.Operation{
+		OperationID: "use-sign-in-link", Method: http.MethodPost, Path: "/v1/auth/sign-in-links/use", Tags: tags,
+		Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		Summary: "Start a browser session by a link", Description: "Sets the session's cookie, as a sign-in does.",
+	}, access.Rule{Public: true}), func(ctx context.Context, in *linkUseInput) (*accountOutput, error) {
+		account, token, err := s.UseLink(ctx, in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &accountOutput{SetCookie: sessionText(ctx, token), Body: account}, nil
 	})
 }
 

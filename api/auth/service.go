@@ -75,8 +75,8 @@ func New(deps Deps) *Service {
 		flowKeys: flowKeys(deps.Secrets)}
 }
 
-// startSession lets a browser in. Errors: fault.Unauthorized for a locked account.
-func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, token string) error {
+// startSession lets a browser in; how is for the audit log. Errors: fault.Unauthorized for a locked account.
+func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, token, how string) error {
 	now := s.now()
 	locked, err := isLocked(ctx, tx, accountID)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Service) startSession(ctx context.Context, tx *sqlx.Tx, accountID, toke
 	if err := insertSession(ctx, tx, digest(token), accountID, now, now.Add(sessionLife)); err != nil {
 		return err
 	}
-	return s.write(ctx, tx, accountID, auditlog.SignedIn, "")
+	return s.write(ctx, tx, accountID, auditlog.SignedIn, how)
 }
 
 // ErrLocked tells whoever has the right credential of a locked account why it opens nothing.
@@ -133,7 +133,7 @@ func (s *Service) SignIn(ctx context.Context, in contract.SignInRequest) (contra
 		if same, err := holdPassword(ctx, tx, account.AccountID, hash); err != nil || !same { // changed while it was compared
 			return cmp.Or(err, errNotIn)
 		}
-		return s.startSession(ctx, tx, account.AccountID, token)
+		return s.startSession(ctx, tx, account.AccountID, token, "")
 	})
 	return account.Account, token, err
 }

@@ -153,7 +153,7 @@ func (s *Service) openNow(ctx context.Context, account contract.Account, hash st
 				return err
 			}
 		}
-		return s.startSession(ctx, tx, account.AccountID, token)
+		return s.startSession(ctx, tx, account.AccountID, token, "")
 	})
 	if postgres.IsUniqueViolation(err, "accounts_email") {
 		return contract.Account{}, "", fault.New(fault.Validation, "email: an account with this address exists already; "+

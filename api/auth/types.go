@@ -25,6 +25,15 @@ type sessionInput struct {
 	Session http.Cookie `cookie:"molfabric_session" hidden:"true"`
 }
 
+type linkInput struct {
+	Session http.Cookie `cookie:"molfabric_session" hidden:"true"`
+	Body    contract.SignInLinkRequest
+}
+
+type linkOutput struct{ Body contract.SignInLink }
+
+type linkUseInput struct{ Body contract.SignInLinkUse }
+
 type signOutOutput struct {
 	SetCookie http.Cookie `header:"Set-Cookie" doc:"Takes the session's cookie away."`
 }

@@ -42,7 +42,7 @@ const (
 
 // pages are the addresses of the app, as the router in src/router.tsx has them.
 var pages = []string{
-	"/", "/sign-in", "/sign-up", "/more",
+	"/", "/sign-in", "/sign-up", "/enter", "/more",
 	"/jobs/:jobId", "/new", "/new/docking", "/new/pockets", "/new/dynamics", "/new/search", "/new/rendering",
 	"/dockings", "/dockings/:runId", "/ligands/:resultId", "/poses/:poseId",
 	"/searches", "/searches/:jobId", "/searches/:jobId/queries/:index",

@@ -48,6 +48,8 @@ type DemoOptions struct {
 	Cores   int       // that the server's workers use, for the guess at the time; 0 means all of this machine
 	Program string    // how its user calls this program, e.g. bin/molfabric
 	Out     io.Writer // takes everything that is shown
+	// Link says that the server carries the web app and goes on after the demonstration: then it ends with a link into its result.
+	Link bool
 	// Exhaustiveness of the searches; 0 goes on until independent searches agree, as `molfabric dock` does. Tests search less.
 	Exhaustiveness int
 }
@@ -76,8 +78,9 @@ func RunDemo(ctx context.Context, o DemoOptions) error {
 
 type demo struct {
 	DemoOptions
-	paint paint
-	inv   *invocation
+	paint   paint
+	inv     *invocation
+	browser *client.Client // signed in by password, as a browser is
 }
 
 func (d *demo) run(ctx context.Context) error {
@@ -89,6 +92,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	defer d.inv.api.Close()
+	defer d.browser.Close()
 	d.title(2, "The structure")
 	plan, err := d.plan()
 	if err != nil {
@@ -104,10 +108,15 @@ func (d *demo) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.goOn(ctx, j, plan.folder); err != nil {
+	result, best, err := d.found(ctx, j.JobID)
+	if err != nil {
 		return err
 	}
-	return d.conclude(ctx, j.JobID)
+	if err := d.goOn(ctx, j, plan.folder, best.PoseID); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold(whereItLies(result, best)))
+	return nil
 }
 
 func (d *demo) title(number int, text string) {
@@ -122,7 +131,7 @@ func (d *demo) account(ctx context.Context) error {
 	if err != nil {
 		return usage("%v", err)
 	}
-	defer signing.Close()
+	d.browser = signing
 	account, err := d.sign(ctx, signing)
 	if err != nil {
 		return err
@@ -250,8 +259,8 @@ func minutes(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", n)
 }
 
-// goOn closes with the account's state and what to do next. folder holds the results.
-func (d *demo) goOn(ctx context.Context, j contract.Job, folder string) error {
+// goOn closes with the account's state and what to do next. folder holds the results; poseID is of the best pose, if there is one.
+func (d *demo) goOn(ctx context.Context, j contract.Job, folder, poseID string) error {
 	balance, err := d.inv.api.Balance(ctx)
 	if err != nil {
 		return err
@@ -266,33 +275,36 @@ func (d *demo) goOn(ctx context.Context, j contract.Job, folder string) error {
 	} {
 		d.say("%-32s %s", step[0], step[1])
 	}
+	if !d.Link || poseID == "" {
+		return nil
+	}
+	link, err := d.browser.MakeSignInLink(ctx, "/poses/"+poseID)
+	if err != nil {
+		return err
+	}
+	d.say("The best pose in 3D, by a link that signs a browser in, once, within 15 minutes:")
+	d.say("%s", link.Body.URL)
 	return nil
 }
 
-// conclude ends with what was found of imatinib.
-func (d *demo) conclude(ctx context.Context, jobID string) error {
-	name := demoLigands[0].label
-	said := name + " has no pose"
+// found is imatinib with its best pose; both are empty where it has none.
+func (d *demo) found(ctx context.Context, jobID string) (result contract.DockingResult, best contract.DockingPose, err error) {
+	result.Label = demoLigands[0].label
 	run, _, err := d.inv.api.RunOfJob(ctx, jobID)
 	if err != nil {
-		return err
+		return result, best, err
 	}
-	named := client.ResultFilter{Page: client.Page{Limit: 1}, Text: name}
+	named := client.ResultFilter{Page: client.Page{Limit: 1}, Text: result.Label}
 	results, err := d.inv.api.DockingResults(ctx, run.RunID, named)
-	if err != nil {
-		return err
+	if err != nil || len(results.Body.Results) == 0 {
+		return result, best, err
 	}
-	for _, result := range results.Body.Results {
-		poses, err := d.inv.api.DockingPoses(ctx, result.ResultID, client.Page{Limit: 1})
-		if err != nil {
-			return err
-		}
-		for _, best := range poses.Body.Poses {
-			said = whereItLies(result, best)
-		}
+	result = results.Body.Results[0]
+	poses, err := d.inv.api.DockingPoses(ctx, result.ResultID, client.Page{Limit: 1})
+	if err != nil || len(poses.Body.Poses) == 0 {
+		return result, best, err
 	}
-	fmt.Fprintf(d.Out, "\n%s\n", d.paint.bold(said))
-	return nil
+	return result, poses.Body.Poses[0], nil
 }
 
 // whereItLies says in one line where a ligand came to lie, and what holds it there.

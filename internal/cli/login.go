@@ -188,6 +188,9 @@ func (inv *invocation) endSession(ctx context.Context) error {
 	return inv.api.SignOut(ctx)
 }
 
+// IsTerminal tells whether somebody reads along.
+func IsTerminal(w io.Writer) bool { return terminalOf(w) != nil }
+
 // terminalOf is the file behind a reader or writer when it is a terminal, else nil.
 func terminalOf(stream any) *os.File {
 	file, ok := stream.(*os.File)

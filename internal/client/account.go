@@ -57,6 +57,12 @@ func (c *Client) CreateKey(ctx context.Context, key contract.CreateRequest) (Ans
 	return ask[contract.CreatedKey](ctx, c, call{method: http.MethodPost, path: "/v1/keys", body: key, sessionOnly: true})
 }
 
+// MakeSignInLink makes a link that signs a browser in, once, and leads to a page of the service. It needs a session.
+func (c *Client) MakeSignInLink(ctx context.Context, next string) (Answer[contract.SignInLink], error) {
+	return ask[contract.SignInLink](ctx, c, call{method: http.MethodPost, path: "/v1/auth/sign-in-links",
+		body: contract.SignInLinkRequest{Next: next}, sessionOnly: true})
+}
+
 // ListKeys lists the account's API keys. It needs a session.
 func (c *Client) ListKeys(ctx context.Context) (Answer[contract.KeyList], error) {
 	return ask[contract.KeyList](ctx, c, call{method: http.MethodGet, path: "/v1/keys", sessionOnly: true})

@@ -56,6 +56,22 @@ type EmailProof struct {
 	Password string `json:"password,omitempty" maxLength:"128" doc:"The password that the account was opened with. Only an account that was opened without one, at an identity provider, has none." writeOnly:"true"`
 }
 
+// SignInLinkRequest says where a link that signs in leads to.
+type SignInLinkRequest struct {
+	Next string `json:"next,omitempty" maxLength:"500" default:"/" doc:"Page of this service to go to: a path, nothing else." example:"/jobs"`
+}
+
+// SignInLink signs a browser in, once.
+type SignInLink struct {
+	URL       string    `json:"url" doc:"The link. Whoever opens it first is signed in." example:"https://molfabric.example.org/enter#next=%2F&token=…"`
+	ExpiresAt time.Time `json:"expiresAt" doc:"Until when it is good."`
+}
+
+// SignInLinkUse is the token of such a link.
+type SignInLinkUse struct {
+	Token string `json:"token" minLength:"1" maxLength:"64" doc:"As the link has it." writeOnly:"true"`
+}
+
 // AccountClosing asks for the end of an account.
 type AccountClosing struct {
 	Password           string `json:"password,omitempty" maxLength:"128" doc:"Password of the account. One that signs in at an identity provider alone has none: its session must be younger than ten minutes." writeOnly:"true"`

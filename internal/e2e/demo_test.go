@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/internal/cli"
 )
 
@@ -40,10 +42,13 @@ func TestDemonstration(t *testing.T) {
 	var shown bytes.Buffer
 	home := t.TempDir()
 	err := cli.RunDemo(t.Context(), cli.DemoOptions{Server: s.url, Home: home, Program: "molfabric", Out: &shown,
-		Exhaustiveness: 4})
+		Exhaustiveness: 4, Link: web.Built()})
 	t.Logf("%s", shown.String())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if web.Built() && !regexp.MustCompile(`/enter#next=%2Fposes%2Fpose_\S+&token=\S+`).MatchString(shown.String()) {
+		t.Error("no link leads to the best pose")
 	}
 	results := filepath.Join(home, "demo", "results")
 	text, err := os.ReadFile(filepath.Join(results, "results.json"))

@@ -31,6 +31,10 @@ const share = createRoute({
   getParentRoute: () => root, path: '/shared/$token', component: lazyRouteComponent(() => import('./pages/projects/shared'), 'SharedPage'),
 })
 
+const enter = createRoute({
+  getParentRoute: () => root, path: '/enter', component: lazyRouteComponent(() => import('./pages/entry/enter'), 'Enter'),
+})
+
 const shell = createRoute({
   getParentRoute: () => root, id: 'shell', component: Shell,
   beforeLoad: async ({ location }) => {
@@ -90,7 +94,7 @@ export const router = createRouter({
     const given = Object.entries(search).flatMap(([name, value]) => (value == null || value === '' ? [] : [[name, String(value)]]))
     return given.length > 0 ? `?${new URLSearchParams(given)}` : ''
   },
-  routeTree: root.addChildren([signIn, signUp, share, shell.addChildren([studio, more, ...pages])]),
+  routeTree: root.addChildren([signIn, signUp, enter, share, shell.addChildren([studio, more, ...pages])]),
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingComponent: () => <Loading what="the page" />,

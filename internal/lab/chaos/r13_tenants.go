@@ -147,6 +147,7 @@ var inBodies = []string{"submit-job", "estimate-job", "estimate-job-publicly", "
 // name is among the lists.
 var unreached = map[string]string{
 	"sign-up": "makes an account", "sign-in": "takes a password", "sign-out": "ends the caller's own session",
+	"make-sign-in-link": "is of the caller's own session", "use-sign-in-link": "takes a link, which is its owner's to give away",
 	"change-password": "takes the caller's own password",
 	"close-account":   "takes the caller's own password",
 	"verify-email":    "takes a link that was sent to an address", "send-verification": "sends one to the caller's own address",
