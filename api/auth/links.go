@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// linkLife is how long a sign-in link is good: whoever has it is the account's owner, so that it is for the other window and not
-	// for a mail.
+	// linkLife is how long a sign-in link is good: whoever has it is the account's owner, so that it is for another window and not for
+	// a mail.
 	linkLife = 15 * time.Minute
 	// maxLinks bounds the links of a session that are good at once; a further one ends the oldest.
 	maxLinks = 5
@@ -28,11 +28,11 @@ const (
 )
 
 // errNoSignInLink is of links that were never given out, were used, are too old, and whose session has ended alike.
-var errNoSignInLink = fault.New(fault.NotFound, "token: this link is not good any more: it works once, within %d minutes, and ends "+
-	"with the session that made it. Sign in, or make another", int(linkLife/time.Minute))
+var errNoSignInLink = fault.New(fault.NotFound, "token: this link is not good any more: it works once, within %d minutes, and "+
+	"ends with the session that made it. Sign in, or make another", int(linkLife/time.Minute))
 
-// MakeLink returns a link that signs a browser in as the session's account, once. Its token stands behind the #, which browsers send
-// to nobody. Errors: fault.Validation for a page of elsewhere; *throttle.Exceeded.
+// MakeLink returns a link that signs a browser in as the session's account, once. Its token stands behind the #, which browsers
+// send to nobody. Errors: fault.Validation for a page of elsewhere; *throttle.Exceeded.
 func (s *Service) MakeLink(
 	ctx context.Context, accountID, sessionToken string, in contract.SignInLinkRequest,
 ) (contract.SignInLink, error) {

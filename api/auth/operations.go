@@ -140,8 +140,8 @@ func registerLinks(api huma.API, s *Service) {
 		OperationID: "make-sign-in-link", Method: http.MethodPost, Path: "/v1/auth/sign-in-links", Tags: tags,
 		DefaultStatus: http.StatusCreated,
 		Summary:       "Make a link that signs in once",
-		Description: "The link opens a page of the web app and signs that browser in as the account of this session. It is good for " +
-			"15 minutes and for one use, and ends with this session. Five of a session are good at once.",
+		Description: "The link opens a page of the web app and signs that browser in as the account of this session. It is good " +
+			"for 15 minutes and for one use, and ends with this session. Five of a session are good at once.",
 	}, access.Rule{SessionOnly: true}), func(ctx context.Context, in *linkInput) (*linkOutput, error) {
 		link, err := s.MakeLink(ctx, access.From(ctx).AccountID, in.Session.Value, in.Body)
 		if err != nil {

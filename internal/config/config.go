@@ -39,7 +39,8 @@ type Config struct {
 	// WorkerRedisURL is what `molfabric up` gives its worker: Redis as a user that may do what a worker does. Default RedisURL.
 	WorkerRedisURL string `yaml:"workerRedisUrl" env:"MOLFABRIC_WORKER_REDIS_URL"`
 
-	// RedisCA is a file of PEM certificates: the authorities that alone are believed of a Redis behind rediss://. Default the system's.
+	// RedisCA is a file of PEM certificates: the authorities that alone are believed of a Redis behind rediss://. Default the
+	// system's.
 	RedisCA string `yaml:"redisCa" env:"MOLFABRIC_REDIS_CA"`
 
 	RedisPrefix string `yaml:"redisPrefix" env:"MOLFABRIC_REDIS_PREFIX"` // before every key and queue name

@@ -125,8 +125,8 @@ func TestAnnouncedStoresAreTheOwnersAlone(t *testing.T) {
 // files.
 func TestUpsWorkerHasNoKeyOfTheStore(t *testing.T) {
 	t.Parallel()
-	cfg := config.Config{RedisURL: "rediss://h", RedisCA: "h.crt", DatabaseURL: "postgres://secret", KeySecret: "secret", StoreAccess: config.ByPermit,
-		S3: config.S3{Endpoint: "http://h", AccessKey: "secret", SecretKey: "secret"}}
+	cfg := config.Config{RedisURL: "rediss://h", RedisCA: "h.crt", DatabaseURL: "postgres://secret", KeySecret: "secret",
+		StoreAccess: config.ByPermit, S3: config.S3{Endpoint: "http://h", AccessKey: "secret", SecretKey: "secret"}}
 	if env := strings.Join(workerEnvironment(cfg), "\n"); strings.Contains(env, "secret") || strings.Contains(env, "S3_") ||
 		!strings.Contains(env, "REDIS_CA=h.crt") {
 		t.Errorf("its environment is\n%s", env)

@@ -21,8 +21,8 @@ const certificateFile, keyFile = "server.crt", "server.key"
 // certificateLife is longer than any server runs: it gets a new certificate at each start.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
-// makeCertificate writes a key and a certificate of 127.0.0.1 that it has signed itself, and returns the certificate's file. Whoever
-// believes that file alone speaks with this server and with nobody else.
+// makeCertificate writes a key and a certificate of 127.0.0.1 that it has signed itself, and returns the certificate's file.
+// Whoever believes that file alone speaks with this server and with nobody else.
 func (h *home) makeCertificate() (path string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
