@@ -7,7 +7,13 @@ export default defineConfig({
   outputDir: process.env.MOLFABRIC_SCREENSHOTS ?? 'test-results',
   timeout: 120_000,
   expect: { timeout: 20_000 },
-  workers: 1,
+  // Stories have accounts of their own and run side by side; faults, which start the system anew, come after them.
+  workers: 2,
+  fullyParallel: true,
+  projects: [
+    { name: 'stories', testIgnore: 'faults.spec.ts' },
+    { name: 'faults', testMatch: 'faults.spec.ts', dependencies: ['stories'], fullyParallel: false },
+  ],
   reporter: [['list']],
   use: {
     baseURL: process.env.MOLFABRIC_URL ?? 'http://127.0.0.1:8080',

@@ -4,7 +4,7 @@ import { useMutation, useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { answered, getBalance, signOut } from '@/api/client'
-import { Button, Select } from '@/design'
+import { Button, PageHead, Select } from '@/design'
 import { followAccount } from '@/live'
 import { here, queries, sessionQuery } from '@/session'
 import { chooseTheme, type Theme, useTheme } from '@/theme'
@@ -89,11 +89,14 @@ export function Shell() {
 /** What the bar of a phone has no room for. */
 export function More() {
   return (
-    <ul className="grid gap-2">
-      {usePlaces().filter((place) => !place.phone).map((place) => (
-        <li key={place.to}><Link to={place.to} className="block rounded-md border border-line bg-card p-3">{place.label}</Link></li>
-      ))}
-    </ul>
+    <>
+      <PageHead title="More" />
+      <ul className="grid gap-2">
+        {usePlaces().filter((place) => !place.phone).map((place) => (
+          <li key={place.to}><Link to={place.to} className="block rounded-md border border-line bg-card p-3">{place.label}</Link></li>
+        ))}
+      </ul>
+    </>
   )
 }
 

@@ -5,28 +5,31 @@ import { inspect, listen, signUp } from './support'
 const addresses = ['/', '/new', '/new/docking', '/new/pockets', '/new/dynamics', '/new/search', '/new/rendering', '/dockings', '/searches',
   '/studio/sessions', '/projects', '/credits', '/keys', '/settings', '/more']
 
-for (const [size, viewport] of Object.entries({ desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } })) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`pages of a new account, ${size}, ${colorScheme}`, async ({ browser }, info) => {
-      const context = await browser.newContext({ viewport, colorScheme })
-      const page = await context.newPage()
-      const heard = listen(page)
-      await signUp(page, `new-${size}-${colorScheme}-${Date.now()}@example.org`)
-      for (const address of addresses) {
-        await page.goto(address)
-        await expect(page.getByText(/^Loading/)).toHaveCount(0)
-        await inspect(page, info, `${size}-${colorScheme}${address.replaceAll('/', '-')}`)
-      }
-      await context.clearCookies()
-      for (const address of ['/sign-in', '/sign-up']) {
-        await page.goto(address)
-        await expect(page.getByLabel('Email')).toBeVisible()
-        await inspect(page, info, `${size}-${colorScheme}${address.replaceAll('/', '-')}`)
-      }
-      expect(heard).toEqual([])
-      await context.close()
-    })
-  }
+const looks = [
+  { size: 'desk', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
+  { size: 'phone', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
+] as const
+
+for (const { size, viewport, colorScheme } of looks) {
+  test(`pages of a new account, ${size}, ${colorScheme}`, async ({ browser }, info) => {
+    const context = await browser.newContext({ viewport, colorScheme })
+    const page = await context.newPage()
+    const heard = listen(page)
+    await signUp(page, `new-${size}-${colorScheme}-${Date.now()}@example.org`)
+    for (const address of addresses) {
+      await page.goto(address)
+      await expect(page.getByText(/^Loading/)).toHaveCount(0)
+      await inspect(page, info, `${size}-${colorScheme}${address.replaceAll('/', '-')}`)
+    }
+    await context.clearCookies()
+    for (const address of ['/sign-in', '/sign-up']) {
+      await page.goto(address)
+      await expect(page.getByLabel('Email')).toBeVisible()
+      await inspect(page, info, `${size}-${colorScheme}${address.replaceAll('/', '-')}`)
+    }
+    expect(heard).toEqual([])
+    await context.close()
+  })
 }
 
 test('the keyboard reaches the page and every place of the menu', async ({ page }) => {

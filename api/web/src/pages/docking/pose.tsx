@@ -92,7 +92,7 @@ function Posed({
         }
         actions={<PoseActions pose={pose} title={title} />}
       />
-      <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
         <div className="grid min-w-0 content-start gap-4">
           <Card className="min-w-0">
             {view.error ? (
