@@ -1,6 +1,12 @@
 package director
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+)
+
+// helixName is how helices are called in papers: H12.
+var helixName = regexp.MustCompile(`^h[0-9]{1,2}$`)
 
 // placeAppositions puts residues by number where a region stands that they explain: "the flaps in red (residues 43-58 of both
 // chains)" becomes "residues 43-58 of both chains in red", and "helix 12 residues 536 to 544" its residues.
@@ -28,6 +34,9 @@ func (p *parser) explained(at int) (int, bool) {
 	structure := x.has("noun", "helix") || x.has("noun", "sheet") || x.has("noun", "loop")
 	switch {
 	case x.is("region") && !isNamed && !x.is("mine"):
+		return 1, true
+	case x.kind() == code && helixName.MatchString(x.text) && at+2 < len(p.lex) && p.lex[at+1].has("word", "residue") &&
+		isNumberLike(p.lex[at+2]):
 		return 1, true
 	case structure && at+1 < len(p.lex) && p.lex[at+1].kind() == number:
 		return 2, true

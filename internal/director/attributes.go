@@ -26,7 +26,7 @@ func (p *parser) attribute(f *frame) bool {
 	for x.is("prep") && !x.has("prep", "between") || x.is("article") && !x.is("ref") || x.text == "all" && (p.at(1).is("itype") ||
 		p.at(1).is("thing")) || x.is("filler") || x.has("verb", "colored") || x.has("verb", "color") ||
 		x.has("thing", "colors") && (p.at(1).has("prep", "by") || p.at(1).is("prop")) ||
-		x.text == "one" && p.at(1).has("thing", "movie") {
+		x.text == "one" && p.at(1).has("thing", "movie") || x.is("size") && p.sizesLook() {
 		if (x.is("verb") && f.verb == "" || x.is("thing") && f.verb == "" && !p.at(1).is("prop")) && p.pos != start.pos {
 			break
 		}
@@ -240,6 +240,7 @@ func (p *parser) look(f *frame, x lexeme) bool {
 	if value, ok := x.value("rep"); ok && !(x.text == "line" && p.at(1).is("article")) {
 		before := p.at(-1)
 		p.pos++
+		f.upon = f.upon || before.has("prep", "on") || before.is("article") && p.at(-3).has("prep", "on")
 		f.styled = f.styled || before.has("prep", "as") || before.has("prep", "in")
 		if kind, ok := x.value("surfacetype"); ok && !f.set("surfacetype", kind) {
 			return false
@@ -313,6 +314,9 @@ func longHex(text string) string {
 
 // headed reads what a clause may be about besides atoms: the background, effects, labels, interactions, models, presets.
 func (p *parser) headed(f *frame, x lexeme) bool {
+	if name, ok := p.betweenAtoms(x); ok {
+		return f.set("ends", name)
+	}
 	if p.modelled(f, x) {
 		return true
 	}
@@ -322,6 +326,8 @@ func (p *parser) headed(f *frame, x lexeme) bool {
 		return f.put("effect", value)
 	case x.is("itype"):
 		value, _ := p.take("itype")
+		f.bridging = f.bridging || value == "water_bridge" && strings.HasPrefix(x.text, "water") && strings.Contains(x.text, " ") &&
+			!strings.HasPrefix(x.text, "water mediated") && !strings.HasPrefix(x.text, "water bridge")
 		return f.put("itype", value)
 	case x.is("level") && (f.verb == "label" || f.names("labels")) && !p.nounBehind(x):
 		value, _ := p.take("level")

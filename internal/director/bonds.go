@@ -1,6 +1,7 @@
 package director
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -73,6 +74,9 @@ func (p *parser) types(f *frame) []string {
 func (p *parser) interacting(f *frame) (map[string]any, bool) {
 	sides := []phrase{}
 	with := []phrase{}
+	if f.bridging && len(f.objects) == 2 && f.objects[1].role == "" {
+		f.objects[1].role = "with"
+	}
 	for _, object := range f.objects {
 		switch {
 		case object.kind == "nothing":
@@ -172,6 +176,9 @@ func (p *parser) buildMeasure(f *frame) ([]Operation, bool) {
 	}
 	f.drop("distance")
 	f.drop("labels")
+	if f.has("ends") && len(f.objects) == 0 {
+		return nil, false
+	}
 	ends := p.endsOf(shareChain(f.objects, count))
 	if len(ends) == 1 && p.last != "" && kind == "distance" {
 		last, _ := p.pointed(p.last)
@@ -184,11 +191,18 @@ func (p *parser) buildMeasure(f *frame) ([]Operation, bool) {
 		return nil, len(ends) < count && len(f.attributes) == 0 && f.verb != "show"
 	}
 	between := make([]string, count)
+	atom := f.takeText("ends")
 	for i, end := range ends {
+		if atom != "" && oneResidue(end) {
+			end = both(end, phrase{parts: []part{{name: []string{atom}}}})
+		}
 		if end.kind == "ref" {
 			end.plural = true
 		}
 		between[i] = p.single(end)
+	}
+	if between[0] == between[1] {
+		p.askTarget(between[0])
 	}
 	return one("measure", map[string]any{"kind": kind, "between": between}), true
 }
@@ -216,6 +230,10 @@ func (p *parser) endsOf(objects []phrase) []phrase {
 		if len(object.parts) == 1 {
 			q = object.parts[0]
 		}
+		if pair := pairOf(object); pair != nil && len(objects) == 1 {
+			ends = append(ends, pair...)
+			continue
+		}
 		switch {
 		case len(q.resi) > 1 && (!object.plural || len(objects) == 1 && oneOf(object.kind, "atom", "element")):
 			for _, number := range q.resi {
@@ -233,6 +251,26 @@ func (p *parser) endsOf(objects []phrase) []phrase {
 	}
 	share(ends)
 	return ends
+}
+
+// pairPattern is a selection of two residues by their numbers.
+var pairPattern = regexp.MustCompile(`^((?:\(*chain \w+ and )?resi )([0-9]+[A-Z]?)\+([0-9]+[A-Z]?)(\)*)$`)
+
+// pairOf are the two residues that "them" means, or a range that was said of a distance; nil for neither.
+func pairOf(object phrase) []phrase {
+	if len(object.parts) == 1 && len(object.parts[0].resi) == 1 && object.kind == "residue" {
+		first, last, isRange := strings.Cut(object.parts[0].resi[0], "-")
+		if isRange && first != "" { // "from 35 to 52"
+			a, b := object.parts[0], object.parts[0]
+			a.resi, b.resi = []string{first}, []string{last}
+			return []phrase{{kind: "residue", parts: []part{a}}, {kind: "residue", parts: []part{b}}}
+		}
+	}
+	match := pairPattern.FindStringSubmatch(strings.Trim(object.text(), "()"))
+	if object.kind != "ref" || match == nil {
+		return nil
+	}
+	return []phrase{of("residue", match[1]+match[2]), of("residue", match[1]+match[3])}
 }
 
 // share gives each end what was said once for both: the atom in "the CA atoms of X and Y", the chain in "X and Y of chain A".

@@ -11,6 +11,10 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 	if _, ok := f.attributes["opaque_word"]; ok {
 		return nil, false
 	}
+	if f.has("asis") {
+		delete(f.attributes, "asis")
+		return []Operation{}, f.acts("", "put", "keep", "show") || f.carried
+	}
 	p.inherit(f, before)
 	if f.verb == "render" && (f.has("rep") || f.has("color") || !p.onWhole(f)) {
 		f.verb = "show"
@@ -446,13 +450,17 @@ func (p *parser) buildKeep(f *frame, done []Operation) ([]Operation, bool) {
 	if len(f.objects) != 1 {
 		return nil, false
 	}
-	f.takeText("rep")
 	if len(done) == 0 {
+		f.takeText("rep")
 		return one("isolate", map[string]any{"sel": f.objects[0].text()}), true
 	}
 	last := &done[len(done)-1]
 	if last.Op == "hide" && last.Args["sel"] == "all" {
 		*last = Operation{"isolate", map[string]any{"sel": f.objects[0].text()}}
+	}
+	if f.has("rep") || f.has("color") || f.has("by") {
+		f.verb = "show"
+		return p.buildLooks(f)
 	}
 	return []Operation{}, true
 }

@@ -92,7 +92,11 @@ func (p *parser) buildFocus(f *frame) ([]Operation, bool) {
 	if value, ok := f.takeNumber("length"); ok {
 		args["margin"] = value
 	}
-	return one("focus", args), true
+	operations := one("focus", args)
+	if factor, ok := f.takeNumber("factor"); ok && factor > 0 {
+		operations = append(operations, Operation{"zoom", map[string]any{"factor": factor}})
+	}
+	return operations, true
 }
 
 // buildRotate turns the view: to the right is positive about y, to the left negative; up and down are about x.

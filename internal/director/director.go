@@ -54,7 +54,7 @@ func Understand(ctx Context, message string) Understanding {
 	}
 	lexicon := theLexicon()
 	repairs := lexicon.repair(&ctx, tokens)
-	p := &parser{ctx: &ctx, lexicon: lexicon, lex: lexicon.lexemes(&ctx, tokens), last: ctx.Last}
+	p := &parser{ctx: &ctx, lexicon: lexicon, lex: lexicon.lexemes(&ctx, tokens), last: ctx.Last, wholes: map[string]string{}}
 	p.placeAppositions()
 	understanding := p.understand()
 	understanding.Repairs = repairs

@@ -23,6 +23,13 @@ type frame struct {
 	attributes map[string]any
 	// closed tells that an attribute stood behind an object, so that the next noun phrase begins a clause.
 	closed bool
+	// located is the chain that stood behind an attribute; built is what the clause came to.
+	located *phrase
+	built   []Operation
+	// upon tells that a representation stood behind "on": it is what the colours of the clauses are for.
+	upon bool
+	// bridging tells that waters between two things are meant.
+	bridging bool
 	// joined tells that "and" stood before the next object.
 	joined      bool
 	first, last int
@@ -122,6 +129,8 @@ func (p *parser) sentence() ([]Operation, []string) {
 			unread = append(unread, p.quote(first, p.pos))
 			continue
 		}
+		f.built = built
+		f.shareChain(before)
 		operations = p.follow(operations, built)
 		before = f
 	}
@@ -153,6 +162,7 @@ func (p *parser) followOne(operation Operation) {
 	if centre, ok := operation.Args["of"].(string); ok {
 		sel = centre
 	}
+	p.surfaced = p.surfaced || operation.Op == "surface"
 	switch {
 	case operation.Op == "load" && operation.Args["add"] == nil:
 		source, _ := operation.Args["source"].(string)
@@ -214,7 +224,8 @@ func (p *parser) clause(before *frame) (*frame, bool) {
 		}
 	}
 	f.last = p.pos
-	restyled := before != nil && before.verb == "color" && f.has("rep") && len(f.objects) > 0 // "…, and the ligand in green sticks"
+	// "…, and the ligand in green sticks"
+	restyled := before != nil && before.verb == "color" && f.has("rep") && len(f.objects) > 0 && !f.upon
 	if f.verb == "" && before != nil && !f.empty() && !restyled {
 		f.verb, f.carried = before.verb, true
 		f.only = f.only || before.only && len(f.objects) > 0
@@ -250,6 +261,9 @@ func (p *parser) piece(f *frame) bool {
 		p.pos++
 		f.also = true
 		return true
+	case x.is("asis") && len(f.objects) > 0:
+		p.pos++
+		return f.set("asis", true)
 	case x.is("comment") && !f.empty():
 		return p.remark()
 	case x.is("filler") || x.is("article") || x.is("poss"):
@@ -384,6 +398,10 @@ func (p *parser) object(f *frame) bool {
 	}
 	read.role = role
 	read = p.bareParts(f, read)
+	if f.locates(read) {
+		f.objects[0], f.located = both(f.objects[0], read), &read
+		return true
+	}
 	joined := f.joined
 	f.joined = false
 	if joined && len(f.objects) > 0 {
@@ -409,7 +427,7 @@ func eitherKeepingRole(a, b phrase) phrase {
 
 // separate tells whether objects joined by "and" stay apart: the ends of a distance, the two sides of interactions.
 func (f *frame) separate(last *phrase) bool {
-	return last.role == "between" || last.role == "from" && (f.names("distance") || f.verb == "measure") || f.verb == "measure" ||
+	return f.bridging || last.role == "between" || last.role == "from" && (f.names("distance") || f.verb == "measure") || f.verb == "measure" ||
 		f.names("distance") || f.names("angle")
 }
 
@@ -439,6 +457,9 @@ func (p *parser) over(f *frame) bool {
 
 // withAnother tells a "with" that is an "and": "the protein as ribbons with the ligand in yellow sticks".
 func (p *parser) withAnother(f *frame) bool {
+	if p.beforeBackground(f) {
+		return true
+	}
 	if !p.at(0).has("prep", "with") || !f.has("rep") && !f.has("color") && !f.has("by") || f.has("itype") || f.hasHead() ||
 		len(f.objects) == 0 {
 		return false
@@ -517,13 +538,17 @@ func (p *parser) continues(f *frame) bool {
 	if p.at(0).is("verb") && !p.at(0).has("verb", "colored") && p.at(0).is("verb") && !p.at(0).is("thing") && !p.at(0).is("view") {
 		return false
 	}
-	if !p.attribute(&trial) {
+	next := p.at(1)
+	if p.at(0).text == "label" && (next.is("article") || next.is("ref") || p.isResidue(next) || startsNoun(next)) {
+		return false // "…, and label the ligand"
+	}
+	if !p.attribute(&trial) || trial.names("background") && !f.names("background") && (f.has("by") || f.has("rep")) {
 		return false
 	}
 	if next := p.at(0); trial.has("color") && (next.is("thing") || next.is("rep") && f.has("rep")) {
 		return false
 	}
-	if f.has("switch") {
+	if f.has("switch") || f.negated && f.has("effect") && (p.at(0).is("on") || p.at(0).is("off")) {
 		return false
 	}
 	for category := range trial.attributes {

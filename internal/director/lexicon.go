@@ -224,6 +224,9 @@ func (l *lexicon) sessionPhrases(ctx *Context) map[string][]sense {
 	}
 	for name, component := range ctx.Synonyms {
 		add(name, "component", component)
+		if stem, isAcid := strings.CutSuffix(strings.ToLower(name), "ic acid"); isAcid {
+			add(stem+"ate", "component", component) // retinoate
+		}
 		add(name+"s", "components", component)
 		add(name+" molecules", "components", component)
 		add(name+" molecule", "component", component)

@@ -36,6 +36,9 @@ func (p *parser) limit(f phrase) (phrase, bool) {
 	if limited, ok := p.spatial(f); ok {
 		return limited, true
 	}
+	if limited, ok := p.bound(f, x); ok {
+		return limited, true
+	}
 	if ahead := p.onlyAhead(); ahead > 0 && p.depth == 1 {
 		p.pos += ahead // "but only in chain E"
 		preposition := p.at(0)
@@ -154,6 +157,8 @@ func (p *parser) adjacent(f phrase, x lexeme) (phrase, bool) {
 		p.skipWords("atom", "residue")
 		head := phrase{kind: "element", plural: strings.HasSuffix(x.text, "s"), parts: []part{{elem: []string{symbol}}}}
 		return both(head, f), true
+	case x.is("moiety") && f.kind == "ligand" && !p.ctx.hasNucleic():
+		return both(p.moietyHead(x), f), true
 	case x.is("pocket") && f.kind == "ligand":
 		return p.pocketAround(f, x), true
 	case x.has("word", "atom") && f.kind != "chain" && !f.generic:
@@ -267,7 +272,7 @@ func (p *parser) spatial(f phrase) (phrase, bool) {
 	}
 	x := p.at(0)
 	var radius string
-	var ok bool
+	var ok, implied bool
 	switch {
 	case x.has("prep", "within"):
 		p.pos++
@@ -277,9 +282,9 @@ func (p *parser) spatial(f phrase) (phrase, bool) {
 		}
 	case x.has("prep", "around") && p.canSurround():
 		p.pos++
-		radius, ok = "5", true
+		radius, ok, implied = "5", true, true
 		if value, given := p.length(); given {
-			radius = value
+			radius, implied = value, false
 			ok = p.skipOf()
 		}
 	default:
@@ -300,7 +305,11 @@ func (p *parser) spatial(f phrase) (phrase, bool) {
 		return f, false
 	}
 	if value, given := p.reach(); given {
-		radius = value
+		radius, implied = value, false
+	}
+	if implied && f.generic && oneOf(centre.kind, "pocket", "site") {
+		centre.kind, centre.centre = "residue", nil // "the residues lining the pocket" are the pocket
+		return centre, true
 	}
 	return around(f, radius, centre), true
 }
@@ -356,6 +365,13 @@ func (p *parser) interfaceLimit(f phrase, x lexeme) (phrase, bool) {
 	p.pos++
 	p.letters = p.letters || p.isChainLetter(p.at(0))
 	chains, ok := p.phraseList()
+	if start := p.mark(); ok && x.has("prep", "between") && p.takes("conj", "and") {
+		if other, read := p.phrase(); read && other.kind == "chain" {
+			chains = either(chains, other) // "between A and B as sticks"
+		} else {
+			p.back(start)
+		}
+	}
 	if !ok || chains.kind != "chain" && chains.kind != "chains" {
 		return f, false
 	}
@@ -399,6 +415,9 @@ func (p *parser) reference(x lexeme) (phrase, bool) {
 	}
 	if sel := p.ctx.LastOf[kind]; sel != "" && len(p.mentioned) == 0 {
 		return p.pointed(sel)
+	}
+	if whole := p.wholes[p.last]; whole != "" && x.text == "it" {
+		return p.pointed(whole)
 	}
 	return p.pointed(p.last)
 }

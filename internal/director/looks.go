@@ -69,6 +69,10 @@ func (p *parser) buildLooks(f *frame) ([]Operation, bool) {
 	if f.negated || f.has("text") && f.verb != "label" {
 		return nil, false
 	}
+	if f.attributes["opacity"] == 0.0 && len(f.objects) == 1 && f.acts("", "put", "show", "fade") {
+		delete(f.attributes, "opacity")
+		f.verb = "hide" // what nobody can see
+	}
 	f.also = f.also || f.verb == "add"
 	f.drop("colors")
 	if state := f.takeText("switch"); state != "" {
@@ -109,6 +113,8 @@ func (p *parser) buildShow(f *frame) ([]Operation, bool) {
 	case f.has("anycolor"):
 		return p.buildColor(f)
 	case rep == "surface" && p.restyles(f):
+	case rep == "surface" && f.upon && f.verb == "" && f.has("color"):
+		return nil, false // a colour on a surface that nobody has shown
 	case rep == "surface":
 		return p.buildSurface(f)
 	case rep == "" && f.verb == "show" && !f.has("color") && !f.has("by") && plainComplement(object):
@@ -194,10 +200,13 @@ func complement(sel string) string {
 
 // buildPlainShow shows something in the way of its kind.
 func (p *parser) buildPlainShow(f *frame) ([]Operation, bool) {
-	if len(f.objects) != 1 || f.verb == "put" || f.verb == "" && !f.also {
+	if len(f.objects) != 1 || f.verb == "put" {
 		return nil, false
 	}
 	object := f.objects[0]
+	if f.verb == "" && !f.also && (!oneOf(object.kind, "residue", "water") || !strings.Contains(object.text(), "within ")) {
+		return nil, false // what is near something can only be wanted shown
+	}
 	if object.kind == "nothing" || object.role != "" && object.role != "with" {
 		return nil, false
 	}
@@ -209,7 +218,7 @@ func (p *parser) buildPlainShow(f *frame) ([]Operation, bool) {
 func inKind(f phrase) []Operation {
 	var others, sticks phrase
 	for _, q := range f.parts {
-		near := slices.ContainsFunc(q.base, func(b string) bool { return strings.HasPrefix(b, "byres (") && !ofOneName(b) })
+		near := slices.ContainsFunc(q.base, func(b string) bool { return strings.HasPrefix(b, "byres (") })
 		if near || slices.Contains(q.base, "sidechain") {
 			sticks.parts = append(sticks.parts, q)
 		} else {
@@ -226,14 +235,6 @@ func inKind(f phrase) []Operation {
 	return operations
 }
 
-// ofOneName tells residues of one amino acid near something. Those keep the look of their kind, as the same ones do that are named
-// without a place.
-func ofOneName(base string) bool {
-	names, found := strings.CutPrefix(base, "byres (resn ")
-	names, _, _ = strings.Cut(names, " ")
-	return found && !strings.Contains(names, "+")
-}
-
 // buildRepresentation shows something in a representation, with a colour and an opacity of its own.
 func (p *parser) buildRepresentation(f *frame, rep string) ([]Operation, bool) {
 	f.takeText("rep")
@@ -244,6 +245,9 @@ func (p *parser) buildRepresentation(f *frame, rep string) ([]Operation, bool) {
 	sel, _, ok := p.target(f, otherwise)
 	if !ok {
 		return nil, false
+	}
+	if polymerLooks[rep] && len(f.objects) == 1 && oneOf(f.objects[0].kind, "rest", "except") {
+		sel = both(of("", sel), of("", "polymer")).text() // a ligand has no ribbon, and would be gone
 	}
 	args := map[string]any{"sel": sel, "as": rep}
 	if f.also {
@@ -374,6 +378,16 @@ func (p *parser) buildColor(f *frame) ([]Operation, bool) {
 		otherwise = p.layer(rep)
 	}
 	p.carbons(f)
+	if _, shown := p.ctx.layerWith(rep); f.upon && rep == "surface" && !shown && !p.surfaced {
+		if f.carried {
+			return nil, false // what the clause before has coloured would stay without one
+		}
+		more, ok := p.buildColor(f)
+		for _, colored := range more {
+			colored.Args["as"] = rep
+		}
+		return append(one("surface", map[string]any{"sel": "polymer"}), more...), ok
+	}
 	sel, object, ok := p.target(f, otherwise)
 	if !ok || object.role == "to" || f.has("relative") || f.only && len(f.objects) == 0 {
 		return nil, false

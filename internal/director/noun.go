@@ -58,6 +58,7 @@ func (p *parser) determiner() determiner {
 		case p.isChainLetter(x) && (next.has("word", "chain") || p.letters && !startsNoun(next)) || p.isBareChain(x):
 			return d
 		case (x.has("noun", "protein") || x.has("noun", "nucleic")) && next.has("word", "chain"): // "both protease chains"
+		case x.is("epithet") && p.adorns():
 		case x.is("quant"):
 			d.both = d.both || x.has("quant", "both")
 			d.only = d.only || x.has("quant", "only")
@@ -93,7 +94,7 @@ func (p *parser) determiner() determiner {
 func startsNoun(x lexeme) bool {
 	return slices.ContainsFunc([]string{"noun", "word", "aa", "nucleotide", "group", "pocket",
 		"element", "component", "components", "mine",
-		"region", "named", "molecule", "terminus", "oligomer"}, x.is)
+		"region", "named", "molecule", "moiety", "terminus", "oligomer"}, x.is)
 }
 
 // countable tells whether "two" before a lexeme counts what it names.
@@ -114,6 +115,9 @@ func (p *parser) head(d determiner) (phrase, bool) {
 	if f, ok := p.atomOfLigand(x); ok {
 		return f, true
 	}
+	if x.is("moiety") && !p.ctx.hasNucleic() {
+		return p.moietyHead(x), true
+	}
 	if f, ok := p.residueHead(d, x); ok {
 		return f, true
 	}
@@ -133,6 +137,8 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		return p.componentHead(d), true
 	case x.has("word", "neighbor"):
 		return p.neighbours(), true
+	case x.has("word", "coordinator"):
+		return p.coordinators(), true
 	case x.has("word", "peptide"):
 		return p.peptideHead()
 	case x.has("word", "interface"):
@@ -179,6 +185,7 @@ func (p *parser) atomsHead(x lexeme) (phrase, bool) {
 	case x.has("word", "atom"):
 		return p.atomHead()
 	case isAtomName(x) && (p.at(1).has("word", "atom") || p.at(1).has("prep", "of")):
+		p.numbers = p.numbers || p.at(1).has("prep", "of") && p.at(2).kind() == number // "CA of 10"
 		p.pos++
 		p.takes("word", "atom")
 		return phrase{kind: "atom", parts: []part{{name: []string{x.raw()}}}}, true
@@ -400,6 +407,9 @@ func (p *parser) pocketHead(x lexeme) phrase {
 	if p.takes("word", "residue") || p.takes("noun", "protein") {
 		kind = "residue"
 	}
+	if named, ok := p.numberedHere(); ok {
+		return named
+	}
 	centre, radius := p.pocketCentre()
 	f := near(radius, centre)
 	f.kind, f.plural, f.centre, f.radius = kind, centre.plural, &centre, radius
@@ -414,6 +424,9 @@ func (p *parser) pocketAround(centre phrase, x lexeme) phrase {
 	}
 	if p.takes("word", "residue") {
 		kind = "residue"
+	}
+	if named, ok := p.numberedHere(); ok {
+		return named
 	}
 	f := near("5", centre)
 	f.kind, f.plural, f.centre, f.radius = kind, centre.plural, &centre, "5"

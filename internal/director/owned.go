@@ -75,6 +75,7 @@ func (p *parser) its(f phrase) phrase {
 	switch {
 	case ok && hasParts(owner, f):
 		f = partOf(f, owner)
+		p.wholes[f.text()] = owner.text()
 	case !ok && isPart(f) && p.ctx.Structure != "":
 		p.askTarget(f.text())
 	}
@@ -104,7 +105,9 @@ func (p *parser) bareParts(f *frame, read phrase) phrase {
 			return read // "the ligand and the side chains" are two things
 		}
 	}
-	return partOf(read, *p.owner)
+	part := partOf(read, *p.owner)
+	p.wholes[part.text()] = p.owner.text()
+	return part
 }
 
 // own remembers whose parts may be spoken of next.

@@ -107,11 +107,12 @@ func TestNothingElseIsDone(t *testing.T) {
 		"hide everything except chain I and its contacts in E": "isolate sel:chain I\ninteractions of:chain I,with:chain E",
 		"show hydrogen bonds inside chain I": "refuse alternative:show the contacts of a residue, or between two chains," +
 			"feature:contacts inside one thing,reason:unsupported",
-		"show metal coordination":          "interactions of:metal,types:[metal_complex]",
-		"what coordinates the metals?":     "describe about:interactions,sel:metal",
-		"show me what's around Lys72":      "show as:stick,sel:byres (protein and within 5 of (chain E and resi 72))",
-		"make a movie":                     "render format:mp4,turntable:",
-		"color the gamma phosphate red":    "not understood",
+		"show metal coordination":      "interactions of:metal,types:[metal_complex]",
+		"what coordinates the metals?": "describe about:interactions,sel:metal",
+		"show me what's around Lys72":  "show as:stick,sel:byres (protein and within 5 of (chain E and resi 72))",
+		"make a movie":                 "render format:mp4,turntable:",
+		"color the gamma phosphate red": "refuse alternative:name its atoms, such as N1 of the ligand," +
+			"feature:the gamma phosphate by its name,reason:unsupported",
 		"show the phosphorylated residues": "show sel:resn PTR+SEP+TPO",
 		"set the label size to 2":          "not understood",
 		"show TPO 197 and SEP 338":         "show sel:resn TPO and resi 197 or resn SEP and resi 338",

@@ -28,8 +28,12 @@ type parser struct {
 	recentChains []string
 	// owner is what parts that are named alone belong to: carbons, side chains.
 	owner *phrase
+	// wholes are what parts belong to that stood behind "its": "it" is the whole again.
+	wholes map[string]string
 	// flat is the depth at which no distance is read: it belongs to the phrase above.
 	flat int
+	// surfaced tells that this message has shown a surface.
+	surfaced bool
 	// numbers tells that residues were spoken of, so that a bare number is one; letters the same of chains.
 	numbers, letters bool
 	// mentioned are the selections that this message has used: "the rest" is what is left.

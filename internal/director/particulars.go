@@ -43,6 +43,9 @@ func (p *parser) isBareChain(x lexeme) bool {
 // isNucleicStrand tells "strand A" of a double helix from a strand of a sheet.
 func (p *parser) isNucleicStrand(x lexeme) bool {
 	chain, ok := p.ctx.chain(p.at(1).raw())
+	if len(p.ctx.Chains) > 0 && !slices.ContainsFunc(p.ctx.Chains, func(c Chain) bool { return c.Kind != "nucleic" }) {
+		return x.text == "strand" || x.text == "strands"
+	}
 	return (x.text == "strand" || x.text == "strands") && ok && p.isChainLetter(p.at(1)) && chain.Kind == "nucleic"
 }
 

@@ -46,10 +46,28 @@ func (p *parser) question() ([]Operation, bool) {
 	q := p.mentions()
 	q.sequence = q.sequence || isSequence
 	operations, ok := p.tell(q)
+	if isShown := p.lex[0].has("verb", "show") && x.has("question", "what") && x.text == "how"; ok && isShown && q.contacts {
+		operations = p.shown(operations)
+	}
 	if !ok {
 		p.back(start)
 	}
 	return operations, ok
+}
+
+// shown draws the interactions that a question is about: "show how the magnesium is coordinated".
+func (p *parser) shown(operations []Operation) []Operation {
+	last := &operations[len(operations)-1]
+	if last.Op != "describe" || last.Args["about"] != "interactions" {
+		return operations
+	}
+	args := map[string]any{"of": last.Args["sel"]}
+	for _, x := range p.lex {
+		if kind, ok := x.value("itype"); ok && kind != "all" {
+			args["types"] = []string{kind}
+		}
+	}
+	return one("interactions", args)
 }
 
 // names tells whether the message has a phrase of a sense.
@@ -161,6 +179,9 @@ func (p *parser) tell(q asked) ([]Operation, bool) {
 	}
 	_, hasLigand := kinds["ligand"]
 	switch {
+	case p.names("superlative", "closest") && len(q.objects) > 0 && !q.chains && kinds["chain"].kind == "":
+		p.halt(refusal("unsupported", "what is closest", "ask which residues are within 4 Å"))
+		return nil, true
 	case q.unknown:
 		return nil, false
 	case q.far:
@@ -184,6 +205,8 @@ func (p *parser) tell(q asked) ([]Operation, bool) {
 		return describe("selection", q.selection())
 	case q.counts && q.residues:
 		return describe("chains")
+	case q.counts && q.chains && len(q.objects) > 1:
+		return describe("scene")
 	case q.chains || kinds["chain"].kind != "" || kinds["polymer"].kind != "":
 		return describe("chains")
 	case hasLigand || kinds["ion"].kind != "" || kinds["metal"].kind != "" || kinds["branched"].kind != "":
@@ -224,12 +247,24 @@ func (q asked) hasSelection() bool {
 }
 
 func (q asked) selection() string {
+	var found *phrase
 	for _, f := range q.objects {
-		if (f.kind == "residue" || f.kind == "atom" || f.kind == "water" || isSort(f)) && !f.generic {
-			return f.text()
+		switch {
+		case f.generic || !oneOf(f.kind, "residue", "atom", "water") && !isSort(f):
+		case found == nil:
+			found = &f
+		case isSort(f) && strings.HasPrefix(found.text(), "byres ("):
+			limited := both(*found, f) // "which residues are near the ligand and polar"
+			found = &limited
+		default:
+			united := either(*found, f)
+			found = &united
 		}
 	}
-	return ""
+	if found == nil {
+		return ""
+	}
+	return found.text()
 }
 
 func firstText(objects []phrase, kind string) string {

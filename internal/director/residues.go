@@ -48,6 +48,9 @@ func (p *parser) isResidue(x lexeme) bool {
 
 // residueHead reads residues by number, by name or by place in the chain.
 func (p *parser) residueHead(d determiner, x lexeme) (phrase, bool) {
+	if f, ok := p.runTogether(x); ok {
+		return f, true
+	}
 	switch {
 	case p.isResidue(x) && !instancePattern.MatchString(x.text):
 		return p.codeHead(x), true
