@@ -54,8 +54,8 @@ func webHarness(s *system) *httptest.Server {
 }
 
 // TestWebApp drives the pages of a running system in a real browser. Pictures of every page are kept where MOLFABRIC_SCREENSHOTS says.
+// It has the system's machine for itself: people wait seconds for a page, and the tests beside it keep every core busy for minutes.
 func TestWebApp(t *testing.T) {
-	t.Parallel()
 	playwright := needWeb(t)
 	s := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_OPERATORS=operator@example.org")
 	pictures := os.Getenv("MOLFABRIC_SCREENSHOTS")

@@ -93,7 +93,7 @@ function Posed({
         actions={<PoseActions pose={pose} title={title} />}
       />
       <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
-        <div className="grid min-w-0 content-start gap-4">
+        <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] content-start gap-4">
           <Card className="min-w-0">
             {view.error ? (
               <Failure error={view.error} retry={view.retry} />
@@ -134,7 +134,7 @@ function Posed({
             )}
           </Card>
         </div>
-        <div className="grid min-w-0 content-start gap-4">
+        <div className="grid min-w-0 grid-cols-[minmax(0,1fr)] content-start gap-4">
           <Card title="Poses over each other">
             <fieldset className="grid gap-1">
               <legend className="sr-only">What else is shown</legend>
