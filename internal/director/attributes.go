@@ -105,7 +105,7 @@ func (p *parser) numeric(f *frame, x lexeme) bool {
 	case name == "angstrom" || name == "nanometer":
 		p.back(start)
 		length, read := p.length()
-		if read && !p.at(0).is("prep") && f.set("length", atof(length)) {
+		if read && (!p.at(0).is("prep") || f.verb == "clip") && f.set("length", atof(length)) {
 			return true
 		}
 	case p.timed(f, value, name):

@@ -88,6 +88,9 @@ func (p *parser) interacting(f *frame) (map[string]any, bool) {
 			sides = append(sides, object)
 		}
 	}
+	for len(with) > 1 && with[0].role == "between" && with[1].role == "between" {
+		with = append([]phrase{eitherKeepingRole(with[0], with[1])}, with[2:]...) // "between REA and Arg132 or Tyr134"
+	}
 	if len(sides) > 1 || len(with) > 1 {
 		return nil, false
 	}

@@ -427,8 +427,7 @@ func eitherKeepingRole(a, b phrase) phrase {
 
 // separate tells whether objects joined by "and" stay apart: the ends of a distance, the two sides of interactions.
 func (f *frame) separate(last *phrase) bool {
-	return f.bridging || last.role == "between" || last.role == "from" && (f.names("distance") || f.verb == "measure") || f.verb == "measure" ||
-		f.names("distance") || f.names("angle")
+	return f.bridging || last.role == "between" || f.verb == "measure" || f.names("distance") || f.names("angle")
 }
 
 // over tells whether the clause ends before the next lexeme.

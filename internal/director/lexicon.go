@@ -169,6 +169,9 @@ func (l *lexicon) lexemes(ctx *Context, tokens []token) []lexeme {
 		at = next.end
 	}
 	for i := range found {
+		if _, isChain := ctx.chain("I"); isChain && found[i].raw() == "I" && i+1 < len(found) && found[i+1].is("color") {
+			found[i].senses = nil // "colour E teal and I orange" speaks of a chain
+		}
 		if i+1 < len(found) && found[i].text == "an" && isClippedAnd(found[i+1]) {
 			found[i].text, found[i].senses = "and", l.phrases["and"]
 		}

@@ -454,6 +454,9 @@ func (p *parser) remainder() phrase {
 }
 
 func (p *parser) spokenOf() string {
+	if p.hidden != "" && p.hidden == p.last {
+		return p.hidden // what is left of what has been hidden
+	}
 	if len(p.mentioned) == 0 {
 		return p.last
 	}

@@ -22,7 +22,7 @@ YB LU W OS IR PT AU HG TL PB U1`)
 func (p *parser) bound(f phrase, x lexeme) (phrase, bool) {
 	finite := x.has("bonding", "coordinate")
 	fits := f.kind == "residue" || oneOf(f.kind, "water", "all", "sidechain", "atom", "element", "ion")
-	located := oneOf(f.kind, "ligand", "ion") && !finite
+	located := oneOf(f.kind, "ligand", "ion", "branched") && !finite
 	if !x.is("bonding") || !fits && !located || finite && f.kind != "water" || p.flat == p.depth && p.flat > 0 {
 		return f, false
 	}

@@ -87,7 +87,15 @@ func TestResiduesInOtherWords(t *testing.T) {
 			"and resn ASP+GLU",
 		"show the interface residues between E and I as sticks": "show as:stick,sel:byres (chain E and polymer and within 5 of " +
 			"(chain I and polymer)) or byres (chain I and polymer and within 5 of (chain E and polymer))",
-		"waters bridging ATP and the protein": "interactions of:resn ATP,types:[water_bridge],with:protein",
+		"color E teal and I orange":             "color color:teal,sel:chain E and polymer\ncolor color:orange,sel:chain I and polymer",
+		"highlight the C terminal tail 340-350": "highlight sel:chain E and resi 340-350",
+		"show every third residue": "refuse alternative:name the residues by their numbers,feature:every so many residues," +
+			"reason:unsupported",
+		"show hydrogen bonds between ATP and Lys72 or Asp184": "interactions of:resn ATP,types:[hydrogen_bond]," +
+			"with:chain E and resi 72+184",
+		"hide chain I, centre on what is left": "hide sel:chain I\nfocus sel:not chain I",
+		"clip 10 A around the ligand":          "clip mode:slab,thickness:10,through:ligand",
+		"waters bridging ATP and the protein":  "interactions of:resn ATP,types:[water_bridge],with:protein",
 	} {
 		if got := understood(t, kinase(), sentence); got != want {
 			t.Errorf("%q:\ngot  %s\nwant %s", sentence, got, want)
@@ -99,8 +107,8 @@ func TestResiduesInOtherWords(t *testing.T) {
 func TestPartsOfNucleotides(t *testing.T) {
 	t.Parallel()
 	ctx := kinase()
-	all := []string{"PG", "O1G", "O2G", "O3G", "PB", "O1B", "O2B", "O3B", "PA", "O1A", "O2A", "O3A", "O5'", "C5'", "C4'", "O4'", "C3'",
-		"O3'", "C2'", "O2'", "C1'", "N9", "C8", "N7", "C5", "C6", "N6", "N1", "C2", "N3", "C4"}
+	all := []string{"PG", "O1G", "O2G", "O3G", "PB", "O1B", "O2B", "O3B", "PA", "O1A", "O2A", "O3A", "O5'", "C5'", "C4'", "O4'",
+		"C3'", "O3'", "C2'", "O2'", "C1'", "N9", "C8", "N7", "C5", "C6", "N6", "N1", "C2", "N3", "C4"}
 	ctx.Atoms = func(_, element string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name[:1] != element })
 	}

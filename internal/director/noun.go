@@ -58,6 +58,8 @@ func (p *parser) determiner() determiner {
 		case p.isChainLetter(x) && (next.has("word", "chain") || p.letters && !startsNoun(next)) || p.isBareChain(x):
 			return d
 		case (x.has("noun", "protein") || x.has("noun", "nucleic")) && next.has("word", "chain"): // "both protease chains"
+		case x.text == "every" && (next.is("ordinal") || next.has("superlative", "other")) && p.ctx.Structure != "":
+			p.halt(refusal("unsupported", "every so many residues", "name the residues by their numbers"))
 		case x.is("epithet") && p.adorns():
 		case x.is("quant"):
 			d.both = d.both || x.has("quant", "both")
@@ -135,12 +137,8 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		return p.chainHead(d), true
 	case x.is("component") || x.is("components"):
 		return p.componentHead(d), true
-	case x.has("word", "neighbor"):
-		return p.neighbours(), true
-	case x.has("word", "coordinator"):
-		return p.coordinators(), true
-	case x.has("word", "peptide"):
-		return p.peptideHead()
+	case x.has("word", "neighbor"), x.has("word", "coordinator"), x.has("word", "peptide"):
+		return p.relatedHead(x)
 	case x.has("word", "interface"):
 		p.pos++
 		return phrase{kind: "interface", plural: true, parts: []part{{base: []string{"polymer"}}}}, true
@@ -177,6 +175,17 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		return p.moleculeHead(x), true
 	}
 	return p.atomsHead(x)
+}
+
+// relatedHead reads what is what it is beside something else: neighbours, what coordinates a metal, the peptide of a protein.
+func (p *parser) relatedHead(x lexeme) (phrase, bool) {
+	switch {
+	case x.has("word", "neighbor"):
+		return p.neighbours(), true
+	case x.has("word", "coordinator"):
+		return p.coordinators(), true
+	}
+	return p.peptideHead()
 }
 
 // atomsHead reads a head that means atoms by their names, or atoms at all.

@@ -63,6 +63,11 @@ func (p *parser) residueHead(d determiner, x lexeme) (phrase, bool) {
 		return p.aminoAcid(), true
 	case x.is("terminus"):
 		value, _ := p.take("terminus")
+		if oneOf(p.at(0).text, "tail", "segment", "stretch", "part", "region", "helix", "strand") && isNumberLike(p.at(1)) {
+			p.pos++
+			p.numbers = true
+			return p.numbered() // "the C-terminal tail 71-76"
+		}
 		p.skipWords("residue")
 		if p.startsNumbers() && p.at(-1).has("word", "residue") {
 			return p.numbered() // "the C-terminal residues 72 to 76"
