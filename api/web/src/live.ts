@@ -5,6 +5,7 @@ import type { QueryClient } from '@tanstack/react-query'
 
 const lock = 'molfabric.live'
 const quietMs = 300
+const askMs = 5000
 
 /** A message of the account's stream. */
 interface Happening {
@@ -60,9 +61,17 @@ export function followAccount(queries: QueryClient): () => void {
       stopping.signal.addEventListener('abort', end)
     })
 
-  void navigator.locks.request(lock, { signal: stopping.signal }, lead).catch(() => undefined)
+  // Tabs can only agree on one of them over TLS and on one's own machine; elsewhere each asks again every few seconds.
+  const agreed = window.isSecureContext
+  if (agreed) void navigator.locks.request(lock, { signal: stopping.signal }, lead).catch(() => undefined)
+  const asking = agreed ? undefined : setInterval(() => {
+    if (document.visibilityState !== 'visible') return
+    void queries.invalidateQueries({ queryKey: ['job'] })
+    refresh()
+  }, askMs)
   return () => {
     stopping.abort()
+    clearInterval(asking)
     clearTimeout(timer)
     channel.close()
   }

@@ -49,5 +49,6 @@ export async function answered<T>(call: Promise<Answer<T>>): Promise<T> {
 
 /** A key for a request that must be carried out once, however often it is sent. */
 export function newKey(): string {
-  return crypto.randomUUID()
+  // randomUUID is there over TLS and on one's own machine alone.
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

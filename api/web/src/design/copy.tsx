@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'react'
 import { Button } from '.'
+import { copyText } from './clipboard'
 
 export function CopyText({ label, text }: { label: string; text: string }) {
   const [said, setSaid] = useState('')
@@ -10,11 +11,8 @@ export function CopyText({ label, text }: { label: string; text: string }) {
     const timer = setTimeout(() => setSaid(''), 4000)
     return () => clearTimeout(timer)
   }, [said])
-  const copy = () =>
-    navigator.clipboard.writeText(text).then(
-      () => setSaid('Copied.'),
-      () => setSaid('The browser does not let pages copy: mark the text and copy it.'),
-    )
+  const copy = async () =>
+    setSaid((await copyText(text)) ? 'Copied.' : 'The browser does not let pages copy: mark the text and copy it.')
   return (
     <div className="min-w-0">
       <p className="mb-1 text-sm font-medium">{label}</p>

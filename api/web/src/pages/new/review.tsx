@@ -2,6 +2,7 @@
 
 import { useState } from 'react'
 import { Button, Card } from '@/design'
+import { copyText } from '@/design/clipboard'
 import type { Plan } from './frame'
 
 /** More than this is not worth reading on a page; the copy is whole. */
@@ -15,7 +16,7 @@ function Text({ label, text }: { label: string; text: string }) {
         <h3 className="text-sm font-medium">{label}</h3>
         <Button
           kind="quiet" aria-label={`Copy: ${label}`}
-          onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+          onClick={() => void copyText(text).then(setCopied)}
         >{copied ? 'Copied' : 'Copy'}</Button>
       </div>
       <pre
