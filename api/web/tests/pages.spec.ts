@@ -47,3 +47,22 @@ test('the keyboard reaches the page and every place of the menu', async ({ page 
   }
   for (const place of ['Jobs', 'New', 'Dockings', 'Studio', 'Projects', 'Credits', 'Keys', 'Settings', 'Sign out']) expect([...reached]).toContain(place)
 })
+
+test('a ligand is drawn', async ({ page }, info) => {
+  const heard = listen(page)
+  await signUp(page, `drawer-${Date.now()}@example.org`)
+  await page.goto('/new/docking')
+  await page.getByRole('button', { name: 'Draw one' }).click()
+  const dialog = page.getByRole('dialog')
+  const board = dialog.locator('[data-ready="true"]')
+  await expect(board.locator('canvas').first()).toBeVisible()
+  await dialog.getByRole('button', { name: 'Add it' }).click()
+  await expect(dialog.getByText('Draw a structure first')).toBeVisible()
+  await board.click({ position: { x: 33, y: 202 } }) // benzene among the tools
+  await board.click({ position: { x: 300, y: 190 } })
+  await inspect(page, info, 'desk-drawing')
+  await dialog.getByLabel('Its name').fill('benzene')
+  await dialog.getByRole('button', { name: 'Add it' }).click()
+  await expect(page.getByLabel('SMILES and names')).toHaveValue('c1ccccc1 benzene')
+  expect(heard).toEqual([])
+})

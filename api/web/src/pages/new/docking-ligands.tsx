@@ -8,6 +8,7 @@ import { eachOf, upload } from '@/uploads'
 import { count } from '@/words'
 import { type DockingDraft, ligandsOf } from './docking-draft'
 import type { StepProps } from './docking-receptor'
+import { DrawLigand } from './draw-ligand'
 import { FileField } from './file-field'
 import { type Ligand, ligandFormat, maxLigands, sdfRecords, tableLines } from './ligands'
 
@@ -55,6 +56,7 @@ export function LigandsStep({ draft, set, errors }: StepProps) {
           error={ligandError(errors.at('ligandLibrary', 'ligandIdentity'), ligands)}
           onChange={(event) => set({ lines: event.target.value })}
         />
+        <DrawLigand onTake={(smiles, name) => set({ lines: joined(draft.lines, `${smiles} ${name}`) })} />
         {problems.length > 0 ? (
           <ul className="grid gap-1 text-sm text-bad">
             {problems.slice(0, problemsShown).map((problem) => <li key={problem.line}>Line {problem.line}: {problem.words}</li>)}
