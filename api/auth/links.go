@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// linkLife is how long a sign-in link is good: whoever has it is the account's owner, so that it is for another window and not for
-	// a mail.
+	// linkLife is how long a sign-in link is good: whoever has it is taken for the account's owner, so that it is for another
+	// window and not for a mail.
 	linkLife = 15 * time.Minute
 	// maxLinks bounds the links of a session that are good at once; a further one ends the oldest.
 	maxLinks = 5
