@@ -65,11 +65,14 @@ func TestOperatorLocks(t *testing.T) {
 	}
 	wantFailure(t, d.WithKey(key).Send("GET", "/api/v1/credits/balance", ""), 401, fault.Unauthorized, "locked")
 	wantFailure(t, browser.Send("GET", "/api/v1/credits/balance", ""), 401, fault.Unauthorized, "")
-	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"correct horse"}`),
-		401,
-		fault.Unauthorized, "locked")
-	wantFailure(t, d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"wrong horse"}`), 401,
-		fault.Unauthorized, "no account has this email with this password")
+	for password, told := range map[string]string{"correct horse": "locked",
+		"wrong horse": "no account has this email with this password"} {
+		got := d.Browser().Send("POST", "/api/v1/auth/sign-in", `{"email":"grace@example.org","password":"`+password+`"}`)
+		wantFailure(t, got, 401, fault.Unauthorized, told)
+		if strings.Contains(got.Text, "mines coins") || got.Header.Get("Set-Cookie") != "" {
+			t.Errorf("a refused sign-in tells the operator's reason, or lets the browser in: %s %v", got.Text, got.Header)
+		}
+	}
 	if opened, err := o.Unlock(ctx, locked.AccountID); err != nil || opened.LockedAt != nil || opened.LockedBecause != nil {
 		t.Fatalf("got %+v, %v", opened, err)
 	}

@@ -35,6 +35,11 @@ test('a session that ends elsewhere leads to the sign-in and back, and keeps wha
   await context.clearCookies()
   await page.getByRole('link', { name: 'Jobs', exact: true }).click()
   await expect(page).toHaveURL(/\/sign-in/)
+  for (const elsewhere of ['//evil.example', '/..//evil.example', 'https://evil.example']) {
+    await page.goto(`/sign-in?next=${elsewhere}`)
+    await expect(page.getByText('Then you come back to the page that you asked for.')).toHaveCount(0)
+    await expect(page.getByLabel('Email')).toBeVisible()
+  }
   await page.goto('/new/docking')
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)

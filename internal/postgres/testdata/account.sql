@@ -1,6 +1,8 @@
 -- One row of the account acct_@ in every table that holds accounts' rows; @ is a letter that may stand in a digest.
 INSERT INTO accounts (id, email, name, created_at) VALUES ('acct_@', '@', 'Ada', now());
 INSERT INTO sessions (token_sha256, account_id, created_at, expires_at, last_seen_at) VALUES (decode(repeat('@', 64), 'hex'), 'acct_@', now(), now() + interval '1 day', now());
+INSERT INTO sign_in_links (token_sha256, session_sha256, account_id, expires_at)
+    VALUES (decode(repeat('@', 64), 'hex'), decode(repeat('@', 64), 'hex'), 'acct_@', now() + interval '1 minute');
 INSERT INTO email_proofs (token_sha256, account_id, email, created_at, expires_at)
     VALUES (decode(repeat('@', 64), 'hex'), 'acct_@', '@@example.org', now(), now() + interval '1 day');
 INSERT INTO api_keys (id, account_id, name, environment, scopes, prefix, last4, secret_hmac, created_at)

@@ -5,7 +5,8 @@ export function localPath(next: string | undefined): string {
   const hidden = [...(next ?? '')].some((letter) => letter < ' ' || letter === '\x7f')
   if (!next || hidden || !next.startsWith('/') || next.startsWith('//') || next.includes('\\')) return '/'
   const parsed = new URL(next, window.location.origin)
-  if (parsed.origin !== window.location.origin) return '/'
+  // "/..//evil.example" is resolved to a path that begins like another host.
+  if (parsed.origin !== window.location.origin || parsed.pathname.startsWith('//')) return '/'
   return /^\/sign-(in|up)\b/.test(parsed.pathname) ? '/' : parsed.pathname + parsed.search + parsed.hash
 }
 
