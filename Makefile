@@ -83,10 +83,9 @@ setup-tests:
 
 .PHONY: test
 test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
-	@go vet $(PACKAGES)
-	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" bin/tools/gotestsum --format pkgname-and-test-fails \
-		--format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json --post-run-command .ci/tally \
-		-- -race -vet=off -count=1 -shuffle=on -timeout 45m $(TESTFLAGS) $(PACKAGES)
+	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" TESTFLAGS="$(TESTFLAGS)" \
+		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
+		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
 
 .PHONY: check
 check: ## Check the formatting, then vet and test the packages whose tests need no server and no engine; needs Go alone

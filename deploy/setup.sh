@@ -11,8 +11,8 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests]
 
   --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository); and,
               where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
-  --demo      only what the demonstration needs: no sequence searches, no Blender, and of the dictionary of chemical components
-              one entry
+  --demo      only what the demonstration needs: no sequence searches, no Blender, no compiled shaders, and of the dictionary
+              of chemical components one entry
   --tests     also what the test suite needs: a C compiler for the race detector, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract
 TEXT
@@ -291,6 +291,37 @@ install_viewer() {
   echo "$viewer_digest" >"$viewer/stamp"
 }
 
+# --- what the rasteriser compiles ---
+
+shaders=$environment/share/molfabric/shaders.tar
+shaders_stamp=$environment/share/molfabric/shaders.stamp
+
+# Mesa's programs depend on Mesa, on the browser and on what is drawn.
+shaders_digest() {
+  { cat engines/render/warm/*.* engines/render/viewer/*.py "$viewer/stamp"
+    dpkg-query -W chromium libgl1-mesa-dri 2>/dev/null || true; } | sha256sum | cut -d ' ' -f 1
+}
+
+make_shaders() {
+  local folder=$stamps/shaders
+  rm -rf "$folder" "$shaders"
+  go run ./engines/render/warm/shaders "$folder" &&
+    (cd "$folder" && "$environment/bin/python" -B program/stay.py --request request.json) && mv "$folder/out/shaders.tar" "$shaders"
+  local status=$?
+  rm -rf "$folder"
+  return $status
+}
+
+# The first picture of a browser waits for them otherwise, each time.
+install_shaders() {
+  local wanted
+  wanted=$(shaders_digest)
+  stamped "$shaders_stamp" "$wanted" && return
+  say "compiling what draws molecules without a GPU into $shaders (4 MB on disk, a minute or two)"
+  logged shaders make_shaders
+  echo "$wanted" >"$shaders_stamp"
+}
+
 # --- the web app ---
 
 # It is built where it lies, as the Go program embeds it from there; its own stamp tells whether it is there.
@@ -377,6 +408,7 @@ install_viewer
 install_app
 install_components
 install_modules
+$demo || install_shaders
 $demo || install_blender
 if $tests; then
   install_node

@@ -95,7 +95,7 @@ func TestRetryWithTheCommandLine(t *testing.T) {
 	c := sh.api()
 	scene, _ := sh.want(0, "", "upload", receptor(t))
 	request := filepath.Join(sh.dir, "request.json")
-	if err := os.WriteFile(request, docking(scene, 8, "aspirin", "ibuprofen", "nicotine", "caffeine"), 0o600); err != nil {
+	if err := os.WriteFile(request, docking(scene, 4, "aspirin", "ibuprofen", "nicotine", "caffeine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var receipt struct{ JobID string }

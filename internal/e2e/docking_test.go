@@ -115,7 +115,7 @@ func TestLossesChangeNothing(t *testing.T) {
 	}
 	names := []string{"aspirin", "caffeine", "paracetamol", "ibuprofen", "nicotine", "benzamidine"}
 	submit := func() string {
-		receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 4, names...), "")
+		receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 2, names...), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func TestRestartInMidJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 4, "ibuprofen", "nicotine", "aspirin"), "")
+	receipt, err := c.Submit(t.Context(), docking(scene.StorageKey, 2, "ibuprofen", "nicotine", "aspirin"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

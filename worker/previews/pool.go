@@ -2,9 +2,7 @@ package previews
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/render/warm"
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
@@ -27,8 +24,6 @@ const (
 	startLag = 3 * time.Second
 	// startPause is the first pause after a start that failed; it doubles up to startPauseMax.
 	startPause, startPauseMax = 2 * time.Second, 5 * time.Minute
-	// compileName is the folder of the run that compiles.
-	compileName = "compile"
 )
 
 // phase is what a renderer is at.
@@ -46,7 +41,6 @@ type pool struct {
 	cfg     Config
 	dir     string
 	size    int
-	shaders []byte
 	ctx     context.Context // its end is that of all renderers
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -59,69 +53,18 @@ type pool struct {
 	notBefore time.Time
 }
 
-// openPool has the first renderer started. Before, where shaders are nil, it compiles what all renderers share, which takes a
-// minute. It fails when the machine lacks what a renderer is made of.
-func openPool(ctx context.Context, cfg Config, dir string, shaders []byte) (*pool, error) {
+// openPool has the first renderer started. It fails when the machine lacks what a renderer is made of.
+func openPool(ctx context.Context, cfg Config, dir string) (*pool, error) {
 	if _, err := cfg.Runner.Versions(ctx, warm.Probe()); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a directory for renderers: %w", err)
 	}
-	for pause := startPause; shaders == nil; pause = min(2*pause, startPauseMax) {
-		var err error
-		if shaders, err = compile(ctx, cfg.Runner, filepath.Join(dir, compileName)); err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return nil, errors.Join(ctx.Err(), sandbox.RemoveTree(dir))
-		}
-		cfg.Log.Warn("no renderer for previews can be made warm; trying again", "error", err, "after", pause)
-		wait(ctx, nil, pause)
-	}
-	p := &pool{cfg: cfg, dir: dir, size: cfg.Keep + 1, shaders: shaders, changed: make(chan struct{})}
+	p := &pool{cfg: cfg, dir: dir, size: cfg.Keep + 1, changed: make(chan struct{})}
 	p.ctx, p.end = context.WithCancel(ctx)
 	p.retire()
 	return p, nil
-}
-
-// compile returns the programs of the rasteriser for what is usually drawn.
-func compile(ctx context.Context, runner *sandbox.Runner, dir string) (shaders []byte, err error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make a directory to compile in: %w", err)
-	}
-	defer func() { err = errors.Join(err, sandbox.RemoveTree(dir)) }()
-	command, err := warm.Compile()
-	if err != nil {
-		return nil, err
-	}
-	spec := sandbox.Spec{Dir: engines.Dir(dir), Command: command, Needs: warm.CompileNeeds}
-	outcome, err := runner.Run(ctx, spec, nil)
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if outcome.Reason != sandbox.Exited || outcome.ExitCode != 0 {
-		return nil, fmt.Errorf("the browser ended as %s with exit code %d: %.500s", outcome.Reason, outcome.ExitCode,
-			outcome.LogTail)
-	}
-	return readOutput(spec.Dir, warm.ShadersFile, warm.MaxShadersBytes)
-}
-
-// readOutput reads a whole file that a program has left.
-func readOutput(dir engines.Dir, name string, most int64) ([]byte, error) {
-	file, err := sandbox.OpenOutput(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("%s is larger than %d bytes", name, most)
-	}
-	return content, err
 }
 
 // tend has a spare renderer: it starts one, or ends the one that its account has not used for longest to make room. The caller
@@ -161,7 +104,7 @@ func (p *pool) start() {
 	p.renderers = append(p.renderers, r)
 	began := time.Now()
 	p.running.Go(func() {
-		r.run(p.cfg.Runner, p.shaders, func() { p.ready(r, time.Since(began)) })
+		r.run(p.cfg.Runner, func() { p.ready(r, time.Since(began)) })
 		p.gone(r)
 	})
 }

@@ -39,7 +39,6 @@ type Config struct {
 // Service draws previews. Make one with New and call Run once.
 type Service struct {
 	Config
-	shaders []byte // nil for those that Run has compiled
 
 	mu    sync.Mutex
 	taken map[string]preview.Ask // by account: one is drawn at a time
@@ -57,7 +56,7 @@ func New(cfg Config) *Service {
 // renderers live. On a machine that lacks what a renderer is made of it says so and returns. It returns when no process of it is
 // left.
 func (s *Service) Run(ctx context.Context, workerID, dir string) {
-	pool, err := openPool(ctx, s.Config, dir, s.shaders)
+	pool, err := openPool(ctx, s.Config, dir)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.Log.Warn("this worker draws no previews", "reason", err)

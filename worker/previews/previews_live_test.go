@@ -185,20 +185,6 @@ func blue(c color.NRGBA) bool   { return int(c.B) > int(c.R)+20 && int(c.B) > in
 func unseen(c color.NRGBA) bool { return c.A == 0 }
 func white(c color.NRGBA) bool  { return c.R > 250 && c.G > 250 && c.B > 250 && c.A == 255 }
 
-// compiled is what all renderers of these tests are given: it is compiled once.
-var compiled = sync.OnceValues(func() ([]byte, error) {
-	r, err := runner()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "p-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	return compile(context.Background(), r, filepath.Join(dir, compileName))
-})
-
 // folder is a directory of renderers. Its path is short, because Chromium opens a socket below it.
 func folder(t *testing.T) string {
 	t.Helper()
@@ -218,11 +204,7 @@ type pooled struct {
 
 func newPool(t *testing.T, r *sandbox.Runner, keep int) pooled {
 	t.Helper()
-	shaders, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := openPool(context.Background(), Config{Runner: r, Keep: keep, Log: slog.New(slog.DiscardHandler)}, folder(t), shaders)
+	p, err := openPool(context.Background(), Config{Runner: r, Keep: keep, Log: slog.New(slog.DiscardHandler)}, folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,10 +278,6 @@ func (p pooled) ended(r *renderer) {
 func TestPreviews(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
-	shaders, err := compiled()
-	if err != nil {
-		t.Fatal(err)
-	}
 	rdb, _, prefix := redistest.New(t)
 	log := slog.New(slog.DiscardHandler)
 	client := preview.NewClient(rdb, prefix, nil, log)
@@ -308,7 +286,6 @@ func TestPreviews(t *testing.T) {
 		t.Errorf("before there is a worker: %v", err)
 	}
 	service := New(Config{Desk: preview.NewDesk(rdb, prefix), Runner: r, Keep: 1, DrawLimit: drawLimit, Log: log})
-	service.shaders = shaders
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	dir := folder(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
+	"io"
 	"os"
 	"path"
 	"time"
@@ -56,20 +57,20 @@ func (r *renderer) stop() {
 }
 
 // run starts the browser and returns at its end, when its directory is removed. ready is called when it is warm.
-func (r *renderer) run(runner *sandbox.Runner, shaders []byte, ready func()) {
+func (r *renderer) run(runner *sandbox.Runner, ready func()) {
 	defer close(r.done)
 	defer r.end()
-	r.err = r.runIn(runner, shaders, ready)
+	r.err = r.runIn(runner, ready)
 	if err := sandbox.RemoveTree(string(r.dir)); err != nil {
 		r.err = errors.Join(r.err, err)
 	}
 }
 
-func (r *renderer) runIn(runner *sandbox.Runner, shaders []byte, ready func()) error {
+func (r *renderer) runIn(runner *sandbox.Runner, ready func()) error {
 	if err := os.Mkdir(string(r.dir), 0o700); err != nil {
 		return fmt.Errorf("make a renderer's directory: %w", err)
 	}
-	command, err := warm.Command(shaders)
+	command, err := warm.Command()
 	if err != nil {
 		return err
 	}
@@ -221,4 +222,18 @@ func (r *renderer) brokenOff() error {
 	}
 	return errors.Join(&preview.RefusedError{Message: "The renderer broke down over this scene; submit it as a job, or make it " +
 		"lighter."}, r.err)
+}
+
+// readOutput reads a whole file that a program has left.
+func readOutput(dir engines.Dir, name string, most int64) ([]byte, error) {
+	file, err := sandbox.OpenOutput(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("%s is larger than %d bytes", name, most)
+	}
+	return content, err
 }

@@ -55,6 +55,17 @@ export async function inspect(page: Page, info: TestInfo, name: string) {
   await page.screenshot({ path: info.outputPath(`${name}.png`), fullPage: true })
 }
 
+/** Looks at a page on a desk, and as it is on a phone in the dark. */
+export async function inspectBoth(page: Page, info: TestInfo, name: string) {
+  const desk = page.viewportSize()!
+  await inspect(page, info, `desk-${name}`)
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await inspect(page, info, `phone-${name}`)
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(desk)
+}
+
 /** Asks whoever started the system to do something to it, and returns the answer. */
 export async function harness(what: 'restart' | 'mail'): Promise<string> {
   const answer = await fetch(`${process.env.MOLFABRIC_HARNESS}/${what}`, { method: 'POST' })

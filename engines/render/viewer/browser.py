@@ -8,6 +8,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import tarfile
 import threading
 from pathlib import Path
 
@@ -69,7 +71,10 @@ START = '<!DOCTYPE html><meta name="referrer" content="no-referrer"><meta http-e
 PR_SET_PDEATHSIG = 1
 STOP_WAIT_S = 5.0
 MAX_LOG_TAIL_BYTES = 2000
-MAX_SHADERS = "64M"
+# What Mesa has compiled lies below the viewer's folder. A browser begins with what set-up has compiled for the usual scenes
+# (deploy/setup.sh), which takes half of the processor time off a small picture; without, it compiles for itself.
+SHADERS, MAX_SHADERS = "shaders", "64M"
+COMPILED = Path(sys.prefix, "share/molfabric/shaders.tar")
 # Fields of /proc/<pid>/stat after the name in brackets: parent, and processor time in user and system mode.
 PARENT, USER_TICKS, SYSTEM_TICKS = 1, 11, 12
 
@@ -77,7 +82,7 @@ PARENT, USER_TICKS, SYSTEM_TICKS = 1, 11, 12
 class Browser:
     """A running Chromium that shows one page. Its end, wanted or not, is told to the desk."""
 
-    def __init__(self, address: str, folder: Path, desk: Desk, threads: int, shaders: Path | None = None) -> None:
+    def __init__(self, address: str, folder: Path, desk: Desk, threads: int) -> None:
         self.program = find_program()
         self.desk, self.log, self.start = desk, folder / "chromium.log", folder / "start.html"
         # The address has a secret in it, and everybody on a machine can read command lines.
@@ -92,7 +97,7 @@ class Browser:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment(folder, threads, shaders),
+                env=environment(folder, threads),
                 start_new_session=True,
                 preexec_fn=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL),
             )
@@ -149,10 +154,13 @@ def find_program() -> str:
     raise executor_error("PROGRAM_MISSING", "Chromium is missing on the worker; install the chromium package.")
 
 
-def environment(folder: Path, threads: int, shaders: Path | None) -> dict[str, str]:
-    """Chromium's whole environment; every folder in it is below the viewer's own, but for that of compiled shaders."""
-    for name in ("home", "tmp", "fonts"):
+def environment(folder: Path, threads: int) -> dict[str, str]:
+    """Chromium's whole environment; every folder in it is below the viewer's own."""
+    for name in ("home", "tmp", "fonts", SHADERS):
         (folder / name).mkdir()
+    if COMPILED.is_file():
+        with tarfile.open(COMPILED) as archive:
+            archive.extractall(folder / SHADERS, filter="data")
     fonts = folder / "fonts.conf"
     fonts.write_text(FONTS.format(cache=folder / "fonts"), encoding="utf-8")
     home = str(folder / "home")
@@ -167,14 +175,10 @@ def environment(folder: Path, threads: int, shaders: Path | None) -> dict[str, s
         "TMPDIR": str(folder / "tmp"),
         "FONTCONFIG_FILE": str(fonts),
         "LIBGL_ALWAYS_SOFTWARE": "1",
-        **(shader_cache(shaders) if shaders else {"MESA_SHADER_CACHE_DISABLE": "true"}),
+        "MESA_SHADER_CACHE_DIR": str(folder / SHADERS),
+        "MESA_SHADER_CACHE_MAX_SIZE": MAX_SHADERS,
         "LP_NUM_THREADS": str(max(1, threads)),
     }
-
-
-def shader_cache(folder: Path) -> dict[str, str]:
-    """Mesa's settings of where it keeps what it has compiled."""
-    return {"MESA_SHADER_CACHE_DIR": str(folder), "MESA_SHADER_CACHE_MAX_SIZE": MAX_SHADERS}
 
 
 def tree_cpu_seconds(root: int) -> float:

@@ -46,9 +46,8 @@ SCENE_ROUTE = "scene"
 class Viewer:
     """One browser with one scene at a time. After any Failure of code VIEWER_… it is of no more use and is to be closed."""
 
-    def __init__(self, request: dict[str, Any], shaders: Path | None = None) -> None:
-        """shaders is a folder with what browsers have compiled before, to which this one adds; there is none for one picture."""
-        self.request, self.shaders = request, shaders
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.request = request
         self.folder = Path(tempfile.mkdtemp(prefix="viewer-"))
         self.desk = Desk()
         self.token = secrets.token_urlsafe(24)
@@ -61,7 +60,7 @@ class Viewer:
         try:
             self.server = Server(self.token, self._files(), self.desk, CONTENT_POLICY)
             address, threads = f"{self.server.address}/index.html", self.request["threads"]
-            self.browser = Browser(address, self.folder, self.desk, threads, self.shaders)
+            self.browser = Browser(address, self.folder, self.desk, threads)
         except BaseException:
             self.close()
             raise

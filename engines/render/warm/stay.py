@@ -2,8 +2,8 @@
 
 Reads request.json: "threads" of the browser, "warmUp" with "format" and "states" of the scene that lies in in/scene at the start,
 and "compile". All states are drawn, because a browser draws the first of each kind slowly: the rasteriser compiles programs. With
-"compile" these are left as out/shaders.tar, and that is all. Without, what in/shaders.tar holds need not be compiled again, and
-{"ready": true, "renderer": …} is printed. From now on each line of standard input is an order:
+"compile" these are left as out/shaders.tar, and that is all. Without, {"ready": true, "renderer": …} is printed. From now on each
+line of standard input is an order:
 
     {"number": 1, "format": "mvsx", "widthPixels": 960, "heightPixels": 540, "transparent": false}
 
@@ -17,15 +17,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 import tarfile
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from PIL import Image, PngImagePlugin
 from task import FAILURE_STATUS, IN, OUT, Failure, one_line, read_json, user_error
+from browser import SHADERS
 from viewer import Viewer
 
 SCENE, PICTURE = "in/scene", OUT / "picture.png"
@@ -34,7 +33,7 @@ MAX_ORDER_BYTES = 4096
 PNG_LEVEL = 3
 # 2^2 views a picture: a half of what the pictures of jobs take, whose edges are a little smoother.
 SAMPLE_LEVEL = 2
-SHADERS = "shaders.tar"
+COMPILED = OUT / "shaders.tar"
 # Shaders do not depend on the size of a picture; the targets that are drawn to do.
 SMALL, LARGE = {"widthPixels": 96, "heightPixels": 54}, {"widthPixels": 960, "heightPixels": 540}
 STILL = {"kind": "none", "frames": 1, "fps": 24}
@@ -81,19 +80,14 @@ def warm_up(viewer: Viewer, states: int) -> None:
     viewer.request["animation"] = STILL
 
 
-def unpack_shaders(folder: Path) -> None:
-    if (IN / SHADERS).is_file():
-        with tarfile.open(IN / SHADERS) as archive:
-            archive.extractall(folder, filter="data")
-
-
-def pack_shaders(folder: Path) -> None:
-    draft = OUT / f"{SHADERS}.draft"
+def pack(shaders: Path) -> None:
+    """Leaves what Mesa has kept in a folder, complete or not at all."""
+    draft = COMPILED.with_suffix(".draft")
     with tarfile.open(draft, "w") as archive:
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(shaders.rglob("*")):
             if path.is_file() and path.suffix != ".tmp":  # which is being written
-                archive.add(path, path.relative_to(folder))
-    os.replace(draft, OUT / SHADERS)
+                archive.add(path, path.relative_to(shaders))
+    os.replace(draft, COMPILED)
 
 
 def serve(viewer: Viewer) -> int:
@@ -123,21 +117,17 @@ def main() -> int:
         "picture": {**SMALL, **look, "format": "PNG", "sampleLevel": SAMPLE_LEVEL},
         "animation": STILL,
     }
-    shaders = Path(tempfile.mkdtemp(prefix="shaders-"))
-    unpack_shaders(shaders)
     try:
-        with Viewer(request, shaders) as viewer:
+        with Viewer(request) as viewer:
             warm_up(viewer, request["warmUp"]["states"])
             if request["compile"]:
-                pack_shaders(shaders)
+                pack(viewer.folder / SHADERS)
                 return 0
             say(ready=True, renderer=viewer.renderer)
             return serve(viewer)
     except Failure as failure:
         print(f"{failure.code}: {one_line(failure.message, 1000)}", file=sys.stderr)
         return FAILURE_STATUS
-    finally:
-        shutil.rmtree(shaders, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
@@ -24,13 +23,7 @@ const program = "stay.py"
 const (
 	SceneFile   = "in/scene"    // what an order is about
 	PictureFile = "picture.png" // what it leaves, below out/
-	// ShadersFile is what Compile leaves, below out/; a renderer finds it as shadersGiven.
-	ShadersFile  = "shaders.tar"
-	shadersGiven = "in/" + ShadersFile
 )
-
-// MaxShadersBytes bounds ShadersFile: 4 MB were measured.
-const MaxShadersBytes = 64 << 20
 
 const (
 	threads = 2 // of Mesa's software rasteriser, in a renderer
@@ -46,9 +39,6 @@ var (
 	// largest size takes 40 times its bytes when it is parsed and meshed.
 	Needs = engines.Resources{CPUs: threads, MemoryBytes: 3 << 30, FileBytes: fileBytes, ScratchBytes: 16 << 20,
 		Processes: processes, MaxLogBytes: maxLogBytes, TimeLimit: 24 * time.Hour} // whatever leaks in a browser has an end
-	// CompileNeeds are those of Compile, which keeps one core busy for a minute.
-	CompileNeeds = engines.Resources{CPUs: 1, MemoryBytes: 3 << 30, FileBytes: fileBytes, ScratchBytes: 2 * MaxShadersBytes,
-		Processes: processes, MaxLogBytes: maxLogBytes, TimeLimit: 30 * time.Minute}
 )
 
 // needed are the parts of an installation.
@@ -78,18 +68,19 @@ type drawing struct {
 	States int    `json:"states"`
 }
 
-// Compile leaves ShadersFile: the rasteriser's programs for what the Studio shows. It draws scenes of ours alone, so what it leaves
-// may be given to everybody's renderers. With it these are warm ten times sooner.
+// Command starts a renderer.
+func Command() (engines.Command, error) {
+	return command(request{Threads: Needs.CPUs, WarmUp: drawing{States: enough}})
+}
+
+// Compile leaves the rasteriser's programs for what the Studio shows as out/shaders.tar. Set-up runs it once and gives what it
+// left to every browser (browser.py): it draws scenes of ours alone, so nobody's molecules are in it. It keeps one core busy for a
+// minute.
 func Compile() (engines.Command, error) {
-	return command(request{Threads: CompileNeeds.CPUs, WarmUp: drawing{States: len(warmUps)}, Compile: true}, nil)
+	return command(request{Threads: 1, WarmUp: drawing{States: len(warmUps)}, Compile: true})
 }
 
-// Command starts a renderer, with what Compile has left.
-func Command(shaders []byte) (engines.Command, error) {
-	return command(request{Threads: Needs.CPUs, WarmUp: drawing{States: enough}}, map[string][]byte{shadersGiven: shaders})
-}
-
-func command(asked request, more map[string][]byte) (engines.Command, error) {
+func command(asked request) (engines.Command, error) {
 	files, err := python.Lay(python.Source{Files: viewer.Programs}, python.Source{Files: programs})
 	if err != nil {
 		return engines.Command{}, fmt.Errorf("warm: %w", err)
@@ -101,7 +92,6 @@ func command(asked request, more map[string][]byte) (engines.Command, error) {
 	if files[python.RequestFile], err = json.Marshal(asked); err != nil {
 		return engines.Command{}, fmt.Errorf("warm: %w", err)
 	}
-	maps.Copy(files, more)
 	return engines.Command{
 		Argv:  []string{"python", "-B", python.Folder + "/" + program, "--request", python.RequestFile},
 		Env:   python.Environment(nil),

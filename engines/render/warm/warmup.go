@@ -60,7 +60,7 @@ var warmUps = []warmUp{
 	{peptideSource, `[{"op":"preset","args":{"name":"goodsell"}}]`},
 }
 
-// enough is how many of warmUps a renderer draws with what Compile has left.
+// enough is how many of warmUps a renderer draws to be warm.
 const enough = 2
 
 // warmUpScene is an archive of a scene with a state for each of the first of warmUps.
