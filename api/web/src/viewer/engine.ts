@@ -67,12 +67,15 @@ export async function openEngine(holder: HTMLDivElement): Promise<Engine> {
     throw new Error('The browser gave no room for another picture in 3D. Close other tabs with molecules, and load the page again.')
   }
   const { canvas3d } = plugin
+  const software = drawsSlowly(canvas3d.webgl.gl)
+  // Exact order of what is transparent costs each draw a second pass, and each program a second version.
+  if (software) plugin.canvas3dContext?.setProps({ transparency: 'blended' })
   const resized = new ResizeObserver(() => plugin.handleResize())
   resized.observe(holder)
   return {
     plugin,
     canvas3d,
-    software: drawsSlowly(canvas3d.webgl.gl),
+    software,
     addresses: new Map(),
     dispose() {
       resized.disconnect()
@@ -140,7 +143,7 @@ function failures(plugin: PluginContext, names: Map<string, string>): string[] {
 }
 
 const draws = 2,
-  lookMs = 200
+  lookMs = 50
 
 /** Resolves when everything is drawn and nothing moves. */
 export function drawn({ canvas3d }: Engine, signal: AbortSignal): Promise<void> {
