@@ -61,6 +61,10 @@ up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all
 setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
 	@deploy/setup.sh
 
+.PHONY: setup-fold
+setup-fold: ## Install what folds proteins with ESMFold beside the rest: Debian's torch, an environment of its own
+	@deploy/setup.sh --fold
+
 # The program carries the web app. Without Node, and without an app that was built before, it says so where the app would be.
 .PHONY: web
 web: ## Build the web app that make build puts into the program; needs Node of 20.19 or newer

@@ -7,13 +7,16 @@ umask 022 # engines run as another user, who must be able to read what is instal
 
 usage() {
   cat <<'TEXT'
-usage: deploy/setup.sh [--home DIR] [--demo | --tests]
+usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold]
 
   --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository); and,
               where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
   --demo      only what the demonstration needs: no sequence searches, no Blender, no compiled shaders, and of the dictionary
               of chemical components one entry
-  --tests     also what the test suite needs: a C compiler for the race detector, and the programs that hold the OpenAPI
+  --fold      also what folds proteins with ESMFold: Debian's torch and an environment of its own, in DIR/fold. The weights of the
+              model are not among it; `molfabric weights add --help` tells where they come from
+  --tests     also what folds proteins, with a model of random weights in DIR/fold/tiny-model, and what the test suite needs:
+              a C compiler for the race detector, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract
 TEXT
 }
@@ -23,10 +26,12 @@ cd "$(dirname "$0")/.."
 home=${MOLFABRIC_HOME:-$PWD/.molfabric}
 tests=false
 demo=false
+fold=false
 while [ $# -gt 0 ]; do
   case $1 in
     --home) home=${2:?--home needs a directory}; shift ;;
-    --tests) tests=true ;;
+    --tests) tests=true fold=true ;;
+    --fold) fold=true ;;
     --demo) demo=true ;;
     -h | --help) usage; exit ;;
     *) usage >&2; exit 2 ;;
@@ -85,6 +90,9 @@ find_python() {
 has_font() { [ -n "$(find /usr/share/fonts -name 'LiberationSans-Regular.*' 2>/dev/null)" ]; }
 has_mesa() { compgen -G '/usr/lib*/dri/swrast_dri.so' >/dev/null || compgen -G '/usr/lib/*/dri/swrast_dri.so' >/dev/null; }
 
+# has_torch: Debian's own Python must have it, for the environment that folds proteins stands on that one.
+has_torch() { [ -e /usr/lib/python3/dist-packages/torch/__init__.py ] && usable /usr/bin/python3; }
+
 # missing_libraries prints the packages of the libraries that the loader does not find: Chromium's way to Mesa, and what Blender's
 # module is linked with although it opens no window.
 missing_libraries() {
@@ -119,6 +127,9 @@ missing_packages() {
     echo python3-venv
   fi
   $demo || { has blastp && has blastn && has makeblastdb; } || echo ncbi-blast+
+  if $fold && ! has_torch; then
+    printf '%s\n' python3-torch python3-venv
+  fi
   if $tests && ! { has "${CC:-gcc}" && [ -e /usr/include/stdio.h ]; }; then
     printf '%s\n' gcc libc6-dev
   fi
@@ -244,6 +255,37 @@ install_blender() {
   say "installing Blender's module into $blender (350 MB to download, 920 MB on disk, half a minute)"
   logged blender make_blender
   echo "$blender_digest" >"$blender/stamp"
+}
+
+# --- the environment that folds proteins ---
+
+# It stands on Debian's torch, which the scientific Python must not have: their numpys differ.
+folding=$home/fold
+fold_lock=engines/esmfold/requirements.lock
+fold_digest=$(digest "$fold_lock")
+tiny=$folding/tiny-model
+tiny_digest=$(digest engines/esmfold/tools/random_weights.py "$fold_lock")
+
+make_fold() {
+  /usr/bin/python3 -m venv --system-site-packages "$folding" &&
+    "$folding/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r "$fold_lock"
+}
+
+install_fold() {
+  [ -x "$folding/bin/python" ] && stamped "$folding/stamp" "$fold_digest" && return
+  rm -rf "$folding"
+  say "installing the environment that folds proteins into $folding (20 MB to download, 110 MB on disk, half a minute)"
+  logged fold make_fold
+  echo "$fold_digest" >"$folding/stamp"
+}
+
+make_tiny() { rm -rf "$tiny" && OMP_NUM_THREADS=1 "$folding/bin/python" engines/esmfold/tools/random_weights.py "$tiny" && chmod 644 "$tiny"/*; }
+
+install_tiny() {
+  stamped "$tiny/stamp" "$tiny_digest" && return
+  say "making a model of random weights for tests in $tiny (2 MB, some seconds)"
+  logged tiny make_tiny
+  echo "$tiny_digest" >"$tiny/stamp"
 }
 
 # --- Node, for set-up and the tests ---
@@ -410,7 +452,9 @@ install_components
 install_modules
 $demo || install_shaders
 $demo || install_blender
+! $fold || install_fold
 if $tests; then
   install_node
   install_contract
+  install_tiny
 fi

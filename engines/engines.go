@@ -147,6 +147,8 @@ type Found struct {
 	Prepared *PreparedReceptor
 	// Database is the sequence database that the request names; nil in an estimate that names none of the deployment's.
 	Database *SequenceDatabase
+	// Weights are those of the model that the engine runs; nil where the deployment has none.
+	Weights *Weights
 	// Scene is what the scene file of a molecular job shows; nil in an estimate, which has none.
 	Scene *Scene
 	// Rendered is what frames of the same scene file have taken before; nil when none have been rendered.
@@ -212,6 +214,18 @@ type SequenceDatabase struct {
 	Sequences  int64
 	Residues   int64             // bases of a nucleotide database
 	Files      map[string]Object // by file name without folder, e.g. "swissprot.phr"; all begin with Name and "."
+}
+
+// Weights are the parameters of a model, which an operator has put into the deployment. Digest is the lower-case hex SHA-256 of all
+// of them.
+type Weights struct {
+	Model         string
+	Digest        string
+	Licence       string
+	CommercialUse bool
+	Trained       bool              // false for random values, whose results mean nothing
+	Bytes         int64             // of all files
+	Files         map[string]Object // by file name without folder, e.g. "model.safetensors"
 }
 
 // Component is a chemical component as a dictionary defines it.

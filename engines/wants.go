@@ -1,6 +1,9 @@
 package engines
 
-import "github.com/molfabric/molfabric/internal/coordinates"
+import (
+	"github.com/molfabric/molfabric/internal/coordinates"
+	"github.com/molfabric/molfabric/internal/fasta"
+)
 
 // Wanter is an Engine whose requests name what only the deployment can find: entries of the Protein Data Bank, chemical
 // components, sequence databases, what stored files hold, work that may be used again.
@@ -22,6 +25,7 @@ type Wants struct {
 	Components    []WantedComponent  // into Found.Components
 	Preparation   *WantedPreparation // into Found.Prepared
 	Database      *WantedDatabase    // into Found.Database
+	Weights       *WantedWeights     // into Found.Weights
 	Scene         bool               // what the scene file of a molecular job shows, into Found.Scene
 	RenderCost    bool               // what frames of the scene file have taken before, into Found.Rendered
 }
@@ -51,6 +55,7 @@ const (
 	ReadStructure Reading = iota // a protein or nucleic acid with what is bound to it
 	ReadMolecule                 // the place of a small molecule
 	ReadNothing                  // only whether there is something in it to read
+	ReadSequences                // sequences as FASTA
 )
 
 // WantedContent is what a stored file holds.
@@ -106,6 +111,12 @@ type WantedDatabase struct {
 	Place, Name, Version, ReleasedOn, Checksum Selected
 }
 
+// WantedWeights is the weights of a model of the deployment, the newest that are in use.
+type WantedWeights struct {
+	Path  string // of the member that a refusal names
+	Model string // e.g. "esmfold"
+}
+
 // Selected is a value that a request selects by.
 type Selected struct{ Path, Value string }
 
@@ -113,4 +124,5 @@ type Selected struct{ Path, Value string }
 type Contents struct {
 	Structure *coordinates.Structure
 	Molecule  *coordinates.Molecule
+	Sequences []fasta.Record
 }

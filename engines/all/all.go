@@ -5,6 +5,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/blast"
 	"github.com/molfabric/molfabric/engines/cycles"
+	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/engines/fpocket"
 	"github.com/molfabric/molfabric/engines/molstar"
 	"github.com/molfabric/molfabric/engines/openmm"
@@ -31,6 +32,7 @@ func scientific() []engines.Engine {
 		blast.NewProtein(),
 		blast.NewNucleotide(),
 		openmm.New(),
+		esmfold.New(),
 		molstar.New(),
 		cycles.New(),
 	}

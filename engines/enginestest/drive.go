@@ -264,6 +264,10 @@ func program(t *testing.T, name string) string {
 	if name == "python" {
 		return Python(t)
 	}
+	// An environment of an engine's own lies beside the scientific Python: python-fold is fold/bin/python.
+	if environment, ok := strings.CutPrefix(name, "python-"); ok {
+		name = filepath.Join(filepath.Dir(Python(t)), "..", "..", environment, "bin", "python")
+	}
 	found, err := exec.LookPath(name)
 	if err != nil {
 		Skip(t, "the program "+name+" is not installed")

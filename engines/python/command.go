@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -85,7 +86,7 @@ func (p Program) Command(shard engines.Shard, main string, environment map[strin
 	}
 	files[RequestFile] = shard.Params
 	return engines.Command{
-		Argv:  slices.Concat([]string{"python", "-B"}, p.Flags, []string{Folder + "/" + main, "--request", RequestFile}),
+		Argv:  slices.Concat([]string{cmp.Or(p.Interpreter, "python"), "-B"}, p.Flags, []string{Folder + "/" + main, "--request", RequestFile}),
 		Env:   environment,
 		Files: files,
 	}, nil

@@ -39,6 +39,8 @@ type Program struct {
 	Sources []Source
 	Mains   []string
 	Flags   []string // of the interpreter, beside those of every engine
+	// Interpreter is the program of another environment than the scientific Python, whose name is "python"; "" for that.
+	Interpreter string
 
 	Name         string // as the subject of a sentence: "The docking program"
 	Requirements string // what is to be installed when a Python package is missing: "engines/vina/requirements.lock"

@@ -102,7 +102,9 @@ type Config struct {
 
 	Prices string `yaml:"prices" env:"MOLFABRIC_PRICES"` // price book; default the built-in one
 	Python string `yaml:"python" env:"MOLFABRIC_PYTHON"` // default <home>/python/bin/python
-	Slots  int    `yaml:"slots" env:"MOLFABRIC_SLOTS"`   // cores for engines; default all
+	// FoldPython is the interpreter that predicts structures, in an environment of its own; default <home>/fold/bin/python.
+	FoldPython string `yaml:"foldPython" env:"MOLFABRIC_FOLD_PYTHON"`
+	Slots      int    `yaml:"slots" env:"MOLFABRIC_SLOTS"` // cores for engines; default all
 	// directory of the workers' shared inputs; default <home>/cache
 	Cache      string `yaml:"cache" env:"MOLFABRIC_CACHE"`
 	CacheBytes int64  `yaml:"cacheBytes" env:"MOLFABRIC_CACHE_BYTES"` // at most so many of them; 0 for none
@@ -217,6 +219,9 @@ func Load(flags *pflag.FlagSet) (Config, error) {
 func (c Config) complete() (Config, error) {
 	if c.Python == "" {
 		c.Python = filepath.Join(c.Home, "python", "bin", "python")
+	}
+	if c.FoldPython == "" {
+		c.FoldPython = filepath.Join(c.Home, "fold", "bin", "python")
 	}
 	if c.Cache == "" {
 		c.Cache = filepath.Join(c.Home, "cache")

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/worker"
@@ -78,6 +80,16 @@ func storeByKey(ctx context.Context, cfg config.Config, log *slog.Logger) (worke
 	return await(ctx, cfg, log, openObjects)
 }
 
+// programsOf are the interpreters of this machine by the names that engines call them by. The one that folds proteins is left out
+// where set-up has not installed it: then its engine is not offered, and says so.
+func programsOf(cfg config.Config) map[string]string {
+	programs := map[string]string{"python": cfg.Python}
+	if _, err := os.Stat(cfg.FoldPython); err == nil {
+		programs[esmfold.Interpreter] = cfg.FoldPython
+	}
+	return programs
+}
+
 // newRunner looks at the machine and makes the sandbox.
 func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandbox.Runner, error) {
 	devices, err := sandbox.FindDevices(ctx, cfg.GPUs, log)
@@ -85,7 +97,7 @@ func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandb
 		return nil, fmt.Errorf("gpus: %w", err)
 	}
 	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox),
-		Programs: map[string]string{"python": cfg.Python}, Devices: devices, Image: cfg.Image,
+		Programs: programsOf(cfg), Devices: devices, Image: cfg.Image,
 		ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)

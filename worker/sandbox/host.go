@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,8 +98,11 @@ func (h *host) showMachine(ctx context.Context, cfg Config) error {
 		}
 	}
 	paths := slices.Clone(cfg.ReadOnlyPaths)
-	if python, ok := cfg.Programs["python"]; ok {
-		prefixes, err := pythonPrefixes(ctx, python)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Programs)) {
+		if name != "python" && !strings.HasPrefix(name, "python-") {
+			continue
+		}
+		prefixes, err := pythonPrefixes(ctx, cfg.Programs[name])
 		if err != nil {
 			return err
 		}

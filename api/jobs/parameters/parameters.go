@@ -9,7 +9,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/blast"
-	"github.com/molfabric/molfabric/engines/fold"
+	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/engines/fpocket"
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/vina"
@@ -24,8 +24,8 @@ type (
 	PocketParams = fpocket.Params
 	// SearchParams are BLAST's.
 	SearchParams = blast.Params
-	// FoldParams are those of AlphaFold and ESMFold.
-	FoldParams = fold.Params
+	// FoldParams are those of ESMFold and AlphaFold.
+	FoldParams = esmfold.Params
 	// DynamicsParams are OpenMM's.
 	DynamicsParams = openmm.Params
 )

@@ -1,7 +1,8 @@
 """Folds proteins with ESMFold: one process and one copy of the weights for all sequences of its shard, the shortest first.
 
 Reads request.json and the model in in/weights/ (config.json, safetensors). For each sequence it writes out/<file>.pdb, out/<file>.cif
-(ModelCIF; the B-factor of both is pLDDT, 0 to 100) and out/<file>.scores.json (pLDDT, PAE, pTM). A sequence that is finished is
+(ModelCIF; the B-factor of both is pLDDT, 0 to 100) and out/<file>.scores.json (pLDDT, PAE, pTM), and for all of them
+out/rows.json. A sequence that is finished is
 saved below out/checkpoint/, so that a repeated attempt folds none twice.
 
 What cannot be folded is named in the result beside those that were; a lack of memory ends the process, for the rest is longer.
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 
 from encoding import encode, tokens
 from finished import Finished, find, keep
-from task import IN, OUT, Failure, Progress, digest, executor_error, main, program_versions, write_bytes
+from task import IN, OUT, Failure, Progress, digest, executor_error, main, program_versions, write_bytes, write_json
 
 PACKAGES = ("torch", "transformers", "numpy")
 WEIGHTS = IN / "weights"
@@ -62,7 +63,7 @@ class Folding:
             if found is None:
                 break
             if found.failure:
-                outcome.failures.append({"name": sequence["name"], "step": "fold", "message": found.failure})
+                outcome.failures.append({"item": sequence["name"], "step": "fold", "message": found.failure})
                 continue
             for suffix, text in found.files.items():
                 write_bytes(OUT / f"{sequence['file']}{suffix}", text.encode())
@@ -79,7 +80,7 @@ class Folding:
             finished = self.predict(place, sequence)
         except OutOfMemory:
             message = self.too_long(sequence)
-            outcome.failures += [{"name": s["name"], "step": "fold", "message": message} for s in self.sequences[place:]]
+            outcome.failures += [{"item": s["name"], "step": "fold", "message": message} for s in self.sequences[place:]]
             return None
         keep(sequence["file"], self.identity(sequence), finished)
         return finished
@@ -133,15 +134,15 @@ class Folding:
 
 
 def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    missing = [name for name in ("config.json", "model.safetensors") if not (WEIGHTS / name).is_file()]
-    if missing and not list(WEIGHTS.glob("*.safetensors")):
-        raise executor_error("WEIGHTS_MISSING", f"The weights lack {', '.join(missing)}; nothing is downloaded.")
+    if not (WEIGHTS / "config.json").is_file() or not list(WEIGHTS.glob("*.safetensors")):
+        raise executor_error("WEIGHTS_MISSING", "The weights lack config.json or every safetensors file; nothing is downloaded.")
     folding = Folding(request, progress)
     outcome = folding.run()
     if not outcome.rows:
         first = outcome.failures[0]
-        raise Failure("EXECUTOR", "NOTHING_FOLDED", f"No sequence was folded; {first['name']}: {first['message']}.", outcome.failures)
+        raise Failure("EXECUTOR", "NOTHING_FOLDED", f"No sequence was folded; {first['item']}: {first['message']}.", outcome.failures)
     rows = sorted(outcome.rows, key=lambda row: row["file"])
+    write_json(OUT / "rows.json", {"sequences": rows, "failures": outcome.failures, "programs": folding.versions})
     return {"summary": {"stage": "fold", "sequences": rows}, "programs": folding.versions, "seed": request["seed"],
             "failures": outcome.failures}  # fmt: skip
 

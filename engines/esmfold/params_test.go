@@ -1,4 +1,4 @@
-package fold
+package esmfold
 
 import "testing"
 
@@ -10,11 +10,11 @@ func TestCheck(t *testing.T) {
 		params    Params
 		ok        bool
 	}{
-		{IDESMFold, Params{}, true},
-		{IDESMFold, model(IDESMFold), true},
+		{ID, Params{}, true},
+		{ID, model(ID), true},
 		{IDAlphaFold, model(IDAlphaFold), true},
-		{IDESMFold, model(IDAlphaFold), false},
-		{IDAlphaFold, model(IDESMFold), false},
+		{ID, model(IDAlphaFold), false},
+		{IDAlphaFold, model(ID), false},
 	} {
 		if err := c.params.Check(c.simulator); (err == nil) != c.ok {
 			t.Errorf("%s with %v: got %v, want accepted %v", c.simulator, c.params.Model, err, c.ok)
