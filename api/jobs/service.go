@@ -29,7 +29,7 @@ import (
 // leaked one is soon worthless.
 const outputURLLifetime = time.Hour
 
-// Deps is what a Service needs; all are required but Knowledge, Databases and Version.
+// Deps is what a Service needs; all are required but Knowledge, Databases, Weights and Version.
 type Deps struct {
 	DB        *sqlx.DB
 	Scheduler *scheduler.Scheduler
@@ -40,7 +40,9 @@ type Deps struct {
 	Knowledge lookup.Knowledge
 	// Databases finds the databases of sequence searches; without it, every search is refused.
 	Databases lookup.Databases
-	Currency  string // of the price book, ISO 4217
+	// Weights finds the weights of models; without it, every prediction is refused.
+	Weights  lookup.Weights
+	Currency string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
 	// Version is this program's, for the provenance of results.
@@ -61,7 +63,7 @@ type Service struct {
 func New(deps Deps) *Service {
 	store := store{db: deps.DB}
 	return &Service{deps: deps, store: store, streams: stream.New(deps.Log), lookup: lookup.New(lookup.Deps{
-		DB: deps.DB, Objects: deps.Objects, Uploads: deps.Uploads, Knowledge: deps.Knowledge, Databases: deps.Databases,
+		DB: deps.DB, Objects: deps.Objects, Uploads: deps.Uploads, Knowledge: deps.Knowledge, Databases: deps.Databases, Weights: deps.Weights,
 		Log: deps.Log,
 	})}
 }

@@ -72,6 +72,9 @@ func New(deps Deps) (*Server, error) {
 	if outputs, found := offered.operations[outputsOperation]; found && deps.Rankings != nil {
 		server.AddTool(dockingTool(), dockingHandler(door, outputs, deps.Rankings))
 	}
+	if submit, found := offered.operations[submitOperation]; found {
+		server.AddTool(foldingTool(), foldingHandler(door, submit))
+	}
 	handler := func(asJSON bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: asJSON, MaxRequestBodyBytes: MaxRequestBytes, PropagateRequestCancellation: true,

@@ -42,6 +42,7 @@ func TestTools(t *testing.T) {
 		"cancel_job read=false destroy=true again=true",
 		"create_upload_url read=false destroy=false again=false",
 		"estimate_job read=true destroy=false again=true",
+		"fold_proteins read=false destroy=false again=false",
 		"get_balance read=true destroy=false again=true",
 		"get_docking_results read=true destroy=false again=true",
 		"get_job_outputs read=true destroy=false again=true",
@@ -207,6 +208,7 @@ func TestRefusals(t *testing.T) {
 		{"get_docking_results", `{"limit":5}`, "VALIDATION_ERROR", "id"},
 		{"get_docking_results", `{"jobId":"job_1","limit":0}`, "VALIDATION_ERROR", "limit"},
 		{"get_docking_results", `{"jobId":"job_1","top":5}`, "VALIDATION_ERROR", "top"},
+		{"fold_proteins", `{"jobId":"job_1"}`, "VALIDATION_ERROR", "jobId"},
 	} {
 		a.refused(c.tool, c.arguments, c.code, c.says)
 	}
@@ -215,7 +217,7 @@ func TestRefusals(t *testing.T) {
 	h.agent(test).good("get_balance", "{}", &balance)
 	for tool, scope := range map[string]string{
 		"submit_job": "jobs:write", "create_upload_url": "jobs:write", "get_job_status": "jobs:read",
-		"get_docking_results": "jobs:read",
+		"get_docking_results": "jobs:read", "fold_proteins": "jobs:write",
 	} {
 		arguments := `{"jobId":"job_1"}`
 		if scope == "jobs:write" {

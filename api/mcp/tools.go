@@ -37,7 +37,7 @@ var tools = []tool{
 			"describes for simulationParams."},
 		description: "Prices a job without storing or billing anything. Call it before submit_job. Any valid key may ask.",
 	}, {
-		name: "submit_job", title: "Submit a job", operation: "submit-job", hints: adds(), summary: submitSummary,
+		name: "submit_job", title: "Submit a job", operation: submitOperation, hints: adds(), summary: submitSummary,
 		description: "Submits a job and SPENDS CREDIT: the estimated price is held at once and the use is charged when the job " +
 			"ends, never more than the hold. Call estimate_job first and have the price agreed. sceneFile is required for every " +
 			"job type. Give an idempotencyKey (8 to 255 characters): repeating the same request with the same key returns the " +

@@ -66,7 +66,7 @@ func TestEngine(t *testing.T) {
 	t.Parallel()
 	tiny, objects := tinyWeights(t)
 	many := requestOf(t, ">cage\n"+trpCage+"\n>dimer\n"+short+":"+short+"\n>bad\nMKX\n>cage\nMKV\n>short\n"+short+"\n", tiny)
-	device := requestOf(t, ">long\n"+strings.Repeat("A", MaxGPUTokens), trueWeights())
+	device := requestOf(t, ">long\n"+strings.Repeat("A", fasta.MaxGPUTokens), trueWeights())
 	device.Parameters = map[string]string{"foldDevice": "cuda"}
 	tasks := requestOf(t, ">a\n"+trpCage+"\n>b\n"+short+"\n>c\nMKVAA\n", trueWeights())
 	tasks.TaskCount = 2
@@ -101,9 +101,9 @@ func refusedCases(t *testing.T) []enginestest.RefusedCase {
 	}
 	return []enginestest.RefusedCase{
 		text("letter", ">a\nMKX"), text("empty", ">a\n>b\n"), text("empty chain", ">a\nMKV::MKV"), text("gap", ">a\nMK-V"),
-		text("too long", ">a\n"+strings.Repeat("A", MaxCPUTokens+1)),
+		text("too long", ">a\n"+strings.Repeat("A", fasta.MaxCPUTokens+1)),
 		text("too many", strings.Repeat(">a\nMKV\n", MaxSequences+1)),
-		text("too many chains", ">a\nMK"+strings.Repeat(":MK", maxChains)),
+		text("too many chains", ">a\nMK"+strings.Repeat(":MK", fasta.MaxChains)),
 		changed("no file", sceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "" }),
 		changed("compressed", sceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "a.fasta.gz" }),
 		changed("large", sceneFile, func(r *engines.Request) { r.SceneFile.ByteSize = maxFileBytes + 1 }),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fasta"
 )
 
 // Cost model. With random weights on one core of a busy machine: of 0.4 million parameters four passes took 0.64 CPU seconds of 50
@@ -99,7 +100,7 @@ func wholeMebibytes(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyt
 func (q request) foldNeeds(part []foldSequence, expected float64) engines.Resources {
 	longest, written := 0, int64(0)
 	for _, one := range part {
-		count := tokens(one.Chains)
+		count := fasta.Tokens(one.Chains)
 		longest = max(longest, count)
 		written += sequenceFileBytes + bytesPerPair*int64(count*count) + bytesPerResidue*int64(count)
 	}
@@ -117,7 +118,7 @@ func (q request) foldNeeds(part []foldSequence, expected float64) engines.Resour
 func reportNeeds(folded []foldSequence, expected float64) engines.Resources {
 	written := int64(gibibyte)
 	for _, one := range folded {
-		count := int64(tokens(one.Chains))
+		count := int64(fasta.Tokens(one.Chains))
 		written += 2*mebibyte + bytesPerPair*count*count
 	}
 	return engines.Resources{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fasta"
 )
 
 // Stages, and the name of the one shard that reports.
@@ -123,7 +124,7 @@ func (q request) sequences() (folded []foldSequence, refused []refusedSequence) 
 func (q request) parts(folded []foldSequence) [][]foldSequence {
 	sorted := slices.Clone(folded)
 	slices.SortStableFunc(sorted, func(a, b foldSequence) int {
-		return cmp.Or(cmp.Compare(tokens(a.Chains), tokens(b.Chains)), strings.Compare(a.File, b.File))
+		return cmp.Or(cmp.Compare(fasta.Tokens(a.Chains), fasta.Tokens(b.Chains)), strings.Compare(a.File, b.File))
 	})
 	if q.taskCount > 0 {
 		return dealt(sorted, max(min(q.taskCount, len(sorted)), (len(sorted)+maxShardSequences-1)/maxShardSequences))
@@ -131,7 +132,7 @@ func (q request) parts(folded []foldSequence) [][]foldSequence {
 	var parts [][]foldSequence
 	spent := 0.0
 	for i, one := range sorted {
-		seconds := q.foldSeconds(tokens(one.Chains))
+		seconds := q.foldSeconds(fasta.Tokens(one.Chains))
 		if last := len(parts) - 1; i > 0 && spent+seconds <= shardTargetSeconds && len(parts[last]) < maxShardSequences {
 			parts[last] = append(parts[last], one)
 			spent += seconds
@@ -154,7 +155,7 @@ func dealt(sorted []foldSequence, count int) [][]foldSequence {
 func (q request) foldShard(number int, part []foldSequence) (engines.Shard, error) {
 	longest, work, device := 0, q.openSeconds(), gpuStartSeconds
 	for _, one := range part {
-		count := tokens(one.Chains)
+		count := fasta.Tokens(one.Chains)
 		longest = max(longest, count)
 		work += q.foldSeconds(count)
 		device += q.deviceSeconds(count)
@@ -196,7 +197,7 @@ func (q request) reportShard(
 	expected := reportStartCPUSeconds
 	for i, part := range parts {
 		for _, one := range part {
-			count := float64(tokens(one.Chains))
+			count := float64(fasta.Tokens(one.Chains))
 			expected += reportCPUSecondsPerProtein + reportSecondsPerPair*count*count
 			for _, suffix := range []string{scoresSuffix, cifSuffix} {
 				name := one.File + suffix

@@ -34,8 +34,8 @@ var compressed = map[string]bool{".gz": true, ".zip": true, ".bz2": true, ".xz":
 
 // request is a request with its sequences judged.
 type request struct {
-	judged    []Judged // all records, in the order of the file
-	device    string   // deviceCPU or deviceCUDA
+	judged    []fasta.Judged // all records, in the order of the file
+	device    string         // deviceCPU or deviceCUDA
 	weights   engines.Weights
 	seed      int64
 	taskCount int // 0 when the caller left it to the engine
@@ -101,12 +101,12 @@ func resolve(r engines.Request) (request, error) {
 }
 
 // judgedOf are the sequences of a request. One of which none can be folded is refused with the reasons.
-func judgedOf(r engines.Request, most int) ([]Judged, error) {
+func judgedOf(r engines.Request, most int) ([]fasta.Judged, error) {
 	content, read := r.Found.Contents[sceneFile]
 	if !read {
-		return []Judged{{Name: "protein", Chains: []string{strings.Repeat("A", usualTokens)}}}, nil
+		return []fasta.Judged{{Name: "protein", Chains: []string{strings.Repeat("A", usualTokens)}}}, nil
 	}
-	judged := Judge(content.Sequences, most)
+	judged := fasta.Judge(content.Sequences, most)
 	if len(judged) > MaxSequences {
 		return nil, invalid(sceneFile, "has %d sequences; a job may have at most %d", len(judged), MaxSequences)
 	}
@@ -121,9 +121,9 @@ func judgedOf(r engines.Request, most int) ([]Judged, error) {
 // mostTokens is the longest protein that is folded.
 func (q request) mostTokens() int {
 	if q.device == deviceCUDA {
-		return MaxGPUTokens
+		return fasta.MaxGPUTokens
 	}
-	return MaxCPUTokens
+	return fasta.MaxCPUTokens
 }
 
 // Typical completes a request that has no sequences: one protein of usualTokens residues.

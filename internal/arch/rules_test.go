@@ -29,8 +29,8 @@ var rooms = []room{
 	// tries the product from outside and within
 	{"internal/lab", []string{"scheduler", "worker", "engines", "billing", "internal"}},
 	{"internal/cli", []string{
-		"internal/abl1", "internal/client", "internal/contract", "internal/fault", "internal/frames", "internal/job",
-		"internal/mol", "internal/smiles",
+		"internal/abl1", "internal/client", "internal/contract", "internal/fasta", "internal/fault", "internal/frames",
+		"internal/job", "internal/mol", "internal/smiles",
 	}},
 	{"internal/client", []string{"internal/contract", "internal/fault", "internal/job", "internal/mol"}},
 	{"internal/contract", []string{"internal/job", "internal/mol"}},
@@ -99,7 +99,7 @@ const (
 var (
 	databaseRooms = []string{"api", "scheduler", "billing", "internal/audit", "internal/auditlog", "internal/lab",
 		"internal/idempotency", "internal/outage", "internal/plans", "internal/sequences", "internal/structures",
-		"internal/postgres", "internal/roles", "internal/secret/resting", "internal/servers"}
+		"internal/postgres", "internal/roles", "internal/secret/resting", "internal/servers", "internal/weights"}
 	testRooms = []string{"api/apitest", "engines/enginestest", "internal/object/objecttest", "internal/postgres/pgtest",
 		"internal/redistest", "internal/servers/serverstest"}
 )
@@ -115,6 +115,7 @@ var pure = []purity{
 	{"internal/job", []string{"os", "net", "io/fs", "syscall"}, nil},
 	{"internal/contract", []string{"os", "net", "io/fs", "syscall"}, nil},
 	{"internal/fault", []string{"os", "net", "io/fs", "syscall"}, nil},
+	{"internal/fasta", []string{"os", "net", "io/fs", "syscall"}, nil},
 	{"internal/frames", []string{"os", "net", "io/fs", "syscall"}, nil},
 	{"internal/mol", []string{"os", "net", "io/fs", "syscall"}, nil},
 	{"internal/cif", []string{"os", "net", "io/fs", "syscall"}, nil},

@@ -28,6 +28,7 @@ var beyondOneAccount = map[string]map[string]int{
 		"internal/roles/blastdb.go":      1,
 		"internal/roles/secret_state.go": 2,
 		"internal/roles/watching.go":     1,
+		"internal/roles/weights.go":      1,
 		"scheduler/archive/archive.go":   1,
 		"scheduler/erasure/eraser.go":    1,
 		"scheduler/metrics.go":           1,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -170,20 +169,10 @@ func retireDatabaseCommand() *cobra.Command {
 	return cmd
 }
 
-// withDatabases reads the configuration and opens the registry before a command runs. The log goes to a file of the home where
-// that has the stores: their starting and stopping is nothing to read.
+// withDatabases reads the configuration and opens the registry before a command runs.
 func withDatabases(run func(context.Context, *cobra.Command, *sequences.Registry) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		cfg, err := config.Load(cmd.Flags())
-		if err != nil {
-			return err
-		}
-		var log *slog.Logger
-		if cfg.DatabaseURL == "" || cfg.S3.Endpoint == "" {
-			log, err = roles.QuietLog(&cfg)
-		} else {
-			log, err = roles.NewLog(cfg)
-		}
+		cfg, log, err := openConfig(cmd)
 		if err != nil {
 			return err
 		}

@@ -53,6 +53,7 @@ import (
 	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
+	"github.com/molfabric/molfabric/internal/weights"
 	"github.com/molfabric/molfabric/scheduler"
 	records "github.com/molfabric/molfabric/scheduler/docking"
 	"github.com/molfabric/molfabric/scheduler/renders"
@@ -247,8 +248,9 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 		return nil, err
 	}
 	searched := sequences.New(sequences.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
+	weighed := weights.New(weights.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
-		Knowledge: known, Databases: searched, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline,
+		Knowledge: known, Databases: searched, Weights: weighed, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline,
 		Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})

@@ -49,6 +49,7 @@ func Examine(ctx context.Context, cfg config.Config, version, why string, log *s
 	report.add(examineSecrets(ctx, cfg)...)
 	report.add(examineRunning(ctx, cfg)...)
 	report.add(examineDatabases(ctx, cfg, log)...)
+	report.add(examineWeights(ctx, cfg, log)...)
 	return report
 }
 

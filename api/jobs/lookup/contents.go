@@ -10,6 +10,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/coordinates"
+	"github.com/molfabric/molfabric/internal/fasta"
 	"github.com/molfabric/molfabric/internal/fault"
 )
 
@@ -67,11 +68,14 @@ func (s *search) read(ctx context.Context, w engines.WantedContent) (engines.Con
 	found, err := s.readAs(ctx, w, place)
 	var unreadable *coordinates.UnreadableError
 	var model *coordinates.ModelError
+	var sequences *fasta.UnreadableError
 	switch {
 	case err == nil, fault.Is(err, fault.Validation):
 		return found, err
 	case errors.As(err, &unreadable):
 		return found, fault.Wrap(err, fault.Validation, "%s: %s's file %s", place, w.Whose, unreadable.Reason)
+	case errors.As(err, &sequences):
+		return found, fault.Wrap(err, fault.Validation, "%s: %s", place, sequences.Reason)
 	case errors.As(err, &model):
 		return found, fault.Wrap(err, fault.Validation, "%s: is %d, which %s does not have; its models: %s",
 			engines.Place(w.ModelPath), w.Model, w.Whose, numbers(model.Models))
@@ -91,6 +95,10 @@ func (s *search) readAs(ctx context.Context, w engines.WantedContent, place stri
 	}
 	content, err := s.whole(ctx, w.File)
 	if err != nil {
+		return found, err
+	}
+	if w.As == engines.ReadSequences {
+		found.Sequences, err = fasta.Read(content)
 		return found, err
 	}
 	if w.As == engines.ReadNothing {

@@ -29,7 +29,7 @@ type Knowledge interface {
 	Verify(token string, c confirmation.Candidate) error
 }
 
-// nothing is what a deployment knows that was given no Knowledge and no Databases.
+// nothing is what a deployment knows that was given no Knowledge, no Databases and no Weights.
 type nothing struct{}
 
 func (nothing) Structure(context.Context, string) (structures.Entry, error) {

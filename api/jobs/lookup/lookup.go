@@ -1,6 +1,6 @@
 // Package lookup finds what only the deployment can find for a request before it is planned: the stored files that it
 // names, and what its engine wants (engines.Wanter): entries of the Protein Data Bank, chemical components, sequence
-// databases, what files hold, earlier work. It knows no engine.
+// databases, weights of models, what files hold, earlier work. It knows no engine.
 package lookup
 
 import (
@@ -18,7 +18,7 @@ import (
 // maxRounds bounds how often an engine is asked what else it wants: about twice for each kind of thing would do.
 const maxRounds = 32
 
-// Deps is what a Finder needs; all are required but Knowledge and Databases.
+// Deps is what a Finder needs; all are required but Knowledge, Databases and Weights.
 type Deps struct {
 	DB      *sqlx.DB
 	Objects *object.Store
@@ -27,7 +27,9 @@ type Deps struct {
 	Knowledge Knowledge
 	// Databases finds the databases of sequence searches; without it, every search is refused.
 	Databases Databases
-	Log       *slog.Logger
+	// Weights finds the weights of models; without it, every prediction is refused.
+	Weights Weights
+	Log     *slog.Logger
 }
 
 // Finder finds what requests want. It is safe for concurrent use.
@@ -44,6 +46,9 @@ func New(deps Deps) *Finder {
 	}
 	if deps.Databases == nil {
 		deps.Databases = nothing{}
+	}
+	if deps.Weights == nil {
+		deps.Weights = nothing{}
 	}
 	return &Finder{Deps: deps, store: store{db: deps.DB}, surveys: newSurveys()}
 }
@@ -110,7 +115,7 @@ func (s *search) run(ctx context.Context) (engines.Found, error) {
 // next finds the first kind of thing that has not been looked for yet; found is false when there is none.
 func (s *search) next(ctx context.Context, wants engines.Wants) (found bool, err error) {
 	for _, find := range []func(context.Context, engines.Wants) (bool, error){
-		s.confirmations, s.entries, s.contents, s.components, s.preparation, s.database, s.scene, s.renderCost,
+		s.confirmations, s.entries, s.contents, s.components, s.preparation, s.database, s.weights, s.scene, s.renderCost,
 	} {
 		if found, err = find(ctx, wants); found || err != nil {
 			return found, err

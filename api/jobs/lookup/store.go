@@ -96,3 +96,17 @@ SELECT storage_key, sha256, byte_size FROM artifacts WHERE account_id = $1 AND s
 	}
 	return found, nil
 }
+
+// freePlan is the plan of accounts that pay nothing.
+const freePlan = "free"
+
+// pays tells whether an account pays for its jobs: by its plan, or from money that it has put into its wallet.
+func (s store) pays(ctx context.Context, accountID string) (pays bool, err error) {
+	err = s.db.GetContext(ctx, &pays, `
+SELECT a.plan <> $2 OR c.wallet_pence > 0 OR c.wallet_held_pence > 0
+FROM accounts a JOIN credit_accounts c ON c.account_id = a.id WHERE a.id = $1`, accountID, freePlan)
+	if err != nil {
+		return false, fmt.Errorf("reading whether an account pays: %w", err)
+	}
+	return pays, nil
+}

@@ -1,7 +1,7 @@
 """Proteins as ESMFold reads them: one token a residue, the chains of a complex joined by a flexible linker.
 
-The model wants the residue indices of AlphaFold and translates them for its language model itself; the tokens of ESM's own tokenizer
-are others. Linker and gap are those of ESMFold's authors (esm.esmfold.v1, Lin et al. 2023, doi:10.1126/science.ade2574).
+The model wants the residue indices of AlphaFold and translates them for its language model itself; the tokens of ESM's own
+tokenizer are others. Linker and gap are those of ESMFold's authors (esm.esmfold.v1, Lin et al. 2023, doi:10.1126/science.ade2574).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Pictures of a predicted protein's confidence: pLDDT along the chains, PAE of all pairs, and the trace of its backbone. Each is the
-same to the byte for the same scores."""
+"""Pictures of a predicted protein's confidence: pLDDT along the chains, PAE of all pairs, and the trace of its backbone. Each is
+the same to the byte for the same scores."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.collections import LineCollection
 
-STYLE = {"font.family": "DejaVu Sans", "font.size": 9, "svg.hashsalt": "molfabric", "svg.fonttype": "none", "axes.spines.top": False,
-         "axes.spines.right": False}  # fmt: skip
+STYLE = {"font.family": "DejaVu Sans", "font.size": 9, "svg.hashsalt": "molfabric", "svg.fonttype": "none",
+         "axes.spines.top": False, "axes.spines.right": False}  # fmt: skip
 DPI = 120
 WIDTH_IN = 6.4
 MOST_PAE_ANGSTROM = 31.75

@@ -1,7 +1,7 @@
 """Folds proteins with ESMFold: one process and one copy of the weights for all sequences of its shard, the shortest first.
 
-Reads request.json and the model in in/weights/ (config.json, safetensors). For each sequence it writes out/<file>.pdb, out/<file>.cif
-(ModelCIF; the B-factor of both is pLDDT, 0 to 100) and out/<file>.scores.json (pLDDT, PAE, pTM), and for all of them
+Reads request.json and the model in in/weights/ (config.json, safetensors). For each sequence it writes out/<file>.pdb,
+out/<file>.cif (ModelCIF; the B-factor of both is pLDDT, 0 to 100) and out/<file>.scores.json (pLDDT, PAE, pTM), and for all of them
 out/rows.json. A sequence that is finished is
 saved below out/checkpoint/, so that a repeated attempt folds none twice.
 
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from encoding import encode, tokens
 from finished import Finished, find, keep
-from task import IN, OUT, Failure, Progress, digest, executor_error, main, program_versions, write_bytes, write_json
+from task import IN, OUT, Progress, digest, executor_error, main, program_versions, write_bytes, write_json
 
 PACKAGES = ("torch", "transformers", "numpy")
 WEIGHTS = IN / "weights"
@@ -129,8 +129,9 @@ class Folding:
         have = model.memory_bytes(model.choose_device(self.request["device"])) or memory["capBytes"]
         fits = math.isqrt(int(max(have - memory["baseBytes"], 0) / memory["bytesPerSquareToken"]))
         fits = min(fits, int(length * 0.9)) // 10 * 10
-        where = f"its {length} tokens do not fit into the {have / 2**30:.1f} GiB of memory"
-        return f"{where}; about {fits} tokens would" if self.model is not None else f"the weights alone exceed {have / 2**30:.1f} GiB"
+        if self.model is None:
+            return f"the weights alone do not fit into the {have / 2**30:.1f} GiB of memory"
+        return f"its {length} tokens do not fit into the {have / 2**30:.1f} GiB of memory; about {fits} tokens would"
 
 
 def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     outcome = folding.run()
     if not outcome.rows:
         first = outcome.failures[0]
-        raise Failure("EXECUTOR", "NOTHING_FOLDED", f"No sequence was folded; {first['item']}: {first['message']}.", outcome.failures)
+        raise executor_error("NOTHING_FOLDED", f"No sequence was folded; {first['item']}: {first['message']}.", outcome.failures)
     rows = sorted(outcome.rows, key=lambda row: row["file"])
     write_json(OUT / "rows.json", {"sequences": rows, "failures": outcome.failures, "programs": folding.versions})
     return {"summary": {"stage": "fold", "sequences": rows}, "programs": folding.versions, "seed": request["seed"],

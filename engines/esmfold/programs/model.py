@@ -1,6 +1,6 @@
 """The model: opened from a local directory, and run for one protein at a time.
 
-Written for Hugging Face transformers from 4.30 to 5 and torch from 1.13 to 2, on a CPU or a CUDA device. Nothing is ever downloaded.
+Written for Hugging Face transformers from 4.30 to 5 and torch from 1.13 to 2, on a CPU or a CUDA device. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def ready(model: Any, device: torch.device) -> Any:
 
 
 def predict(model: Any, protein: Encoded, passes: int, chunk: int | None, each: Pass) -> Prediction:
-    """Folds a protein of L tokens in so many passes (recycles and one), calling each after every one of them. chunk is how many rows
-    the trunk's attention takes at once; None for all. Errors: OutOfMemory, confidence.Impossible, and what each raises."""
+    """Folds a protein of L tokens in so many passes (recycles and one), calling each after every one of them. chunk is how many
+    rows the trunk's attention takes at once; None for all. Errors: OutOfMemory, confidence.Impossible, and what each raises."""
     model.trunk.set_chunk_size(chunk)
     device = next(model.trunk.parameters()).device
     hook = model.trunk.structure_module.register_forward_hook(lambda *_: each())

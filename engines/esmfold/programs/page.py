@@ -19,7 +19,8 @@ STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem a
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid #d8dde3}
 td.n{text-align:right;font-variant-numeric:tabular-nums}.warning{background:#fde7ea;border:2px solid #b00020;padding:.6rem 1rem}
 figure{margin:1rem 0}img{max-width:100%;height:auto}figcaption,small{color:#59636e}
-.band{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em;vertical-align:-.1em}@media print{section{break-inside:avoid}}"""
+.band{display:inline-block;width:.9em;height:.9em;margin:0 .3em 0 1em;vertical-align:-.1em}
+@media print{section{break-inside:avoid}}"""
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -44,8 +45,8 @@ def page(request: dict[str, Any], shown: list[Shown], rows: list[dict[str, Any]]
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><style>{STYLE}</style></head><body>',
             f"<h1>{title}</h1>{warning}",
-            f"<p>{len(rows)} of {len(rows) + len(failed)} proteins were folded with ESMFold, {request['recycles'] + 1} passes each, "
-            f"with the weights <code>{text(weights['digest'][:16])}…</code> (licence {text(weights['licence'])}"
+            f"<p>{len(rows)} of {len(rows) + len(failed)} proteins were folded with ESMFold, {request['recycles'] + 1} passes "
+            f"each, with the weights <code>{text(weights['digest'][:16])}…</code> (licence {text(weights['licence'])}"
             f"{'' if weights['commercialUse'] else ', no commercial use'}).</p>",
             legend(),
             table(rows),
@@ -62,9 +63,9 @@ def legend() -> str:
         f'<span class="band" style="background:{color}"></span>{name} ({least:g} or more)' for least, color, name in BANDS
     )
     return (
-        f"<p>pLDDT:{bands}</p><p>pLDDT says how sure the model is of each residue's surroundings, from 0 to 100; below 50 a stretch "
-        "is best read as having no fixed structure here. PAE says how sure it is of the place of one residue with respect to "
-        "another: only where it is low do two domains or chains have a predicted arrangement. Neither says how a protein binds, "
+        f"<p>pLDDT:{bands}</p><p>pLDDT says how sure the model is of each residue's surroundings, from 0 to 100; below 50 a "
+        "stretch is best read as having no fixed structure here. PAE says how sure it is of the place of one residue with respect "
+        "to another: only where it is low do two domains or chains have a predicted arrangement. Neither says how a protein binds, "
         "moves or answers to a mutation.</p>"
     )
 

@@ -24,8 +24,8 @@ from task import IN, OUT, Progress, main, program_versions, read_json, write_byt
 PACKAGES = ("matplotlib", "numpy")
 SCORES = IN / "scores"
 RESULTS_SCHEMA, PROVENANCE_SCHEMA = "molfabric.fold.results/v1", "molfabric.fold.provenance/v1"
-TABLE = ("file", "name", "status", "chains", "residues", "tokens", "meanPlddt", "confidentFraction", "veryConfidentFraction", "ptm",
-         "iptm", "meanPaeAngstrom", "untrained", "weightsSha256", "reason")  # fmt: skip
+TABLE = ("file", "name", "status", "chains", "residues", "tokens", "meanPlddt", "confidentFraction", "veryConfidentFraction",
+         "ptm", "iptm", "meanPaeAngstrom", "untrained", "weightsSha256", "reason")  # fmt: skip
 
 
 def gathered() -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], dict[str, str]]:

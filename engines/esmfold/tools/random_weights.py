@@ -1,5 +1,5 @@
-"""Makes an ESMFold model of random weights from a seed: of a tiny size for tests (0.5 million parameters, 2 MB), or of the true size
-of esmfold_v1 (ESM-2 of 3 billion parameters, 48 blocks), whose memory and time are those of trained weights.
+"""Makes an ESMFold model of random weights from a seed: of a tiny size for tests (0.4 million parameters, 1.6 MB), or of the
+true size of esmfold_v1 (ESM-2 of 3 billion parameters, 48 blocks), whose memory and time are those of trained weights.
 
 What such a model predicts means nothing. Two models of one seed made by one version of torch are the same byte by byte.
 """
@@ -75,6 +75,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     model = random_model(arguments.size, arguments.seed, torch.device("cpu"))
+    model.config.molfabric_untrained = True  # `molfabric weights add` reads it
     model.save_pretrained(arguments.directory, safe_serialization=True)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters in {arguments.directory}")
     return 0

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
+	"github.com/molfabric/molfabric/internal/fasta"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// What `fold` asks for, and the bounds of the engine.
+const (
+	esmfold          = "esmfold"
+	foldOnCPU        = "cpu"
+	foldOnCUDA       = "cuda"
+	maxFoldTasks     = 1000
+	maxFoldFileBytes = 4 << 20
+	foldResults      = "results.json"
+	foldSchema       = "molfabric.fold.results/v1"
+)
+
+var foldBound = fileBound{maxFoldFileBytes, "cut it into several jobs"}
+
+type foldRequest struct {
+	jobRequest[foldParams]
+	TaskCount  int               `json:"taskCount,omitempty"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+type foldParams struct {
+	Model string `json:"foldModel"`
+}
+
+// foldFlags are the flags of `fold` as they are written.
+type foldFlags struct {
+	changed                     func(flag string) bool
+	model, device, name, folder string
+	shards                      int
+	estimate, detach, watch     bool
+}
+
+const foldText = `Predicts the structures of proteins from their sequences with ESMFold: reads a FASTA file with one or many records,
+names those that cannot be folded before anything is sent, submits the others as one job, follows it, and shows how sure the model is
+of each. ":" joins the chains of a complex. A pLDDT above 70 is a good backbone, below 50 hardly a structure.`
+
+func foldCommand() *cobra.Command {
+	var options foldFlags
+	cmd := command(cobra.Command{
+		Use: "fold SEQUENCES.fasta", Short: "Predict structures from sequences with ESMFold", Long: foldText,
+		Example: `  molfabric fold seqs.fasta --model esmfold --watch --out structures
+  molfabric fold complex.fasta --device cuda --detach
+  molfabric fold seqs.fasta --estimate`,
+	}, one("SEQUENCES.fasta"), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := options.check(); err != nil {
+			return err
+		}
+		if err := inv.judgeSequences(args[0], options.device); err != nil {
+			return err
+		}
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		return inv.foldFile(ctx, args[0], options)
+	})
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"fasta", "fa", "faa"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	options.define(cmd)
+	return cmd
+}
+
+func (f *foldFlags) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.changed = flags.Changed
+	flags.SortFlags = false // the order below goes from what is folded to how
+	flags.StringVar(&f.model, "model", esmfold, "the model that predicts; there is esmfold")
+	flags.StringVar(&f.device, "device", foldOnCPU, fmt.Sprintf("cpu (up to %d residues) or cuda (up to %d)", fasta.MaxCPUTokens,
+		fasta.MaxGPUTokens))
+	flags.IntVar(&f.shards, "shards", 0, "tasks to fold with, side by side (default: about an hour of work each)")
+	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file)")
+	flags.StringVarP(&f.folder, "output", "o", "", "folder to download the structures into; also --out")
+	flags.BoolVar(&f.estimate, "estimate", false, "show the price of one protein of 200 residues, and do nothing else")
+	flags.BoolVar(&f.watch, "watch", true, "stay, and show progress and result")
+	flags.BoolVar(&f.detach, "detach", false, "submit, and do not stay")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "out" {
+			name = "output"
+		}
+		return pflag.NormalizedName(name)
+	})
+	// the flags exist
+	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{esmfold}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{foldOnCPU, foldOnCUDA},
+		cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *foldFlags) check() error {
+	leaves := f.detach || f.changed("watch") && !f.watch
+	switch {
+	case f.detach && f.changed("watch") && f.watch:
+		return usage("--watch and --detach exclude each other")
+	case f.estimate && leaves || f.folder != "" && (f.estimate || leaves):
+		return usage("--estimate, --detach and --output exclude each other")
+	case f.model != esmfold:
+		return usage("--model %q: must be esmfold", f.model)
+	case f.device != foldOnCPU && f.device != foldOnCUDA:
+		return usage("--device %q: must be cpu or cuda", f.device)
+	case f.changed("shards") && (f.shards < 1 || f.shards > maxFoldTasks):
+		return usage("--shards %d: must be 1 to %d", f.shards, maxFoldTasks)
+	}
+	return nil
+}
+
+// judgeSequences names the records that cannot be folded, as the service will; a file of nothing else is refused.
+func (inv *invocation) judgeSequences(path, device string) error {
+	if err := checkPlain(path, foldBound); err != nil {
+		return err
+	}
+	content, err := readPlain(path)
+	if err != nil {
+		return err
+	}
+	records, err := fasta.Read(content)
+	if err != nil {
+		return usage("%s: %v", path, err)
+	}
+	most := fasta.MaxCPUTokens
+	if device == foldOnCUDA {
+		most = fasta.MaxGPUTokens
+	}
+	folded := 0
+	for _, one := range fasta.Judge(records, most) {
+		if one.Reason == "" {
+			folded++
+			continue
+		}
+		fmt.Fprintf(inv.err, "Not folded: %s %s.\n", one.Name, one.Reason)
+	}
+	if folded == 0 {
+		return usage("%s: has no sequence that can be folded", path)
+	}
+	return nil
+}
+
+// readPlain reads a file that may be compressed with gzip, of at most foldBound.
+func readPlain(path string) ([]byte, error) {
+	file, err := openPlain(path, foldBound)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return io.ReadAll(file)
+}
+
+// foldFile submits the job, or prices it.
+func (inv *invocation) foldFile(ctx context.Context, path string, f foldFlags) error {
+	request := foldRequest{TaskCount: f.shards, Parameters: map[string]string{"foldDevice": f.device},
+		jobRequest: jobRequest[foldParams]{JobType: "simulation", Simulator: f.model, SimulationParams: foldParams{Model: f.model}}}
+	if f.estimate {
+		price, err := inv.api.Estimate(ctx, request)
+		if err != nil {
+			return err
+		}
+		if inv.json {
+			return inv.print(price.JSON())
+		}
+		fmt.Fprintf(inv.out, "%s for one protein of 200 residues; time goes by the square of the length.\n",
+			painter(inv.out).bold(money(price.Body.EstimatedCost, price.Body.Currency)))
+		return nil
+	}
+	scene, err := inv.uploadPlain(ctx, path, plainName(path), foldBound, client.UploadOptions{})
+	if err != nil {
+		return inv.unsubmitted(ctx, err)
+	}
+	request.SceneFile = scene.StorageKey
+	request.JobName = shorten(labelOf(first(f.name, "folds of "+plainName(path))), maxLabelChars)
+	receipt, err := inv.submit(ctx, request, "")
+	if err != nil {
+		return err
+	}
+	if f.detach || !f.watch {
+		return inv.showReceipt(receipt)
+	}
+	inv.tellSubmitted(receipt.Body)
+	_, err = inv.complete(ctx, receipt.Body.JobID, defaultTop, func(j contract.Job) error { return inv.deliverFolds(ctx, j, f.folder) })
+	return err
+}
+
+// folds is what is shown of results.json.
+type folds struct {
+	Schema    string `json:"schema"`
+	Untrained bool   `json:"untrained"`
+	Sequences []struct {
+		Name      string   `json:"name"`
+		Residues  int      `json:"residues"`
+		MeanPLDDT float64  `json:"meanPlddt"`
+		PTM       float64  `json:"ptm"`
+		IPTM      *float64 `json:"iptm"`
+		File      string   `json:"file"`
+	} `json:"sequences"`
+	Failures []struct {
+		Item    string `json:"item"`
+		Message string `json:"message"`
+	} `json:"failures"`
+}
+
+// deliverFolds shows what a job has folded, and downloads it where that is asked for.
+func (inv *invocation) deliverFolds(ctx context.Context, j contract.Job, folder string) error {
+	if j.Status != job.Completed && j.Status != job.CompletedWithFailures {
+		return nil
+	}
+	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
+	if err != nil {
+		return err
+	}
+	if !inv.json {
+		var found folds
+		if err := inv.readDocument(ctx, outputs.Body, foldResults, &found); err != nil {
+			return err
+		}
+		if found.Schema != foldSchema {
+			return fmt.Errorf("job %s has no %s that this program can read", j.JobID, foldResults)
+		}
+		if err := foldsTable(inv.out, found); err != nil {
+			return err
+		}
+	}
+	if folder == "" {
+		return nil
+	}
+	if err := inv.download(ctx, j.JobID, outputs.Body.Outputs, folder); err != nil {
+		return err
+	}
+	if !inv.json {
+		fmt.Fprintf(inv.out, "%d files lie in %s; report.html shows them.\n", len(outputs.Body.Outputs), folder)
+	}
+	return nil
+}
+
+func foldsTable(w io.Writer, found folds) error {
+	if found.Untrained {
+		fmt.Fprintln(w, "\nUNTRAINED: these are structures of random weights, which mean nothing.")
+	}
+	t := newTable(painter(w), []int{2, 3, 4, 5}, "protein", "residues", "mean pLDDT", "pTM", "ipTM", "file")
+	for _, one := range found.Sequences {
+		ptm := one.PTM
+		t.AppendRow(table.Row{shorten(one.Name, maxLabelChars), one.Residues, fmt.Sprintf("%.1f", one.MeanPLDDT), decimals(&ptm, 3),
+			decimals(one.IPTM, 3), one.File + ".cif"})
+	}
+	if _, err := fmt.Fprintln(w); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w, t.Render()); err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, one := range found.Failures {
+		fmt.Fprintf(&lines, "Not folded: %s %s.\n", one.Item, strings.TrimSuffix(one.Message, "."))
+	}
+	_, err := io.WriteString(w, lines.String())
+	return err
+}
