@@ -36,6 +36,8 @@ type Deps struct {
 	Prices  *billing.Book
 	Workers func(context.Context) ([]queue.Heartbeat, error)
 	Parts   []Part
+	// Unready are the engines, by id, that lack something which workers do not bring, as the weights of a model. It may be nil.
+	Unready func(context.Context) ([]string, error)
 	Version string
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -54,6 +56,7 @@ type look struct {
 	at      time.Time
 	parts   []contract.ServicePart
 	workers map[string]contract.WorkerCount // by canonical id
+	unready []string                        // engines, by canonical id
 	served  map[string]bool                 // the queues that workers serve
 }
 
@@ -132,7 +135,8 @@ func (s *Service) simulator(known engines.Simulator, found look) contract.Public
 		return p
 	}
 	spec := engine.Spec()
-	p.Accepted, p.Available, p.Hardware = true, found.workers[known.ID].Workers > 0, spec.Hardware
+	p.Accepted, p.Available, p.Hardware = true, found.workers[known.ID].Workers > 0 &&
+		!slices.Contains(found.unready, known.ID), spec.Hardware
 	for _, class := range spec.Classes() {
 		if _, sold := s.deps.Prices.Hardware[class.Hardware]; sold {
 			p.Classes = append(p.Classes, contract.SimulatorClass{Class: class.Hardware,
@@ -184,6 +188,12 @@ func (s *Service) look(ctx context.Context) look {
 		asked.Go(func() {
 			found.parts[i+1] = contract.ServicePart{Name: part.Name, Operational: s.answers(part.Name, part.Ask(ctx))}
 		})
+	}
+	if s.deps.Unready != nil {
+		var err error
+		if found.unready, err = s.deps.Unready(ctx); err != nil {
+			s.deps.Log.WarnContext(ctx, "engines were not asked for their weights", "error", err)
+		}
 	}
 	beats, err := s.deps.Workers(ctx)
 	found.parts[0] = contract.ServicePart{Name: "workers", Operational: s.answers("workers", err)}

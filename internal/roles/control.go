@@ -213,7 +213,8 @@ func (c *control) known(version string) *public.Service {
 		{Name: "jobs", Ask: func(ctx context.Context) error { return c.db.PingContext(ctx) }},
 		{Name: "files", Ask: c.objects.Check},
 	}
-	return public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Version: version, Log: c.log,
+	return public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Unready: c.unready,
+		Version: version, Log: c.log,
 		Now: time.Now, Parts: parts})
 }
 

@@ -72,3 +72,20 @@ func DescribeWeights(w weights.Weights) string {
 	}
 	return said
 }
+
+// unready are the engines whose models have no weights in this deployment.
+func (c *control) unready(ctx context.Context) ([]string, error) {
+	ctx = tenant.Nobody(ctx)
+	registry := weights.New(weights.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
+	var missing []string
+	for _, model := range weights.Models {
+		_, err := registry.Newest(ctx, model)
+		var none *weights.NoneError
+		if errors.As(err, &none) {
+			missing = append(missing, model)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
