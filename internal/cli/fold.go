@@ -130,7 +130,7 @@ func (inv *invocation) judgeSequences(path, device string) error {
 	}
 	records, err := fasta.Read(content)
 	if err != nil {
-		return usage("%s: %v", path, err)
+		return invalidInput("%s: %v", path, err)
 	}
 	most := fasta.MaxCPUTokens
 	if device == foldOnCUDA {
@@ -145,7 +145,7 @@ func (inv *invocation) judgeSequences(path, device string) error {
 		fmt.Fprintf(inv.err, "Not folded: %s %s.\n", one.Name, one.Reason)
 	}
 	if folded == 0 {
-		return usage("%s: has no sequence that can be folded", path)
+		return invalidInput("%s: has no sequence that can be folded", path)
 	}
 	return nil
 }

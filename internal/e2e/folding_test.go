@@ -45,8 +45,8 @@ func (s *system) weights(args ...string) string {
 	return string(output)
 }
 
-// TestFolding is the path of a biologist: no prediction without weights; then sequences at a terminal, of which two cannot be folded (exit 8);
-// the structure as a receptor by reference; and a job that is cancelled.
+// TestFolding is the path of a biologist: no prediction without weights; then sequences at a terminal, of which two cannot be folded
+// (exit 8); the structure as a receptor by reference; and a job that is cancelled.
 func TestFolding(t *testing.T) {
 	t.Parallel()
 	python, tiny := foldEnvironment(t)
@@ -91,8 +91,8 @@ func testFoldAsReceptor(s *system, c *client.Client, jobID string) {
 			"simulationParams": map[string]any{
 				"ligandIdentity": map[string]any{"ligandId": "a", "label": "aspirin",
 					"source": map[string]any{"kind": "smiles", "smiles": smiles["aspirin"]}},
-				"receptorArtifact": map[string]any{"schema": "service.docking.artifact/v1", "artifactId": "fold", "storageKey": one.StorageKey,
-					"sha256": one.SHA256, "byteSize": one.ByteSize, "format": "pdb", "mediaType": one.MediaType},
+				"receptorArtifact": map[string]any{"schema": "service.docking.artifact/v1", "artifactId": "fold",
+					"storageKey": one.StorageKey, "sha256": one.SHA256, "byteSize": one.ByteSize, "format": "pdb", "mediaType": one.MediaType},
 				"boxCenterAngstrom": []float64{0, 0, 0}, "boxSizeAngstrom": []float64{20, 20, 20}, "exhaustiveness": 1, "seed": 7,
 			}}
 		text, err := json.Marshal(dock)
