@@ -1,6 +1,7 @@
 // Package esmfold is the engine esmfold: structures of proteins predicted from their sequences alone. It judges the sequences of a
-// request, plans shards, writes their command lines and reads their outputs; the Python programs beside it, which it embeds, run the
-// model and draw its confidence. The weights of the model are an operator's asset (internal/weights) and never in this repository.
+// request, plans shards, writes their command lines and reads their outputs; the Python programs beside it, which it embeds, run
+// the model and draw its confidence. The weights of the model are an operator's asset (internal/weights) and never in this
+// repository.
 //
 // A job has two stages. "fold": shards "fold-001"…, one process each, which opens the weights once and folds its sequences from the
 // shortest to the longest. "report": one shard that draws the plots, the scenes, the table and the report.
@@ -19,7 +20,8 @@ import (
 var programs embed.FS
 
 const (
-	// Interpreter is what command lines call the Python that holds torch and transformers, which is another than the scientific one.
+	// Interpreter is what command lines call the Python that holds torch and transformers, which is another than the scientific
+	// one.
 	Interpreter = "python-fold"
 
 	programFold   = "fold.py"

@@ -82,8 +82,8 @@ type reportParams struct {
 	MostTokens int                `json:"mostTokens"`
 }
 
-// Plan gives the shards that fold, and the one that reports. A shard that folds is not essential: when one fails, the proteins of the
-// others still have results.
+// Plan gives the shards that fold, and the one that reports. A shard that folds is not essential: when one fails, the proteins of
+// the others still have results.
 func (ESMFold) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
@@ -119,8 +119,8 @@ func (q request) sequences() (folded []foldSequence, refused []refusedSequence) 
 	return folded, refused
 }
 
-// parts cuts the proteins, the shortest first, into those of one process each: so many as the caller asks for, of like work, or else
-// as many as keep a process busy for about an hour.
+// parts cuts the proteins, the shortest first, into those of one process each: so many as the caller asks for, of like work, or
+// else as many as keep a process busy for about an hour.
 func (q request) parts(folded []foldSequence) [][]foldSequence {
 	sorted := slices.Clone(folded)
 	slices.SortStableFunc(sorted, func(a, b foldSequence) int {

@@ -90,8 +90,8 @@ func isCheckpoint(line string) bool {
 	return ok
 }
 
-// TestRestart kills a worker after its first protein: the next attempt folds that one no more, and leaves what an attempt leaves that
-// nobody disturbs. Two runs of one seed give the same bytes.
+// TestRestart kills a worker after its first protein: the next attempt folds that one no more, and leaves what an attempt leaves
+// that nobody disturbs. Two runs of one seed give the same bytes.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	weights, objects := tinyWeights(t)
