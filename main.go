@@ -51,7 +51,8 @@ meters and bills.
 	}
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
 	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(),
-		operator.BlastDBCommand(), operator.WeightsCommand(), auditCommand(), operator.AccountCommand(), operator.AuditLogCommand(), operator.SecretCommand(),
+		operator.BlastDBCommand(), operator.WeightsCommand(), auditCommand(), operator.AccountCommand(),
+		operator.AuditLogCommand(), operator.SecretCommand(),
 		doctorCommand(), demoCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())

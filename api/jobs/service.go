@@ -63,7 +63,8 @@ type Service struct {
 func New(deps Deps) *Service {
 	store := store{db: deps.DB}
 	return &Service{deps: deps, store: store, streams: stream.New(deps.Log), lookup: lookup.New(lookup.Deps{
-		DB: deps.DB, Objects: deps.Objects, Uploads: deps.Uploads, Knowledge: deps.Knowledge, Databases: deps.Databases, Weights: deps.Weights,
+		DB: deps.DB, Objects: deps.Objects, Uploads: deps.Uploads, Knowledge: deps.Knowledge,
+		Databases: deps.Databases, Weights: deps.Weights,
 		Log: deps.Log,
 	})}
 }

@@ -19,9 +19,6 @@ const (
 	resultsFile    = "results.json"
 	reportFile     = "report.html"
 	provenanceFile = "provenance.json"
-
-	// maxDocumentBytes bounds results.json, which has a row a protein.
-	maxDocumentBytes = 16 << 20
 )
 
 // kinds are the outputs by what their names end in, the longest first.

@@ -133,9 +133,8 @@ func programOf(shard engines.Shard) (python.Program, error) {
 
 // Explain reads the failure that a program has written, and knows the usual accidents of an installation.
 func (ESMFold) Explain(shard engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
-	program, err := programOf(shard)
-	if err != nil {
-		return nil
+	if program, err := programOf(shard); err == nil {
+		return program.Explain(dir, exitCode, logTail)
 	}
-	return program.Explain(dir, exitCode, logTail)
+	return nil
 }

@@ -139,7 +139,8 @@ func foldedMany(t *testing.T, o *enginestest.Outcome) {
 		results.Sequences[1].Residues != 2*len(short) {
 		t.Errorf("got %+v", results)
 	}
-	if len(results.Failures) != 2 || results.Failures[0].Item != "bad" || !strings.Contains(results.Failures[1].Message, "record 1") {
+	if len(results.Failures) != 2 || results.Failures[0].Item != "bad" ||
+		!strings.Contains(results.Failures[1].Message, "record 1") {
 		t.Errorf("got failures %+v, want the letter X and the double name", results.Failures)
 	}
 	for _, one := range results.Sequences {

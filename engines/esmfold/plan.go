@@ -201,8 +201,8 @@ func (q request) reportShard(
 			expected += reportCPUSecondsPerProtein + reportSecondsPerPair*count*count
 			for _, suffix := range []string{scoresSuffix, cifSuffix} {
 				name := one.File + suffix
-				shard.Inputs = append(shard.Inputs, engines.Input{Name: inputScores + "/" + name, From: &engines.From{Stage: stageFold,
-					Shard: fmt.Sprintf("fold-%03d", i+1), Output: name, Optional: true}})
+				shard.Inputs = append(shard.Inputs, engines.Input{Name: inputScores + "/" + name, From: &engines.From{
+					Stage: stageFold, Shard: fmt.Sprintf("fold-%03d", i+1), Output: name, Optional: true}})
 			}
 		}
 	}

@@ -9,7 +9,8 @@ import (
 
 func TestFileOf(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"ubiquitin": "0003-ubiquitin", "sp|P0CG48|UBC": "0003-sp-P0CG48-UBC", "../..": "0003-protein",
+	for name, want := range map[string]string{"ubiquitin": "0003-ubiquitin", "sp|P0CG48|UBC": "0003-sp-P0CG48-UBC",
+		"../..":                 "0003-protein",
 		strings.Repeat("ä", 50): "0003-protein", "record 3": "0003-record-3"} {
 		if got := fileOf(2, name); got != want {
 			t.Errorf("fileOf(%q) is %q, want %q", name, got, want)
@@ -30,7 +31,8 @@ func TestParts(t *testing.T) {
 		parts := q.parts(folded)
 		for _, part := range parts {
 			for i, one := range part {
-				if seen[one.File] || len(part) > maxShardSequences || i > 0 && fasta.Tokens(one.Chains) < fasta.Tokens(part[i-1].Chains) {
+				if seen[one.File] || len(part) > maxShardSequences ||
+					i > 0 && fasta.Tokens(one.Chains) < fasta.Tokens(part[i-1].Chains) {
 					t.Fatalf("taskCount %d: %s stands twice, out of order or in a part of %d", tasks, one.File, len(part))
 				}
 				seen[one.File] = true

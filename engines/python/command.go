@@ -86,7 +86,8 @@ func (p Program) Command(shard engines.Shard, main string, environment map[strin
 	}
 	files[RequestFile] = shard.Params
 	return engines.Command{
-		Argv:  slices.Concat([]string{cmp.Or(p.Interpreter, "python"), "-B"}, p.Flags, []string{Folder + "/" + main, "--request", RequestFile}),
+		Argv: slices.Concat([]string{cmp.Or(p.Interpreter, "python"), "-B"}, p.Flags,
+			[]string{Folder + "/" + main, "--request", RequestFile}),
 		Env:   environment,
 		Files: files,
 	}, nil

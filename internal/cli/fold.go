@@ -48,8 +48,8 @@ type foldFlags struct {
 }
 
 const foldText = `Predicts the structures of proteins from their sequences with ESMFold: reads a FASTA file with one or many records,
-names those that cannot be folded before anything is sent, submits the others as one job, follows it, and shows how sure the model is
-of each. ":" joins the chains of a complex. A pLDDT above 70 is a good backbone, below 50 hardly a structure.`
+names those that cannot be folded before anything is sent, submits the others as one job, follows it, and shows how sure the model
+is of each. ":" joins the chains of a complex. A pLDDT above 70 is a good backbone, below 50 hardly a structure.`
 
 func foldCommand() *cobra.Command {
 	var options foldFlags
@@ -190,7 +190,8 @@ func (inv *invocation) foldFile(ctx context.Context, path string, f foldFlags) e
 		return inv.showReceipt(receipt)
 	}
 	inv.tellSubmitted(receipt.Body)
-	_, err = inv.complete(ctx, receipt.Body.JobID, defaultTop, func(j contract.Job) error { return inv.deliverFolds(ctx, j, f.folder) })
+	_, err = inv.complete(ctx, receipt.Body.JobID, defaultTop,
+		func(j contract.Job) error { return inv.deliverFolds(ctx, j, f.folder) })
 	return err
 }
 

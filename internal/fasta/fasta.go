@@ -1,6 +1,6 @@
-// Package fasta reads the records of a FASTA text as people upload it: proteins to be folded, one or many; and
-// judges which of them can be, so that the front door and the command line say the same before anything is sent or charged. The files of sequence databases, which are too large to be held, are read by
-// internal/sequences.
+// Package fasta reads the records of a FASTA text as people upload it: proteins to be folded, one or many; and judges which of them
+// can be, so that the front door and the command line say the same before anything is sent or charged. The files of sequence
+// databases, which are too large to be held, are read by internal/sequences.
 package fasta
 
 import (

@@ -26,8 +26,8 @@ var advice = map[rune]string{
 	'-': "a gap; give the sequence without its alignment",
 }
 
-// Judged is a record of a request's FASTA. Reason says why it cannot be folded, as a clause for "the sequence …"; "" of one that can,
-// which has Chains.
+// Judged is a record of a request's FASTA. Reason says why it cannot be folded, as a clause for "the sequence …"; "" of one that
+// can, which has Chains.
 type Judged struct {
 	Name   string
 	Chains []string
@@ -59,7 +59,8 @@ func Judge(records []Record, most int) []Judged {
 		case double:
 			one.Reason = fmt.Sprintf("has the name of record %d; give every sequence a name of its own", earlier+1)
 		case one.Tokens() > most:
-			one.Reason = fmt.Sprintf("has %d residues with the linkers between its chains; at most %d are folded here", one.Tokens(),
+			one.Reason = fmt.Sprintf("has %d residues with the linkers between its chains; at most %d are folded here",
+				one.Tokens(),
 				most)
 		default:
 			first[record.Name] = i

@@ -24,7 +24,8 @@ func TestJudge(t *testing.T) {
 			most = 40
 		}
 		got := fasta.Judge([]fasta.Record{{Name: "a", Letters: c.letters}}, most)[0]
-		if (c.reason == "") != (got.Reason == "") || !strings.Contains(got.Reason, c.reason) || (got.Chains == nil) == (c.reason == "") {
+		if (c.reason == "") != (got.Reason == "") || !strings.Contains(got.Reason, c.reason) ||
+			(got.Chains == nil) == (c.reason == "") {
 			t.Errorf("Judge(%q) is %+v, want the reason %q", c.letters, got, c.reason)
 		}
 	}

@@ -111,7 +111,8 @@ func listWeightsCommand() *cobra.Command {
 		if asJSON {
 			shown := make([]shownWeights, len(found))
 			for i, w := range found {
-				shown[i] = shownWeights{w.Digest, w.Model, w.Title, w.Licence, w.CommercialUse, w.Trained, w.Bytes, w.Files, w.CreatedAt,
+				shown[i] = shownWeights{w.Digest, w.Model, w.Title, w.Licence, w.CommercialUse, w.Trained, w.Bytes, w.Files,
+					w.CreatedAt,
 					w.RetiredAt}
 			}
 			encoder := json.NewEncoder(cmd.OutOrStdout())
@@ -126,7 +127,8 @@ func listWeightsCommand() *cobra.Command {
 			if w.RetiredAt != nil {
 				state = ", retired " + w.RetiredAt.Format(time.DateOnly)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %.1f MB, %s%s\n", w, w.Title, float64(w.Bytes)/1e6, roles.DescribeWeights(w), state)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s  %s, %.1f MB, %s%s\n", w, w.Title, float64(w.Bytes)/1e6,
+				roles.DescribeWeights(w), state)
 		}
 		return nil
 	})
@@ -168,7 +170,8 @@ fetch a file, so damaged weights fail predictions and never change their results
 		}
 		switch {
 		case damaged > 0:
-			return fmt.Errorf("%d of %d weights are damaged; add their folder again (molfabric weights add) to repair them", damaged,
+			return fmt.Errorf("%d of %d weights are damaged; add their folder again (molfabric weights add) to repair them",
+				damaged,
 				checked)
 		case checked == 0 && cmd.Flags().NArg() > 0:
 			return errors.New("there are no weights of this digest; `molfabric weights list --all` shows them")
@@ -180,7 +183,8 @@ fetch a file, so damaged weights fail predictions and never change their results
 
 func retireWeightsCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "retire DIGEST", Short: "Let no new job run on weights", Args: cobra.ExactArgs(1),
-		Long: "Takes the weights whose digest begins so out of use. Jobs that were submitted before keep them, and their files stay."}
+		Long: "Takes the weights whose digest begins so out of use. " +
+			"Jobs that were submitted before keep them, and their files stay."}
 	cmd.RunE = withWeights(func(ctx context.Context, cmd *cobra.Command, registry *weights.Registry) error {
 		w, err := registry.Retire(ctx, cmd.Flags().Arg(0))
 		if err == nil {

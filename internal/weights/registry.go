@@ -38,8 +38,8 @@ const (
 const fileType = "application/octet-stream"
 
 // Add reads a folder and takes its weights into the registry. It may be called again, and by many at once: a digest stands for one
-// content for ever, and its description never changes. Errors: object.ErrUnavailable; all others say what is wrong with the folder or
-// the description.
+// content for ever, and its description never changes. Errors: object.ErrUnavailable; all others say what is wrong with the folder
+// or the description.
 func (r *Registry) Add(ctx context.Context, source Source, report Progress) (Weights, Outcome, error) {
 	source, err := source.checked()
 	if err != nil {
@@ -55,7 +55,8 @@ func (r *Registry) Add(ctx context.Context, source Source, report Progress) (Wei
 	}
 	if isKept && (kept.Model != w.Model || kept.Licence != w.Licence || kept.CommercialUse != w.CommercialUse ||
 		kept.Trained != w.Trained) {
-		return Weights{}, "", fmt.Errorf("weights %s are there as %s, licence %s, commercial use %v, trained %v; what results were "+
+		return Weights{}, "", fmt.Errorf("weights %s are there as %s, licence %s, commercial use %v, trained %v; what "+
+			"results were "+
 			"made under does not change", kept, kept.Model, kept.Licence, kept.CommercialUse, kept.Trained)
 	}
 	if err := r.put(ctx, source.Folder, w, report); err != nil {
@@ -109,7 +110,8 @@ func (r *Registry) List(ctx context.Context) ([]Weights, error) {
 	return slices.DeleteFunc(all, func(w Weights) bool { return w.RetiredAt != nil }), err
 }
 
-// Newest returns the weights of a model that were added last and are in use. Trained ones go before random ones. Errors: *NoneError.
+// Newest returns the weights of a model that were added last and are in use. Trained ones go before random ones. Errors:
+// *NoneError.
 func (r *Registry) Newest(ctx context.Context, model string) (Weights, error) {
 	all, err := r.List(ctx)
 	if err != nil {
@@ -125,8 +127,8 @@ func (r *Registry) Newest(ctx context.Context, model string) (Weights, error) {
 	return of[0], nil
 }
 
-// Retire takes weights out of use by the first digits of their digest: no later job finds them. Jobs that were submitted before keep
-// them, and so their files stay. It may be called again.
+// Retire takes weights out of use by the first digits of their digest: no later job finds them. Jobs that were submitted before
+// keep them, and so their files stay. It may be called again.
 func (r *Registry) Retire(ctx context.Context, digits string) (Weights, error) {
 	all, err := r.store.all(ctx)
 	if err != nil {

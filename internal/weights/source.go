@@ -45,7 +45,8 @@ func (s Source) checked() (Source, error) {
 		s.Title = s.Model
 	}
 	wrong := func(text string) bool {
-		return text == "" || len(text) > maxTextBytes || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+		return text == "" || len(text) > maxTextBytes ||
+			strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 	}
 	switch {
 	case !slices.Contains(Models, s.Model):
@@ -58,7 +59,8 @@ func (s Source) checked() (Source, error) {
 	return s, nil
 }
 
-// read finds the files of a folder with their digests. It refuses what a task could not open, and pickled tensors, which are programs.
+// read finds the files of a folder with their digests. It refuses what a task could not open, and pickled tensors, which are
+// programs.
 func (s Source) read(ctx context.Context, report Progress) (Weights, error) {
 	entries, err := os.ReadDir(s.Folder)
 	if err != nil {

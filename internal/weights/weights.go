@@ -1,6 +1,6 @@
-// Package weights is the registry of a deployment's models' weights: it takes them from a folder of the operator's, keeps their files
-// in the object store by their content, and finds those that a prediction runs on. It downloads nothing and runs no model; workers
-// fetch the files as inputs of their tasks, by the digests that are kept here.
+// Package weights is the registry of a deployment's models' weights: it takes them from a folder of the operator's, keeps their
+// files in the object store by their content, and finds those that a prediction runs on. It downloads nothing and runs no model;
+// workers fetch the files as inputs of their tasks, by the digests that are kept here.
 package weights
 
 import (
@@ -32,8 +32,8 @@ var Models = []string{"esmfold"}
 
 // Weights are the parameters of a model. Their digest names them, and their files never change.
 type Weights struct {
-	// Digest is the SHA-256 of all files in lower-case hex: that of the lines "<sha256>  <name>\n" of its files by name, which is what
-	// `sha256sum * | sha256sum` prints in a folder that holds nothing else.
+	// Digest is the SHA-256 of all files in lower-case hex: that of the lines "<sha256>  <name>\n" of its files by name, which is
+	// what `sha256sum * | sha256sum` prints in a folder that holds nothing else.
 	Digest        string     `db:"digest"`
 	Model         string     `db:"model"`
 	Title         string     `db:"title"`

@@ -22,7 +22,8 @@ func folder(t *testing.T, config, values string) string {
 	dir := t.TempDir()
 	header := `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
 	content := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + values
-	for name, text := range map[string]string{"config.json": config, "model.safetensors": content, "README.md": "not a part of it"} {
+	for name, text := range map[string]string{"config.json": config, "model.safetensors": content,
+		"README.md": "not a part of it"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

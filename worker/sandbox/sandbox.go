@@ -68,9 +68,9 @@ type Config struct {
 	Image string
 	// ImageDir is where images are laid out, once each.
 	ImageDir string
-	// Programs maps a name in Command.Argv[0] to an absolute path; "python" is the deployment's scientific Python, and
-	// "python-…" are those of engines with an environment of their own; their installations are found by asking them and made visible
-	// in the sandbox. Other names are looked up on the sandbox's PATH.
+	// Programs maps a name in Command.Argv[0] to an absolute path; "python" is the deployment's scientific Python, and "python-…"
+	// are those of engines with an environment of their own; their installations are found by asking them and made visible in the
+	// sandbox. Other names are looked up on the sandbox's PATH.
 	Programs map[string]string
 	// ReadOnlyPaths are further host paths (program prefixes, model weights, databases) visible at the same place inside.
 	ReadOnlyPaths []string
