@@ -57,7 +57,8 @@ func webHarness(s *system) *httptest.Server {
 // It has the system's machine for itself: people wait seconds for a page, and the tests beside it keep every core busy for minutes.
 func TestWebApp(t *testing.T) {
 	playwright := needWeb(t)
-	s := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_OPERATORS=operator@example.org")
+	python, tiny := foldEnvironment(t)
+	s := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_OPERATORS=operator@example.org", "MOLFABRIC_FOLD_PYTHON="+python)
 	pictures := os.Getenv("MOLFABRIC_SCREENSHOTS")
 	if pictures == "" {
 		pictures = t.TempDir()
@@ -71,6 +72,7 @@ func TestWebApp(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.blastdb(0, "add", "../sequences/testdata/proteins.fasta", "--name", "globins", "--version", "1", "--date", "2026-01-28")
+	s.weights("add", tiny, "--model", "esmfold", "--licence", "none", "--commercial-use")
 	harness := webHarness(s)
 	defer harness.Close()
 

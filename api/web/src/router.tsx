@@ -68,6 +68,7 @@ const pages = [
   page('/new/pockets', () => import('./pages/new/pockets'), 'NewPockets'),
   page('/new/dynamics', () => import('./pages/new/dynamics'), 'NewDynamics'),
   page('/new/search', () => import('./pages/new/search'), 'NewSearch'),
+  page('/new/folding', () => import('./pages/new/folding'), 'NewFolding'),
   page('/new/rendering', () => import('./pages/new/rendering'), 'NewRendering'),
   page('/dockings', () => import('./pages/docking/list'), 'Dockings', 'batch'),
   page('/dockings/$runId', () => import('./pages/docking/run'), 'RunPage', 'ligand', 'sort', 'q', 'status', 'maxScore'),

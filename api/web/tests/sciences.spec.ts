@@ -1,5 +1,5 @@
 import { expect, type Page, test } from '@playwright/test'
-import { inspect, listen, ready, shown3D, signUp } from './support'
+import { inspect, inspectBoth, listen, ready, shown3D, signUp } from './support'
 
 const globin = `>query human haemoglobin, beta
 MVHLTPEEKSAVTALWGKVNVDEVGGEALGRLLVVYPWTQRFFESFGDLSTPDAVMGNPK
@@ -7,11 +7,11 @@ VKAHGKKVLGAFSDGLAHLDNLKGTFATLSELHCDKLHVDPENFRLLGNVLVCVLAHHFG
 KEFTPPVQAAYQKVVAGVANALAHKYH`
 
 /** Submits a form that is filled, with its price before, and waits for the job to end. */
-async function submitted(page: Page, timeout = 240_000) {
+async function submitted(page: Page, ending = 'completed') {
   await expect(page.getByText(/Likely between £/)).toBeVisible({ timeout: 60_000 })
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await expect(page).toHaveURL(/\/jobs\//)
-  await expect(page.getByText('completed', { exact: true }).first()).toBeVisible({ timeout })
+  await expect(page.getByText(ending, { exact: true }).first()).toBeVisible({ timeout: 240_000 })
 }
 
 test('a search is read down to its alignments', async ({ page }, info) => {
@@ -59,5 +59,34 @@ test('pockets are found, and a simulation is played with its plots', async ({ pa
   await page.getByRole('button', { name: 'Play', exact: true }).click()
   await expect(page.getByText(/^Frame [2-5] of 10/)).toBeVisible()
   await page.getByRole('button', { name: 'Pause' }).click()
+  expect(heard).toEqual([])
+})
+
+const proteins = `>cage
+NLYIQWLKDGGPSSGRPPPS
+>bad
+MKX
+>ubiquitin
+MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG`
+
+test('proteins are folded, and looked at with their confidence', async ({ page }, info) => {
+  test.setTimeout(300_000)
+  const heard = listen(page)
+  await signUp(page, `folder-${Date.now()}@example.org`)
+  await page.goto('/new')
+  await page.locator('main').getByRole('link', { name: 'Begin: Folding' }).click()
+  await page.getByLabel('FASTA').fill(proteins)
+  await submitted(page, 'completed with failures') // one of them cannot be folded
+  await expect(page.getByText('these structures mean nothing')).toBeVisible({ timeout: 60_000 })
+  await expect(page.getByText(/has 'X' at position 3/).first()).toBeVisible()
+  await page.getByRole('button', { name: 'Show ubiquitin' }).click()
+  await shown3D(page)
+  const errors = page.getByRole('img', { name: /^Expected position error, Å: 76 by 76/ })
+  await errors.press('ArrowDown')
+  await errors.press('Shift+ArrowRight')
+  await expect(page.getByText(/^K 11 when Q 2 lies on the truth: \d+\.\d Å$/)).toBeVisible()
+  await errors.press('Enter')
+  await ready(page)
+  await inspectBoth(page, info, 'fold')
   expect(heard).toEqual([])
 })

@@ -135,6 +135,31 @@ export function trajectoryScene({ topology, frames, frame, text }: { topology: s
   ])
 }
 
+/** A chain of a predicted structure, under the name that its file has for it. */
+export interface FoldChain {
+  id: string
+  sequence: string
+}
+
+/** Residues of one chain, from begin to end, counted from 1, that have one colour. */
+export interface ShownBand {
+  chain: string
+  begin: number
+  end: number
+  color: string
+}
+
+/** A predicted structure as cartoon, coloured by bands of confidence. */
+export function foldScene(file: string, bands: ShownBand[]): object {
+  const colors = bands.map(({ chain, begin, end, color }) =>
+    node('color', { color, selector: { label_asym_id: chain, beg_label_seq_id: begin, end_label_seq_id: end } }),
+  )
+  const residues = bands.reduce((sum, band) => sum + band.end - band.begin + 1, 0)
+  // A cartoon of a few residues would show hardly a course.
+  const look = node('representation', { type: residues < fewResidues ? 'ball_and_stick' : 'cartoon' }, colors)
+  return specDocument([structure(file, 'mmcif', receptorRef, [node('component', { selector: 'polymer' }, [look])])])
+}
+
 /** A receptor alone or with poses: chains as cartoon, poses as sticks, what a pose touches with names and dashed lines. */
 export function dockedScene(parts: DockedParts): object {
   const tone = parts.dark ? 'dark' : 'light'

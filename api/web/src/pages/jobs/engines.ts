@@ -19,6 +19,7 @@ export const titleOf = (job: Pick<Job, 'jobName' | 'simulator' | 'jobType'>) => 
 
 export const isDocking = (job: Job) => job.simulator === 'autodock-vina'
 export const isSearch = (job: Job) => job.simulator === 'blastp' || job.simulator === 'blastn'
+export const isFolding = (job: Job) => job.simulator === 'esmfold' || job.simulator === 'alphafold'
 export const isDynamics = (job: Job) => job.simulator === 'openmm'
 
 /** Job states by what a reader looks for. */

@@ -6,7 +6,7 @@ import type { Job } from '@/api/client'
 import { buttonClass, Failure, Loading, PageHead, Progress, State } from '@/design'
 import { ago, count } from '@/words'
 import { CancelButton, DeleteFilesButton, RetryButtons } from './confirm'
-import { engineOf, isDocking, isDynamics, isSearch, titleOf } from './engines'
+import { engineOf, isDocking, isDynamics, isFolding, isSearch, titleOf } from './engines'
 import { Logs } from './logs'
 import { OutputsTab, Pictures } from './outputs'
 import { Overview } from './overview'
@@ -131,11 +131,15 @@ function OverviewTab({ job }: { job: Job }) {
       {isDynamics(job) && job.terminal && !job.filesDeletedAt ? <Suspense
         fallback={<Loading what="the plots" />}
       ><Plots job={job} /></Suspense> : null}
+      {isFolding(job) && job.terminal && !job.filesDeletedAt ? <Suspense
+        fallback={<Loading what="the structures" />}
+      ><Folds job={job} /></Suspense> : null}
       <Overview job={job} />
     </div>
   )
 }
 
+const Folds = lazy(() => import('@/pages/folds/folds').then((module) => ({ default: module.Folds })))
 const Trajectory = lazy(() => import('./trajectory').then((module) => ({ default: module.Trajectory })))
 
 function Plots({ job }: { job: Job }) {

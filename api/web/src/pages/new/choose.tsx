@@ -10,7 +10,7 @@ interface Kind {
   text: string
   /** Simulators that do it, by id; none for renderings, which every deployment makes. */
   by: string[]
-  to?: '/new/docking' | '/new/pockets' | '/new/dynamics' | '/new/search' | '/new/rendering'
+  to?: '/new/docking' | '/new/pockets' | '/new/dynamics' | '/new/search' | '/new/rendering' | '/new/folding'
 }
 
 const kinds: Kind[] = [
@@ -28,7 +28,7 @@ const kinds: Kind[] = [
     by: ['blastp', 'blastn'], to: '/new/search',
   },
   { title: 'Rendering', text: 'Make a picture or a film for publication of a molecule or a Blender scene.', by: [], to: '/new/rendering' },
-  { title: 'Folding', text: 'Predict a protein’s structure from its sequence.', by: ['esmfold', 'alphafold'] },
+  { title: 'Folding', text: 'Predict a protein’s structure from its sequence.', by: ['esmfold'], to: '/new/folding' },
   { title: 'Waves', text: 'Predict the waves of a coast or an ocean from wind, depth and boundary.', by: ['swan', 'wavewatch3'] },
 ]
 
