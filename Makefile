@@ -14,7 +14,7 @@ VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # What `make test` tests, e.g. make test PACKAGES=./billing/... TESTFLAGS='-run Hold'
 PACKAGES ?= ./...
-TESTFLAGS ?=
+export TESTFLAGS ?=
 
 # What `make bench` measures, e.g. make bench BENCH='--only B4'
 BENCH ?=
@@ -87,7 +87,7 @@ setup-tests:
 
 .PHONY: test
 test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
-	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" TESTFLAGS="$(TESTFLAGS)" \
+	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" \
 		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image, PngImagePlugin
-from task import FAILURE_STATUS, IN, OUT, Failure, one_line, read_json, user_error
+
 from browser import SHADERS
+from task import FAILURE_STATUS, OUT, Failure, one_line, read_json, user_error
 from viewer import Viewer
 
 SCENE, PICTURE = "in/scene", OUT / "picture.png"
