@@ -1,36 +1,24 @@
 package api_test
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/netip"
-	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 	"github.com/jmoiron/sqlx"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/api"
-	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
 	"github.com/molfabric/molfabric/api/auth"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/fault"
-	"github.com/molfabric/molfabric/internal/postgres"
-	"github.com/molfabric/molfabric/internal/postgres/pgtest"
 	"github.com/molfabric/molfabric/internal/secret"
 )
 
@@ -334,256 +322,6 @@ func TestRateLimits(t *testing.T) {
 		}
 		wantFailure(t, got, 429, fault.RateLimited, "too many attempts at this password")
 	})
-}
-
-// TestRedisAway: this instance counts for itself, everything else works, and the log says so once.
-func TestRedisAway(t *testing.T) {
-	t.Parallel()
-	rdb := redis.NewClient(&redis.Options{Addr: closedAddress(t), MaxRetries: -1})
-	t.Cleanup(func() { _ = rdb.Close() })
-	d := open(t, withRedis(rdb), func(deps *api.Deps) {
-		deps.Config.Limits.Credential = throttle.Limit{Rate: 1, Period: time.Hour, Burst: 3}
-	})
-	_, key := d.SignUp().Key("live", "credits:read")
-	for call := range 3 {
-		got := d.WithKey(key).Send("GET", "/api/v1/credits/balance", "")
-		if got.StatusCode != 200 || got.Header.Get("RateLimit-Remaining") != strconv.Itoa(2-call) {
-			t.Fatalf("got %d %s %v", got.StatusCode, got.Text, got.Header)
-		}
-		wantHeaders(t, got)
-	}
-	wantFailure(t, d.WithKey(key).Send("GET", "/api/v1/credits/balance", ""), 429, fault.RateLimited, "")
-	if said := strings.Count(d.Log.String(), "each instance counts rate limits for itself"); said != 1 {
-		t.Errorf("logged %d times", said)
-	}
-	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 ||
-		!strings.Contains(got.Text, `{"name":"redis","ready":false`) {
-		t.Errorf("readyz: %d %s", got.StatusCode, got.Text)
-	}
-}
-
-// TestDatabaseAway cuts the line to Postgres: 503 in the envelope with Retry-After, never a bare 500, and back again.
-func TestDatabaseAway(t *testing.T) {
-	t.Parallel()
-	line := newLine(t, pgtest.URL(t))
-	db, err := postgres.OpenServed(t.Context(), line.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	d := open(t, func(deps *api.Deps) { deps.DB = db })
-	browser := d.SignUp()
-	line.cut()
-	got := browser.Send("GET", "/api/v1/keys", "")
-	wantFailure(t, got, 503, fault.ProviderUnavailable, "try again")
-	if got.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
-	if said := strings.Count(d.Log.String(), `"msg":"request failed"`); said != 1 {
-		t.Errorf("logged %d times: %s", said, d.Log)
-	}
-	if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != 503 ||
-		!strings.Contains(got.Text, `{"name":"postgres","ready":false`) {
-		t.Errorf("readyz: %d %s", got.StatusCode, got.Text)
-	}
-	if got := d.Anonymous().Send("GET", "/healthz", ""); got.StatusCode != 200 {
-		t.Errorf("healthz: %d %s", got.StatusCode, got.Text)
-	}
-	line.mend()
-	if got := browser.Send("GET", "/api/v1/keys", ""); got.StatusCode != 200 {
-		t.Errorf("after the line is mended: %d %s", got.StatusCode, got.Text)
-	}
-}
-
-// line is a connection to a real server that a test can cut.
-type line struct {
-	url string
-
-	mu     sync.Mutex
-	broken bool
-	open   []net.Conn
-}
-
-func newLine(t *testing.T, server string) *line {
-	t.Helper()
-	address, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := address.Host
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &line{}
-	address.Host = ln.Addr().String()
-	l.url = address.String()
-	var carried sync.WaitGroup
-	carried.Go(func() {
-		for {
-			near, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", target)
-			if err != nil || !l.add(near, far) {
-				_ = near.Close()
-				continue
-			}
-			carried.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() })
-			carried.Go(func() { _, _ = io.Copy(near, far); _ = near.Close() })
-		}
-	})
-	t.Cleanup(func() {
-		_ = ln.Close()
-		l.cut()
-		carried.Wait()
-	})
-	return l
-}
-
-func (l *line) add(ends ...net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open = append(l.open, ends...)
-	return !l.broken
-}
-
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.broken = true
-	for _, one := range l.open {
-		_ = one.Close()
-	}
-	l.open = nil
-}
-
-func (l *line) mend() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.broken = false
-}
-
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return ln.Addr().String()
-}
-
-// TestShutdown: a running request gets its answer, an event stream ends, and no new connection is taken.
-func TestShutdown(t *testing.T) {
-	t.Parallel()
-	gate, reached := make(chan struct{}), make(chan struct{})
-	streamed := make(chan struct{})
-	d := open(t, func(deps *api.Deps) {
-		deps.Groups = append(deps.Groups, func(a huma.API) {
-			huma.Register(a, access.Guarded(huma.Operation{OperationID: "wait", Method: http.MethodGet, Path: "/v1/wait"},
-				access.Rule{Public: true}),
-				func(ctx context.Context, _ *struct{}) (*struct{ Body string }, error) {
-					close(reached)
-					<-gate
-					return &struct{ Body string }{"done"}, ctx.Err()
-				})
-			huma.Register(a, access.Guarded(huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/v1/stream"},
-				access.Rule{Public: true}),
-				func(ctx context.Context, _ *struct{}) (*huma.StreamResponse, error) {
-					return &huma.StreamResponse{Body: func(out huma.Context) {
-						humafiber.UnwrapV2(out).Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-							_, _ = w.WriteString("begun")
-							_ = w.Flush()
-							close(streamed)
-							<-ctx.Done()
-						})
-					}}, nil
-				})
-		})
-	})
-	answers := make(chan apitest.Answer, 2)
-	for _, path := range []string{"/api/v1/wait", "/api/v1/stream"} {
-		go func() { answers <- d.Anonymous().Send("GET", path, "") }()
-	}
-	<-reached
-	<-streamed
-	ctx, cancel := context.WithTimeout(t.Context(), apitest.Patience)
-	defer cancel()
-	shut := make(chan error, 1)
-	go func() { shut <- d.Server.Shutdown(ctx) }()
-	for refused := false; !refused; {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
-		if refused = err != nil; !refused {
-			_ = conn.Close()
-		}
-		if ctx.Err() != nil {
-			t.Fatal("connections are still taken")
-		}
-	}
-	close(gate)
-	for range 2 {
-		if got := <-answers; got.StatusCode != 200 || got.Text != "begun" && strings.TrimSpace(got.Text) != `"done"` {
-			t.Errorf("got %d %s", got.StatusCode, got.Text)
-		}
-	}
-	if err := <-shut; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-}
-
-// TestShutdownLeavesNobodyWaiting: a connection over which nothing has come does not hold the server up.
-func TestShutdownLeavesNobodyWaiting(t *testing.T) {
-	t.Parallel()
-	d := open(t)
-	silent, err := net.Dial("tcp", strings.TrimPrefix(d.Base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = silent.Close() }()
-	d.Anonymous().Send("GET", "/livez", "")                         // connections are accepted in their order
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // less than such a connection may stay otherwise
-	defer cancel()
-	if err := d.Server.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if n, err := silent.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("the silent connection: read %d bytes, %v, want its end", n, err)
-	}
-}
-
-// TestShutdownBesideServe: however the two meet, Serve returns.
-func TestShutdownBesideServe(t *testing.T) {
-	t.Parallel()
-	for range 10 {
-		deps := bareDeps()
-		server, err := api.New(deps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(ln) }()
-		ctx, cancel := context.WithTimeout(t.Context(), apitest.Patience)
-		if err := server.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		select {
-		case err := <-served:
-			if err != nil {
-				t.Errorf("Serve: %v", err)
-			}
-		case <-ctx.Done():
-			t.Fatal("Serve does not return")
-		}
-		cancel()
-	}
 }
 
 // bareDeps are enough to wire a front door that nobody asks anything.
