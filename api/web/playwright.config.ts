@@ -12,8 +12,9 @@ export default defineConfig({
   workers: 2,
   fullyParallel: true,
   projects: [
-    { name: 'stories', testIgnore: 'faults.spec.ts' },
+    { name: 'stories', testIgnore: ['faults.spec.ts', 'speed.spec.ts'] },
     { name: 'faults', testMatch: 'faults.spec.ts', dependencies: ['stories'], fullyParallel: false },
+    ...(process.env.MOLFABRIC_SPEED_EMAIL ? [{ name: 'speed', testMatch: 'speed.spec.ts' }] : []),
   ],
   reporter: [['list']],
   use: {
