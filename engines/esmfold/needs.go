@@ -10,8 +10,8 @@ import (
 
 // Cost model. With random weights on one core of a busy machine: of 0.4 million parameters four passes took 0.64 CPU seconds of 50
 // residues, 2.98 of 100 and 15.1 of 200 (torch 1.13); of true size (48 blocks) one pass took 4.3 of 50 and 16.2 of 100, and two of
-// 36 layers of the language model 0.5 of 100 (torch 2.15). On an H200 four passes of true size took 1.7 s of 100 residues, 4.4 of 400
-// and 22.5 of 800, in chunks of 64 (torch 2.11); older devices take several times that.
+// 36 layers of the language model 0.5 of 100 (torch 2.15). On an H200 four passes of true size took 1.7 s of 100 residues, 4.4 of
+// 400 and 22.5 of 800, in chunks of 64 (torch 2.11); older devices take several times that.
 const (
 	startCPUSeconds            = 6.0
 	passSecondsPerSquareToken  = 1e-4   // of a pass, whatever the size of the model
