@@ -30,6 +30,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
@@ -40,6 +41,7 @@ import (
 	"github.com/molfabric/molfabric/internal/roles/scenes"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
+	"github.com/molfabric/molfabric/internal/weights"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -112,6 +114,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 	if err := errors.Join(
 		apitest.AddDatabase(context.Background(), deps.DB, "swissprot", "2026_01", "2026-01-28", sequences.Protein, "a"),
 		apitest.AddDatabase(context.Background(), deps.DB, "refseq", "230", "2026-02-01", sequences.Nucleotide, "b"),
+		apitest.AddWeights(context.Background(), deps.DB, esmfold.ID, "c"),
 	); err != nil {
 		panic(err) // the schema is a test's own
 	}
@@ -122,6 +125,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 			*confirmation.Signer
 		}{library, signer},
 		Databases: searched,
+		Weights:   weights.New(weights.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now}),
 		Version:   deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
 	dockings := docking.New(docking.Deps{

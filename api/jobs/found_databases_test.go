@@ -12,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/sequences"
+	"github.com/molfabric/molfabric/internal/weights"
 )
 
 // registry gives the service a registry with databases, each "name version date type letter".
@@ -26,6 +27,16 @@ func (d *desk) registry(databases ...string) *sequences.Registry {
 	registry := sequences.New(sequences.Deps{DB: d.db, Objects: d.deps.Objects, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	d.lookup.Databases = registry
 	return registry
+}
+
+// weights gives the service a registry with weights of a model.
+func (d *desk) weights(model string) {
+	d.t.Helper()
+	if err := apitest.AddWeights(d.t.Context(), d.db, model, "d"); err != nil {
+		d.t.Fatal(err)
+	}
+	d.lookup.Weights = weights.New(weights.Deps{DB: d.db, Objects: d.deps.Objects, Log: slog.New(slog.DiscardHandler),
+		Now: time.Now})
 }
 
 // search is a search of the account's queries, with these members of simulationParams.

@@ -43,7 +43,7 @@ const (
 // pages are the addresses of the app, as the router in src/router.tsx has them.
 var pages = []string{
 	"/", "/sign-in", "/sign-up", "/enter", "/more",
-	"/jobs/:jobId", "/new", "/new/docking", "/new/pockets", "/new/dynamics", "/new/search", "/new/rendering",
+	"/jobs/:jobId", "/new", "/new/docking", "/new/pockets", "/new/dynamics", "/new/search", "/new/folding", "/new/rendering",
 	"/dockings", "/dockings/:runId", "/ligands/:resultId", "/poses/:poseId",
 	"/searches", "/searches/:jobId", "/searches/:jobId/queries/:index",
 	"/studio", "/studio/sessions", "/studio/sessions/:sessionId", "/projects", "/projects/:projectId", share,

@@ -2,7 +2,8 @@ import { expect, test } from '@playwright/test'
 import { inspect, listen, signUp } from './support'
 
 /** Every page that needs nothing to exist, as a new account sees it. */
-const addresses = ['/', '/new', '/new/docking', '/new/pockets', '/new/dynamics', '/new/search', '/new/rendering', '/dockings', '/searches',
+const addresses = ['/', '/new', '/new/docking', '/new/pockets', '/new/dynamics', '/new/search', '/new/folding',
+  '/new/rendering', '/dockings', '/searches',
   '/studio/sessions', '/projects', '/credits', '/keys', '/settings', '/more']
 
 const looks = [
