@@ -18,8 +18,8 @@ func AddWeights(ctx context.Context, db *sqlx.DB, model, letter string) error {
 	ctx = tenant.Everyone(ctx, "the operator keeps the weights")
 	_, err := db.ExecContext(ctx, `
 INSERT INTO model_weights (digest, model, title, licence, commercial_use, trained, bytes, files, created_at)
-VALUES ($1, $2, $2 || ' of a test', 'none', true, true, 100, $3::jsonb, now()) ON CONFLICT DO NOTHING`, digest, model,
-		strings.ReplaceAll(files, "DIGEST", digest))
+VALUES ($1, $2, $2 || ' of a test', 'none', $4, $4, 100, $3::jsonb, now()) ON CONFLICT DO NOTHING`, digest, model,
+		strings.ReplaceAll(files, "DIGEST", digest), true)
 	if err != nil {
 		return fmt.Errorf("register weights of %s: %w", model, err)
 	}

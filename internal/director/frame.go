@@ -248,6 +248,9 @@ func (p *parser) piece(f *frame) bool {
 	case p.particle(f, x):
 		p.pos++
 		return true
+	case p.upon(f):
+		p.pos++
+		return f.put("thing", "background")
 	case p.negation(f, x), p.verb(f, x), p.naming(f, x), p.exception(f, x):
 		return true
 	case p.attribute(f), p.object(f), p.caption(f, x):
@@ -442,6 +445,8 @@ func (p *parser) over(f *frame) bool {
 	case x.has("conj", "stop") || x.has("conj", "semicolon"):
 		return !(x.raw() == ":" && f.verb == "" && len(f.attributes) == 0)
 	case x.is("neg") && !f.has("itype") && (len(f.objects) > 0 || len(f.attributes) > 0):
+		return true
+	case x.is("but") && f.negated && f.has("effect"):
 		return true
 	case x.is("conj") || x.is("but"):
 		return p.parts(f)

@@ -182,6 +182,12 @@ func (p *parser) sizesLook() bool {
 	return p.at(3).is("rep")
 }
 
+// upon tells "on" before the colour of the background, behind what is the whole: "put it on white".
+func (p *parser) upon(f *frame) bool {
+	return f.verb == "put" && len(f.objects) == 1 && p.onWhole(f) && len(f.attributes) == 0 && p.at(0).has("prep", "on") &&
+		p.at(1).is("color") && !p.at(1).is("thing") && (p.pos+2 == len(p.lex) || p.at(2).is("conj"))
+}
+
 // beforeBackground tells a preposition behind which only the background has a colour: "spin it on a black background".
 func (p *parser) beforeBackground(f *frame) bool {
 	x := p.at(0)

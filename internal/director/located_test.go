@@ -47,7 +47,9 @@ func TestWhatStandsBehind(t *testing.T) {
 		"spin it about the z axis with a dark blue background": "spin axis:z,mode:spin\nbackground color:darkblue",
 		"show ATP as thick orange sticks on a black background": "show as:stick,sel:resn ATP\n" +
 			"color as:stick,color:orange,sel:resn ATP\nbackground color:black",
-		"no fog, occlusion on": "effects fog:false\neffects occlusion:true",
+		"put it on white":                 "background color:white",
+		"no fog, occlusion on":            "effects fog:false\neffects occlusion:true",
+		"no outlines, but depth of field": "effects outline:false\neffects depth_of_field:true",
 		"hide the cartoon but keep the pocket residues as lines": "hide as:cartoon,sel:polymer\n" +
 			"show as:line,sel:byres (protein and within 5 of ligand)",
 		"color ATP green, everything else as it is": "color color:green,sel:resn ATP",
