@@ -75,6 +75,17 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestEngineWithoutWeights: nobody offers what the operator has put no weights in for, and the service is whole all the same.
+func TestEngineWithoutWeights(t *testing.T) {
+	t.Parallel()
+	w := &world{now: time.Unix(1e9, 0)}
+	s := w.service(t)
+	s.deps.Unready = func(context.Context) ([]string, error) { return []string{vina.ID}, nil }
+	if got := s.Status(t.Context()); got.Status != "operational" || got.Workers[0].Workers != 0 {
+		t.Errorf("got %s %+v, want it operational without a worker", got.Status, got.Workers)
+	}
+}
+
 // TestManyAskOnce keeps a crowd of visitors from becoming a crowd of questions to the stores.
 func TestManyAskOnce(t *testing.T) {
 	t.Parallel()

@@ -162,7 +162,8 @@ func (s *Service) Status(ctx context.Context) contract.ServiceStatus {
 	for _, id := range s.deps.Engines.IDs() {
 		count := found.workers[id]
 		count.Simulator = id
-		if count.Workers == 0 {
+		// What the operator has put no weights in for is not served, and nothing is wrong.
+		if count.Workers == 0 && !slices.Contains(found.unready, id) {
 			status.Status = "degraded"
 		}
 		status.Workers = append(status.Workers, count)

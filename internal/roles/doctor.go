@@ -15,6 +15,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/worker"
@@ -121,6 +122,11 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 		findings = append(findings, Finding{Part: "engine " + offer.Engine, Healthy: true, Version: versions(offer.Programs)})
 	}
 	for _, refusal := range refusals {
+		if refusal.Engine == esmfold.ID && !folds(cfg) {
+			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true,
+				Note: fmt.Sprintf("not installed: there is no %s; `make setup-fold` installs it", cfg.FoldPython)})
+			continue
+		}
 		findings = append(findings, finding("engine "+refusal.Engine, "", refusal.Reason))
 	}
 	return findings

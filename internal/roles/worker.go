@@ -84,10 +84,16 @@ func storeByKey(ctx context.Context, cfg config.Config, log *slog.Logger) (worke
 // where set-up has not installed it: then its engine is not offered, and says so.
 func programsOf(cfg config.Config) map[string]string {
 	programs := map[string]string{"python": cfg.Python}
-	if _, err := os.Stat(cfg.FoldPython); err == nil {
+	if folds(cfg) {
 		programs[esmfold.Interpreter] = cfg.FoldPython
 	}
 	return programs
+}
+
+// folds tells whether what folds proteins is installed, which is an operator's choice.
+func folds(cfg config.Config) bool {
+	_, err := os.Stat(cfg.FoldPython)
+	return err == nil
 }
 
 // newRunner looks at the machine and makes the sandbox.
