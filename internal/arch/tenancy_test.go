@@ -13,6 +13,7 @@ import (
 var beyondOneAccount = map[string]map[string]int{
 	"tenant.Everyone": {
 		"api/apitest/store_databases.go": 1,
+		"api/apitest/store_weights.go":   1,
 		"api/auth/links.go":              1,
 		"api/auth/oidc.go":               1,
 		"api/auth/proof.go":              1,
