@@ -248,6 +248,10 @@ func (p *parser) look(f *frame, x lexeme) bool {
 		if before.has("prep", "with") || p.at(-2).is("article") && p.at(-3).has("prep", "with") {
 			return f.set("withrep", value)
 		}
+		if f.joined && f.has("rep") {
+			f.joined = false
+			return f.put("reps", value)
+		}
 		return f.set("rep", value)
 	}
 	if value, ok := x.value("surfacetype"); ok && p.at(1).is("rep") {
@@ -347,10 +351,17 @@ func (p *parser) headed(f *frame, x lexeme) bool {
 	case x.is("quality"):
 		p.pos++
 		return f.set("quality", true)
+	case x.has("thing", "front") && x.is("view") && f.verb != "clip" && p.standsBehindFrom():
+		return p.viewpoint(f, false)
 	case x.is("thing") && !(x.is("clip") && f.verb == ""):
 		return p.thing(f, x)
 	}
 	return false
+}
+
+// standsBehindFrom tells "from the front" of a view from what is clipped.
+func (p *parser) standsBehindFrom() bool {
+	return p.at(-1).has("prep", "from") || p.at(-1).is("article") && p.at(-2).has("prep", "from")
 }
 
 // nounBehind tells whether a word such as "residue" is followed by what makes it a noun phrase.

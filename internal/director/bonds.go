@@ -50,7 +50,16 @@ func (p *parser) buildInteractions(f *frame) ([]Operation, bool) {
 	if types := p.types(f); types != nil {
 		args["types"] = types
 	}
-	if f.drop("labels") || f.drop("distance") || f.drop("measurements") || f.verb == "label" {
+	if p.hasText("dashed lines", "dashed line", "dotted lines", "dotted line") {
+		f.drop("measurements") // they are drawn so anyway
+		f.drop("distance")
+	}
+	for _, thing := range []string{"labels", "distance", "measurements"} {
+		if f.drop(thing) {
+			args["labels"] = true
+		}
+	}
+	if f.verb == "label" {
 		args["labels"] = true
 	}
 	f.also = false
@@ -402,6 +411,10 @@ func (p *parser) buildHighlight(f *frame) ([]Operation, bool) {
 	object := f.objects[0]
 	if object.kind == "nothing" {
 		p.askTarget(object.text())
+	}
+	if f.has("rep") {
+		f.verb = "show" // "mark Lys48 as a magenta sphere"
+		return p.buildShow(f)
 	}
 	p.placeInterface(&object)
 	args := map[string]any{"sel": object.text()}

@@ -28,6 +28,12 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 	if f.verb == "label" && len(f.objects) == 1 && f.objects[0].kind == "ref" && len(f.attributes) == 0 && labelsContacts(done) {
 		return []Operation{}, true
 	}
+	if f.has("view") && !p.onWhole(f) && f.acts("show", "put", "color", "") && !f.hasHeadBesides("view") {
+		view := f.takeText("view") // "show the trimer from above as a surface"
+		p.skip("side")
+		built, ok := p.build(f, before, done)
+		return append(built, Operation{"orient", map[string]any{"view": view}}), ok
+	}
 	for _, builder := range []func(*frame) ([]Operation, bool, bool){
 		p.buildSession, p.buildFile, p.buildScenery, p.buildBonds, p.buildNotes, p.buildCamera,
 	} {

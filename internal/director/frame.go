@@ -112,8 +112,12 @@ func (p *parser) sentence() ([]Operation, []string) {
 	var operations []Operation
 	var unread []string
 	var before *frame
+	alone := p.standsAlone()
 	for p.skip("conj", "but", "filler"); !p.ended(); p.skip("conj", "but") {
 		first := p.pos
+		if told, ok := p.toldAfter(before); ok {
+			return append(operations, told...), unread
+		}
 		f, ok := p.clause(before)
 		f.also = f.also || first > 0 && p.lex[first-1].is("also")
 		if f.empty() && ok {
@@ -134,7 +138,49 @@ func (p *parser) sentence() ([]Operation, []string) {
 		operations = p.follow(operations, built)
 		before = f
 	}
+	if alone && len(unread) == 0 {
+		return p.leaveOnly(operations)
+	}
 	return operations, unread
+}
+
+// standsAlone takes a closing "and nothing else" off the message, and tells whether it was there.
+func (p *parser) standsAlone() bool {
+	end := len(p.lex)
+	for end > 0 && (p.lex[end-1].is("filler") || p.lex[end-1].has("conj", "stop")) {
+		end--
+	}
+	if end < 2 || !p.lex[end-1].is("alone") {
+		return false
+	}
+	p.lex = p.lex[:end-1]
+	return true
+}
+
+// leaveOnly hides what the steps did not speak of. A single plain step of showing is that itself.
+func (p *parser) leaveOnly(operations []Operation) ([]Operation, []string) {
+	for _, operation := range operations {
+		if !oneOf(operation.Op, "show", "color", "surface", "opacity", "label", "highlight", "isolate") {
+			return nil, []string{"nothing else"}
+		}
+	}
+	if len(p.mentioned) == 0 {
+		return nil, []string{"nothing else"}
+	}
+	isolated := one("isolate", map[string]any{"sel": strings.Join(p.mentioned, " or ")})
+	operations = slices.DeleteFunc(operations, func(operation Operation) bool {
+		plain := operation.Args["as"] == nil || operation.Args["as"] == "stick" && !p.names("rep", "stick")
+		return operation.Op == "isolate" || operation.Op == "show" && plain
+	})
+	return append(isolated, operations...), nil
+}
+
+// toldAfter reads a question that ends a message of several steps: "…, and tell me the distance between them".
+func (p *parser) toldAfter(before *frame) ([]Operation, bool) {
+	if before == nil || !p.at(0).is("question") || p.at(0).is("verb") {
+		return nil, false
+	}
+	return p.question()
 }
 
 // skipClause passes over the rest of a clause that was not understood.
@@ -346,6 +392,9 @@ func (p *parser) negation(f *frame, x lexeme) bool {
 func (p *parser) verb(f *frame, x lexeme) bool {
 	value, ok := x.value("verb")
 	bare := len(f.attributes) == 0 || len(f.attributes) == 1 && f.has("amount")
+	if f.verb == "show" && bare && value == "focus" && strings.HasPrefix(x.text, "close") && len(f.objects) == 0 {
+		f.verb = "" // "show me a close-up of the pocket"
+	}
 	if !ok || f.verb != "" && !(f.verb == "put" && bare && (!x.is("thing") || value == "rock") && !x.is("color")) {
 		return false
 	}
@@ -386,7 +435,7 @@ func (p *parser) object(f *frame) bool {
 	start := p.mark()
 	role := ""
 	x := p.at(0)
-	for x.is("prep") && !x.has("prep", "as") || x.is("purpose") {
+	for (x.is("prep") && !x.has("prep", "as") || x.is("purpose")) && !p.isNearby(x, p.at(1)) {
 		role, _ = x.value("prep")
 		if x.is("purpose") {
 			role = "purpose"
@@ -435,6 +484,9 @@ func (f *frame) separate(last *phrase) bool {
 
 // over tells whether the clause ends before the next lexeme.
 func (p *parser) over(f *frame) bool {
+	if p.withNoted(f) {
+		p.lex[p.pos].senses = p.lexicon.phrases["then"]
+	}
 	if p.withAnother(f) {
 		p.lex[p.pos].senses = p.lexicon.phrases["and"]
 	}
@@ -475,6 +527,24 @@ func (p *parser) withAnother(f *frame) bool {
 	return ok && other.kind != "element" && other.kind != "nothing" && p.takesOwnLook()
 }
 
+// withNoted tells a "with" that begins a clause of its own: "the pocket with Arg132 highlighted in red".
+func (p *parser) withNoted(f *frame) bool {
+	if !p.at(0).has("prep", "with") || f.has("itype") || len(f.objects) == 0 {
+		return false
+	}
+	start := p.mark()
+	defer p.back(start)
+	p.pos++
+	_, ok := p.phrase()
+	return ok && p.isNoted()
+}
+
+// isNoted tells a participle behind what it is about: "Arg132 labelled".
+func (p *parser) isNoted() bool {
+	x := p.at(0)
+	return oneOf(x.text, "labeled", "labelled", "annotated", "tagged", "highlighted", "marked", "emphasized")
+}
+
 // startsOver tells a verb that can only begin a clause, even without "and" before it.
 func (p *parser) startsOver(x lexeme) bool {
 	return x.has("verb", "show") && (p.at(1).is("article") || p.at(1).is("noun")) && !x.is("filler") && p.at(-1).kind() != word
@@ -493,16 +563,23 @@ func (p *parser) parts(f *frame) bool {
 		return false
 	case x.is("neg"):
 		return !f.has("itype")
+	case x.has("prep", "with") && f.has("itype") && oneOf(firstThing(p.at(1)), "labels", "measurements", "distance"):
+		return false // "…, with distances"
+	case oneOf(x.text, "tell me", "tell us", "list", "how far", "how many") && len(f.objects) > 0:
+		return true
 	case x.has("verb", "colored"):
 		return len(f.objects) == 0 || f.has("color") || f.has("by")
 	case x.is("verb") && !p.continues(f):
 		return true
-	case p.continues(f), p.furtherColor(f):
+	case p.continues(f), p.furtherColor(f), p.furtherLook(f):
 		return false
 	}
 	comma := p.pos == start.pos+1 && p.at(-1).text == ","
 	possessive, then := p.at(0).is("poss"), p.at(-1).has("conj", "then")
 	if read, ok := p.phrase(); ok {
+		if then && p.isNoted() {
+			return true
+		}
 		if len(f.objects) > 0 && isPart(read) && !read.limited && p.at(0).is("color") && f.verb != "color" &&
 			!isPart(f.objects[len(f.objects)-1]) {
 			return true // "show the ligand, carbons green"
@@ -514,6 +591,11 @@ func (p *parser) parts(f *frame) bool {
 	}
 	trial := frame{verb: f.verb, attributes: map[string]any{}}
 	return p.attribute(&trial)
+}
+
+func firstThing(x lexeme) string {
+	value, _ := x.value("thing")
+	return value
 }
 
 // looksAgain tells whether what was just read has a look behind it of a kind that the clause has already: "wireframe for the
@@ -531,6 +613,13 @@ func (p *parser) furtherColor(f *frame) bool {
 	x, next := p.at(0), p.at(1)
 	return f.has("color") && len(f.objects) > 0 && f.acts("color", "colored", "put", "") && x.is("color") && !x.is("thing") &&
 		(p.pos+1 == len(p.lex) || next.is("conj") || next.is("filler"))
+}
+
+// furtherLook tells one of several representations that are dealt out: "GTP and Mg as sticks and spheres".
+func (p *parser) furtherLook(f *frame) bool {
+	next := p.at(1)
+	return f.has("rep") && f.styled && f.acts("show", "put", "") && len(f.objects) == 1 && f.objects[0].plural &&
+		p.at(0).is("rep") && (p.pos+1 == len(p.lex) || next.is("conj") || next.is("filler"))
 }
 
 // continues tells whether what comes next is an attribute that the clause still lacks.
@@ -572,6 +661,16 @@ func (p *parser) continues(f *frame) bool {
 // isHead tells the attributes that are what a clause is about.
 func isHead(category string) bool {
 	return slices.Contains([]string{"thing", "effect", "itype", "preset", "view", "model", "assembly"}, category)
+}
+
+// hasHeadBesides tells whether a clause is about something else than one of its attributes.
+func (f *frame) hasHeadBesides(category string) bool {
+	for other := range f.attributes {
+		if other != category && isHead(other) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *frame) hasHead() bool {

@@ -39,6 +39,9 @@ func (p *parser) limit(f phrase) (phrase, bool) {
 	if limited, ok := p.bound(f, x); ok {
 		return limited, true
 	}
+	if limited, ok := p.besideIt(f, x); ok {
+		return limited, true
+	}
 	if ahead := p.onlyAhead(); ahead > 0 && p.depth == 1 {
 		p.pos += ahead // "but only in chain E"
 		preposition := p.at(0)
@@ -314,6 +317,16 @@ func (p *parser) spatial(f phrase) (phrase, bool) {
 	return around(f, radius, centre), true
 }
 
+// besideIt reads "the haem next to it" behind another thing of the same clause; else such words mean "as well".
+func (p *parser) besideIt(f phrase, x lexeme) (phrase, bool) {
+	beside := strings.HasPrefix(x.text, "next to") || strings.HasPrefix(x.text, "beside") || strings.HasPrefix(x.text, "close to")
+	if !beside || !x.is("also") || p.recent == "" || !oneOf(f.kind, "ligand", "ion", "metal", "water", "residue", "branched") {
+		return f, false
+	}
+	p.pos++
+	return around(f, "5", of("ref", p.recent)), true
+}
+
 // canSurround tells whether "around" is followed by a thing and not by an axis.
 func (p *parser) canSurround() bool {
 	for ahead := 1; ahead < 3; ahead++ {
@@ -341,10 +354,13 @@ func around(f phrase, radius string, centre phrase) phrase {
 	switch {
 	case f.kind == "residue" && f.generic, f.kind == "protein", f.kind == "all" && strings.Contains(f.text(), "residue"):
 		return near(radius, centre)
-	case oneOf(f.kind, "residue", "helix", "sheet", "loop"):
+	case oneOf(f.kind, "residue", "helix", "sheet", "loop", "ligand"):
 		text := f.text()
 		whole := "byres (" + group(text) + " and within " + radius + " of " + operand(centre.text()) + ")"
-		return phrase{kind: "residue", plural: true, parts: []part{{base: []string{whole}}}}
+		if f.kind != "ligand" {
+			f.kind = "residue"
+		}
+		return phrase{kind: f.kind, plural: true, parts: []part{{base: []string{whole}}}}
 	case oneOf(f.kind, "sidechain", "backbone"):
 		whole := "byres (" + group(f.text()) + " and within " + radius + " of " + operand(centre.text()) + ")"
 		f.plural = true

@@ -11,6 +11,9 @@ var polymerLooks = wordSet("cartoon backbone putty")
 
 // look1 is the selection of a phrase for an operation on looks: a chain means its polymer, not its ligands and waters.
 func (p *parser) look1(f phrase) string {
+	if f.beside != "" {
+		f = both(f, of("", "not "+f.beside))
+	}
 	if f.kind == "chain" || f.chainLess {
 		f = both(f, of("", "polymer"))
 	}
@@ -242,9 +245,12 @@ func (p *parser) buildRepresentation(f *frame, rep string) ([]Operation, bool) {
 	if otherwise == "" || otherwise == p.hidden || polymerLooks[rep] {
 		otherwise = "polymer"
 	}
-	sel, _, ok := p.target(f, otherwise)
+	sel, object, ok := p.target(f, otherwise)
 	if !ok {
 		return nil, false
+	}
+	if f.has("reps") {
+		return p.dealLooks(f, object, rep)
 	}
 	if polymerLooks[rep] && len(f.objects) == 1 && oneOf(f.objects[0].kind, "rest", "except") {
 		sel = both(of("", sel), of("", "polymer")).text() // a ligand has no ribbon, and would be gone
@@ -306,6 +312,20 @@ func (p *parser) dealColors(f *frame, object phrase, rep string) ([]Operation, b
 		if rep != "" {
 			operations[i].Args["as"] = rep
 		}
+	}
+	return operations, true
+}
+
+// dealLooks gives each of several things its own representation, in the order of both.
+func (p *parser) dealLooks(f *frame, object phrase, first string) ([]Operation, bool) {
+	looks := append([]string{first}, f.takeList("reps")...)
+	things := p.each(object, len(looks))
+	if len(things) != len(looks) {
+		return nil, false
+	}
+	operations := make([]Operation, len(looks))
+	for i, look := range looks {
+		operations[i] = Operation{"show", map[string]any{"sel": p.look1(things[i]), "as": look}}
 	}
 	return operations, true
 }

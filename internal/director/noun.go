@@ -12,6 +12,8 @@ type determiner struct {
 	superlative        string
 	count              string
 	possessive         bool
+	// nearby tells "surrounding" before the noun.
+	nearby bool
 }
 
 // phrase reads a noun phrase: determiner, head, what limits it. False when none stands here; the place is then unchanged.
@@ -30,6 +32,9 @@ func (p *parser) phrase() (phrase, bool) {
 		return phrase{}, false
 	}
 	f.plural = f.plural || d.plural
+	if d.nearby {
+		f = p.nearIt(f)
+	}
 	head := f.text()
 	limitsAt := p.pos
 	f = p.limits(f)
@@ -48,6 +53,28 @@ func (p *parser) phrase() (phrase, bool) {
 	return f, true
 }
 
+// isNearby tells "surrounding" and "nearby" before a noun.
+func (p *parser) isNearby(x, next lexeme) bool {
+	adjective := strings.HasSuffix(x.text, "ing") && x.text != "lining" || x.text == "nearby"
+	return x.has("prep", "around") && adjective && startsNoun(next)
+}
+
+// nearIt limits "its surrounding waters" to what lies near what was spoken of, or else near the ligand.
+func (p *parser) nearIt(f phrase) phrase {
+	centre := of("ref", p.recent)
+	switch {
+	case p.recent != "":
+	case p.last != "":
+		centre = of("ref", p.last)
+	case f.kind == "ligand":
+		p.askTarget(f.text())
+		return f
+	default:
+		centre = p.ligandHead(determiner{}, of("ligand", "ligand"))
+	}
+	return around(f, "5", centre)
+}
+
 // determiner reads what stands before a noun.
 func (p *parser) determiner() determiner {
 	var d determiner
@@ -60,6 +87,11 @@ func (p *parser) determiner() determiner {
 		case (x.has("noun", "protein") || x.has("noun", "nucleic")) && next.has("word", "chain"): // "both protease chains"
 		case x.text == "every" && (next.is("ordinal") || next.has("superlative", "other")) && p.ctx.Structure != "":
 			p.halt(refusal("unsupported", "every so many residues", "name the residues by their numbers"))
+		case x.text == "one" && next.has("prep", "of") && p.at(2).is("article") && startsNoun(p.at(3)) && !p.at(3).has("word", "chain"):
+			d.count = "1" // "one of the haems"
+			p.pos++
+		case p.isNearby(x, next):
+			d.nearby = true
 		case x.is("epithet") && p.adorns():
 		case x.is("quant"):
 			d.both = d.both || x.has("quant", "both")
@@ -133,7 +165,7 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		p.takes("word", "chain")
 		p.letters = true
 		return phrase{kind: "chain", parts: []part{{chain: []string{p.chainID(x)}}}}, true
-	case x.has("word", "chain"), p.isNucleicStrand(x):
+	case x.has("word", "chain"), p.isNucleicStrand(x), p.isCopy(d, x):
 		return p.chainHead(d), true
 	case x.is("component") || x.is("components"):
 		return p.componentHead(d), true
@@ -175,6 +207,14 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		return p.moleculeHead(x), true
 	}
 	return p.atomsHead(x)
+}
+
+// isCopy tells "the second copy" and "copy B" of a structure of several chains.
+func (p *parser) isCopy(d determiner, x lexeme) bool {
+	if len(p.ctx.Chains) < 2 || !oneOf(x.text, "copy", "copies", "molecule") {
+		return false
+	}
+	return d.ordinal != "" || d.superlative == "other" || p.isChainLetter(p.at(1))
 }
 
 // relatedHead reads what is what it is beside something else: neighbours, what coordinates a metal, the peptide of a protein.
@@ -233,6 +273,9 @@ func (p *parser) nounHead(d determiner, x lexeme) (phrase, bool) {
 	}
 	f := of(value, value)
 	f.plural = d.plural || strings.HasSuffix(x.text, "s") || strings.HasSuffix(x.text, "ces")
+	if value == "protein" && !f.plural {
+		f = p.besidePeptide(f, x)
+	}
 	if value == "ligand" {
 		return p.ligandHead(d, f), true
 	}
@@ -246,6 +289,22 @@ func (p *parser) nounHead(d determiner, x lexeme) (phrase, bool) {
 		p.halt(question("target", nil))
 	}
 	return f, true
+}
+
+// besidePeptide keeps the short peptide out of the looks of "the kinase", and of "the protein" where the message has spoken of the
+// peptide.
+func (p *parser) besidePeptide(f phrase, x lexeme) phrase {
+	peptide, ok := p.ctx.peptide()
+	if !ok {
+		return f
+	}
+	only := "chain " + peptide.ID
+	spoken := slices.ContainsFunc(p.mentioned, func(sel string) bool { return strings.Contains(sel, only) })
+	if !spoken && !oneOf(x.text, "kinase", "enzyme", "receptor", "protease", "target protein", "receptor protein") {
+		return f
+	}
+	f.beside = only
+	return f
 }
 
 // ligandHead is what "the ligand" means: the ligands that are no solvent, or the short peptide where there is none.
@@ -282,7 +341,7 @@ func (p *parser) picked(d determiner, f phrase, instances []Component) phrase {
 		f.plural = false
 	case ok:
 		p.halt(refusal("not_found", d.ordinal+" "+f.kind, p.whatThereIs()))
-	case d.superlative != "" && len(instances) > 1 || d.superlative == "other":
+	case d.superlative != "" && len(instances) > 1 || d.superlative == "other", d.count == "1" && len(instances) > 1:
 		p.ask("ligand", choicesOf(instances), f.text())
 	}
 	return f

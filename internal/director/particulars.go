@@ -36,7 +36,7 @@ func (p *parser) atomOfLigand(x lexeme) (phrase, bool) {
 
 // isBareChain tells a chain by its letter and the colour behind it: "colour A red, B green". A sentence may begin with an article.
 func (p *parser) isBareChain(x lexeme) bool {
-	return p.isChainLetter(x) && p.pos > 0 && p.lex[0].is("verb") && p.at(1).is("color") &&
+	return p.isChainLetter(x) && x.raw() != "a" && p.pos > 0 && p.lex[0].is("verb") && p.at(1).is("color") &&
 		(p.pos+2 == len(p.lex) || p.at(2).is("conj") || p.at(2).is("filler"))
 }
 

@@ -75,6 +75,11 @@ func (p *parser) names(category, value string) bool {
 	return slices.ContainsFunc(p.lex, func(x lexeme) bool { return x.has(category, value) })
 }
 
+// hasText tells whether the message has one of several phrases.
+func (p *parser) hasText(phrases ...string) bool {
+	return slices.ContainsFunc(p.lex, func(x lexeme) bool { return slices.Contains(phrases, x.text) })
+}
+
 func (p *parser) isQuestion() bool {
 	return len(p.lex) > 0 && p.lex[len(p.lex)-1].raw() == "?"
 }

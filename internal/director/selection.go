@@ -31,6 +31,8 @@ type phrase struct {
 	limited  bool
 	limitsAt int
 	sort     string
+	// beside is the chain that is not meant where looks are concerned: the peptide beside its protein.
+	beside string
 	// centre and radius are what a pocket is around, and how far it reaches in ångström.
 	centre *phrase
 	radius string

@@ -39,10 +39,13 @@ var (
 		`[a-z]{1,3}[0-9]*['*]{1,2}|[a-z0-9_]*[0-9][a-z0-9_]*|[0-9]+(st|nd|rd|th))$`)
 )
 
+// spacedRange is a range of numbers with spaces round its hyphen: "10 - 40".
+var spacedRange = regexp.MustCompile(`\b([0-9]+) +- +([0-9]+)\b`)
+
 // tokenise cuts a message into tokens.
 func tokenise(message string) []token {
 	var tokens []token
-	rest := []rune(typography.Replace(message))
+	rest := []rune(spacedRange.ReplaceAllString(typography.Replace(message), "$1-$2"))
 	for len(rest) > 0 && len(tokens) <= maxTokens {
 		switch first := rest[0]; {
 		case unicode.IsSpace(first) || unicode.IsControl(first):
