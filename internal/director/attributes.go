@@ -23,14 +23,14 @@ func (p *parser) attribute(f *frame) bool {
 	if p.flag(f, x) {
 		return true
 	}
-	for x.is("prep") && !x.has("prep", "between") || x.is("article") && !x.is("ref") || x.text == "all" && (p.at(1).is("itype") ||
+	for x.is("prep") && !x.has("prep", "between") || x.is("article") && !x.is("ref") && !p.isBareChain(x) || x.text == "all" && (p.at(1).is("itype") ||
 		p.at(1).is("thing")) || x.is("filler") || x.has("verb", "colored") || x.has("verb", "color") ||
 		x.has("thing", "colors") && (p.at(1).has("prep", "by") || p.at(1).is("prop")) ||
 		x.text == "one" && p.at(1).has("thing", "movie") || x.is("size") && p.sizesLook() {
 		if (x.is("verb") && f.verb == "" || x.is("thing") && f.verb == "" && !p.at(1).is("prop")) && p.pos != start.pos {
 			break
 		}
-		if x.is("poss") && p.at(1).is("itype") && p.last != "" {
+		if x.is("poss") && p.at(1).is("itype") && p.last != "" && !p.coordinates(p.at(1), p.at(2)) {
 			f.attributes["its"] = true
 		}
 		byWord = byWord || x.has("prep", "by") || x.has("verb", "colored") || x.has("prep", "in")
@@ -328,7 +328,7 @@ func (p *parser) headed(f *frame, x lexeme) bool {
 	case x.is("effect"):
 		value, _ := p.take("effect")
 		return f.put("effect", value)
-	case x.is("itype"):
+	case x.is("itype") && !p.coordinates(x, p.at(1)):
 		value, _ := p.take("itype")
 		f.bridging = f.bridging || value == "water_bridge" && strings.HasPrefix(x.text, "water") && strings.Contains(x.text, " ") &&
 			!strings.HasPrefix(x.text, "water mediated") && !strings.HasPrefix(x.text, "water bridge")

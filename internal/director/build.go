@@ -453,6 +453,11 @@ func noConfidence() Operation { return refusal("needs_data", "plddt", "colour by
 
 // buildKeep handles "keep X": nothing is done to it. After "hide everything" it is what stays, and alone it is what stays too.
 func (p *parser) buildKeep(f *frame, done []Operation) ([]Operation, bool) {
+	if len(f.objects) == 0 && f.has("rep") && len(f.attributes) == 1 && len(done) > 0 && done[len(done)-1].Op == "show" {
+		f.takeText("rep")
+		done[len(done)-1].Args["add"] = true // "show Arg132 as sticks but keep the cartoon"
+		return []Operation{}, true
+	}
 	if len(f.objects) != 1 {
 		return nil, false
 	}

@@ -72,6 +72,9 @@ func (p *parser) understand() Understanding {
 	if operations, ok := p.question(); ok {
 		return p.finish(operations)
 	}
+	if operations, ok := p.exchange(); ok {
+		return p.finish(operations)
+	}
 	operations, unread := p.sentence()
 	if len(unread) == 0 {
 		return p.finish(operations)

@@ -69,6 +69,23 @@ func (p *parser) coordinators() phrase {
 	return near(metalReach, centre)
 }
 
+// coordinates tells "coordinating histidines": residues at a metal.
+func (p *parser) coordinates(x, next lexeme) bool {
+	return x.is("bonding") && strings.HasSuffix(x.text, "ing") && next.is("aa")
+}
+
+// metalSpokenOf is the metal that was spoken of, that of the ligand that was, or any.
+func (p *parser) metalSpokenOf() phrase {
+	owner, ok := p.spokenOwner()
+	switch {
+	case ok && isMetal(owner):
+		return owner
+	case ok && strings.Contains(owner.text(), "resn "):
+		return both(of("metal", "metal"), owner)
+	}
+	return of("metal", "metal")
+}
+
 // isMetal tells whether a phrase is of metals and nothing else.
 func isMetal(f phrase) bool {
 	return f.kind == "metal" || !slices.ContainsFunc(f.parts, func(q part) bool {

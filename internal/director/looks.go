@@ -116,6 +116,8 @@ func (p *parser) buildShow(f *frame) ([]Operation, bool) {
 	case f.has("anycolor"):
 		return p.buildColor(f)
 	case rep == "surface" && p.restyles(f):
+	case rep == "surface" && f.upon && object.role == "" && isSort(object):
+		return nil, false // "charged residues on the surface": which those are, nobody has measured
 	case rep == "surface" && f.upon && f.verb == "" && f.has("color"):
 		return nil, false // a colour on a surface that nobody has shown
 	case rep == "surface":
@@ -470,7 +472,7 @@ func (p *parser) carbons(f *frame) {
 // buildOpacity handles how transparent something is.
 func (p *parser) buildOpacity(f *frame, rep string) ([]Operation, bool) {
 	sel, object, ok := p.target(f, p.layer(rep))
-	if rep == "" && len(f.objects) == 0 {
+	if rep == "" && len(f.objects) == 0 && !f.has("relative") {
 		return nil, false
 	}
 	value, fits := p.opacityValue(f)

@@ -12,8 +12,8 @@ type determiner struct {
 	superlative        string
 	count              string
 	possessive         bool
-	// nearby tells "surrounding" before the noun.
-	nearby bool
+	// nearby tells "surrounding" before the noun, coordinating the same of a metal.
+	nearby, coordinating bool
 }
 
 // phrase reads a noun phrase: determiner, head, what limits it. False when none stands here; the place is then unchanged.
@@ -27,19 +27,26 @@ func (p *parser) phrase() (phrase, bool) {
 	start := p.mark()
 	d := p.determiner()
 	f, ok := p.head(d)
+	if !ok && d.both && p.last != "" {
+		return p.pointed(p.bothSpokenOf()) // "label both"
+	}
 	if !ok {
 		p.back(start)
 		return phrase{}, false
 	}
 	f.plural = f.plural || d.plural
-	if d.nearby {
+	switch {
+	case d.nearby:
 		f = p.nearIt(f)
+	case d.coordinating:
+		f = around(f, metalReach, p.metalSpokenOf())
 	}
 	head := f.text()
 	limitsAt := p.pos
 	f = p.limits(f)
 	f.limited, f.limitsAt = f.text() != head, limitsAt
 	switch {
+	case d.nearby || d.coordinating:
 	case d.possessive && (isPart(f) || isSort(f)):
 		f = p.its(f)
 	case d.possessive && len(p.recentChains) > 0 && f.kind != "chain" && !strings.Contains(f.text(), "within "):
@@ -51,6 +58,14 @@ func (p *parser) phrase() (phrase, bool) {
 		p.recent, p.recentChains = f.text(), f.parts[0].chain
 	}
 	return f, true
+}
+
+// bothSpokenOf is what "both" means: the two things of this message, or else what the last step was about.
+func (p *parser) bothSpokenOf() string {
+	if len(p.mentioned) == 2 {
+		return strings.Join(p.mentioned, " or ")
+	}
+	return p.last
 }
 
 // isNearby tells "surrounding" and "nearby" before a noun.
@@ -92,6 +107,8 @@ func (p *parser) determiner() determiner {
 			p.pos++
 		case p.isNearby(x, next):
 			d.nearby = true
+		case p.coordinates(x, next):
+			d.coordinating = true
 		case x.is("epithet") && p.adorns():
 		case x.is("quant"):
 			d.both = d.both || x.has("quant", "both")

@@ -36,8 +36,20 @@ func (p *parser) atomOfLigand(x lexeme) (phrase, bool) {
 
 // isBareChain tells a chain by its letter and the colour behind it: "colour A red, B green". A sentence may begin with an article.
 func (p *parser) isBareChain(x lexeme) bool {
-	return p.isChainLetter(x) && x.raw() != "a" && p.pos > 0 && p.lex[0].is("verb") && p.at(1).is("color") &&
+	begins := p.pos > 0 && p.lex[0].is("verb") || (p.pos == 0 || p.at(-1).is("conj")) && p.colorsLetters()
+	return p.isChainLetter(x) && x.raw() != "a" && begins && p.at(1).is("color") &&
 		(p.pos+2 == len(p.lex) || p.at(2).is("conj") || p.at(2).is("filler"))
+}
+
+// colorsLetters tells a message that gives colours to several chains by their letters: "A teal, B orange".
+func (p *parser) colorsLetters() bool {
+	count := 0
+	for i, x := range p.lex[:len(p.lex)-1] {
+		if p.isChainLetter(x) && x.raw() != "a" && p.lex[i+1].is("color") {
+			count++
+		}
+	}
+	return count > 1
 }
 
 // isNucleicStrand tells "strand A" of a double helix from a strand of a sheet.
