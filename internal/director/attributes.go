@@ -386,7 +386,7 @@ func (p *parser) thing(f *frame, x lexeme) bool {
 		if f.verb == "render" && picture || f.verb == "off" && s.value == "spin" || f.verb == "clip" && s.value == "slab" {
 			value = s.value
 		}
-		if picture && (f.verb == "show" || f.verb == "put" || f.verb == "export") && value != "scene" {
+		if picture && f.acts("show", "put", "export", "take") && value != "scene" {
 			value = s.value
 		}
 	}
@@ -505,7 +505,7 @@ func (p *parser) viewpoint(f *frame, turns bool) bool {
 
 // output reads what pictures and files are made of: resolution, engine, format.
 func (p *parser) output(f *frame, x lexeme) bool {
-	makes := f.verb == "render" || f.verb == "export" || f.verb == "show" || f.verb == "put" || f.verb == "" ||
+	makes := f.verb == "render" || f.verb == "take" || f.verb == "export" || f.verb == "show" || f.verb == "put" || f.verb == "" ||
 		f.verb == "snapshot" || f.verb == "load"
 	switch {
 	case x.is("resolution"):

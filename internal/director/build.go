@@ -233,7 +233,7 @@ func (p *parser) isRender(f *frame, pictures bool) bool {
 	if f.verb == "render" || pictures && len(f.objects) == 0 {
 		return true
 	}
-	wants := f.verb == "show" || f.verb == "put" || f.verb == "export" || f.verb == "" || f.verb == "add"
+	wants := f.verb == "show" || f.verb == "take" || f.verb == "put" || f.verb == "export" || f.verb == "" || f.verb == "add"
 	things := f.names("scene") && f.has("width") || f.names("figure") || f.names("movie") || f.has("quality") || f.has("figurative")
 	if f.verb == "put" && len(f.objects) > 0 && !f.has("width") && !f.names("movie") {
 		return false // "make it look like a figure" is a look

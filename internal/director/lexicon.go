@@ -165,6 +165,9 @@ func (l *lexicon) lexemes(ctx *Context, tokens []token) []lexeme {
 	var found []lexeme
 	for at := 0; at < len(tokens); {
 		next := l.longestPhrase(own, tokens, at)
+		if len(found) > 0 && found[len(found)-1].is("unit") && len(next.tokens) > 1 && next.tokens[0].text == "of" {
+			next = l.longestPhrase(own, tokens[:at+1], at) // "within 5 Å of it", where "of it" is more than a filler
+		}
 		found = append(found, next)
 		at = next.end
 	}

@@ -150,7 +150,7 @@ func startsNoun(x lexeme) bool {
 
 // countable tells whether "two" before a lexeme counts what it names.
 func countable(x lexeme) bool {
-	return (x.is("noun") || x.is("components") || x.is("component") || x.is("aa") || x.has("word", "chain") ||
+	return (x.is("noun") || x.is("element") || x.is("components") || x.is("component") || x.is("aa") || x.has("word", "chain") ||
 		x.has("word", "residue")) &&
 		!x.is("unit")
 }
@@ -201,7 +201,7 @@ func (p *parser) head(d determiner) (phrase, bool) {
 	case x.is("region"):
 		return p.regionHead(x)
 	case x.is("pocket"):
-		return p.pocketHead(x), true
+		return p.pocketHead(d, x), true
 	case x.is("group"):
 		value, _ := p.take("group")
 		if strings.HasSuffix(x.text, "side chains") {
@@ -484,7 +484,7 @@ func (p *parser) regionHead(x lexeme) (phrase, bool) {
 }
 
 // pocketHead is the residues within 5 Å of the ligand, or of what the words say.
-func (p *parser) pocketHead(x lexeme) phrase {
+func (p *parser) pocketHead(d determiner, x lexeme) phrase {
 	kind, _ := p.take("pocket")
 	if x.has("pocket", "site") {
 		kind = "site"
@@ -495,7 +495,13 @@ func (p *parser) pocketHead(x lexeme) phrase {
 	if named, ok := p.numberedHere(); ok {
 		return named
 	}
+	start := p.mark()
 	centre, radius := p.pocketCentre()
+	if d.possessive && strings.Contains(p.last, "chain ") && (strings.Contains(p.last, "ligand") || strings.Contains(p.last, "resn ")) &&
+		!strings.Contains(p.last, "within ") {
+		p.stop, p.open = start.stop, start.open
+		centre = of("ligand", p.last) // "focus on the ligand in chain A, show its pocket"
+	}
 	f := near(radius, centre)
 	f.kind, f.plural, f.centre, f.radius = kind, centre.plural, &centre, radius
 	return f

@@ -36,9 +36,25 @@ func (p *parser) atomOfLigand(x lexeme) (phrase, bool) {
 
 // isBareChain tells a chain by its letter and the colour behind it: "colour A red, B green". A sentence may begin with an article.
 func (p *parser) isBareChain(x lexeme) bool {
+	if p.lettersJoin() {
+		return true
+	}
 	begins := p.pos > 0 && p.lex[0].is("verb") || (p.pos == 0 || p.at(-1).is("conj")) && p.colorsLetters()
 	return p.isChainLetter(x) && x.raw() != "a" && begins && p.at(1).is("color") &&
 		(p.pos+2 == len(p.lex) || p.at(2).is("conj") || p.at(2).is("filler"))
+}
+
+// lettersJoin tells a capital among several that name chains: "show A and B only".
+func (p *parser) lettersJoin() bool {
+	isLetter := func(x lexeme) bool {
+		return p.isChainLetter(x) && x.kind() == word && strings.ToUpper(x.raw()) == x.raw()
+	}
+	if !isLetter(p.at(0)) || p.pos == 0 {
+		return false
+	}
+	behind := p.at(1).has("conj", "and") && isLetter(p.at(2)) && p.at(-1).is("verb")
+	before := p.at(-1).has("conj", "and") && isLetter(p.at(-2)) && p.at(-3).is("verb")
+	return behind || before
 }
 
 // colorsLetters tells a message that gives colours to several chains by their letters: "A teal, B orange".
