@@ -101,10 +101,10 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		DB: deps.DB, Queue: transport, Engines: registry, Prices: book, Ledger: deps.Ledger, Log: deps.Log, Now: deps.Now,
 	})
 	files := uploads.New(deps.DB, objects, deps.Now)
-	// Public data as a mirror has it: two entries, three components.
+	// Public data as a mirror has it: two entries, a predicted structure, three components.
 	library, libraryErr := structures.Open(structures.Deps{
-		DB: deps.DB, Objects: objects, Source: mirror("entries"), Components: mirror("components.jsonl"), Log: deps.Log,
-		Now: deps.Now,
+		DB: deps.DB, Objects: objects, Source: mirror("entries"), Predictions: mirror("predictions"),
+		Components: mirror("components.jsonl"), Log: deps.Log, Now: deps.Now,
 	})
 	signer, signerErr := confirmation.NewSigner(deps.Config.KeySecrets, deps.Now)
 	if err := errors.Join(libraryErr, signerErr); err != nil {

@@ -150,6 +150,7 @@ func TestStudioRefusals(t *testing.T) {
 		say        string
 	}{
 		{studioBase + "/sessions", `{"source":"pdb:9ZZZ"}`, 400, fault.Validation, "no pdb:9ZZZ"},
+		{studioBase + "/sessions", `{"source":"alphafold:P04637"}`, 400, fault.Validation, "fold its sequence"},
 		{studioBase + "/sessions", `{"source":"https://example.org/x.cif"}`, 400, fault.Validation, "source"},
 		{studioBase + "/sessions", `{"source":"artifact:art_1"}`, 400, fault.Validation, "nothing of this name"},
 		{studioBase + "/sessions", `{"source":"pdb:1IEP","projectId":"x"}`, 400, fault.Validation, "exclude each other"},
@@ -183,6 +184,26 @@ func TestStudioRefusals(t *testing.T) {
 	wantFailure(t, p.WithKey(chat).Send("POST", at+"/save", `{}`, "Idempotency-Key", "save-it-2"), 403, fault.InsufficientScope, "projects:write")
 	wantFailure(t, p.WithKey(chat).Send("POST", studioBase+"/renders", `{"sessionId":"`+session.SessionID+`"}`), 403,
 		fault.InsufficientScope, "jobs:write")
+}
+
+// TestStudioPrediction: a predicted structure is loaded by its accession, and is known to be one.
+func TestStudioPrediction(t *testing.T) {
+	t.Parallel()
+	p := openProduct(t)
+	var session wired.StudioSession
+	opened := p.key.Send("POST", studioBase+"/sessions", `{"source":"alphafold:Q00001"}`)
+	opened.Decode(t, &session)
+	if opened.StatusCode != http.StatusCreated || len(session.Structures) != 1 || session.Structures[0].Atoms != 44 {
+		t.Fatalf("opened: %d %.2000s", opened.StatusCode, opened.Text)
+	}
+	turn := say(t, p, session.SessionID, `{"message":"colour it by confidence"}`)
+	if !turn.Changed || len(turn.Warnings) > 0 {
+		t.Errorf("confidence: %+v", turn.StudioMessage)
+	}
+	turn = say(t, p, session.SessionID, `{"message":"load alphafold:Q00001 as well"}`)
+	if !turn.Changed {
+		t.Errorf("loaded by a sentence: %+v", turn.StudioMessage)
+	}
 }
 
 // TestStudioTestKey: whoever has a test key may talk, but neither orders nor confirms a picture.

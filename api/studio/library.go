@@ -156,10 +156,9 @@ func (l *library) find(ctx context.Context, source string) (stored, error) {
 	var err error
 	switch kind {
 	case "pdb":
-		found, err = l.entry(ctx, name)
+		found, err = fromEntry(l.service.deps.Structures.Structure(ctx, name))
 	case "alphafold":
-		return stored{}, &studio.UnfoundError{Source: source,
-			Reason: "this deployment has no source of predicted structures; upload the model and load it as upload:KEY"}
+		found, err = fromEntry(l.service.deps.Structures.Prediction(ctx, name))
 	case "pose", "run":
 		found, err = l.pose(ctx, kind, name)
 	case "frame":
@@ -173,10 +172,16 @@ func (l *library) find(ctx context.Context, source string) (stored, error) {
 			found, err = l.upload(ctx, name)
 		}
 	default:
-		return stored{}, &studio.UnfoundError{Source: source, Reason: "sources are pdb:, pose:, run:, frame:, artifact: and " +
+		return stored{}, &studio.UnfoundError{Source: source, Reason: "sources are pdb:, alphafold:, pose:, run:, frame:, artifact: and " +
 			"upload:"}
 	}
 	switch {
+	case kind == "alphafold" && errors.Is(err, structures.ErrNotFound):
+		return stored{}, &studio.UnfoundError{Source: source, Reason: "the database of predicted structures has none of this " +
+			"accession; fold its sequence instead, or upload a model and load it as upload:KEY"}
+	case kind == "alphafold" && errors.Is(err, structures.ErrNoSource):
+		return stored{}, &studio.UnfoundError{Source: source, Reason: "this deployment looks no predicted structures up; fold the " +
+			"sequence, or upload the model and load it as upload:KEY"}
 	case errors.Is(err, sql.ErrNoRows), fault.Is(err, fault.NotFound), errors.Is(err, structures.ErrNotFound):
 		return stored{}, &studio.UnfoundError{Source: source, Reason: "this account has nothing of this name"}
 	case errors.Is(err, structures.ErrNoSource):
@@ -195,8 +200,7 @@ func away(err error) error {
 	return err
 }
 
-func (l *library) entry(ctx context.Context, id string) (stored, error) {
-	entry, err := l.service.deps.Structures.Structure(ctx, id)
+func fromEntry(entry structures.Entry, err error) (stored, error) {
 	return stored{key: entry.StorageKey, sha256: entry.SHA256, byteSize: entry.ByteSize, name: entry.PDBID + ".cif"}, err
 }
 

@@ -75,6 +75,9 @@ type Config struct {
 	// Structures is where entries of the Protein Data Bank and chemical components are looked up: a server laid out as
 	// files.rcsb.org or as the wwPDB archive, a directory with a mirror of the archive's mmCIF files, or "off".
 	Structures string `yaml:"structures" env:"MOLFABRIC_STRUCTURES"`
+	// Predictions is where predicted structures are looked up by UniProt's accession: a server that answers as the AlphaFold
+	// database, a directory with its files, or "off". Default: that database, unless structures are "off".
+	Predictions string `yaml:"predictions" env:"MOLFABRIC_PREDICTIONS"`
 	// dictionary of components (deploy/components.py); default <home>/components.jsonl.gz where it is
 	Components string `yaml:"components" env:"MOLFABRIC_COMPONENTS"`
 
@@ -232,7 +235,13 @@ func (c Config) complete() (Config, error) {
 	if c.Structures == "" {
 		c.Structures = defaultStructures
 	}
-	if err := checkStructures(c.Structures); err != nil {
+	if c.Predictions == "" {
+		c.Predictions = defaultPredictions
+		if c.Structures == sourceOff {
+			c.Predictions = sourceOff
+		}
+	}
+	if err := errors.Join(checkSource("structures", c.Structures), checkSource("predictions", c.Predictions)); err != nil {
 		return c, err
 	}
 	if c.Slots < 1 {
@@ -381,15 +390,21 @@ const maxPreviews = 16
 // defaultStructures is the server of the RCSB Protein Data Bank.
 const defaultStructures = "https://files.rcsb.org"
 
-// checkStructures takes "off", a directory, whose name has no "://", and the base address of a web server.
-func checkStructures(source string) error {
+// defaultPredictions is the AlphaFold database.
+const defaultPredictions = "https://alphafold.ebi.ac.uk"
+
+// sourceOff looks nothing up.
+const sourceOff = "off"
+
+// checkSource takes "off", a directory, whose name has no "://", and the base address of a web server.
+func checkSource(key, source string) error {
 	if !strings.Contains(source, "://") {
 		return nil
 	}
 	address, err := url.Parse(source)
 	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" || address.RawQuery != "" ||
 		address.Fragment != "" {
-		return fmt.Errorf("structures: %q; allowed are the base address of a web server (https://…), a directory, and off", source)
+		return fmt.Errorf("%s: %q; allowed are the base address of a web server (https://…), a directory, and off", key, source)
 	}
 	return nil
 }

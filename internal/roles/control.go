@@ -183,7 +183,8 @@ func components(cfg config.Config) string {
 
 // library is where structures and components are looked up.
 func (c *control) library() (*structures.Library, error) {
-	return structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures, Components: components(c.cfg),
+	return structures.Open(structures.Deps{DB: c.db, Objects: c.objects, Source: c.cfg.Structures,
+		Predictions: c.cfg.Predictions, Components: components(c.cfg),
 		Log: c.log, Now: time.Now})
 }
 

@@ -19,9 +19,9 @@ import (
 // headBytes of an entry are searched for what says which one it is: it stands at the very beginning of the archive's files.
 const headBytes = 256 << 10
 
-// Entry is an entry of the Protein Data Bank in the object store, as uncompressed mmCIF.
+// Entry is an entry of the Protein Data Bank, or a predicted structure, in the object store, as uncompressed mmCIF.
 type Entry struct {
-	PDBID      string    `db:"pdb_id"` // in upper case
+	PDBID      string    `db:"pdb_id"` // in upper case; of a prediction its id, "AF-P04637-F1"
 	SHA256     string    `db:"sha256"` // hex, of the file
 	StorageKey string    `db:"storage_key"`
 	ByteSize   int64     `db:"byte_size"`
@@ -39,7 +39,7 @@ func (l *Library) Structure(ctx context.Context, pdbID string) (Entry, error) {
 	if !ok {
 		return Entry{}, fmt.Errorf("entry %q: %w", pdbID, ErrNotFound)
 	}
-	return once(ctx, l, "entry "+id, func(ctx context.Context) (Entry, error) { return l.structure(ctx, id) })
+	return once(ctx, l, "entry "+id, func(ctx context.Context) (Entry, error) { return l.structure(ctx, id, l.entries) })
 }
 
 // Kept finds an entry among those that were fetched before, in either case of its id, however long ago. It asks no source. Errors:
@@ -52,18 +52,19 @@ func (l *Library) Kept(ctx context.Context, pdbID string) (entry Entry, ok bool,
 	return l.keptEntry(ctx, id)
 }
 
-func (l *Library) structure(ctx context.Context, id string) (Entry, error) {
+// structure finds what is kept of an entry or prediction, or fetches it; from is nil where there is no source.
+func (l *Library) structure(ctx context.Context, id string, from source) (Entry, error) {
 	kept, isKept, err := l.keptEntry(ctx, id)
 	if err != nil {
 		return Entry{}, err
 	}
 	switch {
-	case isKept && (l.entries == nil || l.now().Before(kept.CheckAfter)):
+	case isKept && (from == nil || l.now().Before(kept.CheckAfter)):
 		return kept, nil
-	case l.entries == nil:
+	case from == nil:
 		return Entry{}, ErrNoSource
 	}
-	fetched, err := l.fetchEntry(ctx, id)
+	fetched, err := l.fetchEntry(ctx, id, from)
 	if err == nil {
 		return fetched, l.store.keepEntry(ctx, fetched)
 	}
@@ -89,7 +90,7 @@ func (l *Library) keptEntry(ctx context.Context, id string) (kept Entry, isKept 
 }
 
 // fetchEntry fetches an entry into the object store.
-func (l *Library) fetchEntry(ctx context.Context, id string) (Entry, error) {
+func (l *Library) fetchEntry(ctx context.Context, id string, from source) (Entry, error) {
 	giveBack, err := l.slot(ctx)
 	if err != nil {
 		return Entry{}, err
@@ -104,7 +105,7 @@ func (l *Library) fetchEntry(ctx context.Context, id string) (Entry, error) {
 		_ = os.Remove(file.Name())
 	}()
 	found := Entry{PDBID: id}
-	found.Source, err = l.entries.entry(ctx, id, func(body io.Reader) error {
+	found.Source, err = from.entry(ctx, id, func(body io.Reader) error {
 		found.SHA256, found.ByteSize, err = spool(file, body, id)
 		return err
 	})

@@ -67,6 +67,9 @@ type Deps struct {
 	// Source is where entries come from: the base URL of a server that is laid out as files.rcsb.org or as the wwPDB archive, a
 	// directory, or SourceOff. Components come from a server alone.
 	Source string
+	// Predictions is where predicted structures come from: the base URL of a server that answers as the AlphaFold database, a
+	// directory with its files, or SourceOff. "" is SourceOff.
+	Predictions string
 	// Components is the path of a dictionary file; "" for none. See LoadDictionary.
 	Components string
 	Log        *slog.Logger
@@ -75,16 +78,18 @@ type Deps struct {
 
 // Library answers look-ups. It is safe for concurrent use; look-ups of one name at the same moment are one.
 type Library struct {
-	store      store
-	objects    *object.Store
-	entries    source  // nil for none
-	server     *server // nil when there is none; then it is also the source of entries
-	dictionary *Dictionary
-	flights    singleflight.Group
-	fetches    chan struct{}
-	unknown    absences // components that the server does not have
-	log        *slog.Logger
-	now        func() time.Time
+	store   store
+	objects *object.Store
+	entries source // nil for none
+	// predictions is nil for none.
+	predictions source
+	server      *server // nil when there is none; then it is also the source of entries
+	dictionary  *Dictionary
+	flights     singleflight.Group
+	fetches     chan struct{}
+	unknown     absences // components that the server does not have
+	log         *slog.Logger
+	now         func() time.Time
 }
 
 // Open returns a Library. It reads the dictionary file and contacts nobody. An error names the setting that is wrong.
@@ -105,13 +110,26 @@ func Open(deps Deps) (*Library, error) {
 	case IsURL(deps.Source):
 		l.server = newServer(deps.Source, deps.Now)
 		l.entries = l.server
+	case !isDirectory(deps.Source):
+		return nil, fmt.Errorf("structures: %q is no directory, no http or https address, and not %q", deps.Source, SourceOff)
 	default:
-		if info, err := os.Stat(deps.Source); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("structures: %q is no directory, no http or https address, and not %q", deps.Source, SourceOff)
-		}
 		l.entries = directory(deps.Source)
 	}
+	switch {
+	case deps.Predictions == "" || deps.Predictions == SourceOff:
+	case IsURL(deps.Predictions):
+		l.predictions = predictedAt{newServer(deps.Predictions, deps.Now)}
+	case !isDirectory(deps.Predictions):
+		return nil, fmt.Errorf("predictions: %q is no directory, no http or https address, and not %q", deps.Predictions, SourceOff)
+	default:
+		l.predictions = predictedIn(deps.Predictions)
+	}
 	return l, nil
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // IsURL tells whether a source is the address of a web server.
