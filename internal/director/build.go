@@ -11,6 +11,10 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 	if _, ok := f.attributes["opaque_word"]; ok {
 		return nil, false
 	}
+	if by, _ := f.attributes["by"].(string); by == "element" && p.lex[f.first].text == "leave" && len(f.attributes) == 1 {
+		delete(f.attributes, "by")
+		return []Operation{}, len(f.objects) == 0 // "… and leave the heteroatoms"
+	}
 	if f.has("asis") {
 		delete(f.attributes, "asis")
 		return []Operation{}, f.acts("", "put", "keep", "show") || f.carried

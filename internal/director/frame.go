@@ -382,6 +382,10 @@ func (p *parser) negation(f *frame, x lexeme) bool {
 		if value, ok := p.take("itype"); ok {
 			return f.put("itype_less", value)
 		}
+		if x := p.at(0); strings.HasPrefix(x.text, "hydrophobic") && x.is("group") {
+			p.pos++ // "interactions but not hydrophobic"
+			return f.put("itype_less", "hydrophobic")
+		}
 		return false
 	}
 	f.negated = !f.negated
@@ -458,6 +462,11 @@ func (p *parser) object(f *frame) bool {
 	f.joined = false
 	if joined && len(f.objects) > 0 {
 		last := &f.objects[len(f.objects)-1]
+		if p.sharesPart(f, *last, read) {
+			*last = either(partOf(of("sidechain", "sidechain"), *last), read)
+			last.kind = "sidechain"
+			return true
+		}
 		if !f.separate(last) {
 			*last = eitherKeepingRole(p.shared(*last, read), read)
 			p.own(*last)
@@ -469,6 +478,16 @@ func (p *parser) object(f *frame) bool {
 	}
 	f.objects = append(f.objects, read)
 	return true
+}
+
+// sharesPart tells side chains that stand behind the last of several residues and are meant of each: "Tyr134 and Arg132 side chains".
+func (p *parser) sharesPart(f *frame, last, read phrase) bool {
+	ofOne := func(parts []part) bool {
+		return !slices.ContainsFunc(parts, func(q part) bool { return len(q.resi) == 0 && len(q.resn) == 0 })
+	}
+	behind := p.at(-1).has("noun", "sidechain") && p.isResidue(p.at(-2))
+	return behind && read.kind == "sidechain" && last.kind == "residue" && ofOne(last.parts) && ofOne(read.parts) && !f.closed &&
+		!f.separate(&last)
 }
 
 func eitherKeepingRole(a, b phrase) phrase {
@@ -624,6 +643,9 @@ func (p *parser) furtherLook(f *frame) bool {
 
 // continues tells whether what comes next is an attribute that the clause still lacks.
 func (p *parser) continues(f *frame) bool {
+	if f.has("assembly") || f.has("model") {
+		return false
+	}
 	start := p.mark()
 	defer p.back(start)
 	trial := frame{verb: f.verb, attributes: map[string]any{}}

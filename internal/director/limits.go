@@ -42,6 +42,10 @@ func (p *parser) limit(f phrase) (phrase, bool) {
 	if limited, ok := p.besideIt(f, x); ok {
 		return limited, true
 	}
+	if f.generic && f.kind == "residue" && x.is("prep") && p.beforeInterface() {
+		p.pos++ // "residues at the A/B interface"
+		return p.phrase()
+	}
 	if ahead := p.onlyAhead(); ahead > 0 && p.depth == 1 {
 		p.pos += ahead // "but only in chain E"
 		preposition := p.at(0)
@@ -381,7 +385,7 @@ func (p *parser) interfaceLimit(f phrase, x lexeme) (phrase, bool) {
 	p.pos++
 	p.letters = p.letters || p.isChainLetter(p.at(0))
 	chains, ok := p.phraseList()
-	if start := p.mark(); ok && x.has("prep", "between") && p.takes("conj", "and") {
+	if start := p.mark(); ok && p.takes("conj", "and") {
 		if other, read := p.phrase(); read && other.kind == "chain" {
 			chains = either(chains, other) // "between A and B as sticks"
 		} else {

@@ -177,6 +177,10 @@ func (p *parser) head(d determiner) (phrase, bool) {
 		name, _ := p.take("mine")
 		p.skipWords("residue")
 		return of("residue", group(p.ctx.Named[name])), true
+	case p.namesInterface():
+		ids := []string{p.chainID(x), p.chainID(p.at(2))} // "the A/B interface"
+		p.pos += 4
+		return phrase{kind: "interface", plural: true, parts: []part{{base: []string{"polymer"}, chain: ids}}}, true
 	case p.isChainLetter(x) && (p.at(1).has("word", "chain") || p.letters) || p.isBareChain(x):
 		p.pos++
 		p.takes("word", "chain")

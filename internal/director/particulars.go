@@ -36,12 +36,28 @@ func (p *parser) atomOfLigand(x lexeme) (phrase, bool) {
 
 // isBareChain tells a chain by its letter and the colour behind it: "colour A red, B green". A sentence may begin with an article.
 func (p *parser) isBareChain(x lexeme) bool {
-	if p.lettersJoin() {
+	if p.lettersJoin() || p.namesInterface() {
 		return true
 	}
 	begins := p.pos > 0 && p.lex[0].is("verb") || (p.pos == 0 || p.at(-1).is("conj")) && p.colorsLetters()
 	return p.isChainLetter(x) && x.raw() != "a" && begins && p.at(1).is("color") &&
 		(p.pos+2 == len(p.lex) || p.at(2).is("conj") || p.at(2).is("filler"))
+}
+
+// namesInterface tells "A/B interface".
+func (p *parser) namesInterface() bool {
+	return p.isChainLetter(p.at(0)) && p.at(1).text == "/" && p.isChainLetter(p.at(2)) && p.at(3).has("word", "interface")
+}
+
+// beforeInterface tells a preposition before an interface.
+func (p *parser) beforeInterface() bool {
+	start := p.mark()
+	defer p.back(start)
+	p.pos++
+	if p.at(0).is("article") && !p.namesInterface() {
+		p.pos++
+	}
+	return p.at(0).has("word", "interface") || p.namesInterface()
 }
 
 // lettersJoin tells a capital among several that name chains: "show A and B only".
