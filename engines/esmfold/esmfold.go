@@ -13,6 +13,7 @@ import (
 	"strconv"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/engines/python"
 )
 
@@ -20,17 +21,19 @@ import (
 var programs embed.FS
 
 const (
+	// ID is the canonical simulator id.
+	ID    = fold.IDESMFold
+	title = "ESMFold"
 	// Interpreter is what command lines call the Python that holds torch and transformers, which is another than the scientific
 	// one.
 	Interpreter = "python-fold"
 
-	programFold   = "fold.py"
-	programReport = "report.py"
+	programFold = "fold.py"
 	// oldestTransformers is the first version that was run.
 	oldestTransformers = "4.30"
 )
 
-var sources = []python.Source{{Files: programs, From: "programs"}} // all of them: they import each other
+var sources = []python.Source{fold.Sources, {Files: programs, From: "programs"}} // they import each other
 
 // folding and reporting are this engine's programs in its words.
 var (
@@ -39,10 +42,7 @@ var (
 		Name: "The folding program", Requirements: "engines/esmfold/requirements.lock (make setup-fold)",
 		LessMemory: "shorter sequences",
 	}
-	reporting = python.Program{
-		Engine: ID, Sources: sources, Mains: []string{programReport},
-		Name: "The report", Requirements: "engines/openmm/requirements.lock", LessMemory: "fewer sequences",
-	}
+	reporting = fold.Reporting(ID)
 )
 
 // ESMFold implements engines.Engine and the optional interfaces listed below. Its zero value is ready; it has no state.
@@ -68,7 +68,7 @@ func (ESMFold) Spec() engines.Spec {
 	probe := python.Probe(probeProgram, probeWayOut, checkVersions)
 	probe.Argv[0] = Interpreter
 	return engines.Spec{
-		ID: ID, Aliases: []string{"esmfoldv1"}, Title: "ESMFold", Hardware: engines.HardwareCPU, GPU: true, Citations: citations(),
+		ID: ID, Aliases: []string{"esmfoldv1"}, Title: title, Hardware: engines.HardwareCPU, GPU: true, Citations: citations(),
 		Probe: probe,
 	}
 }
@@ -123,9 +123,9 @@ func (ESMFold) Command(shard engines.Shard, _ engines.Dir) (engines.Command, err
 // programOf is what runs a shard.
 func programOf(shard engines.Shard) (python.Program, error) {
 	switch shard.Stage {
-	case stageFold:
+	case fold.StageFold:
 		return folding, nil
-	case stageReport:
+	case fold.StageReport:
 		return reporting, nil
 	}
 	return python.Program{}, fmt.Errorf("esmfold: shard %s is of the unknown stage %q", shard.Name, shard.Stage)
@@ -137,4 +137,13 @@ func (ESMFold) Explain(shard engines.Shard, dir engines.Dir, exitCode int, logTa
 		return program.Explain(dir, exitCode, logTail)
 	}
 	return nil
+}
+
+// Collect checks that the shard's outputs are there and complete, and lists them.
+func (ESMFold) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
+	program, err := programOf(shard)
+	if err != nil {
+		return engines.Result{}, err
+	}
+	return fold.Collect(program, shard, dir)
 }

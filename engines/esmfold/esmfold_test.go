@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
 
@@ -29,7 +30,7 @@ func requestOf(t *testing.T, text string, weights engines.Weights) engines.Reque
 	return engines.Request{
 		JobID: "job_test", JobName: "two <proteins>", Params: json.RawMessage(`{}`),
 		SceneFile: engines.Object{StorageKey: "seqs.fasta", SHA256: strings.Repeat("a", 64), ByteSize: int64(len(text))},
-		Found:     engines.Found{Weights: &weights, Contents: map[string]engines.Contents{sceneFile: {Sequences: records}}},
+		Found:     engines.Found{Weights: &weights, Contents: map[string]engines.Contents{fold.SceneFile: {Sequences: records}}},
 	}
 }
 
@@ -92,7 +93,7 @@ func TestEngine(t *testing.T) {
 func refusedCases(t *testing.T) []enginestest.RefusedCase {
 	t.Helper()
 	text := func(name, text string) enginestest.RefusedCase {
-		return enginestest.RefusedCase{Name: name, Field: sceneFile, Request: requestOf(t, text, trueWeights())}
+		return enginestest.RefusedCase{Name: name, Field: fold.SceneFile, Request: requestOf(t, text, trueWeights())}
 	}
 	changed := func(name, field string, change func(*engines.Request)) enginestest.RefusedCase {
 		r := requestOf(t, ">a\nMKV", trueWeights())
@@ -102,13 +103,14 @@ func refusedCases(t *testing.T) []enginestest.RefusedCase {
 	return []enginestest.RefusedCase{
 		text("letter", ">a\nMKX"), text("empty", ">a\n>b\n"), text("empty chain", ">a\nMKV::MKV"), text("gap", ">a\nMK-V"),
 		text("too long", ">a\n"+strings.Repeat("A", fasta.MaxCPUTokens+1)),
-		text("too many", strings.Repeat(">a\nMKV\n", MaxSequences+1)),
+		text("too many", strings.Repeat(">a\nMKV\n", fold.MaxSequences+1)),
 		text("too many chains", ">a\nMK"+strings.Repeat(":MK", fasta.MaxChains)),
-		changed("no file", sceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "" }),
-		changed("compressed", sceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "a.fasta.gz" }),
-		changed("large", sceneFile, func(r *engines.Request) { r.SceneFile.ByteSize = maxFileBytes + 1 }),
+		changed("no file", fold.SceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "" }),
+		changed("compressed", fold.SceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "a.fasta.gz" }),
+		changed("large", fold.SceneFile, func(r *engines.Request) { r.SceneFile.ByteSize = fold.MaxFileBytes + 1 }),
 		changed("no weights", "foldModel", func(r *engines.Request) { r.Found.Weights = nil }),
 		changed("other model", "foldModel", func(r *engines.Request) { r.Params = json.RawMessage(`{"foldModel":"alphafold"}`) }),
+		changed("other's parameter", "foldModels", func(r *engines.Request) { r.Params = json.RawMessage(`{"foldModels":2}`) }),
 		changed("other device", "parameters.foldDevice", func(r *engines.Request) {
 			r.Parameters = map[string]string{"foldDevice": "tpu"}
 		}),
@@ -130,8 +132,8 @@ func foldedMany(t *testing.T, o *enginestest.Outcome) {
 		}
 		Failures []engines.ItemFailure
 	}
-	folder := o.Dirs[shardReport]
-	content, err := os.ReadFile(folder.Out(resultsFile))
+	folder := o.Dirs["report"]
+	content, err := os.ReadFile(folder.Out("results.json"))
 	if err != nil || json.Unmarshal(content, &results) != nil {
 		t.Fatal(err, string(content))
 	}
@@ -148,7 +150,7 @@ func foldedMany(t *testing.T, o *enginestest.Outcome) {
 			t.Errorf("%s has a mean pLDDT of %v, want it of 0 to 100", one.Name, one.MeanPLDDT)
 		}
 	}
-	for _, name := range []string{tableFile, reportFile, provenanceFile, "0001-cage.plddt.svg"} {
+	for _, name := range []string{"structures.csv", "report.html", "provenance.json", "0001-cage.plddt.svg"} {
 		content, err := os.ReadFile(folder.Out(name))
 		if err != nil || !strings.Contains(string(content), "untrained") {
 			t.Errorf("%s does not say that the weights are untrained: %v", name, err)

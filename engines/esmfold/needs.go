@@ -1,10 +1,8 @@
 package esmfold
 
 import (
-	"math"
-	"time"
-
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
 
@@ -13,21 +11,15 @@ import (
 // 36 layers of the language model 0.5 of 100 (torch 2.15). On an H200 four passes of true size took 1.7 s of 100 residues, 4.4 of
 // 400 and 22.5 of 800, in chunks of 64 (torch 2.11); older devices take several times that.
 const (
-	startCPUSeconds            = 6.0
-	passSecondsPerSquareToken  = 1e-4   // of a pass, whatever the size of the model
-	trueSecondsPerSquareToken  = 1.6e-3 // of a pass, by the share of trueBytes
-	languageSecondsPerToken    = 0.09   // once a protein, by the same share
-	loadSecondsPerGB           = 2.0
-	gpuStartSeconds            = 20.0
-	gpuSecondsPerSquareToken   = 1e-5 // of a pass
-	gpuSecondsPerToken         = 2e-3 // of a pass
-	reportStartCPUSeconds      = 4.0
-	reportCPUSecondsPerProtein = 3.0
-	reportSecondsPerPair       = 2e-6 // of residues: reading and drawing the expected errors
-	trueBytes                  = 8.44e9
-	slowdown                   = 6 // of a busy or old machine
-	leastTime                  = 30 * time.Minute
-	mostTime                   = 3 * 24 * time.Hour
+	startCPUSeconds           = 6.0
+	passSecondsPerSquareToken = 1e-4   // of a pass, whatever the size of the model
+	trueSecondsPerSquareToken = 1.6e-3 // of a pass, by the share of trueBytes
+	languageSecondsPerToken   = 0.09   // once a protein, by the same share
+	loadSecondsPerGB          = 2.0
+	gpuStartSeconds           = 20.0
+	gpuSecondsPerSquareToken  = 1e-5 // of a pass
+	gpuSecondsPerToken        = 2e-3 // of a pass
+	trueBytes                 = 8.44e9
 )
 
 // Memory. Random weights of 0.4 million parameters took 274 MB of 50 residues and 389 MB of 200; a trunk of true size 3.69 GB of 50
@@ -46,9 +38,7 @@ const (
 	bytesPerPair       = 8     // of scores.json
 	bytesPerResidue    = 2_000 // of the structure files
 	sequenceFileBytes  = 4 * mebibyte
-	reportBaseBytes    = 2 * gibibyte
 	shardTargetSeconds = 3600.0 // of processor time, after which another process is worth opening the weights again
-	maxShardSequences  = 64     // their results fit into a summary
 )
 
 // Chunks bound the memory of the trunk's attention: above so many tokens it takes so many rows at once.
@@ -58,7 +48,7 @@ const (
 )
 
 // share is the model's size by that of esmfold_v1.
-func (q request) share() float64 { return float64(q.weights.Bytes) / trueBytes }
+func (q request) share() float64 { return float64(q.Weights.Bytes) / trueBytes }
 
 // foldSeconds is the processor time of one protein without opening the model.
 func (q request) foldSeconds(tokens int) float64 {
@@ -74,7 +64,7 @@ func (q request) deviceSeconds(tokens int) float64 {
 
 // openSeconds is what a process needs before it folds.
 func (q request) openSeconds() float64 {
-	return startCPUSeconds + loadSecondsPerGB*float64(q.weights.Bytes)/1e9
+	return startCPUSeconds + loadSecondsPerGB*float64(q.Weights.Bytes)/1e9
 }
 
 // memoryOf is what a process takes at most, and what programs reckon with when there was not enough.
@@ -87,18 +77,16 @@ type memoryOf struct {
 // memory is that of a process whose longest protein has so many tokens, on the device that computes.
 func (q request) memory(tokens int) memoryOf {
 	factor := weightsFactor
-	if q.device == deviceCUDA {
+	if q.Device == fold.DeviceCUDA {
 		factor = deviceFactor
 	}
-	m := memoryOf{BaseBytes: baseBytes + int64(factor*float64(q.weights.Bytes)), BytesPerSquareToken: bytesPerSquare}
-	m.CapBytes = wholeMebibytes(m.BaseBytes + m.BytesPerSquareToken*int64(tokens)*int64(tokens))
+	m := memoryOf{BaseBytes: baseBytes + int64(factor*float64(q.Weights.Bytes)), BytesPerSquareToken: bytesPerSquare}
+	m.CapBytes = fold.WholeMebibytes(m.BaseBytes + m.BytesPerSquareToken*int64(tokens)*int64(tokens))
 	return m
 }
 
-func wholeMebibytes(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte * mebibyte }
-
 // foldNeeds are those of a shard that folds these proteins.
-func (q request) foldNeeds(part []foldSequence, expected float64) engines.Resources {
+func (q request) foldNeeds(part []fold.Sequence, expected float64) engines.Resources {
 	longest, written := 0, int64(0)
 	for _, one := range part {
 		count := fasta.Tokens(one.Chains)
@@ -107,31 +95,11 @@ func (q request) foldNeeds(part []foldSequence, expected float64) engines.Resour
 	}
 	needs := engines.Resources{
 		CPUs: 1, MemoryBytes: q.memory(longest).CapBytes, FileBytes: 256 * mebibyte, Processes: maxProcesses,
-		TimeLimit: limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: 2*written + gibibyte, // results and saves
+		TimeLimit: fold.Limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: 2*written + gibibyte, // results and saves
 	}
-	if q.device == deviceCUDA {
+	if q.Device == fold.DeviceCUDA {
 		needs.GPUs, needs.GPUMemoryBytes = 1, needs.MemoryBytes
-		needs.MemoryBytes = baseBytes + 4*gibibyte + int64(weightsFactor*float64(q.weights.Bytes))
+		needs.MemoryBytes = baseBytes + 4*gibibyte + int64(weightsFactor*float64(q.Weights.Bytes))
 	}
 	return needs
 }
-
-func reportNeeds(folded []foldSequence, expected float64) engines.Resources {
-	written := int64(gibibyte)
-	for _, one := range folded {
-		count := int64(fasta.Tokens(one.Chains))
-		written += 2*mebibyte + bytesPerPair*count*count
-	}
-	return engines.Resources{
-		CPUs: 1, MemoryBytes: reportBaseBytes, FileBytes: 512 * mebibyte, Processes: maxProcesses, TimeLimit: limit(expected),
-		MaxLogBytes: maxLogBytes, ScratchBytes: written,
-	}
-}
-
-func limit(expectedSeconds float64) time.Duration {
-	work := math.Min(slowdown*expectedSeconds, mostTime.Seconds()) // before the conversion, which could overflow
-	return min(leastTime+time.Duration(work*float64(time.Second)), mostTime).Round(time.Second)
-}
-
-// round keeps plans free of digits that mean nothing.
-func round(seconds float64) float64 { return math.Round(seconds*10) / 10 }

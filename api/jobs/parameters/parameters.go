@@ -9,7 +9,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/blast"
-	"github.com/molfabric/molfabric/engines/esmfold"
+	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/engines/fpocket"
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/vina"
@@ -25,7 +25,7 @@ type (
 	// SearchParams are BLAST's.
 	SearchParams = blast.Params
 	// FoldParams are those of ESMFold and AlphaFold.
-	FoldParams = esmfold.Params
+	FoldParams = fold.Params
 	// DynamicsParams are OpenMM's.
 	DynamicsParams = openmm.Params
 )

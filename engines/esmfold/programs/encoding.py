@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-RESIDUES = "ARNDCQEGHILKMFPSTWYV"  # by AlphaFold's index
+from structures import RESIDUES
+
 LINKER = "G" * 25  # tokens between two chains
 CHAIN_GAP = 512  # residue numbers between two chains; the model sees differences up to 32
 

@@ -116,10 +116,11 @@ class Folding:
         began = time.monotonic()
         try:
             prediction = model.predict(self.model, encode(sequence["chains"]), self.passes, chunk, each)
-            files = files_of(sequence, prediction, self.request, self.versions)
+            predictor = ("ESMFold", f"transformers {self.versions['transformers']}")
+            files = files_of(sequence, prediction, self.request["weights"], predictor)
         except (Impossible, OffTheMap) as error:
             return Finished({}, {}, f"its prediction was refused: {error}")
-        return Finished(files, row_of(sequence, prediction, time.monotonic() - began, self.device.type), "")
+        return Finished(files, row_of(sequence, prediction, length, time.monotonic() - began, self.device.type), "")
 
     def too_long(self, sequence: dict[str, Any]) -> str:
         """Says what there was no memory for, and about what length there would be: memory grows with the square of the tokens."""

@@ -12,30 +12,21 @@ for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it CUDA's matrix products are not repeatable
 
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import numpy as np
 import torch
 from transformers import EsmForProteinFolding
 
-from confidence import Confidence, confidence
+from confidence import confidence
 from encoding import Encoded
+from structures import Prediction
 
 Pass = Callable[[], None]
 
 
 class OutOfMemory(Exception):
     """There was not memory enough; the process should end, for what it still holds is unknown."""
-
-
-class Prediction(NamedTuple):
-    """Of N residues, linkers left out."""
-
-    residues: np.ndarray  # int64 [N], indices into encoding.RESIDUES
-    chains: np.ndarray  # int64 [N]
-    atoms: np.ndarray  # float32 [N, 37, 3], Å, by AlphaFold's 37 atom names
-    present: np.ndarray  # bool [N, 37]
-    confidence: Confidence
 
 
 def choose_device(wanted: str) -> torch.device:

@@ -1,7 +1,8 @@
 """Measures ESMFold's time and memory by length, with random weights of true size built on the device: neither depends on their
-values. Prints one JSON object a line. Run it with engines/esmfold/programs and engines/python on PYTHONPATH:
+values. Prints one JSON object a line. Run it with these on PYTHONPATH:
 
-PYTHONPATH=engines/esmfold/programs:engines/python python3 engines/esmfold/tools/measure.py --lengths 100,200,400 --chunk 64
+PYTHONPATH=engines/esmfold/programs:engines/fold/programs:engines/python python3 \\
+    engines/esmfold/tools/measure.py --lengths 100,200,400 --chunk 64
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-package esmfold
+package fold
 
 import (
 	"fmt"

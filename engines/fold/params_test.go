@@ -1,4 +1,4 @@
-package esmfold
+package fold
 
 import "testing"
 
@@ -10,11 +10,11 @@ func TestCheck(t *testing.T) {
 		params    Params
 		ok        bool
 	}{
-		{ID, Params{}, true},
-		{ID, model(ID), true},
+		{IDESMFold, Params{}, true},
+		{IDESMFold, model(IDESMFold), true},
 		{IDAlphaFold, model(IDAlphaFold), true},
-		{ID, model(IDAlphaFold), false},
-		{IDAlphaFold, model(ID), false},
+		{IDESMFold, model(IDAlphaFold), false},
+		{IDAlphaFold, model(IDESMFold), false},
 	} {
 		if err := c.params.Check(c.simulator); (err == nil) != c.ok {
 			t.Errorf("%s with %v: got %v, want accepted %v", c.simulator, c.params.Model, err, c.ok)

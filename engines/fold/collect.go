@@ -1,4 +1,4 @@
-package esmfold
+package fold
 
 import (
 	"encoding/json"
@@ -21,6 +21,13 @@ const (
 	provenanceFile = "provenance.json"
 )
 
+// What follows a sequence's file name in the names of its outputs.
+const (
+	PDBSuffix    = ".pdb"
+	CIFSuffix    = ".cif"
+	ScoresSuffix = ".scores.json"
+)
+
 // kinds are the outputs by what their names end in, the longest first.
 var kinds = []struct {
 	suffix string
@@ -35,15 +42,12 @@ var kinds = []struct {
 	{".pdb", engines.Artifact{Role: engines.RoleResult, MediaType: "chemical/x-pdb", Format: "pdb"}},
 	{".cif", engines.Artifact{Role: engines.RoleResult, MediaType: "chemical/x-mmcif", Format: "mmcif"}},
 	{".svg", engines.Artifact{Role: engines.RoleResult, MediaType: "image/svg+xml", Format: "svg"}},
+	{".a3m", engines.Artifact{Role: engines.RoleResult, MediaType: "text/plain", Format: "a3m"}},
 	{".png", engines.Artifact{Role: engines.RoleResult, MediaType: "image/png", Format: "png"}},
 }
 
-// Collect checks that the shard's outputs are there and complete, and lists them.
-func (ESMFold) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	program, err := programOf(shard)
-	if err != nil {
-		return engines.Result{}, err
-	}
+// Collect checks that the outputs of a shard, which this program has run, are there and complete, and lists them.
+func Collect(program python.Program, shard engines.Shard, dir engines.Dir) (engines.Result, error) {
 	result, err := program.ReadResult(dir)
 	if err != nil {
 		return engines.Result{}, err
@@ -91,7 +95,7 @@ type summary struct {
 // wantedOf are the files that a shard must have left: of a shard that folds those of every protein that it says it has folded. It
 // refuses confidences that cannot be.
 func wantedOf(shard engines.Shard, program python.Program, result python.Result) ([]string, error) {
-	if shard.Stage == stageReport {
+	if shard.Stage == StageReport {
 		return []string{tableFile, resultsFile, reportFile, provenanceFile}, nil
 	}
 	var said summary
@@ -107,7 +111,7 @@ func wantedOf(shard engines.Shard, program python.Program, result python.Result)
 		if !(one.MeanPLDDT >= 0 && one.MeanPLDDT <= 100 && one.PTM >= 0 && one.PTM <= 1) {
 			return nil, program.BadOutput("%s has a mean pLDDT of %g and a pTM of %g", one.File, one.MeanPLDDT, one.PTM)
 		}
-		for _, suffix := range []string{pdbSuffix, cifSuffix, scoresSuffix} {
+		for _, suffix := range []string{PDBSuffix, CIFSuffix, ScoresSuffix} {
 			wanted = append(wanted, fmt.Sprint(one.File, suffix))
 		}
 	}

@@ -45,8 +45,9 @@ def page(request: dict[str, Any], shown: list[Shown], rows: list[dict[str, Any]]
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><style>{STYLE}</style></head><body>',
             f"<h1>{title}</h1>{warning}",
-            f"<p>{len(rows)} of {len(rows) + len(failed)} proteins were folded with ESMFold, {request['recycles'] + 1} passes "
-            f"each, with the weights <code>{text(weights['digest'][:16])}…</code> (licence {text(weights['licence'])}"
+            f"<p>{len(rows)} of {len(rows) + len(failed)} proteins were folded with {text(request['predictor'])}, "
+            f"{request['recycles'] + 1} passes each, with the weights <code>{text(weights['digest'][:16])}…</code> "
+            f"(licence {text(weights['licence'])}"
             f"{'' if weights['commercialUse'] else ', no commercial use'}).</p>",
             legend(),
             table(rows),

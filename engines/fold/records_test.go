@@ -1,4 +1,4 @@
-package esmfold
+package fold
 
 import (
 	"strings"
@@ -21,14 +21,14 @@ func TestFileOf(t *testing.T) {
 // TestParts: every protein is in one part, and no part is longer than a summary holds.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	var folded []foldSequence
+	var folded []Sequence
 	for i := range 300 {
-		folded = append(folded, foldSequence{File: fileOf(i, "p"), Chains: []string{strings.Repeat("A", 1+i)}})
+		folded = append(folded, Sequence{File: fileOf(i, "p"), Chains: []string{strings.Repeat("A", 1+i)}})
 	}
 	for _, tasks := range []int{0, 1, 7, 300} {
-		q := request{weights: trueWeights(), taskCount: tasks, device: deviceCPU}
+		q := Request{TaskCount: tasks}
 		seen := map[string]bool{}
-		parts := q.parts(folded)
+		parts := q.Parts(folded, func(s Sequence) float64 { return float64(len(s.Chains[0])) }, 1000)
 		for _, part := range parts {
 			for i, one := range part {
 				if seen[one.File] || len(part) > maxShardSequences ||

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from encoding import tokens
 from structures import CHAIN_NAMES, modelcif, pdb
 from task import compact, one_line
 
@@ -14,16 +13,17 @@ UNTRAINED = "untrained: predicted by random weights, means nothing"
 CONFIDENT, VERY_CONFIDENT = 70.0, 90.0
 
 
-def files_of(sequence: dict[str, Any], prediction: Any, request: dict[str, Any], versions: dict[str, str]) -> dict[str, str]:
-    """The files of a sequence by what follows its file name. Errors: structures.OffTheMap."""
-    weights = request["weights"]
+def files_of(sequence: dict[str, Any], prediction: Any, weights: dict[str, Any], predictor: tuple[str, str]) -> dict[str, str]:
+    """The files of a sequence by what follows its file name. predictor is the model's name and the version of its program.
+    Errors: structures.OffTheMap."""
+    model_name, version = predictor
     name = one_line(sequence["name"], 60)
     said = "" if weights["trained"] else f" ({UNTRAINED})"
-    remarks = [f"ESMFold prediction of {name}", f"weights sha256 {weights['digest'][:40]}", "B-factor: pLDDT, 0 to 100"]
+    remarks = [f"{model_name} prediction of {name}", f"weights sha256 {weights['digest'][:40]}", "B-factor: pLDDT, 0 to 100"]
     if said:
         remarks.insert(0, UNTRAINED.upper())
-    model = {"name": "ESMFold", "version": f"transformers {versions['transformers']}", "weights": weights["digest"],
-             "remark": "ESMFold prediction" + said}  # fmt: skip
+    model = {"name": model_name, "version": version, "weights": weights["digest"],
+             "remark": f"{model_name} prediction{said}"}  # fmt: skip
     return {
         ".pdb": pdb(prediction, remarks),
         ".cif": modelcif(prediction, name + said, model),
@@ -49,7 +49,7 @@ def scores_of(sequence: dict[str, Any], prediction: Any, weights: dict[str, Any]
     }
 
 
-def row_of(sequence: dict[str, Any], prediction: Any, wall_seconds: float, device: str) -> dict[str, Any]:
+def row_of(sequence: dict[str, Any], prediction: Any, tokens: int, wall_seconds: float, device: str) -> dict[str, Any]:
     """The table's row of a sequence."""
     found = prediction.confidence
     return {
@@ -57,7 +57,7 @@ def row_of(sequence: dict[str, Any], prediction: Any, wall_seconds: float, devic
         "name": sequence["name"],
         "chains": len(sequence["chains"]),
         "residues": len(found.plddt),
-        "tokens": tokens(sequence["chains"]),
+        "tokens": tokens,
         "meanPlddt": round(float(found.plddt.mean()), 2),
         "confidentFraction": round(float((found.plddt >= CONFIDENT).mean()), 4),
         "veryConfidentFraction": round(float((found.plddt >= VERY_CONFIDENT).mean()), 4),

@@ -59,7 +59,7 @@ def draw(row: dict[str, Any], request: dict[str, Any]) -> Shown:
         write_bytes(OUT / f"{file}.{kind}.png", figure.png)
     places, chains = alphas(SCORES / f"{file}.cif")
     trace = figures.trace_figure(places, np.array(scores["plddt"]), chains, note)
-    said = f"ESMFold prediction, coloured by pLDDT. Mean {row['meanPlddt']:.1f}, pTM {row['ptm']:.3f}."
+    said = f"{request['predictor']} prediction, coloured by pLDDT. Mean {row['meanPlddt']:.1f}, pTM {row['ptm']:.3f}."
     write_scene(f"{file}.mvsx", scores, SCORES / f"{file}.cif", name, f"{note}. {said}" if note else said)
     return Shown(row, [("Backbone, coloured by pLDDT", trace.png), ("pLDDT along the chains", plddt.png),
                        ("Expected position error of every pair of residues", pae.png)])  # fmt: skip
@@ -111,9 +111,10 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
                                       "sequences": rows, "failures": failed})  # fmt: skip
     write_text(OUT / "report.html", page(request, shown, rows, failed))
     versions = {**programs, **program_versions(PACKAGES)}
-    decisive = {key: request[key] for key in ("recycles", "seed", "device", "chunk", "weights", "inputSha256", "citations")}
+    decisive = {key: request[key] for key in ("recycles", "seed", "device", "weights", "inputSha256", "citations")}
     outputs = [{"name": name, "sha256": digest} for name, digest in sorted(written.items())]
-    write_json(OUT / "provenance.json", {"schema": PROVENANCE_SCHEMA, "engine": "esmfold", "untrained": untrained, **decisive,
+    write_json(OUT / "provenance.json", {"schema": PROVENANCE_SCHEMA, "engine": request["engine"], "untrained": untrained,
+                                         **request["settings"], **decisive,
                                          "programs": versions, "outputs": outputs})  # fmt: skip
     return {"summary": summary, "programs": versions, "seed": request["seed"], "failures": failed}
 

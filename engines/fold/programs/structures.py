@@ -6,8 +6,9 @@ from typing import Any, Iterator, NamedTuple
 
 import numpy as np
 
-from encoding import RESIDUES
+from confidence import Confidence
 
+RESIDUES = "ARNDCQEGHILKMFPSTWYV"  # by AlphaFold's index
 NAMES3 = "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split()
 # AlphaFold's 37 places of heavy atoms.
 ATOMS = (
@@ -34,12 +35,22 @@ class Atom(NamedTuple):
         return self.name[0]
 
 
+class Prediction(NamedTuple):
+    """A predicted protein of N residues, linkers left out."""
+
+    residues: np.ndarray  # int64 [N], indices into RESIDUES
+    chains: np.ndarray  # int64 [N]
+    atoms: np.ndarray  # float32 [N, 37, 3], Å, by AlphaFold's 37 atom names
+    present: np.ndarray  # bool [N, 37]
+    confidence: Confidence
+
+
 class OffTheMap(Exception):
     """Coordinates that are no numbers, or too large for a file."""
 
 
 def atoms_of(prediction: Any) -> Iterator[Atom]:
-    """The atoms of a model.Prediction in the order of its residues. Errors: OffTheMap."""
+    """The atoms of a Prediction in the order of its residues. Errors: OffTheMap."""
     if not np.isfinite(prediction.atoms).all() or np.abs(prediction.atoms).max() > MOST_ANGSTROM:
         raise OffTheMap("the model's coordinates are no numbers, or far outside any molecule")
     serial, number, before = 0, 0, None

@@ -1,0 +1,46 @@
+package fold
+
+// Canonical simulator ids of doc/contract.md §1, which are the values of foldModel too.
+const (
+	IDESMFold   = "esmfold"
+	IDAlphaFold = "alphafold"
+)
+
+// Params are the members of simulationParams that a structure prediction reads (doc/contract.md §2.2). The API embeds the struct,
+// so its tags are the rules of the public contract. The seed is the member that every simulator shares.
+type Params struct {
+	Model    *string `json:"foldModel,omitempty" enum:"esmfold,alphafold" doc:"The model that predicts; must be the simulator's own, and may be left out."`
+	Models   *int    `json:"foldModels,omitempty" minimum:"1" maximum:"5" doc:"alphafold: how many of the five models predict each protein, the best ranked first; 5 when left out."`
+	Recycles *int    `json:"foldRecycles,omitempty" minimum:"0" maximum:"20" doc:"alphafold: passes after the first; 3 when left out."`
+	Seeds    *int    `json:"foldSeeds,omitempty" minimum:"1" maximum:"8" doc:"alphafold: seeds that every model predicts with, from seed on; 1 when left out."`
+	MSA      *string `json:"foldMsa,omitempty" enum:"single_sequence,database" doc:"alphafold: database aligns each chain to the deployment's own sequence database; single_sequence predicts without an alignment; left out: database where the deployment has one."`
+	Relax    *bool   `json:"foldRelax,omitempty" doc:"alphafold: relax the best model with OpenMM; off when left out."`
+}
+
+// Check applies the rule that no schema can state to a prediction with the simulator IDESMFold or IDAlphaFold. It returns an
+// *engines.InvalidError.
+func (p Params) Check(simulator string) error {
+	if p.Model == nil || *p.Model == simulator {
+		return p.checkOwn(simulator)
+	}
+	return Invalid("foldModel", "is %s, but the simulator is %s; make them the same or leave foldModel out", *p.Model, simulator)
+}
+
+// checkOwn refuses what only the other model can be told.
+func (p Params) checkOwn(simulator string) error {
+	if simulator == IDAlphaFold {
+		return nil
+	}
+	for _, one := range []struct {
+		field string
+		given bool
+	}{
+		{"foldModels", p.Models != nil}, {"foldRecycles", p.Recycles != nil}, {"foldSeeds", p.Seeds != nil}, {"foldMsa", p.MSA != nil},
+		{"foldRelax", p.Relax != nil},
+	} {
+		if one.given {
+			return Invalid(one.field, "is of alphafold alone; leave it out, or take the simulator alphafold")
+		}
+	}
+	return nil
+}
