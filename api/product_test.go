@@ -30,6 +30,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/contract"
@@ -115,6 +116,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		apitest.AddDatabase(context.Background(), deps.DB, "swissprot", "2026_01", "2026-01-28", sequences.Protein, "a"),
 		apitest.AddDatabase(context.Background(), deps.DB, "refseq", "230", "2026-02-01", sequences.Nucleotide, "b"),
 		apitest.AddWeights(context.Background(), deps.DB, esmfold.ID, "c"),
+		apitest.AddWeights(context.Background(), deps.DB, alphafold.ID, "d"),
 	); err != nil {
 		panic(err) // the schema is a test's own
 	}

@@ -13,9 +13,10 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold]
               where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
   --demo      only what the demonstration needs: no sequence searches, no Blender, no compiled shaders, and of the dictionary
               of chemical components one entry
-  --fold      also what folds proteins with ESMFold: Debian's torch and an environment of its own, in DIR/fold. The weights of the
-              model are not among it; `molfabric weights add --help` tells where they come from
-  --tests     also what folds proteins, with a model of random weights in DIR/fold/tiny-model, and what the test suite needs:
+  --fold      also what folds proteins: for ESMFold Debian's torch and an environment of its own, in DIR/fold; for AlphaFold 2
+              ColabFold with OpenMM and MMseqs2, in DIR/alphafold. The weights of the models are not among it;
+              `molfabric weights add --help` tells where they come from
+  --tests     also what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
               a C compiler for the race detector, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract
 TEXT
@@ -288,6 +289,42 @@ install_tiny() {
   echo "$tiny_digest" >"$tiny/stamp"
 }
 
+# --- the environment of ColabFold ---
+
+alphafold=$home/alphafold
+alphafold_lock=engines/alphafold/requirements.lock
+alphafold_digest=$(digest "$alphafold_lock" "$source_lock")
+tiny_alphafold=$alphafold/tiny-model
+tiny_alphafold_digest=$(digest engines/alphafold/tools/random_weights.py engines/alphafold/programs/shapes.py "$alphafold_lock")
+
+make_alphafold() {
+  "$1" -m venv "$alphafold" &&
+    "$alphafold/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r "$alphafold_lock" &&
+    "$alphafold/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --no-build-isolation -r "$source_lock"
+}
+
+install_alphafold() {
+  local python
+  [ -x "$alphafold/bin/python" ] && stamped "$alphafold/stamp" "$alphafold_digest" && return
+  python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
+  rm -rf "$alphafold"
+  say "installing ColabFold into $alphafold (300 MB to download, 1 GB on disk, a minute)"
+  logged alphafold make_alphafold "$python"
+  echo "$alphafold_digest" >"$alphafold/stamp"
+}
+
+make_tiny_alphafold() {
+  rm -rf "$tiny_alphafold" && PYTHONPATH=engines/alphafold/programs OMP_NUM_THREADS=1 \
+    "$alphafold/bin/python" -B engines/alphafold/tools/random_weights.py "$tiny_alphafold" && chmod 644 "$tiny_alphafold"/*
+}
+
+install_tiny_alphafold() {
+  stamped "$tiny_alphafold/stamp" "$tiny_alphafold_digest" && return
+  say "making AlphaFold models of random weights for tests in $tiny_alphafold (8 MB, half a minute)"
+  logged tiny-alphafold make_tiny_alphafold
+  echo "$tiny_alphafold_digest" >"$tiny_alphafold/stamp"
+}
+
 # --- Node, for set-up and the tests ---
 
 # What builds the page and what generates clients need a Node that Debian 12 does not carry; its makers' is on the package index.
@@ -459,8 +496,10 @@ install_modules
 $demo || install_shaders
 $demo || install_blender
 ! $fold || install_fold
+! $fold || install_alphafold
 if $tests; then
   install_node
   install_contract
   install_tiny
+  install_tiny_alphafold
 fi

@@ -9,6 +9,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -22,7 +23,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	all := recorders()
 	d := openWith(t, true, listOf(all)...)
 	d.registry("swissprot 2026_01 2026-01-28 prot a", "refseq 230 2026-02-01 nucl b")
-	d.weights(esmfold.ID)
+	d.weights(esmfold.ID, alphafold.ID)
 	caller := d.account()
 	d.scene(caller)
 	d.file(caller, "texture", 20, "")

@@ -30,10 +30,12 @@ func (d *desk) registry(databases ...string) *sequences.Registry {
 }
 
 // weights gives the service a registry with weights of a model.
-func (d *desk) weights(model string) {
+func (d *desk) weights(models ...string) {
 	d.t.Helper()
-	if err := apitest.AddWeights(d.t.Context(), d.db, model, "d"); err != nil {
-		d.t.Fatal(err)
+	for i, model := range models {
+		if err := apitest.AddWeights(d.t.Context(), d.db, model, "def"[i:i+1]); err != nil {
+			d.t.Fatal(err)
+		}
 	}
 	d.lookup.Weights = weights.New(weights.Deps{DB: d.db, Objects: d.deps.Objects, Log: slog.New(slog.DiscardHandler),
 		Now: time.Now})

@@ -15,8 +15,8 @@ const submitOperation = "submit-job"
 func foldingTool() *sdk.Tool {
 	t := tool{
 		name: "fold_proteins", title: "Predict structures from sequences", hints: adds(),
-		description: "Submits a prediction of protein structures with ESMFold and SPENDS CREDIT, as submit_job does: call " +
-			"estimate_job first (jobType simulation, simulator esmfold) and have the price agreed. sceneFile is the s3Key of a " +
+		description: "Submits a prediction of protein structures with ESMFold or AlphaFold 2 and SPENDS CREDIT, as submit_job " +
+			"does: call estimate_job first (jobType simulation, simulator esmfold or alphafold) and have the price agreed. sceneFile is the s3Key of a " +
 			"FASTA with one or many records; \":\" joins the chains of a complex. Records that cannot be folded are named in " +
 			"structures.csv, and where none can be, nothing is submitted. get_job_outputs lists the structures (.pdb, .cif), " +
 			"their confidences (.scores.json: pLDDT 0 to 100, PAE in Å, pTM) and report.html. Below a pLDDT of 50 a stretch has " +
@@ -27,11 +27,15 @@ func foldingTool() *sdk.Tool {
 	}
 	device := text("What computes: cpu for up to 400 residues, cuda for up to 1,024, where the deployment has devices.")
 	device["enum"], device["default"] = []string{"cpu", "cuda"}, "cpu"
+	model := text("The model: esmfold, which is fast, or alphafold, which is AlphaFold 2 by ColabFold with five ranked models. Which the " +
+		"deployment has, get_simulators says.")
+	model["enum"], model["default"] = []string{"esmfold", "alphafold"}, "esmfold"
 	return t.described(map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"sceneFile"},
 		"properties": map[string]any{
 			"sceneFile":      text("The s3Key of the FASTA, from create_upload_url."),
 			"device":         device,
+			"model":          model,
 			"jobName":        text("Name of the job, for people."),
 			"idempotencyKey": text("8 to 255 characters: the same call with the same key makes no second job."),
 		},
@@ -66,6 +70,8 @@ func foldingArguments(arguments json.RawMessage) (json.RawMessage, error) {
 		switch name {
 		case "sceneFile", "jobName", "idempotencyKey":
 			request[name] = members[name]
+		case "model":
+			request["simulator"] = members[name]
 		case "device":
 			request["parameters"] = map[string]any{"foldDevice": members[name]}
 		default:

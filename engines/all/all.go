@@ -3,6 +3,7 @@ package all
 
 import (
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/blast"
 	"github.com/molfabric/molfabric/engines/cycles"
 	"github.com/molfabric/molfabric/engines/esmfold"
@@ -33,6 +34,7 @@ func scientific() []engines.Engine {
 		blast.NewNucleotide(),
 		openmm.New(),
 		esmfold.New(),
+		alphafold.New(),
 		molstar.New(),
 		cycles.New(),
 	}

@@ -19,10 +19,15 @@ import (
 // What `fold` asks for, and the bounds of the engine.
 const (
 	esmfold          = "esmfold"
+	alphafold        = "alphafold"
 	foldOnCPU        = "cpu"
 	foldOnCUDA       = "cuda"
 	maxFoldTasks     = 1000
 	maxFoldFileBytes = 4 << 20
+	maxFoldModels    = 5
+	usualRecycles    = 3
+	maxRecycles      = 20
+	maxFoldSeeds     = 8
 	foldResults      = "results.json"
 	foldSchema       = "molfabric.fold.results/v1"
 )
@@ -36,7 +41,12 @@ type foldRequest struct {
 }
 
 type foldParams struct {
-	Model string `json:"foldModel"`
+	Model    string `json:"foldModel"`
+	Models   *int   `json:"foldModels,omitempty"`
+	Recycles *int   `json:"foldRecycles,omitempty"`
+	Seeds    *int   `json:"foldSeeds,omitempty"`
+	Relax    *bool  `json:"foldRelax,omitempty"`
+	Seed     *int64 `json:"seed,omitempty"`
 }
 
 // foldFlags are the flags of `fold` as they are written.
@@ -44,18 +54,22 @@ type foldFlags struct {
 	changed                     func(flag string) bool
 	model, device, name, folder string
 	shards                      int
+	models, recycles, seeds     int
+	seed                        int64
+	relax                       bool
 	estimate, detach, watch     bool
 }
 
-const foldText = `Predicts the structures of proteins from their sequences with ESMFold: reads a FASTA file with one or many records,
+const foldText = `Predicts the structures of proteins from their sequences with ESMFold or AlphaFold 2: reads a FASTA file with one or many records,
 names those that cannot be folded before anything is sent, submits the others as one job, follows it, and shows how sure the model
 is of each. ":" joins the chains of a complex. A pLDDT above 70 is a good backbone, below 50 hardly a structure.`
 
 func foldCommand() *cobra.Command {
 	var options foldFlags
 	cmd := command(cobra.Command{
-		Use: "fold SEQUENCES.fasta", Short: "Predict structures from sequences with ESMFold", Long: foldText,
+		Use: "fold SEQUENCES.fasta", Short: "Predict structures from sequences with ESMFold or AlphaFold 2", Long: foldText,
 		Example: `  molfabric fold seqs.fasta --model esmfold --watch --out structures
+  molfabric fold seqs.fasta --model alphafold --models 3 --recycles 6
   molfabric fold complex.fasta --device cuda --detach
   molfabric fold seqs.fasta --estimate`,
 	}, one("SEQUENCES.fasta"), func(ctx context.Context, inv *invocation, args []string) error {
@@ -81,9 +95,14 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.changed = flags.Changed
 	flags.SortFlags = false // the order below goes from what is folded to how
-	flags.StringVar(&f.model, "model", esmfold, "the model that predicts; there is esmfold")
+	flags.StringVar(&f.model, "model", esmfold, "the model that predicts: esmfold or alphafold")
 	flags.StringVar(&f.device, "device", foldOnCPU, fmt.Sprintf("cpu (up to %d residues) or cuda (up to %d)", fasta.MaxCPUTokens,
 		fasta.MaxGPUTokens))
+	flags.IntVar(&f.models, "models", maxFoldModels, "alphafold: models that predict each protein, the best ranked first (1 to 5)")
+	flags.IntVar(&f.recycles, "recycles", usualRecycles, "alphafold: passes after the first (0 to 20)")
+	flags.IntVar(&f.seeds, "seeds", 1, "alphafold: seeds that every model predicts with (1 to 8)")
+	flags.BoolVar(&f.relax, "relax", false, "alphafold: relax the best model with OpenMM")
+	flags.Int64Var(&f.seed, "seed", 0, "the first seed (default: the job's own)")
 	flags.IntVar(&f.shards, "shards", 0, "tasks to fold with, side by side (default: about an hour of work each)")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file)")
 	flags.StringVarP(&f.folder, "output", "o", "", "folder to download the structures into; also --out")
@@ -97,7 +116,7 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 		return pflag.NormalizedName(name)
 	})
 	// the flags exist
-	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{esmfold}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{esmfold, alphafold}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{foldOnCPU, foldOnCUDA},
 		cobra.ShellCompDirectiveNoFileComp))
 }
@@ -109,8 +128,16 @@ func (f *foldFlags) check() error {
 		return usage("--watch and --detach exclude each other")
 	case f.estimate && leaves || f.folder != "" && (f.estimate || leaves):
 		return usage("--estimate, --detach and --output exclude each other")
-	case f.model != esmfold:
-		return usage("--model %q: must be esmfold", f.model)
+	case f.model != esmfold && f.model != alphafold:
+		return usage("--model %q: must be esmfold or alphafold", f.model)
+	case f.models < 1 || f.models > maxFoldModels:
+		return usage("--models %d: must be 1 to %d", f.models, maxFoldModels)
+	case f.recycles < 0 || f.recycles > maxRecycles:
+		return usage("--recycles %d: must be 0 to %d", f.recycles, maxRecycles)
+	case f.seeds < 1 || f.seeds > maxFoldSeeds:
+		return usage("--seeds %d: must be 1 to %d", f.seeds, maxFoldSeeds)
+	case f.model != alphafold && (f.changed("models") || f.changed("recycles") || f.changed("seeds") || f.changed("relax")):
+		return usage("--models, --recycles, --seeds and --relax are of --model alphafold")
 	case f.device != foldOnCPU && f.device != foldOnCUDA:
 		return usage("--device %q: must be cpu or cuda", f.device)
 	case f.changed("shards") && (f.shards < 1 || f.shards > maxFoldTasks):
@@ -160,10 +187,22 @@ func readPlain(path string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
+// params are the model's own settings, where they are written.
+func (f *foldFlags) params() foldParams {
+	p := foldParams{Model: f.model}
+	if f.changed("seed") {
+		p.Seed = &f.seed
+	}
+	if f.model == alphafold {
+		p.Models, p.Recycles, p.Seeds, p.Relax = &f.models, &f.recycles, &f.seeds, &f.relax
+	}
+	return p
+}
+
 // foldFile submits the job, or prices it.
 func (inv *invocation) foldFile(ctx context.Context, path string, f foldFlags) error {
 	request := foldRequest{TaskCount: f.shards, Parameters: map[string]string{"foldDevice": f.device},
-		jobRequest: jobRequest[foldParams]{JobType: "simulation", Simulator: f.model, SimulationParams: foldParams{Model: f.model}}}
+		jobRequest: jobRequest[foldParams]{JobType: "simulation", Simulator: f.model, SimulationParams: f.params()}}
 	if f.estimate {
 		price, err := inv.api.Estimate(ctx, request)
 		if err != nil {

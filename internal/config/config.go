@@ -107,7 +107,10 @@ type Config struct {
 	Python string `yaml:"python" env:"MOLFABRIC_PYTHON"` // default <home>/python/bin/python
 	// FoldPython is the interpreter that predicts structures, in an environment of its own; default <home>/fold/bin/python.
 	FoldPython string `yaml:"foldPython" env:"MOLFABRIC_FOLD_PYTHON"`
-	Slots      int    `yaml:"slots" env:"MOLFABRIC_SLOTS"` // cores for engines; default all
+	// AlphaFoldPython is that of ColabFold, in another one; default <home>/alphafold/bin/python.
+	AlphaFoldPython string `yaml:"alphafoldPython" env:"MOLFABRIC_ALPHAFOLD_PYTHON"`
+
+	Slots int `yaml:"slots" env:"MOLFABRIC_SLOTS"` // cores for engines; default all
 	// directory of the workers' shared inputs; default <home>/cache
 	Cache      string `yaml:"cache" env:"MOLFABRIC_CACHE"`
 	CacheBytes int64  `yaml:"cacheBytes" env:"MOLFABRIC_CACHE_BYTES"` // at most so many of them; 0 for none
@@ -225,6 +228,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.FoldPython == "" {
 		c.FoldPython = filepath.Join(c.Home, "fold", "bin", "python")
+	}
+	if c.AlphaFoldPython == "" {
+		c.AlphaFoldPython = filepath.Join(c.Home, "alphafold", "bin", "python")
 	}
 	if c.Cache == "" {
 		c.Cache = filepath.Join(c.Home, "cache")

@@ -45,12 +45,13 @@ func (s *system) weights(args ...string) string {
 	return string(output)
 }
 
-// TestFolding is the path of a biologist: no prediction without weights; then sequences at a terminal, of which two cannot be folded
-// (exit 8); the structure as a receptor by reference; and a job that is cancelled.
+// TestFolding is the path of a biologist: no prediction without weights; then sequences at a terminal, of which two cannot be
+// folded (exit 8); the structure as a receptor by reference; and a job that is cancelled.
 func TestFolding(t *testing.T) {
 	t.Parallel()
 	python, tiny := foldEnvironment(t)
-	s := start(t, "MOLFABRIC_FOLD_PYTHON="+python)
+	alphafold := filepath.Join(filepath.Dir(python), "..", "..", "alphafold", "bin", "python")
+	s := start(t, "MOLFABRIC_FOLD_PYTHON="+python, "MOLFABRIC_ALPHAFOLD_PYTHON="+alphafold)
 	sh := s.signIn()
 	file := writeText(t, "seqs.fasta", ">cage\n"+trpCage+"\n>bad\nMKX\n>dimer\nMKVLLA:MKVLLA\n>cage\nMKV\n")
 	_, refused := sh.want(5, "", "fold", file, "--detach")
@@ -72,9 +73,32 @@ func TestFolding(t *testing.T) {
 	}
 	_, none := sh.want(5, "", "fold", writeText(t, "none.fasta", ">a\nMKB\n"), "--detach")
 	sh.contains(none, "asparagine or aspartate")
+	testAlphaFold(s, sh)
 	c := sh.api()
 	testFoldAsReceptor(s, c, submittedJob.FindString(said))
 	testFoldCancelled(s, c)
+}
+
+// testAlphaFold folds with random weights of AlphaFold 2, which are refused before they are there.
+func testAlphaFold(s *system, sh *shell) {
+	file := writeText(s.t, "one.fasta", ">cage\n"+trpCage+"\n>bad\nMKX\n")
+	_, refused := sh.want(5, "", "fold", file, "--model", "alphafold", "--detach")
+	sh.contains(refused, "foldModel", "molfabric weights add")
+	python, _ := foldEnvironment(s.t)
+	tiny := filepath.Join(filepath.Dir(python), "..", "..", "alphafold", "tiny-model")
+	if added := s.weights("add", tiny, "--model", "alphafold", "--licence", "none", "--commercial-use"); !strings.Contains(added,
+		"untrained") {
+		s.t.Errorf("got %s, want the weights untrained", added)
+	}
+	out := filepath.Join(s.t.TempDir(), "structures")
+	printed, _ := sh.want(8, "", "fold", file, "--model", "alphafold", "--models", "2", "--recycles", "0", "--seed", "7", "--out", out)
+	sh.contains(printed, "UNTRAINED", "cage", "0001-cage.cif")
+	for _, name := range []string{"0001-cage.pdb", "0001-cage.rank2.pdb", "0001-cage.a3m", "0001-cage.coverage.png", "0001-cage.mvsx",
+		"report.html"} {
+		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
+			s.t.Error(err)
+		}
+	}
 }
 
 // testFoldAsReceptor gives a predicted structure to a docking by its reference, and gets a price.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/engines/all"
-	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/worker"
@@ -122,9 +121,9 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 		findings = append(findings, Finding{Part: "engine " + offer.Engine, Healthy: true, Version: versions(offer.Programs)})
 	}
 	for _, refusal := range refusals {
-		if refusal.Engine == esmfold.ID && !folds(cfg) {
+		if own, ok := folders(cfg)[refusal.Engine]; ok && !own.installed() {
 			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true,
-				Note: fmt.Sprintf("not installed: there is no %s; `make setup-fold` installs it", cfg.FoldPython)})
+				Note: fmt.Sprintf("not installed: there is no %s; `make setup-fold` installs it", own.path)})
 			continue
 		}
 		findings = append(findings, finding("engine "+refusal.Engine, "", refusal.Reason))

@@ -263,7 +263,7 @@ func workerEnvironment(cfg config.Config) []string {
 		"MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach), "MOLFABRIC_PREVIEWS=" + strconv.Itoa(cfg.Previews),
 		"MOLFABRIC_CACHE=" + cfg.Cache,
 		"MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10), "MOLFABRIC_PYTHON=" + cfg.Python,
-		"MOLFABRIC_FOLD_PYTHON=" + cfg.FoldPython,
+		"MOLFABRIC_FOLD_PYTHON=" + cfg.FoldPython, "MOLFABRIC_ALPHAFOLD_PYTHON=" + cfg.AlphaFoldPython,
 		"MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
 	}

@@ -29,7 +29,9 @@ func WithWeights(
 // howToGetWeights is what an operator does who has none. Nothing of molfabric downloads them.
 const howToGetWeights = "fetch facebook/esmfold_v1 of Hugging Face (licence MIT, 8.4 GB) into a folder, write its tensors as " +
 	"safetensors with engines/esmfold/tools/convert_weights.py, and add that folder with `molfabric weights add FOLDER --model " +
-	"esmfold --licence MIT --commercial-use`; until then predictions are refused"
+	"esmfold --licence MIT --commercial-use`; for alphafold unpack alphafold_params_2021-07-14.tar of AlphaFold (CC BY 4.0) " +
+	"beside a config.json of {\"model_type\":\"alphafold2\"}, and add it with `--model alphafold --licence CC-BY-4.0 " +
+	"--commercial-use`; until then predictions are refused"
 
 // examineWeights says which weights the configured or the running system has; nothing where there is neither.
 func examineWeights(ctx context.Context, cfg config.Config, log *slog.Logger) []Finding {

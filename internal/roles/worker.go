@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/preview"
@@ -80,20 +81,32 @@ func storeByKey(ctx context.Context, cfg config.Config, log *slog.Logger) (worke
 	return await(ctx, cfg, log, openObjects)
 }
 
-// programsOf are the interpreters of this machine by the names that engines call them by. The one that folds proteins is left out
-// where set-up has not installed it: then its engine is not offered, and says so.
+// programsOf are the interpreters of this machine by the names that engines call them by. Those that fold proteins are left out
+// where set-up has not installed them: then their engines are not offered, and say so.
 func programsOf(cfg config.Config) map[string]string {
 	programs := map[string]string{"python": cfg.Python}
-	if folds(cfg) {
-		programs[esmfold.Interpreter] = cfg.FoldPython
+	for _, own := range folders(cfg) {
+		if own.installed() {
+			programs[own.name] = own.path
+		}
 	}
 	return programs
 }
 
-// folds tells whether what folds proteins is installed, which is an operator's choice.
-func folds(cfg config.Config) bool {
-	_, err := os.Stat(cfg.FoldPython)
+// interpreter is one that an operator may choose to install.
+type interpreter struct{ name, path string }
+
+func (i interpreter) installed() bool {
+	_, err := os.Stat(i.path)
 	return err == nil
+}
+
+// folders are the interpreters of the engines that fold proteins, by engine.
+func folders(cfg config.Config) map[string]interpreter {
+	return map[string]interpreter{
+		esmfold.ID:   {esmfold.Interpreter, cfg.FoldPython},
+		alphafold.ID: {alphafold.Interpreter, cfg.AlphaFoldPython},
+	}
 }
 
 // newRunner looks at the machine and makes the sandbox.

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -20,7 +21,7 @@ import (
 
 // Source says which folder holds the weights and how they are described.
 type Source struct {
-	Folder        string // with config.json and safetensors
+	Folder        string // with config.json and safetensors, or of alphafold with the .npz of its parameters
 	Model         string // one of Models
 	Title         string // "" is the model's name
 	Licence       string // as people write it: "MIT"
@@ -38,6 +39,28 @@ const (
 
 // tensorsFile is what files of tensors are called: model.safetensors, or model-00001-of-00004.safetensors.
 var tensorsFile = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.safetensors$`)
+
+// parametersFile is what AlphaFold's files of parameters are called.
+var parametersFile = regexp.MustCompile(`^params_model_[1-5]_(ptm|multimer_v3)\.npz$`)
+
+// isTensors tells whether a file holds parameters of the model.
+func (s Source) isTensors(name string) bool {
+	if s.Model == alphafold {
+		return parametersFile.MatchString(name)
+	}
+	return tensorsFile.MatchString(name)
+}
+
+// checkParameters wants the five files of AlphaFold's single chains: the program opens all of them, and fetches none.
+func checkParameters(folder string, names []string) error {
+	for number := 1; number <= 5; number++ {
+		if name := fmt.Sprintf("params_model_%d_ptm.npz", number); !slices.Contains(names, name) {
+			return fmt.Errorf("%s has no %s; unpack alphafold_params_2021-07-14.tar, and for complexes "+
+				"alphafold_params_colab_2022-12-06.tar as well", folder, name)
+		}
+	}
+	return nil
+}
 
 // checked completes a description and refuses what is wrong with it.
 func (s Source) checked() (Source, error) {
@@ -71,13 +94,17 @@ func (s Source) read(ctx context.Context, report Progress) (Weights, error) {
 	for _, entry := range entries {
 		name := entry.Name()
 		switch {
-		case name == configFile || name == indexFile || tensorsFile.MatchString(name):
+		case name == configFile || name == indexFile || s.isTensors(name):
 			names = append(names, name)
 		case strings.HasSuffix(name, ".bin") || strings.HasSuffix(name, ".pt"):
 			pickled = name
 		}
 	}
-	if !slices.ContainsFunc(names, tensorsFile.MatchString) {
+	if s.Model == alphafold {
+		if err := checkParameters(s.Folder, names); err != nil {
+			return Weights{}, err
+		}
+	} else if !slices.ContainsFunc(names, tensorsFile.MatchString) {
 		if pickled != "" {
 			return Weights{}, fmt.Errorf("%s has %s and no safetensors; write them with engines/esmfold/tools/convert_weights.py",
 				s.Folder, pickled)
@@ -124,6 +151,13 @@ func (s Source) readConfig() (config, error) {
 	if err := json.Unmarshal(content, &c); err != nil {
 		return config{}, fmt.Errorf("%s: %w", configFile, err)
 	}
+	if s.Model == alphafold {
+		if c.ModelType != "alphafold2" {
+			return config{}, fmt.Errorf(`%s is of no AlphaFold 2 model (model_type %q); write {"model_type":"alphafold2"} into it`,
+				configFile, c.ModelType)
+		}
+		return c, nil
+	}
 	if c.ModelType != "esm" || !c.IsFolding || len(c.Fold) == 0 {
 		return config{}, fmt.Errorf("%s is of no ESMFold model (model_type %q)", configFile, c.ModelType)
 	}
@@ -148,6 +182,11 @@ func measured(ctx context.Context, path string) (File, error) {
 	if info.Size() > object.MaxObjectBytes {
 		return File{}, fmt.Errorf("%s has %d bytes, and one file may have %d; write it in parts with "+
 			"engines/esmfold/tools/convert_weights.py", name, info.Size(), int64(object.MaxObjectBytes))
+	}
+	if parametersFile.MatchString(name) {
+		if _, err := zip.NewReader(file, info.Size()); err != nil {
+			return File{}, fmt.Errorf("%s: %w; it is damaged", name, err)
+		}
 	}
 	if tensorsFile.MatchString(name) {
 		if err := checkHeader(file, info.Size()); err != nil {

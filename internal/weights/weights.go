@@ -28,7 +28,12 @@ const (
 )
 
 // Models are the models that this build has an engine for.
-var Models = []string{"esmfold"}
+var Models = []string{esmfold, alphafold}
+
+const (
+	esmfold   = "esmfold"
+	alphafold = "alphafold"
+)
 
 // Weights are the parameters of a model. Their digest names them, and their files never change.
 type Weights struct {

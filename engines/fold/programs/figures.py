@@ -105,3 +105,21 @@ def trace_figure(places: np.ndarray, plddt: np.ndarray, chains: list[str], note:
         axes.axis("off")
 
     return drawn(draw, 3.6, note)
+
+
+def coverage_figure(rows: np.ndarray, same: np.ndarray, note: str) -> Figure:
+    """An alignment: rows [M, N] tells where each sequence covers the protein, same [M] which share of that is equal to it. The
+    first row is the protein's own."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        order = np.argsort(same, kind="stable")
+        shown = np.where(rows[order], same[order, None], np.nan)
+        extent = (0.5, rows.shape[1] + 0.5, 0, len(rows))
+        drawn_rows = axes.imshow(shown, cmap="viridis", vmin=0, vmax=1, extent=extent, aspect="auto", origin="lower",
+                                 interpolation="nearest")  # fmt: skip
+        axes.plot(np.arange(1, rows.shape[1] + 1), rows.sum(axis=0), color="#20242a", lw=1)
+        axes.set(xlabel="residue, chains one after the other", ylabel="sequences", ylim=(0, max(len(rows), 2)))
+        figure.colorbar(drawn_rows, ax=axes, label="identity with the protein")
+
+    return drawn(draw, 2.8, note)

@@ -23,6 +23,7 @@ from task import IN, OUT, Progress, main, program_versions, read_json, write_byt
 
 PACKAGES = ("matplotlib", "numpy")
 SCORES = IN / "scores"
+MOST_ROWS = 10_000  # of an alignment, drawn
 RESULTS_SCHEMA, PROVENANCE_SCHEMA = "molfabric.fold.results/v1", "molfabric.fold.provenance/v1"
 TABLE = ("file", "name", "status", "chains", "residues", "tokens", "meanPlddt", "confidentFraction", "veryConfidentFraction",
          "ptm", "iptm", "meanPaeAngstrom", "untrained", "weightsSha256", "reason")  # fmt: skip
@@ -48,6 +49,21 @@ def alphas(cif: Path) -> tuple[np.ndarray, list[str]]:
     return np.array([[float(value) for value in w[10:13]] for w in found]), [w[6] for w in found]
 
 
+def alignment_rows(a3m: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Where the rows of an alignment cover the protein [M, N], and their identity with it [M]; the protein's own row is the
+    first."""
+    rows: list[str] = []
+    for line in a3m.read_text(encoding="utf-8").splitlines():
+        if line.startswith(">"):
+            rows.append("")
+        elif rows:
+            rows[-1] += "".join(letter for letter in line if not letter.islower())
+    letters = np.array([list(row) for row in rows[:MOST_ROWS] if len(row) == len(rows[0])])
+    covers = letters != "-"
+    equal = (letters == letters[0]) & covers
+    return covers, equal.sum(axis=1) / np.maximum(covers.sum(axis=1), 1)
+
+
 def draw(row: dict[str, Any], request: dict[str, Any]) -> Shown:
     """Writes the pictures and the scene of a protein."""
     file, name = row["file"], row["name"]
@@ -61,8 +77,15 @@ def draw(row: dict[str, Any], request: dict[str, Any]) -> Shown:
     trace = figures.trace_figure(places, np.array(scores["plddt"]), chains, note)
     said = f"{request['predictor']} prediction, coloured by pLDDT. Mean {row['meanPlddt']:.1f}, pTM {row['ptm']:.3f}."
     write_scene(f"{file}.mvsx", scores, SCORES / f"{file}.cif", name, f"{note}. {said}" if note else said)
-    return Shown(row, [("Backbone, coloured by pLDDT", trace.png), ("pLDDT along the chains", plddt.png),
-                       ("Expected position error of every pair of residues", pae.png)])  # fmt: skip
+    pictures = [("Backbone, coloured by pLDDT", trace.png), ("pLDDT along the chains", plddt.png),
+                ("Expected position error of every pair of residues", pae.png)]  # fmt: skip
+    a3m = SCORES / f"{file}.a3m"
+    if a3m.is_file():
+        coverage = figures.coverage_figure(*alignment_rows(a3m), note)
+        write_bytes(OUT / f"{file}.coverage.svg", coverage.svg)
+        write_bytes(OUT / f"{file}.coverage.png", coverage.png)
+        pictures.append((f"Coverage of the alignment of {row['alignedSequences']} sequences", coverage.png))
+    return Shown(row, pictures)
 
 
 def table(request: dict[str, Any], rows: list[dict[str, Any]], failed: list[dict[str, Any]]) -> str:

@@ -1,0 +1,145 @@
+package alphafold
+
+import (
+	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/fold"
+	"github.com/molfabric/molfabric/internal/fasta"
+)
+
+// What a request leaves out. With three recycles the models were trained; ColabFold runs all five.
+const (
+	usualModels   = 5
+	usualRecycles = 3
+	usualSeeds    = 1
+)
+
+// Ways to align.
+const (
+	singleSequence  = "single_sequence"
+	alignmentSuffix = ".a3m" // the alignment that a protein's models saw
+)
+
+// request is a request with its sequences judged.
+type request struct {
+	fold.Request
+
+	models, recycles, seeds int
+	relax                   bool
+}
+
+// foldParams are the parameters of a shard that folds, as fold.py reads them.
+type foldParams struct {
+	Program   string          `json:"program"`
+	Sequences []fold.Sequence `json:"sequences"`
+	settings
+	Seed    int64        `json:"seed"`
+	Device  string       `json:"device"`
+	Memory  memoryOf     `json:"memory"`
+	Weights fold.Weights `json:"weights"`
+}
+
+// settings decide what the models do, beside their weights and the seed.
+type settings struct {
+	Models   int       `json:"models"`
+	Recycles int       `json:"recycles"`
+	Seeds    int       `json:"seeds"`
+	Relax    bool      `json:"relax"`
+	MSA      alignment `json:"msa"`
+}
+
+// alignment says how the chains were aligned.
+type alignment struct {
+	Mode string `json:"mode"`
+}
+
+func (q request) settings() settings {
+	return settings{Models: q.models, Recycles: q.recycles, Seeds: q.seeds, Relax: q.relax, MSA: alignment{singleSequence}}
+}
+
+// Wants is what the FASTA holds, so that what cannot be folded is known before it costs anything, and the weights.
+func (AlphaFold) Wants(r engines.Request) (engines.Wants, error) { return fold.Wants(r, ID) }
+
+// Typical completes a request that has no sequences.
+func (AlphaFold) Typical(r engines.Request) (engines.Request, string, error) { return fold.Typical(r) }
+
+func resolve(r engines.Request) (request, error) {
+	common, err := fold.Resolve(r, ID, fasta.MaxCPUTokens, fasta.MaxGPUTokens)
+	if err != nil {
+		return request{}, err
+	}
+	q := request{Request: common, models: or(common.Params.Models, usualModels), recycles: or(common.Params.Recycles, usualRecycles),
+		seeds: or(common.Params.Seeds, usualSeeds), relax: or(common.Params.Relax, false)}
+	if mode := or(common.Params.MSA, singleSequence); mode != singleSequence {
+		return request{}, fold.Invalid("foldMsa", "is %s, and this deployment has no sequence database to align with; "+
+			"say %s", mode, singleSequence)
+	}
+	return q, nil
+}
+
+func or[T any](given *T, usual T) T {
+	if given == nil {
+		return usual
+	}
+	return *given
+}
+
+// Plan gives the shards that fold, and the one that reports. A shard that folds is not essential: when one fails, the proteins of
+// the others still have results.
+func (AlphaFold) Plan(r engines.Request) ([]engines.Shard, error) {
+	q, err := resolve(r)
+	if err != nil {
+		return nil, err
+	}
+	folded, refused := q.Sequences()
+	parts := q.Parts(folded, func(one fold.Sequence) float64 { return q.foldSeconds(residues(one)) }, shardTargetSeconds)
+	shards := make([]engines.Shard, 0, len(parts)+1)
+	for i, part := range parts {
+		shard, err := q.foldShard(i+1, part)
+		if err != nil {
+			return nil, err
+		}
+		shards = append(shards, shard)
+	}
+	report, err := q.ReportShard(r, fold.Report{
+		StageIndex: 1, Predictor: title, Engine: ID, Parts: parts, Folded: folded, Refused: refused, Recycles: q.recycles,
+		Settings: q.settings(), Citations: citations(), Optional: []string{alignmentSuffix},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append(shards, report), nil
+}
+
+// residues is the length of a protein; AlphaFold needs no linkers.
+func residues(one fold.Sequence) int {
+	count := 0
+	for _, chain := range one.Chains {
+		count += len(chain)
+	}
+	return count
+}
+
+func (q request) foldShard(number int, part []fold.Sequence) (engines.Shard, error) {
+	longest, work, device := 0, startCPUSeconds, gpuStartSeconds
+	for _, one := range part {
+		count := residues(one)
+		longest = max(longest, count)
+		work += q.foldSeconds(count)
+		device += q.deviceSeconds(count)
+	}
+	expected := work
+	shard := engines.Shard{Stage: fold.StageFold, StageIndex: 0, Name: fold.ShardName(number), Items: len(part),
+		Inputs: fold.WeightsInputs(q.Weights)}
+	if q.Device == fold.DeviceCUDA {
+		expected = device
+		shard.ExpectedGPUSeconds = fold.Round(expected)
+	}
+	shard.ExpectedCPUSeconds = fold.Round(expected)
+	shard.Needs = q.foldNeeds(part, expected)
+	var err error
+	shard.Params, err = fold.Raw(foldParams{
+		Program: programFold, Sequences: part, settings: q.settings(), Seed: q.Seed, Device: q.Device, Memory: q.memory(longest),
+		Weights: fold.WeightsOf(q.Weights),
+	})
+	return shard, err
+}
