@@ -28,7 +28,7 @@ func foldingTool() *sdk.Tool {
 	device := text("What computes: cpu for up to 400 residues, cuda for up to 1,024, where the deployment has devices.")
 	device["enum"], device["default"] = []string{"cpu", "cuda"}, "cpu"
 	model := text("The model: esmfold, which is fast, or alphafold, which is AlphaFold 2 by ColabFold with five ranked models. Which the " +
-		"deployment has, get_simulators says.")
+		"deployment has, GET /v1/public/simulators says.")
 	model["enum"], model["default"] = []string{"esmfold", "alphafold"}, "esmfold"
 	return t.described(map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"sceneFile"},

@@ -135,7 +135,7 @@ class Predictor:
                 use_gpu_relax=self.device == "cuda", recompile_padding=0, prediction_callback=keep,
                 skip_output=["plots", "pae_json"], host_url="http://127.0.0.1:9", pair_mode="unpaired",
             )  # fmt: skip
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, ValueError) as error:  # the last of a structure that OpenMM cannot relax
             raise told([*ears.errors, str(error)], isinstance(error, MemoryError)) from error
         finally:
             logging.getLogger("colabfold").removeHandler(ears)
