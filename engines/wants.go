@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"github.com/molfabric/molfabric/internal/casefile"
 	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
@@ -56,6 +57,7 @@ const (
 	ReadMolecule                 // the place of a small molecule
 	ReadNothing                  // only whether there is something in it to read
 	ReadSequences                // sequences as FASTA
+	ReadCase                     // the folder of a case as .zip or .tar.gz
 )
 
 // WantedContent is what a stored file holds.
@@ -125,4 +127,5 @@ type Contents struct {
 	Structure *coordinates.Structure
 	Molecule  *coordinates.Molecule
 	Sequences []fasta.Record
+	Case      *casefile.Case
 }

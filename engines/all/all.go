@@ -11,6 +11,7 @@ import (
 	"github.com/molfabric/molfabric/engines/molstar"
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/probe"
+	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/engines/vina"
 )
 
@@ -35,6 +36,7 @@ func scientific() []engines.Engine {
 		openmm.New(),
 		esmfold.New(),
 		alphafold.New(),
+		swan.New(),
 		molstar.New(),
 		cycles.New(),
 	}

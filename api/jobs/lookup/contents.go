@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/casefile"
 	"github.com/molfabric/molfabric/internal/coordinates"
 	"github.com/molfabric/molfabric/internal/fasta"
 	"github.com/molfabric/molfabric/internal/fault"
@@ -69,6 +70,7 @@ func (s *search) read(ctx context.Context, w engines.WantedContent) (engines.Con
 	var unreadable *coordinates.UnreadableError
 	var model *coordinates.ModelError
 	var sequences *fasta.UnreadableError
+	var unpacked *casefile.UnreadableError
 	switch {
 	case err == nil, fault.Is(err, fault.Validation):
 		return found, err
@@ -76,6 +78,8 @@ func (s *search) read(ctx context.Context, w engines.WantedContent) (engines.Con
 		return found, fault.Wrap(err, fault.Validation, "%s: %s's file %s", place, w.Whose, unreadable.Reason)
 	case errors.As(err, &sequences):
 		return found, fault.Wrap(err, fault.Validation, "%s: %s", place, sequences.Reason)
+	case errors.As(err, &unpacked):
+		return found, fault.Wrap(err, fault.Validation, "%s: %s", place, unpacked.Reason)
 	case errors.As(err, &model):
 		return found, fault.Wrap(err, fault.Validation, "%s: is %d, which %s does not have; its models: %s",
 			engines.Place(w.ModelPath), w.Model, w.Whose, numbers(model.Models))
@@ -99,6 +103,10 @@ func (s *search) readAs(ctx context.Context, w engines.WantedContent, place stri
 	}
 	if w.As == engines.ReadSequences {
 		found.Sequences, err = fasta.Read(content)
+		return found, err
+	}
+	if w.As == engines.ReadCase {
+		found.Case, err = casefile.Read(content)
 		return found, err
 	}
 	if w.As == engines.ReadNothing {

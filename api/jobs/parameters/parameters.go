@@ -12,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/engines/fpocket"
 	"github.com/molfabric/molfabric/engines/openmm"
+	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/engines/vina"
 	"github.com/molfabric/molfabric/internal/sortedjson"
 )
@@ -28,6 +29,8 @@ type (
 	FoldParams = fold.Params
 	// DynamicsParams are OpenMM's.
 	DynamicsParams = openmm.Params
+	// WaveParams are SWAN's.
+	WaveParams = swan.Params
 )
 
 // SimulationParams is the union of the engines' parameters (doc/contract.md §2.2). Unknown members are refused; members of
@@ -38,6 +41,7 @@ type SimulationParams struct {
 	SearchParams
 	FoldParams
 	DynamicsParams
+	WaveParams
 	EstimatedRuntimeSeconds *float64 `json:"estimatedRuntimeSeconds,omitempty" exclusiveMinimum:"0" maximum:"2592000" doc:"The caller's own guess of the run time of one task, in seconds."`
 }
 
