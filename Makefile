@@ -61,6 +61,10 @@ up: setup build ## Install and start molfabric on this machine; Ctrl-C stops all
 setup: ## Install what is missing: Postgres, Redis, bubblewrap, the scientific Python, Go modules
 	@deploy/setup.sh
 
+.PHONY: setup-waves
+setup-waves: ## Build SWAN, the model of waves near the shore, from its source
+	@deploy/setup.sh --waves
+
 .PHONY: setup-fold
 setup-fold: ## Install what folds proteins with ESMFold beside the rest: Debian's torch, an environment of its own
 	@deploy/setup.sh --fold

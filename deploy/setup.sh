@@ -7,7 +7,7 @@ umask 022 # engines run as another user, who must be able to read what is instal
 
 usage() {
   cat <<'TEXT'
-usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold]
+usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves]
 
   --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository); and,
               where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
@@ -16,7 +16,8 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold]
   --fold      also what folds proteins: for ESMFold Debian's torch and an environment of its own, in DIR/fold; for AlphaFold 2
               ColabFold with OpenMM and MMseqs2, in DIR/alphafold. The weights of the models are not among it;
               `molfabric weights add --help` tells where they come from
-  --tests     also what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
+  --waves     also SWAN, the model of waves near the shore, built from its source with Debian's gfortran
+  --tests     also SWAN and what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
               a C compiler for the race detector, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract
 TEXT
@@ -28,11 +29,13 @@ home=${MOLFABRIC_HOME:-$PWD/.molfabric}
 tests=false
 demo=false
 fold=false
+waves=false
 while [ $# -gt 0 ]; do
   case $1 in
     --home) home=${2:?--home needs a directory}; shift ;;
-    --tests) tests=true fold=true ;;
+    --tests) tests=true fold=true waves=true ;;
     --fold) fold=true ;;
+    --waves) waves=true ;;
     --demo) demo=true ;;
     -h | --help) usage; exit ;;
     *) usage >&2; exit 2 ;;
@@ -130,6 +133,9 @@ missing_packages() {
   $demo || { has blastp && has blastn && has makeblastdb; } || echo ncbi-blast+
   if $fold && ! has_torch; then
     printf '%s\n' python3-torch python3-venv
+  fi
+  if $waves && ! { has gfortran && has make; }; then
+    printf '%s\n' gfortran make
   fi
   if $tests && ! { has "${CC:-gcc}" && [ -e /usr/include/stdio.h ]; }; then
     printf '%s\n' gcc libc6-dev
@@ -325,6 +331,39 @@ install_tiny_alphafold() {
   echo "$tiny_alphafold_digest" >"$tiny_alphafold/stamp"
 }
 
+# --- SWAN ---
+
+# It is a program beside the scientific Python, and built anew with it. An operator's own on the path is preferred to it.
+swan=$environment/bin/swan.exe
+swan_lock=engines/swan/requirements-source.lock
+swan_build_lock=engines/swan/requirements-build.lock
+swan_digest=$(digest "$swan_lock" "$swan_build_lock")
+
+# pip asks a source package what it is before it saves it, for which this one wants a package of its makers': an empty one will do.
+# gfortran 10 and newer take SWAN's older Fortran with the two flags, and "static" lets it run where no Fortran is.
+make_swan() {
+  local folder=$stamps/swan
+  rm -rf "$folder" && mkdir -p "$folder/empty/amuse" && touch "$folder/empty/amuse/__init__.py" &&
+    "$environment/bin/python" -m venv "$folder/python" &&
+    "$folder/python/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r "$swan_build_lock" &&
+    PYTHONPATH=$folder/empty "$folder/python/bin/python" -m pip download --no-input --disable-pip-version-check --require-hashes --no-deps \
+      --no-build-isolation --no-binary :all: -r "$swan_lock" -d "$folder" &&
+    tar -xzf "$folder"/omuse-swan-*.tar.gz -C "$folder" --strip-components 1 && (
+    cd "$folder/src/omuse/community/swan/src/swan" && make config &&
+      sed -i -e 's/^FLAGS_MSC = .*/& -std=legacy -fallow-argument-mismatch/' -e 's/^FLAGS_OMP = .*/& -static/' macros.inc &&
+      make omp && install -m 755 swan.exe "$swan")
+  local status=$?
+  rm -rf "$folder"
+  return $status
+}
+
+install_swan() {
+  [ -x "$swan" ] && stamped "$swan.stamp" "$swan_digest" && return
+  say "building SWAN from its source in $swan (1 MB to download, 3 MB on disk, half a minute)"
+  logged swan make_swan
+  echo "$swan_digest" >"$swan.stamp"
+}
+
 # --- Node, for set-up and the tests ---
 
 # What builds the page and what generates clients need a Node that Debian 12 does not carry; its makers' is on the package index.
@@ -497,6 +536,7 @@ $demo || install_shaders
 $demo || install_blender
 ! $fold || install_fold
 ! $fold || install_alphafold
+! $waves || install_swan
 if $tests; then
   install_node
   install_contract

@@ -1,7 +1,10 @@
 package jobs
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -11,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
+	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
@@ -26,6 +30,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 	d.weights(esmfold.ID, alphafold.ID)
 	caller := d.account()
 	d.scene(caller)
+	bay := d.bay(caller)
 	d.file(caller, "texture", 20, "")
 	for _, c := range []struct {
 		name, engine, body string
@@ -72,10 +77,14 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 			c.want != nil && !c.want(got) {
 			t.Errorf("%s: estimate gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}
+		scene, size := "scene", len(smallReceptor)
+		if c.engine == swan.ID {
+			scene, size = "bay", bay
+		}
 		response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit",
-			`{"sceneFile":"scene","attachments":["texture","scene"],"priority":9,`+c.body+"}")
+			`{"sceneFile":"`+scene+`","attachments":["texture","scene"],"priority":9,`+c.body+"}")
 		got := all[c.engine].request()
-		if response.StatusCode != http.StatusOK || got.SceneFile.ByteSize != int64(len(smallReceptor)) ||
+		if response.StatusCode != http.StatusOK || got.SceneFile.ByteSize != int64(size) ||
 			len(got.Attachments) != 2 || got.Attachments[0].ByteSize != 20 || c.want != nil && !c.want(got) {
 			t.Errorf("%s: submit gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}
@@ -107,6 +116,23 @@ func (d *desk) scene(caller access.Principal) {
 	d.t.Helper()
 	d.put("scene", smallReceptor)
 	d.file(caller, "scene", int64(len(smallReceptor)), "")
+}
+
+// bay gives an account a case of the wave model, and returns its bytes.
+func (d *desk) bay(caller access.Principal) int {
+	d.t.Helper()
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	deck, err := archive.Create("INPUT")
+	if err == nil {
+		_, err = deck.Write([]byte("CGRID 0. 0. 0. 1000. 1000. 10 10 CIRCLE 36 0.05 1.0 20\nCOMPUTE\nSTOP\n"))
+	}
+	if err := errors.Join(err, archive.Close()); err != nil {
+		d.t.Fatal(err)
+	}
+	d.put("bay", out.String())
+	d.file(caller, "bay", int64(out.Len()), "")
+	return out.Len()
 }
 
 // TestDynamicsFiles submits the OpenMM request of dynamics.json, whose files must be the account's own.
@@ -145,6 +171,7 @@ func TestIdempotencyOfEveryType(t *testing.T) {
 	d := openWith(t, false, listOf(recorders())...)
 	caller := d.account()
 	d.scene(caller)
+	d.bay(caller)
 	for i, c := range []struct{ first, same, other string }{
 		{`{"sceneFile":"scene"}`,
 			`{"sceneFile":"scene","jobType":"render","frameStep":1,"recovery":{"mode":"standard"},"priority":1}`,
@@ -159,9 +186,9 @@ func TestIdempotencyOfEveryType(t *testing.T) {
 			`{"sceneFile":"scene","jobType":"simulation","simulator":"fpocket","simulationParams":{"maxPockets":9}}`},
 		{`{"sceneFile":"scene","jobType":"simulation","simulator":"vina"}`,
 			`{"sceneFile":"scene","jobType":"simulation","simulator":"autodock-vina","simulationParams":{"dockingExecution":{},"receptorPreparation":{"forceField":"AMBER"}}}`, `{"sceneFile":"scene","jobType":"simulation","simulator":"vina","simulationParams":{"dockingExecution":{"shardSize":2}}}`},
-		{`{"sceneFile":"scene","jobType":"simulation","simulator":"swan"}`,
-			`{"sceneFile":"scene","jobType":"simulation","simulator":"swan","simulationParams":{}}`,
-			`{"sceneFile":"scene","jobType":"simulation","simulator":"swan","taskCount":2}`},
+		{`{"sceneFile":"bay","jobType":"simulation","simulator":"swan"}`,
+			`{"sceneFile":"bay","jobType":"simulation","simulator":"swan","simulationParams":{}}`,
+			`{"sceneFile":"bay","jobType":"simulation","simulator":"swan","taskCount":2}`},
 	} {
 		key := "idempotency-" + string(rune('a'+i))
 		answers := make([]contract.SubmitResponse, 2)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/worker"
@@ -124,6 +125,11 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 		if own, ok := folders(cfg)[refusal.Engine]; ok && !own.installed() {
 			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true,
 				Note: fmt.Sprintf("not installed: there is no %s; `make setup-fold` installs it", own.path)})
+			continue
+		}
+		if refusal.Engine == swan.ID && !models(cfg) {
+			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true,
+				Note: "not installed: there is no swan.exe; `make setup-waves` builds it"})
 			continue
 		}
 		findings = append(findings, finding("engine "+refusal.Engine, "", refusal.Reason))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -107,6 +108,15 @@ func folders(cfg config.Config) map[string]interpreter {
 		esmfold.ID:   {esmfold.Interpreter, cfg.FoldPython},
 		alphafold.ID: {alphafold.Interpreter, cfg.AlphaFoldPython},
 	}
+}
+
+// models tells whether SWAN is installed, which is an operator's choice: by set-up, or on the path.
+func models(cfg config.Config) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(cfg.Python), "swan.exe"))
+	if err != nil {
+		_, err = exec.LookPath("swan.exe")
+	}
+	return err == nil
 }
 
 // newRunner looks at the machine and makes the sandbox.
