@@ -44,6 +44,7 @@ func AddCommands(root *cobra.Command, version string) {
 		{"dynamics", "Molecular dynamics:", []*cobra.Command{mdCommand()}},
 		{"rendering", "Pictures and films:", []*cobra.Command{studioCommand(), imageCommand(), renderCommand()}},
 		{"folding", "Structure prediction:", []*cobra.Command{foldCommand()}},
+		{"waves", "Waves:", []*cobra.Command{wavesCommand()}},
 		{"search", "Sequence search:", []*cobra.Command{blastCommand(), hitsCommand(), databasesCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{
 			submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),

@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/molfabric/molfabric/internal/casefile"
+	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
+	"github.com/molfabric/molfabric/internal/job"
+)
+
+// What `waves` asks for.
+const (
+	waveModel   = "swan"
+	waveResults = "results.json"
+	waveSchema  = "molfabric.waves.results/v1"
+)
+
+type waveRequest struct {
+	jobRequest[waveParams]
+	Recovery *waveRecovery `json:"recovery,omitempty"`
+}
+
+type waveParams struct {
+	Decks []string `json:"waveDecks,omitempty"`
+}
+
+type waveRecovery struct {
+	Mode string `json:"mode"`
+}
+
+// waveFlags are the flags of `waves` as they are written.
+type waveFlags struct {
+	decks                    []string
+	name, folder             string
+	resumable, detach, watch bool
+}
+
+const wavesText = `Runs decks of SWAN, the model of waves near the shore. The case is a folder with everything that its decks name, or that folder as
+.zip or .tar.gz. The deck is INPUT, or every .swn file at the top of the case; each is a task of its own. A deck is read before it
+costs anything, and the first thing wrong with it is named with its line. A run that ended without converging says so.`
+
+func wavesCommand() *cobra.Command {
+	var options waveFlags
+	cmd := command(cobra.Command{
+		Use: "waves CASE", Short: "Run a case of the wave model SWAN", Long: wavesText,
+		Example: `  molfabric waves bay.zip --watch --out results
+  molfabric waves bay/ --deck storm.swn --resumable --detach`,
+	}, one("CASE"), func(ctx context.Context, inv *invocation, args []string) error {
+		if options.folder != "" && (options.detach || !options.watch) {
+			return usage("--detach and --output exclude each other")
+		}
+		packed, name, err := packCase(args[0])
+		if err != nil {
+			return err
+		}
+		if err := inv.authorized(); err != nil {
+			return err
+		}
+		return inv.runWaves(ctx, packed, name, options)
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false // the order below goes from what is run to how
+	flags.StringSliceVar(&options.decks, "deck", nil, "deck to run, by its name in the case; may be given several times")
+	flags.BoolVar(&options.resumable, "resumable", false, "save a run over time on the way: it goes on when its worker is lost")
+	flags.StringVar(&options.name, "name", "", "name of the job (default: made from the case)")
+	flags.StringVarP(&options.folder, "output", "o", "", "folder to download the results into; also --out")
+	flags.BoolVar(&options.watch, "watch", true, "stay, and show progress and result")
+	flags.BoolVar(&options.detach, "detach", false, "submit, and do not stay")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "out" {
+			name = "output"
+		}
+		return pflag.NormalizedName(name)
+	})
+	return cmd
+}
+
+// packCase reads the archive of a case, or packs its folder, and holds it to what the service takes.
+func packCase(path string) (packed []byte, name string, err error) {
+	name = filepath.Base(filepath.Clean(path))
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, "", invalidInput("%v", err)
+	}
+	if info.IsDir() {
+		name += ".zip"
+		packed, err = packFolder(path)
+	} else {
+		packed, err = readUpTo(path, casefile.MaxArchiveBytes)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if _, err := casefile.Read(packed); err != nil {
+		return nil, "", invalidInput("%s: %v", path, err)
+	}
+	return packed, name, nil
+}
+
+func readUpTo(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, invalidInput("%v", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	return io.ReadAll(io.LimitReader(file, most+1))
+}
+
+// packFolder packs the regular files of a folder.
+func packFolder(folder string) ([]byte, error) {
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	if err := archive.AddFS(os.DirFS(folder)); err != nil {
+		return nil, invalidInput("%s: %v", folder, err)
+	}
+	err := archive.Close()
+	return out.Bytes(), err
+}
+
+func (inv *invocation) runWaves(ctx context.Context, packed []byte, name string, f waveFlags) error {
+	scene, err := inv.api.UploadWith(ctx, name, bytes.NewReader(packed), int64(len(packed)), client.UploadOptions{})
+	if err != nil {
+		return inv.unsubmitted(ctx, err)
+	}
+	request := waveRequest{jobRequest: jobRequest[waveParams]{JobType: "simulation", Simulator: waveModel,
+		SimulationParams: waveParams{f.decks}}}
+	if f.resumable {
+		request.Recovery = &waveRecovery{"resumable"}
+	}
+	request.SceneFile = scene.StorageKey
+	request.JobName = shorten(labelOf(first(f.name, "waves of "+name)), maxLabelChars)
+	receipt, err := inv.submit(ctx, request, "")
+	if err != nil {
+		return err
+	}
+	if f.detach || !f.watch {
+		return inv.showReceipt(receipt)
+	}
+	inv.tellSubmitted(receipt.Body)
+	_, err = inv.complete(ctx, receipt.Body.JobID, defaultTop,
+		func(j contract.Job) error { return inv.deliverWaves(ctx, j, f.folder) })
+	return err
+}
+
+// waves is what is shown of a deck's results.json.
+type waves struct {
+	Schema      string `json:"schema"`
+	Deck        string `json:"deck"`
+	Convergence struct {
+		Message string `json:"message"`
+	} `json:"convergence"`
+	Checks []struct {
+		Check string `json:"check"`
+		Holds bool   `json:"holds"`
+	} `json:"checks"`
+	Fields map[string]struct {
+		Times             int
+		Least, Mean, Most float64
+	} `json:"fields"`
+}
+
+// deliverWaves shows what a job has computed, and downloads it where that is asked for.
+func (inv *invocation) deliverWaves(ctx context.Context, j contract.Job, folder string) error {
+	if j.Status != job.Completed && j.Status != job.CompletedWithFailures {
+		return nil
+	}
+	outputs, err := inv.api.AllOutputs(ctx, j.JobID)
+	if err != nil {
+		return err
+	}
+	if !inv.json {
+		for _, output := range outputs.Body.Outputs {
+			if output.Name != waveResults && !strings.HasSuffix(output.Name, "."+waveResults) {
+				continue
+			}
+			var found waves
+			if err := inv.readDocument(ctx, outputs.Body, output.Name, &found); err != nil {
+				return err
+			}
+			if found.Schema != waveSchema {
+				return fmt.Errorf("job %s has a %s that this program cannot read", j.JobID, output.Name)
+			}
+			wavesTable(inv.out, found)
+		}
+	}
+	if folder == "" {
+		return nil
+	}
+	if err := inv.download(ctx, j.JobID, outputs.Body.Outputs, folder); err != nil {
+		return err
+	}
+	if !inv.json {
+		fmt.Fprintf(inv.out, "%d files lie in %s; report.html shows them.\n", len(outputs.Body.Outputs), folder)
+	}
+	return nil
+}
+
+func wavesTable(w io.Writer, found waves) {
+	fmt.Fprintf(w, "\n%s: %s\n", found.Deck, found.Convergence.Message)
+	for _, one := range found.Checks {
+		if !one.Holds {
+			fmt.Fprintf(w, "This does not hold: %s.\n", one.Check)
+		}
+	}
+	if len(found.Fields) == 0 {
+		return
+	}
+	t := newTable(painter(w), []int{2, 3, 4, 5}, "quantity", "times", "least", "mean", "most")
+	for _, name := range slices.Sorted(maps.Keys(found.Fields)) {
+		one := found.Fields[name]
+		t.AppendRow(table.Row{name, one.Times, fmt.Sprintf("%.4g", one.Least), fmt.Sprintf("%.4g", one.Mean), fmt.Sprintf("%.4g", one.Most)})
+	}
+	fmt.Fprintln(w, t.Render())
+}
