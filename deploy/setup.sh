@@ -340,7 +340,7 @@ swan_build_lock=engines/swan/requirements-build.lock
 swan_digest=$(digest "$swan_lock" "$swan_build_lock")
 
 # pip asks a source package what it is before it saves it, for which this one wants a package of its makers': an empty one will do.
-# gfortran 10 and newer take SWAN's older Fortran with the two flags, and "static" lets it run where no Fortran is.
+# gfortran 10 and newer take SWAN's older Fortran with the two flags. Linked wholly statically it crashes at its first thread.
 make_swan() {
   local folder=$stamps/swan
   rm -rf "$folder" && mkdir -p "$folder/empty/amuse" && touch "$folder/empty/amuse/__init__.py" &&
@@ -350,7 +350,7 @@ make_swan() {
       --no-build-isolation --no-binary :all: -r "$swan_lock" -d "$folder" &&
     tar -xzf "$folder"/omuse-swan-*.tar.gz -C "$folder" --strip-components 1 && (
     cd "$folder/src/omuse/community/swan/src/swan" && make config &&
-      sed -i -e 's/^FLAGS_MSC = .*/& -std=legacy -fallow-argument-mismatch/' -e 's/^FLAGS_OMP = .*/& -static/' macros.inc &&
+      sed -i -e 's/^FLAGS_MSC = .*/& -std=legacy -fallow-argument-mismatch/' -e 's/^FLAGS_OMP = .*/& -static-libgfortran/' macros.inc &&
       make omp && install -m 755 swan.exe "$swan")
   local status=$?
   rm -rf "$folder"

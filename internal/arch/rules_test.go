@@ -29,8 +29,8 @@ var rooms = []room{
 	// tries the product from outside and within
 	{"internal/lab", []string{"scheduler", "worker", "engines", "billing", "internal"}},
 	{"internal/cli", []string{
-		"internal/abl1", "internal/client", "internal/contract", "internal/fasta", "internal/fault", "internal/frames",
-		"internal/job", "internal/mol", "internal/smiles",
+		"internal/abl1", "internal/casefile", "internal/client", "internal/contract", "internal/fasta", "internal/fault",
+		"internal/frames", "internal/job", "internal/mol", "internal/smiles",
 	}},
 	{"internal/client", []string{"internal/contract", "internal/fault", "internal/job", "internal/mol"}},
 	{"internal/contract", []string{"internal/job", "internal/mol"}},

@@ -1,5 +1,5 @@
-"""Cuts a deck into windows of time, and joins what they wrote. A window is the deck with its COMPUTE shortened, its outputs beginning
-behind the window before, and hot files at both ends: unformatted ones, with which SWAN goes on to the last byte."""
+"""Cuts a deck into windows of time, and joins what they wrote. A window is the deck with its COMPUTE shortened, its outputs
+beginning behind the window before, and hot files at both ends: unformatted ones, with which SWAN goes on to the last byte."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def later(found: re.Match[str], begin: str) -> str:
     if start <= now:
         passed = (now - start).total_seconds()
         start += timedelta(seconds=step * (math.floor(passed / step + 1e-9) + 1))
-    return f"{found.group(1)}{start.strftime(TIME)}{found.group(3)}{found.group(4)}{found.group(5)}{found.group(6)}"
+    return "".join((found.group(1), start.strftime(TIME), *found.group(3, 4, 5, 6)))
 
 
 def join(checkpoint: Path, folder: Path, before: set[str], count: int, hot: str, own: set[str]) -> None:
@@ -66,7 +66,8 @@ def join(checkpoint: Path, folder: Path, before: set[str], count: int, hot: str,
 
 
 def headless(part: Path) -> bytes:
-    """A part without what only the first one needs: the header of a table or of a file for Matlab, and of spectra all before their first time."""
+    """A part without what only the first one needs: the header of a table or of a file for Matlab, and of spectra all before their
+    first time."""
     content = part.read_bytes()
     if content.startswith(b"%"):
         lines = content.splitlines(keepends=True)

@@ -25,6 +25,8 @@ QUANTITIES = {
     "Dspr": ("Directional spreading", "degrees", "magma"), "Depth": ("Depth", "m", "Blues"),
     "Watlev": ("Water level", "m", "Blues"),
 }
+STYLE = ("body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
+         "td,th{padding:.2em .8em;text-align:right}img{max-width:100%}")
 KEY = re.compile(r"^(?P<name>.+?)(?:_(?P<time>\d{8}_\d{6}))?$")
 EXCEPTIONS = (-9.0, -99.0, -999.0)
 MAX_FRAMES, MAX_ROWS = 200, 100
@@ -32,7 +34,9 @@ MAX_FRAMES, MAX_ROWS = 200, 100
 HS_TOLERANCE = 0.02
 
 
-def make(request: dict[str, Any], outputs: dict[str, Path], found: dict[str, Any], state: dict[str, Any], out: Path, prefix: str) -> dict[str, Any]:
+def make(
+    request: dict[str, Any], outputs: dict[str, Path], found: dict[str, Any], state: dict[str, Any], out: Path, prefix: str,
+) -> dict[str, Any]:
     """Writes everything that is drawn from the outputs and returns the summary of the deck."""
     fields = read_fields(outputs)
     tables = {name: read_table(path) for name, path in outputs.items() if is_table(path)}
@@ -45,7 +49,7 @@ def make(request: dict[str, Any], outputs: dict[str, Path], found: dict[str, Any
         "schema": SCHEMA, "deck": request["deck"], "converged": found["converged"], "convergence": found, "checks": checks,
         "warnings": list(dict.fromkeys(state["warnings"]))[:20], "version": state["version"], "steps": request["steps"],
         "fields": {name: span(values) for name, values in fields.items()}, "pictures": pictures,
-        "tables": {name: {"columns": table["columns"], "units": table["units"], "rows": table["rows"][:MAX_ROWS]} for name, table in tables.items()},
+        "tables": {name: {**table, "rows": table["rows"][:MAX_ROWS]} for name, table in tables.items()},
         "spectra": {name: len(one["density"]) for name, one in spectra.items() if one},
     }
     write_json(out / f"{prefix}results.json", document)
@@ -146,8 +150,8 @@ def checked(tables: dict[str, Any], spectra: dict[str, Any]) -> list[dict[str, A
             if len(rows) != len(heights) or any(row is None or row <= 0 for row in rows):
                 continue
             off = max(abs(height / row - 1) for height, row in zip(heights, rows))
-            found.append({"check": f"wave heights of {name} and {other} agree within {HS_TOLERANCE:.0%}", "holds": off <= HS_TOLERANCE,
-                          "worst": rounded(off)})
+            found.append({"check": f"wave heights of {name} and {other} agree within {HS_TOLERANCE:.0%}",
+                          "holds": off <= HS_TOLERANCE, "worst": rounded(off)})
     return found
 
 
@@ -207,7 +211,9 @@ def draw(request: dict[str, Any], fields: Fields, out: Path, prefix: str) -> lis
     return names
 
 
-def animate(request: dict[str, Any], name: str, values: list[tuple[str, np.ndarray]], least: float, most: float, out: Path, prefix: str) -> str:
+def animate(
+    request: dict[str, Any], name: str, values: list[tuple[str, np.ndarray]], least: float, most: float, out: Path, prefix: str,
+) -> str:
     import matplotlib.pyplot as plt
     from PIL import Image
 
@@ -276,10 +282,11 @@ def page(request: dict[str, Any], document: dict[str, Any], out: Path, prefix: s
         parts.append(f"<figure><img alt='{escape(name)}' src='data:image/{kind};base64,{content}'></figure>")
     for name, table in document["tables"].items():
         heads = "".join(f"<th>{escape(title)} {escape(unit)}</th>" for title, unit in zip(table["columns"], table["units"]))
-        rows = "".join("<tr>" + "".join(f"<td>{'' if cell is None else f'{cell:g}'}</td>" for cell in row) + "</tr>" for row in table["rows"])
+        cells = [[f"<td>{'' if cell is None else f'{cell:g}'}</td>" for cell in row] for row in table["rows"]]
+        rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
         parts.append(f"<h2>{escape(name)}</h2><table><tr>{heads}</tr>{rows}</table>")
     cite = "".join(f"<li>{escape(one['text'])} doi:{escape(one['doi'])}</li>" for one in request["citations"])
-    return (f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{escape(request['title'])}</title><style>body{{font:16px/1.5 "
-            "sans-serif;max-width:60em;margin:2em auto;padding:0 1em}td,th{padding:.2em .8em;text-align:right}img{max-width:100%}</style>"
-            f"<h1>{escape(request['title'])}</h1><p>{escape(document['deck'])}, SWAN {escape(document['version'])}</p>{''.join(parts)}"
+    title = escape(request["title"])
+    return (f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+            f"<p>{escape(document['deck'])}, SWAN {escape(document['version'])}</p>{''.join(parts)}"
             f"<h2>To cite</h2><ul>{cite}</ul></html>\n")

@@ -17,7 +17,10 @@ from typing import Any, Iterator
 
 import decks
 import report
-from task import CHECKPOINT, IN, OUT, RESUME, Progress, adopt, executor_error, main, one_line, python_version, saved, user_error, write_json
+from task import (
+    CHECKPOINT, IN, OUT, RESUME, Progress, adopt, executor_error, main, one_line, python_version, read_json, saved, user_error,
+    write_json,
+)
 
 HOT = "molfabric.hot"
 OWN = {"INPUT", "PRINT", "Errfile", "norm_end", "swaninit", HOT}
@@ -69,7 +72,8 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.printed = (folder / "PRINT").read_text(errors="replace") if (folder / "PRINT").exists() else ""
         errors = folder / "Errfile"
-        self.errors = [one_line(line) for line in errors.read_text(errors="replace").splitlines() if line.strip()] if errors.exists() else []
+        said = errors.read_text(errors="replace").splitlines() if errors.exists() else []
+        self.errors = [one_line(line) for line in said if line.strip()]
         self.ended = (folder / "norm_end").exists()
         self.errors += [one_line(line.replace("*", "")) for line in self.printed.splitlines()
                         if re.match(r"\s*\*+ (Terminating|Severe|Error)", line) and "No start" not in line]
@@ -165,8 +169,6 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
 
 def resumed(folder: Path) -> tuple[int, dict[str, Any]]:
     """How many windows are whole, and what they said. Their hot file is laid where the next one looks for it."""
-    from task import read_json
-
     number = 0
     while (RESUME / f"window_{number:04d}.json").exists():
         number += 1
@@ -204,7 +206,8 @@ def leave(request: dict[str, Any], folder: Path, before: set[str], state: dict[s
         if path.name in before or path.name in OWN or path.is_dir():
             continue
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise user_error("OUTPUT_TOO_LARGE", f"{path.name} has more than {MAX_FILE_BYTES >> 20} MiB; ask for fewer quantities or times.")
+            raise user_error("OUTPUT_TOO_LARGE",
+                             f"{path.name} has more than {MAX_FILE_BYTES >> 20} MiB; ask for fewer quantities or times.")
         outputs[path.name] = path
     found = convergence(state["accuracies"], request["steps"])
     document = report.make(request, outputs, found, state, OUT, prefix)
@@ -223,15 +226,16 @@ def convergence(accuracies: list[list[float] | None], steps: int) -> dict[str, A
     short = [one for one in tested if one[0] < one[1]]
     last = {"reachedPercent": tested[-1][0], "requiredPercent": tested[-1][1]} if tested else {}
     if not tested:
-        why = "Each time step took one iteration, which SWAN does not test for convergence." if steps else "SWAN tested no convergence."
-        return {"converged": None, "message": why}
+        why = "Each time step took one iteration, which SWAN does not test for convergence."
+        return {"converged": None, "message": why if steps else "SWAN tested no convergence."}
     if short:
         worst = min(short)
-        return {"converged": False, **last, "message": f"Not converged: {len(short)} of {len(tested)} computations or time steps ended at "
-                f"their most iterations, at worst with {worst[0]:g} % of the wet points accurate, where {worst[1]:g} % are required. Give "
-                "NUMERIC more iterations, or look at the points that change."}
-    return {"converged": True, **last, "message": f"Converged: at the end {last['reachedPercent']:g} % of the wet points were accurate, where "
-            f"{last['requiredPercent']:g} % are required."}
+        return {"converged": False, **last, "message":
+                f"Not converged: {len(short)} of {len(tested)} computations or time steps ended at their most iterations, at worst "
+                f"with {worst[0]:g} % of the wet points accurate, where {worst[1]:g} % are required. Give NUMERIC more iterations, "
+                "or look at the points that change."}
+    return {"converged": True, **last, "message": f"Converged: at the end {last['reachedPercent']:g} % of the wet points were "
+            f"accurate, where {last['requiredPercent']:g} % are required."}
 
 
 if __name__ == "__main__":
