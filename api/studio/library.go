@@ -172,16 +172,16 @@ func (l *library) find(ctx context.Context, source string) (stored, error) {
 			found, err = l.upload(ctx, name)
 		}
 	default:
-		return stored{}, &studio.UnfoundError{Source: source, Reason: "sources are pdb:, alphafold:, pose:, run:, frame:, artifact: and " +
-			"upload:"}
+		return stored{}, &studio.UnfoundError{Source: source, Reason: "sources are pdb:, alphafold:, pose:, run:, frame:, " +
+			"artifact: and upload:"}
 	}
 	switch {
 	case kind == "alphafold" && errors.Is(err, structures.ErrNotFound):
 		return stored{}, &studio.UnfoundError{Source: source, Reason: "the database of predicted structures has none of this " +
 			"accession; fold its sequence instead, or upload a model and load it as upload:KEY"}
 	case kind == "alphafold" && errors.Is(err, structures.ErrNoSource):
-		return stored{}, &studio.UnfoundError{Source: source, Reason: "this deployment looks no predicted structures up; fold the " +
-			"sequence, or upload the model and load it as upload:KEY"}
+		return stored{}, &studio.UnfoundError{Source: source, Reason: "this deployment looks no predicted structures up; " +
+			"fold the sequence, or upload the model and load it as upload:KEY"}
 	case errors.Is(err, sql.ErrNoRows), fault.Is(err, fault.NotFound), errors.Is(err, structures.ErrNotFound):
 		return stored{}, &studio.UnfoundError{Source: source, Reason: "this account has nothing of this name"}
 	case errors.Is(err, structures.ErrNoSource):

@@ -81,7 +81,8 @@ func (q request) foldNeeds(part []fold.Sequence, expected float64) engines.Resou
 	}
 	needs := engines.Resources{
 		CPUs: 1, MemoryBytes: q.memory(longest).CapBytes, FileBytes: maxFileBytes, Processes: maxProcesses,
-		TimeLimit: fold.Limit(expected), MaxLogBytes: maxLogBytes, ScratchBytes: 3*written + gibibyte, // results, ColabFold's, saves
+		TimeLimit: fold.Limit(expected), MaxLogBytes: maxLogBytes,
+		ScratchBytes: 3*written + gibibyte, // results, ColabFold's, saves
 	}
 	if q.Device == fold.DeviceCUDA {
 		needs.GPUs, needs.GPUMemoryBytes = 1, needs.MemoryBytes

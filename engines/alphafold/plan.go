@@ -67,8 +67,9 @@ func resolve(r engines.Request) (request, error) {
 	if err != nil {
 		return request{}, err
 	}
-	q := request{Request: common, models: or(common.Params.Models, usualModels), recycles: or(common.Params.Recycles, usualRecycles),
-		seeds: or(common.Params.Seeds, usualSeeds), relax: or(common.Params.Relax, false)}
+	q := request{Request: common, models: or(common.Params.Models, usualModels),
+		recycles: or(common.Params.Recycles, usualRecycles), seeds: or(common.Params.Seeds, usualSeeds),
+		relax: or(common.Params.Relax, false)}
 	if mode := or(common.Params.MSA, singleSequence); mode != singleSequence {
 		return request{}, fold.Invalid("foldMsa", "is %s, and this deployment has no sequence database to align with; "+
 			"say %s", mode, singleSequence)

@@ -33,8 +33,10 @@ const (
 	SceneFile = "sceneFile"
 	// DeviceParameter is the member of parameters that asks for a device: DeviceCPU (the default) or DeviceCUDA.
 	DeviceParameter = "foldDevice"
-	DeviceCPU       = "cpu"
-	DeviceCUDA      = "cuda"
+	// DeviceCPU computes on a processor.
+	DeviceCPU = "cpu"
+	// DeviceCUDA computes on a device of NVIDIA's.
+	DeviceCUDA = "cuda"
 	// MaxFileBytes bounds the FASTA: it is read whole before the job is taken.
 	MaxFileBytes = 4 << 20
 	// MaxSequences bounds a job: each has ten files among its outputs.

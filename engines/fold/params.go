@@ -35,8 +35,8 @@ func (p Params) checkOwn(simulator string) error {
 		field string
 		given bool
 	}{
-		{"foldModels", p.Models != nil}, {"foldRecycles", p.Recycles != nil}, {"foldSeeds", p.Seeds != nil}, {"foldMsa", p.MSA != nil},
-		{"foldRelax", p.Relax != nil},
+		{"foldModels", p.Models != nil}, {"foldRecycles", p.Recycles != nil}, {"foldSeeds", p.Seeds != nil},
+		{"foldMsa", p.MSA != nil}, {"foldRelax", p.Relax != nil},
 	} {
 		if one.given {
 			return Invalid(one.field, "is of alphafold alone; leave it out, or take the simulator alphafold")

@@ -124,13 +124,17 @@ func readDeck(file casefile.File, files *casefile.Case) (deck, error) {
 	}
 	switch {
 	case len(d.computations) == 0:
-		return d, d.wrong(0, "has no COMPUTE; SWAN would read the commands and compute nothing")
+		err = d.wrong(0, "has no COMPUTE; SWAN would read the commands and compute nothing")
 	case !stopped:
-		return d, d.wrong(0, "does not end with STOP; SWAN would end with an error after the computation")
+		err = d.wrong(0, "does not end with STOP; SWAN would end with an error after the computation")
 	case d.cells == 0 && !d.unstructured:
-		return d, d.wrong(0, "has no CGRID, which says where to compute")
+		err = d.wrong(0, "has no CGRID, which says where to compute")
 	}
-	return d, d.checkFiles(files)
+	if err != nil {
+		return d, err
+	}
+	err = d.checkFiles(files)
+	return d, err
 }
 
 func (d *deck) wrong(line int, format string, args ...any) error {
@@ -197,7 +201,8 @@ func (d *deck) words(number int, line string) (words []word, more bool, err erro
 }
 
 func startsCommand(w word) bool {
-	return !w.quoted && slices.ContainsFunc(commands, func(name string) bool { return strings.HasPrefix(strings.ToUpper(w.text), name) })
+	text := strings.ToUpper(w.text)
+	return !w.quoted && slices.ContainsFunc(commands, func(name string) bool { return strings.HasPrefix(text, name) })
 }
 
 // isDatum tells a number or a text from a keyword.
@@ -277,7 +282,7 @@ func (c command) inputs() []string {
 	case len(texts) == 0:
 	case c.is("READ"):
 		return texts[:1] // a second text is a format of Fortran
-	case c.is("BOU") && (c.has("FILE") || c.has("NEST") || c.has("WW") || strings.HasPrefix(strings.ToUpper(c.words[0].text), "BOUN")):
+	case c.is("BOU") && (c.has("FILE") || c.has("NEST") || c.has("WW") || c.is("BOUN")):
 		return texts
 	case c.is("INIT") && c.has("HOTS"):
 		return texts[:1]
@@ -416,7 +421,8 @@ func (d *deck) checkFiles(files *casefile.Case) error {
 	for _, m := range d.writes {
 		switch {
 		case strings.Contains(m.name, "/") || !staysInside(m.name):
-			return d.wrong(m.line, "%s writes %.80q; outputs are written beside the deck, so give a name without a folder", m.command, m.name)
+			return d.wrong(m.line, "%s writes %.80q; outputs are written beside the deck, so give a name without a folder",
+				m.command, m.name)
 		case slices.Contains(reserved, strings.ToUpper(m.name)):
 			return d.wrong(m.line, "%s writes %q, which is a file of SWAN's own; choose another name", m.command, m.name)
 		}

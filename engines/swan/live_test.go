@@ -129,7 +129,8 @@ func TestStationary(t *testing.T) {
 	for _, artifact := range outcome.Results["run-001"].Artifacts {
 		names[artifact.Name] = true
 	}
-	for _, want := range []string{"hs.mat", "hs.blk", "p.spc", "pts.tab", "Hsig.png", "Hsig.svg", "Dir.png", "fields.nc", "PRINT.txt", "report.html"} {
+	for _, want := range []string{"hs.mat", "hs.blk", "p.spc", "pts.tab", "Hsig.png", "Hsig.svg", "Dir.png", "fields.nc",
+		"PRINT.txt", "report.html"} {
 		if !names[want] {
 			t.Errorf("%s is missing among %v", want, names)
 		}
@@ -144,7 +145,8 @@ func TestNotConverged(t *testing.T) {
 	request, objects := requestOf(t, map[string]string{"INPUT": text})
 	outcome := enginestest.Drive(t, New(), request, objects)
 	result := outcome.Results["run-001"]
-	if len(result.Failures) != 1 || result.Failures[0].Step != "converge" || !strings.Contains(result.Failures[0].Message, "Not converged") {
+	if len(result.Failures) != 1 || result.Failures[0].Step != "converge" ||
+		!strings.Contains(result.Failures[0].Message, "Not converged") {
 		t.Errorf("got %+v, %v", result.Failures, outcome.Failures)
 	}
 	if found := resultsOf(t, outcome, "run-001", resultsFile); found.Converged == nil || *found.Converged {
@@ -168,7 +170,8 @@ func TestDecksSideBySide(t *testing.T) {
 		t.Error(err)
 	}
 	failure := outcome.Failures["run-002"]
-	if failure == nil || failure.Class != engines.UserInput || failure.Code != "SWAN_ERROR" || !strings.Contains(failure.Message, "FOO") {
+	if failure == nil || failure.Class != engines.UserInput || failure.Code != "SWAN_ERROR" ||
+		!strings.Contains(failure.Message, "FOO") {
 		t.Errorf("the broken deck: %+v", failure)
 	}
 }

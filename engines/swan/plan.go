@@ -87,16 +87,16 @@ func (q request) shard(r engines.Request, i int) (engines.Shard, error) {
 	bytes := int64(baseBytes) + int64(bytesPerBin*d.bins())
 	switch {
 	case most > mostRunSeconds:
-		return engines.Shard{}, invalid(sceneFile, "%s would take about %.0f hours of a core; a deck may take %.0f: use a coarser grid, "+
-			"fewer steps or several decks", d.file, most/3600, mostRunSeconds/3600)
+		return engines.Shard{}, invalid(sceneFile, "%s would take about %.0f hours of a core; a deck may take %.0f: use a coarser "+
+			"grid, fewer steps or several decks", d.file, most/3600, mostRunSeconds/3600)
 	case bytes > mostMemoryBytes:
-		return engines.Shard{}, invalid(sceneFile, "%s would take about %d GiB of memory; a deck may take %d: use a coarser grid or "+
-			"fewer spectral bins", d.file, bytes>>30, int64(mostMemoryBytes)>>30)
+		return engines.Shard{}, invalid(sceneFile, "%s would take about %d GiB of memory; a deck may take %d: use a coarser grid "+
+			"or fewer spectral bins", d.file, bytes>>30, int64(mostMemoryBytes)>>30)
 	}
 	cores := min(maxCores, 1+int(d.bins()/coreBins))
 	params := runParams{
-		Program: programRun, Title: r.JobName, Deck: d.file, Root: q.root, Threads: cores, Steps: d.steps(), Iterations: d.mostIterations(),
-		Windows: []window{}, Grid: d.regular, Spherical: d.spherical, Citations: citations(),
+		Program: programRun, Title: r.JobName, Deck: d.file, Root: q.root, Threads: cores, Steps: d.steps(),
+		Iterations: d.mostIterations(), Windows: []window{}, Grid: d.regular, Spherical: d.spherical, Citations: citations(),
 	}
 	if len(q.decks) > 1 {
 		params.Prefix = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file)) + "."

@@ -31,8 +31,8 @@ func (SWAN) Wants(r engines.Request) (engines.Wants, error) {
 	if err := checkFile(r.SceneFile); err != nil {
 		return engines.Wants{}, err
 	}
-	return engines.Wants{Contents: []engines.WantedContent{{Path: sceneFile, File: r.SceneFile, As: engines.ReadCase, Whose: "the case",
-		IfEmpty: "give the folder of the case as .zip or .tar.gz"}}}, nil
+	return engines.Wants{Contents: []engines.WantedContent{{Path: sceneFile, File: r.SceneFile, As: engines.ReadCase,
+		Whose: "the case", IfEmpty: "give the folder of the case as .zip or .tar.gz"}}}, nil
 }
 
 func checkFile(scene engines.Object) error {
@@ -40,7 +40,8 @@ func checkFile(scene engines.Object) error {
 	case scene.StorageKey == "":
 		return invalid(sceneFile, "is missing; give the storage key of the case, a .zip or .tar.gz archive")
 	case scene.ByteSize > casefile.MaxArchiveBytes:
-		return invalid(sceneFile, "has %d bytes; the archive of a case may have at most %d", scene.ByteSize, casefile.MaxArchiveBytes)
+		return invalid(sceneFile, "has %d bytes; the archive of a case may have at most %d", scene.ByteSize,
+			casefile.MaxArchiveBytes)
 	}
 	return nil
 }
@@ -64,7 +65,8 @@ func resolve(r engines.Request) (request, error) {
 		return request{}, err
 	}
 	if r.TaskCount != 0 && r.TaskCount != len(names) {
-		return request{}, invalid("taskCount", "is %d; a deck is a task, and the case has %d: give that or leave it out", r.TaskCount, len(names))
+		return request{}, invalid("taskCount", "is %d; a deck is a task, and the case has %d: give that or leave it out",
+			r.TaskCount, len(names))
 	}
 	q := request{root: content.Case.Root}
 	for _, name := range names {
@@ -73,7 +75,8 @@ func resolve(r engines.Request) (request, error) {
 		case !there:
 			return request{}, invalid("waveDecks", "names %.80q, which is not in the case; %s", name, nearest(content.Case, name))
 		case file.Text == nil:
-			return request{}, invalid(sceneFile, "holds %.80q, which is no text or has more than %d bytes", name, casefile.MaxTextBytes)
+			return request{}, invalid(sceneFile, "holds %.80q, which is no text or has more than %d bytes", name,
+				casefile.MaxTextBytes)
 		}
 		d, err := readDeck(file, content.Case)
 		if err != nil {
@@ -103,7 +106,8 @@ func deckNames(c *casefile.Case, asked []string) ([]string, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return nil, invalid(sceneFile, "has no deck: neither INPUT nor a file that ends in .swn at its top; %s", nearest(c, usualDeck))
+		return nil, invalid(sceneFile, "has no deck: neither INPUT nor a file that ends in .swn at its top; %s",
+			nearest(c, usualDeck))
 	case len(names) > MaxDecks:
 		return nil, invalid(sceneFile, "has %d decks; a job runs at most %d", len(names), MaxDecks)
 	}

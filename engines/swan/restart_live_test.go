@@ -82,7 +82,8 @@ func lay(t *testing.T, path string, content []byte) {
 func TestAKilledRunEndsAsAnUndisturbedOne(t *testing.T) {
 	t.Parallel()
 	needSWAN(t)
-	text := strings.Replace(coarse(deckText(t, "nonstationary")), "OUTPUT 20260101.000000 10 MIN\n", "OUTPUT 20260101.000000 10 MIN\n"+
+	const times = "OUTPUT 20260101.000000 10 MIN\n"
+	text := strings.Replace(coarse(deckText(t, "nonstationary")), times, times+
 		"POINTS 'P' 2000. 5000. 5000. 5000.\n"+
 		"TABLE 'P' HEADER 'pts.tab' TIME XP YP HSIGN OUTPUT 20260101.000000 15 MIN\n"+
 		"SPECOUT 'P' SPEC1D ABS 'p.spc' OUTPUT 20260101.000000 20 MIN\n", 1)

@@ -72,7 +72,8 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: the bottom is %+v", name, bottom)
 		}
 	}
-	found, err := Read(tarred(t, tar.Header{Name: "./", Typeflag: tar.TypeDir}, tar.Header{Name: "./bay/INPUT", Typeflag: tar.TypeReg}))
+	found, err := Read(tarred(t, tar.Header{Name: "./", Typeflag: tar.TypeDir},
+		tar.Header{Name: "./bay/INPUT", Typeflag: tar.TypeReg}))
 	if err != nil || found.Root != "bay/" || found.Files[0].Name != "INPUT" {
 		t.Errorf("tar.gz: %+v, %v", found, err)
 	}

@@ -116,7 +116,8 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 		return pflag.NormalizedName(name)
 	})
 	// the flags exist
-	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{esmfold, alphafold}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{esmfold, alphafold},
+		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{foldOnCPU, foldOnCUDA},
 		cobra.ShellCompDirectiveNoFileComp))
 }

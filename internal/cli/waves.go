@@ -222,7 +222,11 @@ func wavesTable(w io.Writer, found waves) {
 	t := newTable(painter(w), []int{2, 3, 4, 5}, "quantity", "times", "least", "mean", "most")
 	for _, name := range slices.Sorted(maps.Keys(found.Fields)) {
 		one := found.Fields[name]
-		t.AppendRow(table.Row{name, one.Times, fmt.Sprintf("%.4g", one.Least), fmt.Sprintf("%.4g", one.Mean), fmt.Sprintf("%.4g", one.Most)})
+		row := table.Row{name, one.Times}
+		for _, value := range []float64{one.Least, one.Mean, one.Most} {
+			row = append(row, fmt.Sprintf("%.4g", value))
+		}
+		t.AppendRow(row)
 	}
 	fmt.Fprintln(w, t.Render())
 }

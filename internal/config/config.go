@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -221,31 +222,26 @@ func Load(flags *pflag.FlagSet) (Config, error) {
 	return cfg.complete()
 }
 
+// withDefaults fills in the places and sources that nobody has set.
+func (c Config) withDefaults() Config {
+	sources := defaultPredictions
+	if c.Structures == sourceOff {
+		sources = sourceOff
+	}
+	c.Python = cmp.Or(c.Python, filepath.Join(c.Home, "python", "bin", "python"))
+	c.FoldPython = cmp.Or(c.FoldPython, filepath.Join(c.Home, "fold", "bin", "python"))
+	c.AlphaFoldPython = cmp.Or(c.AlphaFoldPython, filepath.Join(c.Home, "alphafold", "bin", "python"))
+	c.Cache = cmp.Or(c.Cache, filepath.Join(c.Home, "cache"))
+	c.Structures = cmp.Or(c.Structures, defaultStructures)
+	c.Predictions = cmp.Or(c.Predictions, sources)
+	return c
+}
+
 // complete fills what follows from the rest and checks what can be checked without looking at the world.
 func (c Config) complete() (Config, error) {
-	if c.Python == "" {
-		c.Python = filepath.Join(c.Home, "python", "bin", "python")
-	}
-	if c.FoldPython == "" {
-		c.FoldPython = filepath.Join(c.Home, "fold", "bin", "python")
-	}
-	if c.AlphaFoldPython == "" {
-		c.AlphaFoldPython = filepath.Join(c.Home, "alphafold", "bin", "python")
-	}
-	if c.Cache == "" {
-		c.Cache = filepath.Join(c.Home, "cache")
-	}
+	c = c.withDefaults()
 	if c.CacheBytes < 0 {
 		return c, fmt.Errorf("cacheBytes: %d; give the bytes of inputs that workers may keep, or 0 for none", c.CacheBytes)
-	}
-	if c.Structures == "" {
-		c.Structures = defaultStructures
-	}
-	if c.Predictions == "" {
-		c.Predictions = defaultPredictions
-		if c.Structures == sourceOff {
-			c.Predictions = sourceOff
-		}
 	}
 	if err := errors.Join(checkSource("structures", c.Structures), checkSource("predictions", c.Predictions)); err != nil {
 		return c, err

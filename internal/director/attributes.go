@@ -23,9 +23,9 @@ func (p *parser) attribute(f *frame) bool {
 	if p.flag(f, x) {
 		return true
 	}
-	for x.is("prep") && !x.has("prep", "between") || x.is("article") && !x.is("ref") && !p.isBareChain(x) || x.text == "all" && (p.at(1).is("itype") ||
-		p.at(1).is("thing")) || x.is("filler") || x.has("verb", "colored") || x.has("verb", "color") ||
-		x.has("thing", "colors") && (p.at(1).has("prep", "by") || p.at(1).is("prop")) ||
+	for x.is("prep") && !x.has("prep", "between") || x.is("article") && !x.is("ref") && !p.isBareChain(x) ||
+		x.text == "all" && (p.at(1).is("itype") || p.at(1).is("thing")) || x.is("filler") || x.has("verb", "colored") ||
+		x.has("verb", "color") || x.has("thing", "colors") && (p.at(1).has("prep", "by") || p.at(1).is("prop")) ||
 		x.text == "one" && p.at(1).has("thing", "movie") || x.is("size") && p.sizesLook() {
 		if (x.is("verb") && f.verb == "" || x.is("thing") && f.verb == "" && !p.at(1).is("prop")) && p.pos != start.pos {
 			break

@@ -480,7 +480,8 @@ func (p *parser) object(f *frame) bool {
 	return true
 }
 
-// sharesPart tells side chains that stand behind the last of several residues and are meant of each: "Tyr134 and Arg132 side chains".
+// sharesPart tells side chains that stand behind the last of several residues and are meant of each: "Tyr134 and Arg132 side
+// chains".
 func (p *parser) sharesPart(f *frame, last, read phrase) bool {
 	ofOne := func(parts []part) bool {
 		return !slices.ContainsFunc(parts, func(q part) bool { return len(q.resi) == 0 && len(q.resn) == 0 })

@@ -102,7 +102,8 @@ func (p *parser) determiner() determiner {
 		case (x.has("noun", "protein") || x.has("noun", "nucleic")) && next.has("word", "chain"): // "both protease chains"
 		case x.text == "every" && (next.is("ordinal") || next.has("superlative", "other")) && p.ctx.Structure != "":
 			p.halt(refusal("unsupported", "every so many residues", "name the residues by their numbers"))
-		case x.text == "one" && next.has("prep", "of") && p.at(2).is("article") && startsNoun(p.at(3)) && !p.at(3).has("word", "chain"):
+		case x.text == "one" && next.has("prep", "of") && p.at(2).is("article") && startsNoun(p.at(3)) &&
+			!p.at(3).has("word", "chain"):
 			d.count = "1" // "one of the haems"
 			p.pos++
 		case p.isNearby(x, next):
@@ -501,7 +502,8 @@ func (p *parser) pocketHead(d determiner, x lexeme) phrase {
 	}
 	start := p.mark()
 	centre, radius := p.pocketCentre()
-	if d.possessive && strings.Contains(p.last, "chain ") && (strings.Contains(p.last, "ligand") || strings.Contains(p.last, "resn ")) &&
+	ofLigand := strings.Contains(p.last, "ligand") || strings.Contains(p.last, "resn ")
+	if d.possessive && strings.Contains(p.last, "chain ") && ofLigand &&
 		!strings.Contains(p.last, "within ") {
 		p.stop, p.open = start.stop, start.open
 		centre = of("ligand", p.last) // "focus on the ligand in chain A, show its pocket"

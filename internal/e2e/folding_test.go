@@ -91,10 +91,11 @@ func testAlphaFold(s *system, sh *shell) {
 		s.t.Errorf("got %s, want the weights untrained", added)
 	}
 	out := filepath.Join(s.t.TempDir(), "structures")
-	printed, _ := sh.want(8, "", "fold", file, "--model", "alphafold", "--models", "2", "--recycles", "0", "--seed", "7", "--out", out)
+	printed, _ := sh.want(8, "", "fold", file, "--model", "alphafold", "--models", "2", "--recycles", "0", "--seed", "7",
+		"--out", out)
 	sh.contains(printed, "UNTRAINED", "cage", "0001-cage.cif")
-	for _, name := range []string{"0001-cage.pdb", "0001-cage.rank2.pdb", "0001-cage.a3m", "0001-cage.coverage.png", "0001-cage.mvsx",
-		"report.html"} {
+	for _, name := range []string{"0001-cage.pdb", "0001-cage.rank2.pdb", "0001-cage.a3m", "0001-cage.coverage.png",
+		"0001-cage.mvsx", "report.html"} {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
 			s.t.Error(err)
 		}
