@@ -17,8 +17,9 @@ func foldingTool() *sdk.Tool {
 		name: "fold_proteins", title: "Predict structures from sequences", hints: adds(),
 		description: "Submits a prediction of protein structures with ESMFold or AlphaFold 2 and SPENDS CREDIT, as submit_job " +
 			"does: call estimate_job first (jobType simulation, simulator esmfold or alphafold) and have the price agreed. " +
-			"sceneFile is the s3Key of a FASTA with one or many records; \":\" joins the chains of a complex. Records that cannot " +
-			"be folded are named in structures.csv, and where none can be, nothing is submitted. get_job_outputs lists the structures (.pdb, .cif), " +
+			"sceneFile is the s3Key of a FASTA with one or many records; \":\" joins the chains of a complex. Records that " +
+			"cannot be folded are named in structures.csv, and where none can be, nothing is submitted. get_job_outputs lists " +
+			"the structures (.pdb, .cif), " +
 			"their confidences (.scores.json: pLDDT 0 to 100, PAE in Å, pTM) and report.html. Below a pLDDT of 50 a stretch has " +
 			"hardly a structure; results marked untrained mean nothing. Needs a live key with the scope jobs:write.",
 	}
