@@ -287,6 +287,8 @@ func (p *product) expandText(t *testing.T, text string) any {
 		return "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 	case text == "$file":
 		return p.file.key
+	case text == "$case":
+		return p.waveCase(t)
 	case text == "$file.sha256":
 		return p.file.sha256
 	case text == "$file.size":

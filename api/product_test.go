@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -242,6 +243,25 @@ func (p *product) enrich(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// waveCase stores the archive of a case of the wave model beside the product's file, and returns its key.
+func (p *product) waveCase(t *testing.T) string {
+	t.Helper()
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
+	deck, err := archive.Create("INPUT")
+	if err == nil {
+		_, err = deck.Write([]byte("CGRID 0. 0. 0. 1000. 1000. 10 10 CIRCLE 36 0.05 1.0 20\nCOMPUTE\nSTOP\n"))
+	}
+	if err := errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := p.file
+	p.store(t, out.Bytes())
+	key := p.file.key
+	p.file = file
+	return key
 }
 
 // store uploads a file.
