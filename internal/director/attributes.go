@@ -102,6 +102,8 @@ func (p *parser) numeric(f *frame, x lexeme) bool {
 		return f.set("opacity", atof(value))
 	case p.counted(f, value, unit):
 		return true
+	case f.verb == "rotate" && (p.ended() || unit.is("conj") || unit.is("filler")):
+		return f.set("degrees", atof(value)) // "rotate 180"
 	case name == "angstrom" || name == "nanometer":
 		p.back(start)
 		length, read := p.length()

@@ -42,6 +42,9 @@ func (p *parser) buildInteractions(f *frame) ([]Operation, bool) {
 		f.takeList("itype")
 		return one("clear", map[string]any{"what": "interactions"}), len(f.objects) == 0
 	}
+	if f.only && slices.ContainsFunc(f.objects, func(object phrase) bool { return object.generic }) {
+		return nil, false // "only residues that bind the ligand": that is a choice of residues
+	}
 	args, ok := p.interacting(f)
 	if !ok || !f.acts("", "show", "add", "on", "put", "highlight", "measure", "select", "label", "color") ||
 		f.has("color") {

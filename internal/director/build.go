@@ -19,6 +19,7 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 		delete(f.attributes, "asis")
 		return []Operation{}, f.acts("", "put", "keep", "show") || f.carried
 	}
+	pointsBack := len(f.objects) == 1 && f.objects[0].kind == "ref" || len(f.objects) == 0
 	p.inherit(f, before)
 	if f.verb == "render" && (f.has("rep") || f.has("color") || !p.onWhole(f)) {
 		f.verb = "show"
@@ -29,7 +30,10 @@ func (p *parser) build(f, before *frame, done []Operation) ([]Operation, bool) {
 	case f.verb == "undo" && (f.names("clip") || f.names("labels") || f.names("measurements") || f.names("highlights")):
 		f.verb = "off" // what was added, not the last step
 	}
-	if f.verb == "label" && len(f.objects) == 1 && f.objects[0].kind == "ref" && len(f.attributes) == 0 && labelsContacts(done) {
+	onlyLabels := f.verb == "label" && len(f.attributes) == 0 || f.names("labels") && len(f.attributes) == 1 && !f.negated &&
+		f.acts("show", "add", "put", "label", "")
+	if onlyLabels && pointsBack && labelsContacts(done) {
+		f.drop("labels")
 		return []Operation{}, true
 	}
 	if f.has("view") && !p.onWhole(f) && f.acts("show", "put", "color", "") && !f.hasHeadBesides("view") {

@@ -109,6 +109,16 @@ func (c *Context) chain(id string) (Chain, bool) {
 	return Chain{}, false
 }
 
+// namesChain tells whether the last of several words is the capital of a chain that looks like an article.
+func (c *Context) namesChain(tokens []token) bool {
+	last := tokens[len(tokens)-1].raw
+	if len(tokens) < 2 || last != "A" {
+		return false
+	}
+	chain, ok := c.chain(last)
+	return ok && chain.ID == last
+}
+
 func (c *Context) chainIDs() []string {
 	ids := make([]string, len(c.Chains))
 	for i, chain := range c.Chains {

@@ -396,6 +396,11 @@ func (p *parser) negation(f *frame, x lexeme) bool {
 func (p *parser) verb(f *frame, x lexeme) bool {
 	value, ok := x.value("verb")
 	bare := len(f.attributes) == 0 || len(f.attributes) == 1 && f.has("amount")
+	if behind := p.at(-1); f.acts("put", "add") && x.text == "highlight" && (behind.is("article") || behind.is("color")) {
+		f.verb = "highlight" // "put a yellow highlight on Tyr134"
+		p.pos++
+		return true
+	}
 	if f.verb == "show" && bare && value == "focus" && strings.HasPrefix(x.text, "close") && len(f.objects) == 0 {
 		f.verb = "" // "show me a close-up of the pocket"
 	}

@@ -168,6 +168,9 @@ func (l *lexicon) lexemes(ctx *Context, tokens []token) []lexeme {
 		if len(found) > 0 && found[len(found)-1].is("unit") && len(next.tokens) > 1 && next.tokens[0].text == "of" {
 			next = l.longestPhrase(own, tokens[:at+1], at) // "within 5 Å of it", where "of it" is more than a filler
 		}
+		if next.is("prep") && ctx.namesChain(next.tokens) {
+			next = l.longestPhrase(own, tokens[:next.end-1], at) // "the haem in A"
+		}
 		found = append(found, next)
 		at = next.end
 	}

@@ -547,6 +547,9 @@ func (p *parser) buildHide(f *frame) ([]Operation, bool) {
 	if rep == "surface" && len(f.objects) == 0 && f.verb != "hide" {
 		return one("clear", map[string]any{"what": "surfaces"}), true
 	}
+	if rep != "" && slices.ContainsFunc(p.lex[f.first:f.last], func(x lexeme) bool { return x.is("except") || x.is("but") }) {
+		return nil, false // "everything but the cartoon": which others there are is not said
+	}
 	sel := p.layer(rep)
 	if len(f.objects) == 1 {
 		object := f.objects[0]

@@ -88,10 +88,22 @@ func (p *parser) residueHead(d determiner, x lexeme) (phrase, bool) {
 	case x.has("word", "residue"):
 		p.pos++
 		return p.afterResidue()
-	case p.numbers && p.startsNumbers():
+	case (p.numbers || p.isPlainRange(x)) && p.startsNumbers():
 		return p.numbered()
 	}
 	return phrase{}, false
+}
+
+// isPlainRange tells "colour 1-50 blue": a range where a verb wants something to work on.
+func (p *parser) isPlainRange(x lexeme) bool {
+	first, last, found := strings.Cut(x.text, "-")
+	return found && x.kind() == code && atoi(first) >= 0 && atoi(last) > atoi(first) && p.pos > 0 && p.at(-1).is("verb") &&
+		oneOf(valueOf(p.at(-1), "verb"), "color", "show", "hide", "label", "highlight", "focus", "isolate")
+}
+
+func valueOf(x lexeme, category string) string {
+	value, _ := x.value(category)
+	return value
 }
 
 // chainOf is the chain within "STI/A/201", as it was written.

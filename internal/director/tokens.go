@@ -31,7 +31,7 @@ var typography = strings.NewReplacer("’", "'", "‘", "'", "“", `"`, "”", 
 
 var (
 	numberPattern = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?$`)
-	unitPattern   = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)-?(å|a|°|%|s|sec|secs|x|fps|nm|px|deg|degs|degrees|degree|percent|angstroms?|` +
+	unitPattern   = regexp.MustCompile(`^(-?[0-9]+(?:\.[0-9]+)?)-?(å|a|°|%|s|sec|secs|x|fps|nm|px|deg|degs|degrees|degree|percent|angstroms?|` +
 		`seconds?|min|ns|ps|frames|samples|spp|sigma|σ|dpi|times|fold|residues?|points?)$`)
 	listPattern = regexp.MustCompile(`^[0-9]+[a-z]?(?:(?:-|\.\.|:)[0-9]+[a-z]?)?(?:\+[0-9]+[a-z]?(?:-[0-9]+[a-z]?)?)*$`)
 	codePattern = regexp.MustCompile(`^(#[0-9a-f]{3}|#[0-9a-f]{6}|(pdb|alphafold|pose|artifact|project):[a-z0-9_]+|(pose|artifact|project)_[a-z0-9_]+|` +
