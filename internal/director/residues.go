@@ -336,6 +336,9 @@ func (p *parser) chainHead(d determiner) phrase {
 		"last": len(p.ctx.Chains) - 1}
 	index, ordinal := ordinals[d.ordinal]
 	switch {
+	case d.count == "1" && len(p.ctx.Chains) > 1:
+		p.ask("chain", chainChoices(p.ctx.chainIDs()), "")
+		f.parts = []part{{}}
 	case d.superlative != "":
 		f.parts = []part{{chain: p.superlativeChain(d.superlative)}}
 	case ordinal && index < len(p.ctx.Chains):
@@ -371,7 +374,9 @@ func (p *parser) chainList() []string {
 		p.pos++
 		start := p.mark()
 		p.skip("conj")
-		p.takes("mark", "+")
+		if oneOf(p.at(0).text, "+", "/") {
+			p.pos++
+		}
 		if p.pos == start.pos || !p.isChainLetter(p.at(0)) || p.at(-1).has("conj", "then") {
 			p.back(start)
 			return ids
