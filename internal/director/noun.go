@@ -257,7 +257,7 @@ func (p *parser) atomsHead(x lexeme) (phrase, bool) {
 		return p.atomHead()
 	case isAtomName(x) && (p.at(1).has("word", "atom") || p.at(1).has("prep", "of")):
 		p.numbers = p.numbers || p.at(1).has("prep", "of") && p.at(2).kind() == number // "CA of 10"
-		many := p.at(1).text == "atoms" // of each of what follows
+		many := p.at(1).text == "atoms"                                                // of each of what follows
 		p.pos++
 		p.takes("word", "atom")
 		return phrase{kind: "atom", plural: many, parts: []part{{name: []string{x.raw()}}}}, true
