@@ -43,9 +43,10 @@ func foldingTool() *sdk.Tool {
 	})
 }
 
-func foldingHandler(d *door, submit operation) sdk.ToolHandler {
+// submitting handles a tool that submits a job; made makes the arguments of submit-job of its own.
+func submitting(d *door, submit operation, made func(json.RawMessage) (json.RawMessage, error)) sdk.ToolHandler {
 	return func(ctx context.Context, call *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		arguments, err := foldingArguments(call.Params.Arguments)
+		arguments, err := made(call.Params.Arguments)
 		if err != nil {
 			return d.refusal(ctx, err), nil
 		}

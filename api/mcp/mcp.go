@@ -73,7 +73,8 @@ func New(deps Deps) (*Server, error) {
 		server.AddTool(dockingTool(), dockingHandler(door, outputs, deps.Rankings))
 	}
 	if submit, found := offered.operations[submitOperation]; found {
-		server.AddTool(foldingTool(), foldingHandler(door, submit))
+		server.AddTool(foldingTool(), submitting(door, submit, foldingArguments))
+		server.AddTool(wavesTool(), submitting(door, submit, wavesArguments))
 	}
 	handler := func(asJSON bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{

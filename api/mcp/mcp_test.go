@@ -47,6 +47,7 @@ func TestTools(t *testing.T) {
 		"get_docking_results read=true destroy=false again=true",
 		"get_job_outputs read=true destroy=false again=true",
 		"get_job_status read=true destroy=false again=true",
+		"run_waves read=false destroy=false again=false",
 		"submit_job read=false destroy=false again=false",
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -209,6 +210,8 @@ func TestRefusals(t *testing.T) {
 		{"get_docking_results", `{"jobId":"job_1","limit":0}`, "VALIDATION_ERROR", "limit"},
 		{"get_docking_results", `{"jobId":"job_1","top":5}`, "VALIDATION_ERROR", "top"},
 		{"fold_proteins", `{"jobId":"job_1"}`, "VALIDATION_ERROR", "jobId"},
+		{"run_waves", `{"deck":"INPUT"}`, "VALIDATION_ERROR", "deck: is no argument"},
+		{"run_waves", `{"resumable":"yes"}`, "VALIDATION_ERROR", "resumable: must be true or false"},
 	} {
 		a.refused(c.tool, c.arguments, c.code, c.says)
 	}
@@ -217,7 +220,7 @@ func TestRefusals(t *testing.T) {
 	h.agent(test).good("get_balance", "{}", &balance)
 	for tool, scope := range map[string]string{
 		"submit_job": "jobs:write", "create_upload_url": "jobs:write", "get_job_status": "jobs:read",
-		"get_docking_results": "jobs:read", "fold_proteins": "jobs:write",
+		"get_docking_results": "jobs:read", "fold_proteins": "jobs:write", "run_waves": "jobs:write",
 	} {
 		arguments := `{"jobId":"job_1"}`
 		if scope == "jobs:write" {
