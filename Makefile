@@ -66,7 +66,7 @@ setup-waves: ## Build SWAN, the model of waves near the shore, from its source
 	@deploy/setup.sh --waves
 
 .PHONY: setup-fold
-setup-fold: ## Install what folds proteins with ESMFold beside the rest: Debian's torch, an environment of its own
+setup-fold: ## Install what folds proteins beside the rest: Debian's torch and ColabFold, environments of their own
 	@deploy/setup.sh --fold
 
 # The program carries the web app. Without Node, and without an app that was built before, it says so where the app would be.

@@ -37,13 +37,25 @@ func (p *parser) removes(f *frame) bool {
 	return off != f.negated
 }
 
+// chosenByContact tells contacts that only say which residues are meant: "only residues that bind the ligand", "label the
+// interacting residues", "biotin and every residue that touches it".
+func chosenByContact(f *frame, object phrase) bool {
+	anyResidue := func(q part) bool {
+		return slices.Equal(q.base, []string{"protein"}) && len(q.resi)+len(q.resn)+len(q.chain) == 0
+	}
+	if object.kind == "mixed" {
+		return slices.ContainsFunc(object.parts, anyResidue)
+	}
+	return object.generic && (f.only || f.verb == "label")
+}
+
 func (p *parser) buildInteractions(f *frame) ([]Operation, bool) {
 	if p.removes(f) {
 		f.takeList("itype")
 		return one("clear", map[string]any{"what": "interactions"}), len(f.objects) == 0
 	}
-	if f.only && slices.ContainsFunc(f.objects, func(object phrase) bool { return object.generic }) {
-		return nil, false // "only residues that bind the ligand": that is a choice of residues
+	if slices.ContainsFunc(f.objects, func(object phrase) bool { return chosenByContact(f, object) }) {
+		return nil, false
 	}
 	args, ok := p.interacting(f)
 	if !ok || !f.acts("", "show", "add", "on", "put", "highlight", "measure", "select", "label", "color") ||
