@@ -100,10 +100,10 @@ func TestModel(t *testing.T) {
 		"understood": {200, `[{"op":"color","args":{"sel":"ligand","color":"pink"}}]`, "llama", true, "Coloured ligand pink", ""},
 		"not there": {200, `[{"op":"show","args":{"sel":"resi 4711","as":"stick"}}]`, "llama", false, "Not found in this scene",
 			""},
-		"nonsense": {200, `Of course! I would love to.`, "grammar", false, "does nothing else", "could not help"},
+		"nonsense": {200, `Of course! I would love to.`, "grammar", false, "Not understood", "could not help"},
 		"an address": {200, `[{"op":"load","args":{"source":"https://example.org/x.cif"}}]`, "grammar", false,
-			"does nothing else", "could not help"},
-		"away": {503, `busy`, "grammar", false, "does nothing else", "could not help"},
+			"Not understood", "could not help"},
+		"away": {503, `busy`, "grammar", false, "Not understood", "could not help"},
 		"its refusal": {200, `[{"op":"refuse","args":{"reason":"unsupported","feature":"glitter"}}]`, "llama", false, "glitter",
 			""},
 	} {
