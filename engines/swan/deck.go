@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/molfabric/molfabric/engines/waves"
 	"github.com/molfabric/molfabric/internal/casefile"
 )
 
@@ -92,21 +93,7 @@ const (
 	defaultMaxIts = 50
 )
 
-// deckError is the first thing that is wrong with a deck.
-type deckError struct {
-	file   string
-	line   int
-	reason string
-}
-
-func (e *deckError) Error() string {
-	if e.line == 0 {
-		return fmt.Sprintf("%s: %s", e.file, e.reason)
-	}
-	return fmt.Sprintf("%s, line %d: %s", e.file, e.line, e.reason)
-}
-
-// readDeck reads a deck and holds it against the files of its case. Errors: *deckError.
+// readDeck reads a deck and holds it against the files of its case. Errors: *waves.WrongError.
 func readDeck(file casefile.File, files *casefile.Case) (deck, error) {
 	d := deck{file: file.Name, directions: 1, frequencies: 1, inOneLine: true}
 	all, err := d.split(string(file.Text))
@@ -138,7 +125,7 @@ func readDeck(file casefile.File, files *casefile.Case) (deck, error) {
 }
 
 func (d *deck) wrong(line int, format string, args ...any) error {
-	return &deckError{d.file, line, fmt.Sprintf(format, args...)}
+	return waves.Wrong(d.file, line, format, args...)
 }
 
 // split cuts a deck into commands.
@@ -411,16 +398,16 @@ func (c command) span(at int) (begin time.Time, step time.Duration, end time.Tim
 // checkFiles sees that what is read is there, and that what is written stays beside the deck and spoils nothing.
 func (d *deck) checkFiles(files *casefile.Case) error {
 	for _, m := range d.reads {
-		if !staysInside(m.name) {
+		if !waves.StaysInside(m.name) {
 			return d.wrong(m.line, "%s names %.80q, which lies outside the case; put the file into it", m.command, m.name)
 		}
 		if _, there := files.Find(path.Join(path.Dir(d.file), m.name)); !there {
-			return d.wrong(m.line, "%s names %.80q, which is not in the case; %s", m.command, m.name, nearest(files, m.name))
+			return d.wrong(m.line, "%s names %.80q, which is not in the case; %s", m.command, m.name, waves.Nearest(files, m.name))
 		}
 	}
 	for _, m := range d.writes {
 		switch {
-		case strings.Contains(m.name, "/") || !staysInside(m.name):
+		case strings.Contains(m.name, "/") || !waves.StaysInside(m.name):
 			return d.wrong(m.line, "%s writes %.80q; outputs are written beside the deck, so give a name without a folder",
 				m.command, m.name)
 		case slices.Contains(reserved, strings.ToUpper(m.name)):
@@ -431,25 +418,4 @@ func (d *deck) checkFiles(files *casefile.Case) error {
 		}
 	}
 	return nil
-}
-
-func staysInside(name string) bool {
-	clean := path.Clean(name)
-	return name != "" && !path.IsAbs(name) && clean != ".." && !strings.HasPrefix(clean, "../") && !strings.ContainsAny(name, `\:`)
-}
-
-// nearest names a file that may be meant, or some of what there is.
-func nearest(files *casefile.Case, name string) string {
-	var names []string
-	for _, file := range files.Files {
-		if strings.EqualFold(path.Base(file.Name), path.Base(name)) {
-			return fmt.Sprintf("it has %q", file.Name)
-		}
-		names = append(names, file.Name)
-	}
-	const few = 8
-	if len(names) > few {
-		return fmt.Sprintf("it has %s and %d more", strings.Join(names[:few], ", "), len(names)-few)
-	}
-	return "it has " + strings.Join(names, ", ")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/waves"
 	"github.com/molfabric/molfabric/internal/casefile"
 )
 
@@ -59,7 +60,7 @@ func requestOf(t *testing.T, decks map[string]string) (engines.Request, map[stri
 	return engines.Request{
 		JobID: "job_test", JobName: "a bay", Params: json.RawMessage(`{}`),
 		SceneFile: engines.Object{StorageKey: "bay.zip", ByteSize: int64(out.Len())},
-		Found:     engines.Found{Contents: map[string]engines.Contents{sceneFile: {Case: read}}},
+		Found:     engines.Found{Contents: map[string]engines.Contents{waves.SceneFile: {Case: read}}},
 	}, map[string]string{"bay.zip": path}
 }
 
@@ -112,7 +113,7 @@ func TestStationary(t *testing.T) {
 	if failure := outcome.Failures["run-001"]; failure != nil {
 		t.Fatal(failure)
 	}
-	found := resultsOf(t, outcome, "run-001", resultsFile)
+	found := resultsOf(t, outcome, "run-001", waves.ResultsFile)
 	if found.Converged == nil || !*found.Converged || len(found.Checks) != 2 {
 		t.Errorf("convergence and checks: %+v", found)
 	}
@@ -149,7 +150,7 @@ func TestNotConverged(t *testing.T) {
 		!strings.Contains(result.Failures[0].Message, "Not converged") {
 		t.Errorf("got %+v, %v", result.Failures, outcome.Failures)
 	}
-	if found := resultsOf(t, outcome, "run-001", resultsFile); found.Converged == nil || *found.Converged {
+	if found := resultsOf(t, outcome, "run-001", waves.ResultsFile); found.Converged == nil || *found.Converged {
 		t.Errorf("got %+v", found)
 	}
 }

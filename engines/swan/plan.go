@@ -9,37 +9,25 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/waves"
 )
 
-const (
-	stageRun  = "run"
-	inputCase = "case"
-
-	recoveryResumable = "resumable"
-)
+const stageRun = "run"
 
 // Cost model: a point's bin takes so long an iteration. SWAN 41.01 took 6.4 CPU seconds for 9 iterations of 51 × 51 points, 36
 // directions and 33 frequencies, and 16.4 for 24 time steps of one iteration each.
 const (
-	secondsPerBin    = 2.3e-7
-	startSeconds     = 4.0 // the programs, and drawing
-	usualIterations  = 15  // a stationary run of common accuracy converges within
-	slowdown         = 6
-	leastTime        = 30 * time.Minute
-	mostTime         = 7 * 24 * time.Hour
-	bytesPerBin      = 24 // the spectra of all points, twice, and what is derived from them
-	baseBytes        = 768 << 20
-	windowSeconds    = 300.0 // of computation, which is lost at most when a worker is
-	maxWindows       = 100
-	coreBins         = 20e6 // from so many bins on a second core pays
-	maxCores         = 4
-	scratchBytes     = 4 << 30
-	maxLogBytes      = 4 << 20
-	maxProcesses     = 64
-	maxFileBytes     = 1 << 30
-	mostRunSeconds   = 5 * 24 * 3600.0
-	mostMemoryBytes  = 64 << 30
-	bytesPerMebibyte = 1 << 20
+	secondsPerBin   = 2.3e-7
+	startSeconds    = 4.0 // the programs, and drawing
+	usualIterations = 15  // a stationary run of common accuracy converges within
+	bytesPerBin     = 24  // the spectra of all points, twice, and what is derived from them
+	baseBytes       = 768 << 20
+	coreBins        = 20e6 // from so many bins on a second core pays
+	maxCores        = 4
+	scratchBytes    = 4 << 30
+	maxLogBytes     = 4 << 20
+	maxProcesses    = 64
+	maxFileBytes    = 1 << 30
 )
 
 // runParams are the parameters of a shard, as run.py reads them.
@@ -85,13 +73,9 @@ func (q request) shard(r engines.Request, i int) (engines.Shard, error) {
 	object := r.SceneFile
 	expected, most := d.seconds()
 	bytes := int64(baseBytes) + int64(bytesPerBin*d.bins())
-	switch {
-	case most > mostRunSeconds:
-		return engines.Shard{}, invalid(sceneFile, "%s would take about %.0f hours of a core; a deck may take %.0f: use a coarser "+
-			"grid, fewer steps or several decks", d.file, most/3600, mostRunSeconds/3600)
-	case bytes > mostMemoryBytes:
-		return engines.Shard{}, invalid(sceneFile, "%s would take about %d GiB of memory; a deck may take %d: use a coarser grid "+
-			"or fewer spectral bins", d.file, bytes>>30, int64(mostMemoryBytes)>>30)
+	if err := waves.CheckSize(d.file, most, bytes, "a coarser grid, fewer steps or several decks",
+		"a coarser grid or fewer spectral bins"); err != nil {
+		return engines.Shard{}, err
 	}
 	cores := min(maxCores, 1+int(d.bins()/coreBins))
 	params := runParams{
@@ -101,17 +85,17 @@ func (q request) shard(r engines.Request, i int) (engines.Shard, error) {
 	if len(q.decks) > 1 {
 		params.Prefix = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file)) + "."
 	}
-	if r.Recovery == recoveryResumable {
+	if r.Recovery == waves.RecoveryResumable {
 		params.Windows = d.windows()
 	}
 	text, err := json.Marshal(params)
 	return engines.Shard{
 		Stage: stageRun, Name: fmt.Sprintf("run-%03d", i+1), Items: 1, Params: text, Essential: len(q.decks) == 1,
-		Inputs:             []engines.Input{{Name: inputCase, Object: &object}},
-		ExpectedCPUSeconds: round(expected), MostCPUSeconds: round(most),
+		Inputs:             []engines.Input{{Name: waves.InputCase, Object: &object}},
+		ExpectedCPUSeconds: waves.Round(expected), MostCPUSeconds: waves.Round(most),
 		Needs: engines.Resources{
-			CPUs: cores, MemoryBytes: (bytes + bytesPerMebibyte - 1) / bytesPerMebibyte * bytesPerMebibyte, FileBytes: maxFileBytes,
-			Processes: maxProcesses, TimeLimit: limit(most), MaxLogBytes: maxLogBytes, ScratchBytes: scratchBytes,
+			CPUs: cores, MemoryBytes: waves.WholeMebibytes(bytes), FileBytes: maxFileBytes,
+			Processes: maxProcesses, TimeLimit: waves.TimeLimit(most), MaxLogBytes: maxLogBytes, ScratchBytes: scratchBytes,
 		},
 	}, err
 }
@@ -170,7 +154,7 @@ func (d deck) windows() []window {
 	}
 	one, steps := d.computations[0], d.steps()
 	expected, _ := d.seconds()
-	count := min(max(int(expected/windowSeconds), 2), maxWindows, steps)
+	count := waves.Windows(steps, expected)
 	windows := make([]window, count)
 	for i := range windows {
 		first, last := i*steps/count, (i+1)*steps/count
@@ -184,11 +168,3 @@ func (d deck) windows() []window {
 func (c computation) at(step int) string {
 	return c.begin.Add(time.Duration(step) * c.step).Format(isoTime)
 }
-
-func limit(seconds float64) time.Duration {
-	work := math.Min(slowdown*seconds, mostTime.Seconds())
-	return min(leastTime+time.Duration(work*float64(time.Second)), mostTime).Round(time.Second)
-}
-
-// round keeps plans free of digits that mean nothing.
-func round(seconds float64) float64 { return math.Round(seconds*10) / 10 }

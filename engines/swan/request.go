@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/waves"
 	"github.com/molfabric/molfabric/internal/casefile"
 )
 
 const (
-	sceneFile = "sceneFile"
 	// usualDeck is what SWAN itself reads.
 	usualDeck = "INPUT"
 	deckEnd   = ".swn"
@@ -27,35 +27,18 @@ type request struct {
 }
 
 // Wants is what the archive holds, so that a bad deck is known before it costs anything.
-func (SWAN) Wants(r engines.Request) (engines.Wants, error) {
-	if err := checkFile(r.SceneFile); err != nil {
-		return engines.Wants{}, err
-	}
-	return engines.Wants{Contents: []engines.WantedContent{{Path: sceneFile, File: r.SceneFile, As: engines.ReadCase,
-		Whose: "the case", IfEmpty: "give the folder of the case as .zip or .tar.gz"}}}, nil
-}
-
-func checkFile(scene engines.Object) error {
-	switch {
-	case scene.StorageKey == "":
-		return invalid(sceneFile, "is missing; give the storage key of the case, a .zip or .tar.gz archive")
-	case scene.ByteSize > casefile.MaxArchiveBytes:
-		return invalid(sceneFile, "has %d bytes; the archive of a case may have at most %d", scene.ByteSize,
-			casefile.MaxArchiveBytes)
-	}
-	return nil
-}
+func (SWAN) Wants(r engines.Request) (engines.Wants, error) { return waves.Wants(r) }
 
 // resolve reads a request. An estimate has no case, and is that of one stationary run of a common size.
 func resolve(r engines.Request) (request, error) {
 	params, err := engines.ParamsOf[struct{ Params }](r)
 	if err != nil {
-		return request{}, invalid("simulationParams", "cannot be read: %v", err)
+		return request{}, waves.Invalid("simulationParams", "cannot be read: %v", err)
 	}
-	if err := checkFile(r.SceneFile); err != nil {
+	if err := waves.CheckArchive(r.SceneFile); err != nil {
 		return request{}, err
 	}
-	content, read := r.Found.Contents[sceneFile]
+	content, read := r.Found.Contents[waves.SceneFile]
 	if !read || content.Case == nil {
 		return request{decks: []deck{{file: usualDeck, cells: typicalCells, directions: typicalDirections,
 			frequencies: typicalFrequencies, iterations: typicalIterations, computations: []computation{{}}}}}, nil
@@ -65,7 +48,7 @@ func resolve(r engines.Request) (request, error) {
 		return request{}, err
 	}
 	if r.TaskCount != 0 && r.TaskCount != len(names) {
-		return request{}, invalid("taskCount", "is %d; a deck is a task, and the case has %d: give that or leave it out",
+		return request{}, waves.Invalid("taskCount", "is %d; a deck is a task, and the case has %d: give that or leave it out",
 			r.TaskCount, len(names))
 	}
 	q := request{root: content.Case.Root}
@@ -73,14 +56,15 @@ func resolve(r engines.Request) (request, error) {
 		file, there := content.Case.Find(name)
 		switch {
 		case !there:
-			return request{}, invalid("waveDecks", "names %.80q, which is not in the case; %s", name, nearest(content.Case, name))
+			return request{}, waves.Invalid("waveDecks", "names %.80q, which is not in the case; %s", name,
+				waves.Nearest(content.Case, name))
 		case file.Text == nil:
-			return request{}, invalid(sceneFile, "holds %.80q, which is no text or has more than %d bytes", name,
+			return request{}, waves.Invalid(waves.SceneFile, "holds %.80q, which is no text or has more than %d bytes", name,
 				casefile.MaxTextBytes)
 		}
 		d, err := readDeck(file, content.Case)
 		if err != nil {
-			return request{}, invalid(sceneFile, "%v", err)
+			return request{}, waves.Invalid(waves.SceneFile, "%v", err)
 		}
 		q.decks = append(q.decks, d)
 	}
@@ -91,7 +75,7 @@ func resolve(r engines.Request) (request, error) {
 func deckNames(c *casefile.Case, asked []string) ([]string, error) {
 	if len(asked) > 0 {
 		if sorted := slices.Compact(slices.Sorted(slices.Values(asked))); len(sorted) < len(asked) {
-			return nil, invalid("waveDecks", "names a deck twice")
+			return nil, waves.Invalid("waveDecks", "names a deck twice")
 		}
 		return asked, nil
 	}
@@ -106,17 +90,17 @@ func deckNames(c *casefile.Case, asked []string) ([]string, error) {
 	}
 	switch {
 	case len(names) == 0:
-		return nil, invalid(sceneFile, "has no deck: neither INPUT nor a file that ends in .swn at its top; %s",
-			nearest(c, usualDeck))
+		return nil, waves.Invalid(waves.SceneFile, "has no deck: neither INPUT nor a file that ends in .swn at its top; %s",
+			waves.Nearest(c, usualDeck))
 	case len(names) > MaxDecks:
-		return nil, invalid(sceneFile, "has %d decks; a job runs at most %d", len(names), MaxDecks)
+		return nil, waves.Invalid(waves.SceneFile, "has %d decks; a job runs at most %d", len(names), MaxDecks)
 	}
 	return names, nil
 }
 
 // Typical completes a request that has no case.
 func (SWAN) Typical(r engines.Request) (engines.Request, string, error) {
-	if _, read := r.Found.Contents[sceneFile]; read {
+	if _, read := r.Found.Contents[waves.SceneFile]; read {
 		return r, "", nil
 	}
 	return r, "a stationary run of 10,000 points, 36 directions and 32 frequencies", nil

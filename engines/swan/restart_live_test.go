@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
+	"github.com/molfabric/molfabric/engines/waves"
 )
 
 // attempt runs a shard as a worker would, and kills it and what it has started after the second line for which stop says so.
@@ -96,7 +97,7 @@ func TestAKilledRunEndsAsAnUndisturbedOne(t *testing.T) {
 	whole := engines.Dir(t.TempDir())
 	attempt(t, shards[0], whole, objects, never)
 
-	request.Recovery = recoveryResumable
+	request.Recovery = waves.RecoveryResumable
 	shards, err = New().Plan(request)
 	if err != nil {
 		t.Fatal(err)

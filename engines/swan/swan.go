@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/python"
+	"github.com/molfabric/molfabric/engines/waves"
 )
 
 // ID is the canonical simulator id of doc/contract.md §1.
@@ -23,7 +24,7 @@ const programRun = "run.py"
 
 // running is this engine's program in its words.
 var running = python.Program{
-	Engine: ID, Sources: []python.Source{{Files: programs, From: "programs"}}, Mains: []string{programRun},
+	Engine: ID, Sources: []python.Source{waves.Sources, {Files: programs, From: "programs"}}, Mains: []string{programRun},
 	Name: "The wave model", Requirements: "engines/openmm/requirements.lock", LessMemory: "a coarser grid or fewer spectral bins",
 }
 

@@ -14,7 +14,8 @@ import (
 )
 
 // sharedPrograms are folders whose Python files lie beside those of engines in a task's directory.
-var sharedPrograms = []string{"engines/fold", "engines/python", "engines/render/film", "engines/render/tracer", "engines/render/viewer"}
+var sharedPrograms = []string{"engines/fold", "engines/python", "engines/render/film", "engines/render/tracer",
+	"engines/render/viewer", "engines/waves/programs"}
 
 // pythonImport matches the imports of a Python file, also those within functions and those for types alone.
 var pythonImport = regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+(\w+)[ \t]+import|import[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*))`)

@@ -48,7 +48,7 @@ type strangers struct {
 
 var separate = []strangers{
 	{"api", []string{"api/access", "api/list", "api/stream", "api/strictjson", "api/throttle", "api/wire"}},
-	{"engines", []string{"engines/fold", "engines/pockets", "engines/python", "engines/render"}},
+	{"engines", []string{"engines/fold", "engines/pockets", "engines/python", "engines/render", "engines/waves"}},
 }
 
 // gatherings are packages that exist to bring strangers together.

@@ -3,7 +3,6 @@ spectra read and held against each other, and a report for people."""
 
 from __future__ import annotations
 
-import base64
 import html
 import io
 import re
@@ -13,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from drawing import SCHEMA, Times, animate, limits, page, prepare, readable, rounded, save, span
 from task import write_bytes, write_json, write_text
 
-SCHEMA = "molfabric.waves.results/v1"
 # Quantities of blocks by the names that SWAN gives them: what they are called, their unit, and the colours of their maps.
 QUANTITIES = {
     "Hsig": ("Significant wave height", "m", "viridis"), "RTpeak": ("Relative peak period", "s", "cividis"),
@@ -25,11 +24,9 @@ QUANTITIES = {
     "Dspr": ("Directional spreading", "degrees", "magma"), "Depth": ("Depth", "m", "Blues"),
     "Watlev": ("Water level", "m", "Blues"),
 }
-STYLE = ("body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}"
-         "td,th{padding:.2em .8em;text-align:right}img{max-width:100%}")
 KEY = re.compile(r"^(?P<name>.+?)(?:_(?P<time>\d{8}_\d{6}))?$")
 EXCEPTIONS = (-9.0, -99.0, -999.0)
-MAX_FRAMES, MAX_ROWS = 200, 100
+MAX_ROWS = 100
 # Hs of a spectrum is 4 times the root of its integral over SWAN's frequencies; that of the table adds a tail above the highest.
 HS_TOLERANCE = 0.02
 
@@ -53,11 +50,11 @@ def make(
         "spectra": {name: len(one["density"]) for name, one in spectra.items() if one},
     }
     write_json(out / f"{prefix}results.json", document)
-    write_text(out / f"{prefix}report.html", page(request, document, out, prefix))
+    write_text(out / f"{prefix}report.html", page(request, document, out, prefix, "SWAN", tables_of(document)))
     return {key: document[key] for key in ("deck", "converged", "convergence", "checks", "version", "steps", "fields")}
 
 
-Fields = dict[str, list[tuple[str, np.ndarray]]]
+Fields = dict[str, Times]
 
 
 def read_fields(outputs: dict[str, Path]) -> Fields:
@@ -76,19 +73,6 @@ def read_fields(outputs: dict[str, Path]) -> Fields:
             array[np.isin(array, EXCEPTIONS)] = np.nan
             fields.setdefault(match.group("name"), []).append((match.group("time") or "", array))
     return {name: sorted(values, key=lambda one: one[0]) for name, values in sorted(fields.items())}
-
-
-def span(values: list[tuple[str, np.ndarray]]) -> dict[str, Any]:
-    """Least, mean and most of the last time, over the wet points."""
-    array = values[-1][1]
-    wet = array[np.isfinite(array)]
-    if wet.size == 0:
-        return {"times": len(values)}
-    return {"times": len(values), "least": rounded(wet.min()), "mean": rounded(wet.mean()), "most": rounded(wet.max())}
-
-
-def rounded(value: float) -> float:
-    return float(f"{value:.5g}")
 
 
 def is_table(path: Path) -> bool:
@@ -166,10 +150,8 @@ def axes(request: dict[str, Any], shape: tuple[int, ...]) -> tuple[np.ndarray, n
 
 
 def figure(request: dict[str, Any], name: str, time: str, values: np.ndarray, least: float, most: float) -> Any:
-    import matplotlib.pyplot as plt
-
     title, unit, colours = QUANTITIES[name]
-    drawn, plot = plt.subplots(figsize=(6.4, 5.2), layout="constrained")
+    drawn, plot = prepare().subplots(figsize=(6.4, 5.2), layout="constrained")
     placed = axes(request, values.shape)
     extent = None if placed is None else (placed[0][0], placed[0][-1], placed[1][0], placed[1][-1])
     image = plot.imshow(values, origin="lower", extent=extent, cmap=colours, vmin=least, vmax=most, interpolation="nearest",
@@ -180,55 +162,23 @@ def figure(request: dict[str, Any], name: str, time: str, values: np.ndarray, le
     return drawn
 
 
-def readable(time: str) -> str:
-    return datetime.strptime(time, "%Y%m%d_%H%M%S").strftime("%Y-%m-%d %H:%M:%S")
-
-
 def draw(request: dict[str, Any], fields: Fields, out: Path, prefix: str) -> list[str]:
     """A map of each quantity at the last time as PNG and SVG, and a GIF of the wave height where there are several times."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "molfabric"
-    import matplotlib.pyplot as plt
-
     names = []
     for name, values in fields.items():
-        time, last = values[-1]
-        finite = [one[np.isfinite(one)] for _, one in values]
-        if not any(one.size for one in finite):
+        ends = limits(values)
+        if ends is None:
             continue
-        least, most = min(one.min() for one in finite if one.size), max(one.max() for one in finite if one.size)
-        drawn = figure(request, name, time, last, least, most)
-        for ending, more in (("png", {"metadata": {"Software": None}}), ("svg", {"metadata": {"Date": None, "Creator": None}})):
-            buffer = io.BytesIO()
-            drawn.savefig(buffer, format=ending, dpi=120, **more)
-            write_bytes(out / f"{prefix}{name}.{ending}", buffer.getvalue())
-        plt.close(drawn)
+
+        def one(time: str, array: np.ndarray, name: str = name, ends: tuple[float, float] = ends) -> Any:
+            return figure(request, name, time, array, *ends)
+
+        save(one(*values[-1]), out, prefix + name)
         names.append(f"{name}.png")
         if name == "Hsig" and len(values) > 1:
-            names.append(animate(request, name, values, least, most, out, prefix))
+            animate(values, one, out, prefix + name)
+            names.append(f"{name}.gif")
     return names
-
-
-def animate(
-    request: dict[str, Any], name: str, values: list[tuple[str, np.ndarray]], least: float, most: float, out: Path, prefix: str,
-) -> str:
-    import matplotlib.pyplot as plt
-    from PIL import Image
-
-    chosen = values[:: -(-len(values) // MAX_FRAMES)]
-    frames = []
-    for time, one in chosen:
-        drawn = figure(request, name, time, one, least, most)
-        buffer = io.BytesIO()
-        drawn.savefig(buffer, format="png", dpi=80)
-        plt.close(drawn)
-        frames.append(Image.open(buffer).convert("P", palette=Image.Palette.ADAPTIVE))
-    buffer = io.BytesIO()
-    frames[0].save(buffer, format="GIF", save_all=True, append_images=frames[1:], duration=250, loop=0)
-    write_bytes(out / f"{prefix}{name}.gif", buffer.getvalue())
-    return f"{name}.gif"
 
 
 def write_netcdf(request: dict[str, Any], fields: Fields, path: Path) -> None:
@@ -267,26 +217,13 @@ def write_netcdf(request: dict[str, Any], fields: Fields, path: Path) -> None:
     written.fp = io.BytesIO()  # what closing would write again
 
 
-def page(request: dict[str, Any], document: dict[str, Any], out: Path, prefix: str) -> str:
-    """The report: how it went, maps, tables, checks."""
-    escape = html.escape
-    colour = {True: "#17693a", False: "#a32121", None: "#6b5a00"}[document["converged"]]
-    parts = [f"<p style='color:{colour}'><strong>{escape(document['convergence']['message'])}</strong></p>"]
-    for one in document["checks"]:
-        parts.append(f"<p>{'✓' if one['holds'] else '✗'} {escape(one['check'])}{'' if one['holds'] else ': it does not hold'}.</p>")
-    for warning in document["warnings"]:
-        parts.append(f"<p>SWAN warns: {escape(warning)}</p>")
-    for name in document["pictures"]:
-        kind = "gif" if name.endswith(".gif") else "png"
-        content = base64.b64encode((out / f"{prefix}{name}").read_bytes()).decode()
-        parts.append(f"<figure><img alt='{escape(name)}' src='data:image/{kind};base64,{content}'></figure>")
+def tables_of(document: dict[str, Any]) -> list[str]:
+    """The tables for the report."""
+    parts = []
     for name, table in document["tables"].items():
-        heads = "".join(f"<th>{escape(title)} {escape(unit)}</th>" for title, unit in zip(table["columns"], table["units"]))
+        titles = [f"{title} {unit}" for title, unit in zip(table["columns"], table["units"])]
+        heads = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
         cells = [[f"<td>{'' if cell is None else f'{cell:g}'}</td>" for cell in row] for row in table["rows"]]
         rows = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
-        parts.append(f"<h2>{escape(name)}</h2><table><tr>{heads}</tr>{rows}</table>")
-    cite = "".join(f"<li>{escape(one['text'])} doi:{escape(one['doi'])}</li>" for one in request["citations"])
-    title = escape(request["title"])
-    return (f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
-            f"<p>{escape(document['deck'])}, SWAN {escape(document['version'])}</p>{''.join(parts)}"
-            f"<h2>To cite</h2><ul>{cite}</ul></html>\n")
+        parts.append(f"<h2>{html.escape(name)}</h2><table><tr>{heads}</tr>{rows}</table>")
+    return parts

@@ -9,14 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import decks
 import report
+from cases import check_size, unpack
 from task import (
     CHECKPOINT, IN, OUT, RESUME, Progress, adopt, executor_error, main, one_line, python_version, read_json, saved, user_error,
     write_json,
@@ -28,33 +27,6 @@ STEP = re.compile(r"step\s+(\d+);")
 ITERATION = re.compile(r"iteration\s+(\d+);")
 ACCURACY = re.compile(r"accuracy OK in\s*([\d.]+) % of wet grid points \(\s*([\d.]+) % required\)")
 VERSION = re.compile(r"VERSION NUMBER\s+(\S+)")
-MAX_FILE_BYTES = 512 << 20
-
-
-def unpack(archive: Path, root: str, folder: Path) -> None:
-    """Unpacks the case without its root. Its names, sizes and kinds have been judged before the job was taken; links are left out
-    here as well, and a name that leads out of the folder fails."""
-    for name, stream in members(archive):
-        name = name.removeprefix("./").removeprefix(root)
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()):
-            raise user_error("CASE_UNSAFE", f"The case holds {name}, which leads out of its folder.")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "wb") as file:
-            shutil.copyfileobj(stream, file)
-
-
-def members(archive: Path) -> Iterator[tuple[str, Any]]:
-    if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as opened:
-            for entry in opened.infolist():
-                if not entry.is_dir():
-                    yield entry.filename, opened.open(entry)
-        return
-    with tarfile.open(archive, "r:gz") as opened:
-        for entry in opened:
-            if entry.isfile():
-                yield entry.name, opened.extractfile(entry)
 
 
 def program() -> str:
@@ -205,9 +177,7 @@ def leave(request: dict[str, Any], folder: Path, before: set[str], state: dict[s
     for path in sorted(folder.iterdir()):
         if path.name in before or path.name in OWN or path.is_dir():
             continue
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise user_error("OUTPUT_TOO_LARGE",
-                             f"{path.name} has more than {MAX_FILE_BYTES >> 20} MiB; ask for fewer quantities or times.")
+        check_size(path)
         outputs[path.name] = path
     found = convergence(state["accuracies"], request["steps"])
     document = report.make(request, outputs, found, state, OUT, prefix)
