@@ -335,6 +335,12 @@ func (s Shard) Class(spec Spec) WorkerClass {
 	return WorkerClass{spec.Hardware, spec.ID}
 }
 
+// ExpectedWallSeconds is how long the shard is expected to take on the cores and devices that it asks for, without those that a worker
+// may add.
+func (s Shard) ExpectedWallSeconds() float64 {
+	return max(s.ExpectedCPUSeconds/float64(max(s.Needs.CPUs, 1)), s.ExpectedGPUSeconds/float64(max(s.Needs.GPUs, 1)))
+}
+
 // Classes are the worker classes that shards of the engine may need, its own first.
 func (s Spec) Classes() []WorkerClass {
 	classes := []WorkerClass{{s.Hardware, s.ID}}

@@ -71,8 +71,8 @@ func (a avoidance) of(task TaskRow) []string {
 	return a[task.JobID]
 }
 
-// fleet is what the living workers said last, as the watch saw it, and what has been handed out since.
-type fleet struct {
+// livingFleet is what the living workers said last, as the watch saw it, and what has been handed out since.
+type livingFleet struct {
 	mu      sync.Mutex
 	workers []queue.Heartbeat
 	taken   map[string]int      // places, by worker
@@ -81,7 +81,7 @@ type fleet struct {
 }
 
 // see takes the heartbeats of the workers that live.
-func (f *fleet) see(living []queue.Heartbeat) {
+func (f *livingFleet) see(living []queue.Heartbeat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.workers, f.taken, f.meant, f.full = living, map[string]int{}, map[string]string{}, map[string][]string{}
@@ -96,7 +96,7 @@ func (f *fleet) see(living []queue.Heartbeat) {
 
 // ended frees the place of an attempt that has just ended, or was given back by another worker: that need not show in a heartbeat
 // first.
-func (f *fleet) ended(event queue.Event) {
+func (f *livingFleet) ended(event queue.Event) {
 	if event.Kind == queue.Started || event.Kind == queue.Checkpointed {
 		return
 	}
@@ -113,14 +113,14 @@ func (f *fleet) ended(event queue.Event) {
 }
 
 // waitingFor are the jobs of a queue that found no place since the workers were last seen.
-func (f *fleet) waitingFor(queueName string) []string {
+func (f *livingFleet) waitingFor(queueName string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.full[queueName])
 }
 
 // avoidable are those of the workers that live and can do without a queue's tasks: none when no other worker is there to have them.
-func (f *fleet) avoidable(queueName string, workers []string) []string {
+func (f *livingFleet) avoidable(queueName string, workers []string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var avoidable []string
@@ -143,7 +143,7 @@ func (f *fleet) avoidable(queueName string, workers []string) []string {
 // takePlace takes a free place of a worker that serves a queue and is not avoided, for a task. It reports whether there was one;
 // otherwise the task's job waits for the next look at the workers. What a worker holds may need more than one place, and be told up
 // to a heartbeat late: then the task waits in the queue, or comes back.
-func (f *fleet) takePlace(queueName string, task Candidate, avoided []string) bool {
+func (f *livingFleet) takePlace(queueName string, task Candidate, avoided []string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, hb := range f.workers {

@@ -175,14 +175,20 @@ var (
 	depthDesc = prometheus.NewDesc("molfabric_queue_depth", "Attempts waiting in Redis, by queue.", []string{"queue"}, nil)
 	ageDesc   = prometheus.NewDesc("molfabric_queue_age_seconds", "Age of the oldest attempt waiting in Redis, by queue.",
 		[]string{"queue"}, nil)
+	backlogTasksDesc = prometheus.NewDesc("molfabric_backlog_tasks", "Tasks that wait for a worker, in the store or in Redis, by "+
+		"the queue of their class.", []string{"queue"}, nil)
+	backlogSecondsDesc = prometheus.NewDesc("molfabric_backlog_cpu_seconds", "Processor time that the waiting tasks are expected "+
+		"to take, as the newest tasks of their class have.", []string{"queue"}, nil)
+	backlogOldestDesc = prometheus.NewDesc("molfabric_backlog_oldest_seconds", "How long the stage has been open that has waited "+
+		"longest of those with a waiting task; 0 when none waits.", []string{"queue"}, nil)
 )
 
-// Describe and Collect make the Scheduler a prometheus.Collector of what only the stores know: tasks by state, and the depth
-// and age of each queue. A store that is away leaves its figures out.
+// Describe and Collect make the Scheduler a prometheus.Collector of what only the stores know: tasks by state, what waits, and the
+// depth and age of each queue. A store that is away leaves its figures out.
 func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) {
-	ch <- tasksDesc
-	ch <- depthDesc
-	ch <- ageDesc
+	for _, desc := range []*prometheus.Desc{tasksDesc, depthDesc, ageDesc, backlogTasksDesc, backlogSecondsDesc, backlogOldestDesc} {
+		ch <- desc
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -197,6 +203,7 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range counts {
 		ch <- prometheus.MustNewConstMetric(tasksDesc, prometheus.GaugeValue, float64(c.N), c.Queue, string(c.Status))
 	}
+	s.collectBacklogs(ctx, ch)
 	for _, name := range s.queueNames() {
 		depth, err := s.Queue.Depth(name)
 		if err != nil {
@@ -205,5 +212,18 @@ func (s *Scheduler) Collect(ch chan<- prometheus.Metric) {
 		}
 		ch <- prometheus.MustNewConstMetric(depthDesc, prometheus.GaugeValue, float64(depth.Pending), name)
 		ch <- prometheus.MustNewConstMetric(ageDesc, prometheus.GaugeValue, depth.OldestAge.Seconds(), name)
+	}
+}
+
+// collectBacklogs shows a zero for what has no work: who sizes a fleet must tell that from no answer.
+func (s *Scheduler) collectBacklogs(ctx context.Context, ch chan<- prometheus.Metric) {
+	backlogs, err := s.backlogs(ctx, 0)
+	if err != nil {
+		s.Log.Warn("backlog not summed up for the scrape", "error", err)
+	}
+	for _, b := range backlogs {
+		ch <- prometheus.MustNewConstMetric(backlogTasksDesc, prometheus.GaugeValue, float64(b.Waiting), b.Class)
+		ch <- prometheus.MustNewConstMetric(backlogSecondsDesc, prometheus.GaugeValue, b.CPUSeconds, b.Class)
+		ch <- prometheus.MustNewConstMetric(backlogOldestDesc, prometheus.GaugeValue, b.OldestSeconds, b.Class)
 	}
 }

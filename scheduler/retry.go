@@ -231,7 +231,7 @@ func (s *Scheduler) runAgain(
 		return err
 	}
 	owner.restart(tasks[0].StageIndex, quote, requestID) // tasks are in the order of the plan
-	if err := c.tx.RestartJob(ctx, owner); err != nil {
+	if err := c.tx.RestartJob(ctx, owner, c.now); err != nil {
 		return err
 	}
 	if err := c.restartTasks(ctx, owner, tasks); err != nil {

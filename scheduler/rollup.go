@@ -46,7 +46,7 @@ func (s *Scheduler) rollUp(ctx context.Context, c *change, owner *JobRow) error 
 		decision := job.Rollup(snapshot)
 		if decision.AdvanceStage {
 			owner.StageIndex++
-			if err := c.tx.ReadyStage(ctx, owner.ID, owner.StageIndex); err != nil {
+			if err := c.tx.ReadyStage(ctx, owner.ID, owner.StageIndex, c.now); err != nil {
 				return err
 			}
 		}

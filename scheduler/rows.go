@@ -90,6 +90,7 @@ type TaskColumns struct {
 	Items               []int64
 	Essential, Ready    []bool
 	Weight, GPUWeight   []float64
+	Wall                []float64 // engines.Shard.ExpectedWallSeconds
 	JobID, AccountID    string
 	LicenseKey          string // "" for none
 	Status              job.TaskStatus
@@ -215,4 +216,16 @@ type OpenTasks struct {
 	Queue  string         `db:"queue"`
 	Status job.TaskStatus `db:"status"`
 	N      int            `db:"n"`
+}
+
+// Backlog sums up the tasks of a queue that are open, by what was expected of them, uncorrected.
+type Backlog struct {
+	Queue      string       `db:"queue"`
+	Waiting    int          `db:"waiting"` // those that may be dispatched, and those that wait in Redis
+	Running    int          `db:"running"`
+	Places     float64      `db:"places"` // cores that all of them ask for, or devices
+	CPUSeconds float64      `db:"cpu_seconds"`
+	GPUSeconds float64      `db:"gpu_seconds"`
+	Left       float64      `db:"running_seconds"` // of what runs: on devices where it asks for them
+	OldestAt   sql.NullTime `db:"oldest_at"`       // when the first stage was opened of which a task waits
 }

@@ -64,7 +64,7 @@ type Scheduler struct {
 	store    Store
 	wake     chan struct{}
 	slots    capacity
-	fleet    fleet
+	fleet    livingFleet
 	history  history
 	unwanted unwanted
 }

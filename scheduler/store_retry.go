@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -37,10 +38,10 @@ func (tx postgresTx) EndedTasks(ctx context.Context, jobID string) ([]EndedTask,
 	return tasks, err
 }
 
-func (tx postgresTx) RestartJob(ctx context.Context, r *JobRow) error {
+func (tx postgresTx) RestartJob(ctx context.Context, r *JobRow, at time.Time) error {
 	_, err := tx.ExecContext(ctx, `UPDATE jobs SET attempts = $2, estimated_pence = $3, held_pence = $4, settled_pence = $5,
-		request_id = $6
-		WHERE id = $1`, r.ID, r.Run, r.EstimatedPence, r.HeldPence, r.SettledPence, r.RequestID)
+		request_id = $6, stage_at = $7
+		WHERE id = $1`, r.ID, r.Run, r.EstimatedPence, r.HeldPence, r.SettledPence, r.RequestID, at)
 	if err != nil {
 		return fmt.Errorf("begin run %d of %s: %w", r.Run, r.ID, err)
 	}

@@ -48,9 +48,9 @@ func (tx postgresTx) HasUsed(ctx context.Context, jobID string, run, fromStage i
 	return has, nil
 }
 
-func (tx postgresTx) ReadyStage(ctx context.Context, jobID string, stageIndex int) error {
-	_, err := tx.ExecContext(ctx, `UPDATE tasks SET ready = true WHERE job_id = $1 AND stage_index = $2 AND status = 'PENDING'`,
-		jobID, stageIndex)
+func (tx postgresTx) ReadyStage(ctx context.Context, jobID string, stageIndex int, at time.Time) error {
+	_, err := tx.ExecContext(ctx, `WITH opened AS (UPDATE jobs SET stage_at = $3 WHERE id = $1)
+		UPDATE tasks SET ready = true WHERE job_id = $1 AND stage_index = $2 AND status = 'PENDING'`, jobID, stageIndex, at)
 	if err != nil {
 		return fmt.Errorf("open stage %d: %w", stageIndex, err)
 	}

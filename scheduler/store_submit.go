@@ -48,13 +48,14 @@ func (tx postgresTx) InsertJob(ctx context.Context, n NewJob) error {
 // insertTasks writes the columns with one statement. COPY would not do: the server refuses it where row-level security holds.
 func insertTasks(ctx context.Context, tx *sqlx.Tx, r TaskColumns) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO tasks (job_id, account_id, status, priority, license_key,
-			id, ordinal, stage, stage_index, name, essential, items, weight, gpu_weight, ready, queue)
+			id, ordinal, stage, stage_index, name, essential, items, weight, gpu_weight, ready, queue, wall)
 		SELECT $1, $2, $3, $4, nullif($5, ''), * FROM unnest($6::text[], $7::int[], $8::text[], $9::int[], $10::text[],
 		$11::boolean[], $12::int[],
-			$13::real[], $14::real[], $15::boolean[], $16::text[])`,
+			$13::real[], $14::real[], $15::boolean[], $16::text[], $17::real[])`,
 		r.JobID, r.AccountID, r.Status, r.Priority, r.LicenseKey,
 		pq.Array(r.ID), pq.Array(r.Ordinal), pq.Array(r.Stage), pq.Array(r.StageIndex), pq.Array(r.Name), pq.Array(r.Essential),
-		pq.Array(r.Items), pq.Array(r.Weight), pq.Array(r.GPUWeight), pq.Array(r.Ready), pq.Array(r.Queue))
+		pq.Array(r.Items), pq.Array(r.Weight), pq.Array(r.GPUWeight), pq.Array(r.Ready), pq.Array(r.Queue),
+		pq.Array(r.Wall))
 	if err != nil {
 		return fmt.Errorf("insert %d tasks: %w", len(r.ID), err)
 	}

@@ -276,6 +276,7 @@ func (s *Scheduler) taskRows(sub Submission, plan []engines.Shard, named softwar
 		rows.Queue = append(rows.Queue, queue.Name(s.classOf(spec, shard)))
 		rows.Weight = append(rows.Weight, shard.ExpectedCPUSeconds)
 		rows.GPUWeight = append(rows.GPUWeight, shard.ExpectedGPUSeconds)
+		rows.Wall = append(rows.Wall, shard.ExpectedWallSeconds())
 		rows.Ready = append(rows.Ready, shard.StageIndex == 0)
 	}
 	rows.JobID, rows.AccountID, rows.Priority, rows.LicenseKey = jobID, sub.AccountID, priority, named.LicenseKey

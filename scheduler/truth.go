@@ -41,6 +41,9 @@ type Store interface {
 	StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, error)
 	// CountOpenTasks counts the tasks that may be dispatched, are queued or run.
 	CountOpenTasks(ctx context.Context) ([]OpenTasks, error)
+	// Backlogs sums up, by queue, the tasks that may be dispatched, are queued or run. Of those that wait, the ones that are
+	// expected to take longer than their queue's part of longest are left out; it has as many entries as queueNames.
+	Backlogs(ctx context.Context, queueNames []string, longest []float64) ([]Backlog, error)
 
 	// SaveProgress stores the progress of running attempts. It decides nothing, so it takes no job's lock and leaves out the tasks
 	// that a transaction holds just now: waiting for them, in an order of its own, could block both for ever. It returns those that
@@ -87,7 +90,7 @@ type JobTx interface {
 	LostInput(ctx context.Context, jobID string) (string, error)
 	// SaveJob stores what every change may change of a job, RestartJob what a retry changes beyond that.
 	SaveJob(ctx context.Context, r *JobRow, at time.Time) error
-	RestartJob(ctx context.Context, r *JobRow) error
+	RestartJob(ctx context.Context, r *JobRow, at time.Time) error
 	// RecordStatus appends to a job's history.
 	RecordStatus(ctx context.Context, jobID string, status job.Status, reason string, at time.Time) error
 	// AddEvent tells a job's watchers something.
@@ -117,8 +120,8 @@ type TaskTx interface {
 	// files and kept work. Their attempts stay, because they have been billed, and the numbers go on, which fences what the old
 	// ones may still say. The files stay in the object store until its retention ends.
 	RestartTasks(ctx context.Context, owner *JobRow, ids []string) error
-	// ReadyStage lets the waiting tasks of a stage be dispatched.
-	ReadyStage(ctx context.Context, jobID string, stageIndex int) error
+	// ReadyStage lets the waiting tasks of a stage be dispatched, from a moment on.
+	ReadyStage(ctx context.Context, jobID string, stageIndex int, at time.Time) error
 	// CancelPending ends the tasks that have not been dispatched. Watchers learn it from the job's own event: there may be
 	// thousands.
 	CancelPending(ctx context.Context, jobID string, at time.Time) error

@@ -32,6 +32,7 @@ var beyondOneAccount = map[string]map[string]int{
 		"internal/roles/weights.go":      1,
 		"scheduler/archive/archive.go":   1,
 		"scheduler/erasure/eraser.go":    1,
+		"scheduler/demand.go":            1,
 		"scheduler/metrics.go":           1,
 		"scheduler/scheduler.go":         1,
 		"scheduler/store_history.go":     1,

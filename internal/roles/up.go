@@ -90,6 +90,11 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return err
 	}
 	address := "http://" + ln.Addr().String()
+	waitMetrics, err := c.showMetrics(ctx)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer func() { _ = waitMetrics() }()
 	if ownStore {
 		c.fileStore = passedOn(cfg.S3)
 		noteReach(cfg, ln, log)

@@ -35,8 +35,8 @@ func (c *control) schedule(ctx context.Context) error {
 	return c.scheduler.Run(ctx)
 }
 
-// showMetrics serves /metrics and /healthz at the configured address until the context ends, for a process that has no other
-// address; not at all when none is configured. It returns once the address is open.
+// showMetrics serves /metrics, /fleet/demand and /healthz at the configured address until the context ends; not at all when none is
+// configured. It returns once the address is open.
 func (c *control) showMetrics(ctx context.Context) (wait func() error, err error) {
 	if c.cfg.MetricsListen == "" {
 		return func() error { return nil }, nil
@@ -47,6 +47,7 @@ func (c *control) showMetrics(ctx context.Context) (wait func() error, err error
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics, promhttp.HandlerOpts{Registry: c.metrics}))
+	mux.Handle("GET /fleet/demand", demandHandler(c.scheduler.Demand, c.log))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"alive":true}`) })
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: headerPatience}
 	failed := make(chan error, 1)

@@ -190,6 +190,11 @@ func (m *memory) StaleRefs(ctx context.Context, refs []queue.Ref) ([]queue.Ref, 
 // CountOpenTasks implements scheduler.Store. Only metrics ask.
 func (m *memory) CountOpenTasks(context.Context) ([]scheduler.OpenTasks, error) { return nil, nil }
 
+// Backlogs implements scheduler.Store. Only fleets ask.
+func (m *memory) Backlogs(context.Context, []string, []float64) ([]scheduler.Backlog, error) {
+	return nil, nil
+}
+
 // SaveProgress implements scheduler.Store.
 func (m *memory) SaveProgress(ctx context.Context, news []queue.Held) ([]queue.Ref, error) {
 	if err := m.h.call(ctx, "save progress"); err != nil {

@@ -141,7 +141,7 @@ func (tx *transaction) SaveJob(ctx context.Context, r *scheduler.JobRow, _ time.
 }
 
 // RestartJob implements scheduler.JobTx.
-func (tx *transaction) RestartJob(ctx context.Context, r *scheduler.JobRow) error {
+func (tx *transaction) RestartJob(ctx context.Context, r *scheduler.JobRow, _ time.Time) error {
 	return tx.changeJob(ctx, "restart job", r.ID, func(row *jobState) error {
 		row.Run, row.EstimatedPence, row.HeldPence, row.SettledPence, row.RequestID = r.Run, r.EstimatedPence, r.HeldPence,
 			r.SettledPence, r.RequestID

@@ -185,7 +185,7 @@ func (tx *transaction) ofJob(jobID string, do func(taskState)) {
 }
 
 // ReadyStage implements scheduler.TaskTx.
-func (tx *transaction) ReadyStage(ctx context.Context, jobID string, stageIndex int) error {
+func (tx *transaction) ReadyStage(ctx context.Context, jobID string, stageIndex int, _ time.Time) error {
 	return tx.updateWhere(ctx, "ready stage", jobID, func(t taskState) bool {
 		return t.StageIndex == stageIndex && t.Status == job.TaskPending
 	},
