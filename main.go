@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -104,14 +105,31 @@ func schedulerCommand() *cobra.Command {
 }
 
 func workerCommand() *cobra.Command {
-	return &cobra.Command{
+	var stay roles.Stay
+	var until string
+	var walltime time.Duration
+	started := time.Now()
+	cmd := &cobra.Command{
 		Use: "worker", Short: "Run a worker alone, here or on another machine", Args: cobra.NoArgs,
 		Long: `Runs a worker, which offers every engine that is installed on its machine. It needs REDIS_URL, and to
-reach the object store, of which it gets permits and no key; it needs no database. SIGTERM drains it: running tasks get a grace to finish, the rest is given back.`,
-		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) error {
-			return roles.RunWorker(ctx, cfg, version, log)
+reach the object store, of which it gets permits and no key; it needs no database. SIGTERM drains it: running tasks get a grace to finish, the rest is given back.
+
+Where its machine is lent for a time, --walltime or --until says when that ends: then it takes no task that is not expected to
+end before it leaves, and leaves in time. With --idle-exit it leaves, with 0, when nothing was to do for so long.`,
+		Example: `  molfabric worker --idle-exit 10m --walltime 2h
+  molfabric worker --until 2026-05-03T18:00:00Z`,
+		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) (err error) {
+			if stay.Until, err = roles.EndOfStay(started, until, walltime); err != nil {
+				return err
+			}
+			return roles.RunWorker(ctx, cfg, stay, version, log)
 		}),
 	}
+	cmd.Flags().DurationVar(&stay.IdleExit, "idle-exit", 0, "leave when nothing was to do for so long, such as 10m (default never)")
+	cmd.Flags().StringVar(&until, "until", "", "leave by this moment: RFC 3339, or seconds since 1970 (default never)")
+	cmd.Flags().DurationVar(&walltime, "walltime", 0, "leave by so long after the start, such as 2h (default never)")
+	cmd.MarkFlagsMutuallyExclusive("until", "walltime")
+	return cmd
 }
 
 func migrateCommand() *cobra.Command {

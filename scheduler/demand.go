@@ -36,7 +36,8 @@ func (s *Scheduler) Demand(ctx context.Context, longest time.Duration) (fleet.De
 
 func workerOf(hb queue.Heartbeat) fleet.Worker {
 	w := fleet.Worker{ID: hb.WorkerID, Host: hb.Host, Version: hb.Version, Classes: hb.Queues, Slots: hb.Slots,
-		Devices: hb.Devices.Total, Draining: hb.Draining, StartedAt: hb.StartedAt}
+		Devices: hb.Devices.Total, Draining: hb.Draining, StartedAt: hb.StartedAt,
+		Name: hb.Name, Until: hb.Until}
 	for _, held := range hb.Held {
 		if held.Phase != queue.Reporting {
 			w.Held++

@@ -87,6 +87,10 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 	if err != nil || len(picked) == 0 {
 		return 0, false, err
 	}
+	ratios, err := s.ratios(ctx, queueName)
+	if err != nil {
+		return 0, false, err
+	}
 	var orders []queue.WorkOrder
 	passedOver := false
 	err = s.change(ctx, picked.jobIDs(), func(c *change) error {
@@ -111,6 +115,7 @@ func (s *Scheduler) dispatch(ctx context.Context, queueName string, limit int) (
 		orders, err = s.workOrders(ctx, c, tasks, avoid)
 		for i := range orders {
 			orders[i].Claim = claims[orders[i].TaskID]
+			orders[i].ExpectedSeconds = orders[i].Shard.ExpectedWallSeconds() * ratios.high
 		}
 		return err
 	})

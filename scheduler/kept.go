@@ -92,12 +92,18 @@ const (
 	maxGivenBack        = 30
 	firstGivenBackPause = 50 * time.Millisecond
 	maxGivenBackPause   = 2 * time.Second
+	// leavesSoonPause is how long a task is left alone that a worker had no time for: the next that asks has as little, as often as
+	// not, until one comes that stays.
+	leavesSoonPause = 10 * time.Second
 )
 
 // isGivenBack tells whether a failure says that its attempt never began. An attempt that was handed over twice may be given back by
 // one worker while the other has saved work of it: that one has begun, and is settled, or its work could never be charged.
 func (c *change) isGivenBack(ctx context.Context, owner *JobRow, task TaskRow, event queue.Event) (bool, error) {
-	if !event.GivenBack || task.Status != job.TaskQueued || owner.Stopping || task.GivenBack >= maxGivenBack {
+	if !event.GivenBack || task.Status != job.TaskQueued || owner.Stopping {
+		return false, nil
+	}
+	if task.GivenBack >= maxGivenBack && !leavesSoon(event.Failure) {
 		return false, nil
 	}
 	kept, err := c.tx.KeptWork(ctx, task)
@@ -113,7 +119,15 @@ func (s *Scheduler) applyGivenBack(
 		s.Log.Info("task given back unstarted", "job", task.JobID, "task", task.ID, "attempt", task.Attempt, "worker",
 			event.WorkerID, "code", failure.Code)
 	})
-	return c.giveBackTask(ctx, task, c.now.Add(givenBackPause(task.GivenBack)))
+	if leavesSoon(failure) {
+		return c.giveBackTask(ctx, task, false, c.now.Add(leavesSoonPause))
+	}
+	return c.giveBackTask(ctx, task, true, c.now.Add(givenBackPause(task.GivenBack)))
+}
+
+// leavesSoon tells of an attempt given back that its worker had no time for it.
+func leavesSoon(failure *engines.Failure) bool {
+	return failure != nil && failure.Code == queue.LeavesSoon
 }
 
 // givenBackPause is how long a task that was given back n times before is left alone: somebody else is to find it soon, and those

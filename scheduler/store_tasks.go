@@ -71,11 +71,11 @@ func (tx postgresTx) ReturnTask(ctx context.Context, taskID string, counts bool,
 	return nil
 }
 
-func (tx postgresTx) GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error {
+func (tx postgresTx) GiveBackTask(ctx context.Context, taskID string, counts bool, notBefore time.Time) error {
 	tx.forget(taskID)
 	_, err := tx.ExecContext(ctx, `UPDATE tasks SET status = 'PENDING', worker_id = NULL, progress = 0, not_before = $2,
-		given_back = given_back + 1
-		WHERE id = $1`, taskID, notBefore)
+		given_back = given_back + CASE WHEN $3 THEN 1 ELSE 0 END
+		WHERE id = $1`, taskID, notBefore, counts)
 	if err != nil {
 		return fmt.Errorf("give task %s to another worker: %w", taskID, err)
 	}

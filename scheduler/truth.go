@@ -114,8 +114,8 @@ type TaskTx interface {
 	EndTask(ctx context.Context, taskID string, to job.TaskStatus, at time.Time) error
 	// ReturnTask makes a task wait for its next attempt, as a retry that counts or as an interruption.
 	ReturnTask(ctx context.Context, taskID string, counts bool, notBefore time.Time) error
-	// GiveBackTask makes a task wait for its next attempt, which counts as none.
-	GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error
+	// GiveBackTask makes a task wait for its next attempt, which counts as none; TaskRow.GivenBack rises where counts says so.
+	GiveBackTask(ctx context.Context, taskID string, counts bool, notBefore time.Time) error
 	// RestartTasks makes tasks wait for their next attempt as if they had never run: with all their retries, and without results,
 	// files and kept work. Their attempts stay, because they have been billed, and the numbers go on, which fences what the old
 	// ones may still say. The files stay in the object store until its retention ends.

@@ -48,6 +48,9 @@ type attempt struct {
 func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 	a := w.hold(ctx, order)
 	if a == nil {
+		if w.tooLate(order) {
+			w.rest(ctx)
+		}
 		return
 	}
 	reaped := make(chan struct{})
@@ -62,7 +65,7 @@ func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 }
 
 // hold takes an order on. It returns nil when this worker has it already, running or reported, or gives it back at once because
-// it is leaving or is kept off the job.
+// it is leaving, would leave before the end, or is kept off the job.
 func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
 	a := &attempt{order: order, life: ctx, phase: queue.Waiting,
 		log: w.Log.With("job", order.JobID, "task", order.TaskID, "attempt", order.Attempt, "request", order.RequestID)}
@@ -87,6 +90,12 @@ func (w *Worker) hold(ctx context.Context, order queue.WorkOrder) *attempt {
 			"tasks of this job too often")}))
 		return nil
 	}
+	if w.tooLate(order) {
+		a.log.Info("gave an attempt back: it would not end before the worker leaves", "until", w.Until)
+		a.cancel(nil)
+		w.outbox.add(a.event(w.id, w.leavesSoon()))
+		return nil
+	}
 	w.held[order.Ref()] = a
 	w.attempts.Add(1)
 	return a
@@ -97,6 +106,7 @@ func (w *Worker) release(a *attempt) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.held, a.order.Ref())
+	w.lastHeld = time.Now()
 	a.cancel(nil)
 }
 
@@ -125,6 +135,9 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	shard := a.order.Shard
 	shard.Needs.CPUs, shard.Needs.MoreCPUs = cores, 0
 	defer free()
+	if w.tooLate(a.order) { // it has waited for its room
+		return w.leavesSoon()
+	}
 	dir, err := w.scratch.open(a.order.Ref())
 	if err != nil {
 		return ending{failure: systemFailure("SCRATCH_UNAVAILABLE", "the worker has no room to work in")}.logged(a.log, err)

@@ -58,7 +58,7 @@ func (w *Worker) heartbeat(seq int64) queue.Heartbeat {
 	hb := queue.Heartbeat{
 		WorkerID: w.id, Seq: seq, Host: hostName(), PID: os.Getpid(), Version: w.Version, Queues: w.queues(), Slots: w.Slots,
 		Devices: w.devices.report(), Sandbox: w.Runner.Describe().String(), Programs: map[string]map[string]string{},
-		StartedAt: w.started,
+		StartedAt: w.started, Name: w.Name, Until: w.Until,
 	}
 	for _, offer := range w.Offered {
 		hb.Programs[offer.Engine] = offer.Programs

@@ -66,7 +66,14 @@ type Config struct {
 	Previews   *previews.Service
 	Version    string
 	DrainGrace time.Duration
-	Log        *slog.Logger
+	// Name is what who started the worker calls it; "" for none.
+	Name string
+	// IdleExit ends Run when the worker has had nothing to do for so long; 0 for never.
+	IdleExit time.Duration
+	// Until is when the machine is taken away. The worker takes no task that is not expected to end before it begins to leave, and
+	// has left by then. Zero for never.
+	Until time.Time
+	Log   *slog.Logger
 }
 
 // Worker runs attempts. Make one with New and call Run once.
@@ -82,8 +89,11 @@ type Worker struct {
 	scratch *scratch
 	cache   *cache // nil: every input is fetched for its attempt alone
 
+	leaving chan struct{} // closed when the worker begins to leave
+
 	mu       sync.Mutex
 	held     map[queue.Ref]*attempt
+	lastHeld time.Time // when the last of them ended; the start before that
 	draining bool
 	attempts sync.WaitGroup
 }
@@ -98,6 +108,9 @@ func New(cfg Config) (*Worker, error) {
 	}
 	if cfg.DrainGrace == 0 {
 		cfg.DrainGrace = DefaultDrainGrace
+	}
+	if err := cfg.checkStay(time.Now()); err != nil {
+		return nil, err
 	}
 	accelerators := newDevices(cfg.Runner.Devices(), cfg.DeviceTasks)
 	if len(cfg.queues(accelerators.slots())) == 0 {
@@ -126,14 +139,14 @@ func New(cfg Config) (*Worker, error) {
 	return &Worker{
 		Config: cfg, id: workerID, self: self, box: letters, started: time.Now().UTC(), scratch: scratch, cache: inputs,
 		slots: semaphore.NewWeighted(int64(cfg.Slots)), devices: accelerators, outbox: newOutbox(cfg.Queue, cfg.Log),
-		held: map[queue.Ref]*attempt{},
+		held: map[queue.Ref]*attempt{}, lastHeld: time.Now(), leaving: make(chan struct{}),
 	}, nil
 }
 
 // ID is the worker's name in heartbeats and records; every process has a new one.
 func (w *Worker) ID() string { return w.id }
 
-// Run claims and runs work orders until the context ends, then drains: nothing new is claimed, what has not started is given
+// Run claims and runs work orders until the context ends, or the worker has its own reason to leave (IdleExit, Until). Then it drains: nothing new is claimed, what has not started is given
 // back to the scheduler, running attempts get DrainGrace to finish, and what then still runs is ended and given back too. It
 // returns when all processes have ended and all reports are committed, or cannot be.
 func (w *Worker) Run(ctx context.Context) error {
@@ -160,7 +173,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.Log.Info("worker ready", "slots", w.Slots, "gpus", w.Runner.Describe().Devices, "gpu_slots", w.devices.slots(), "queues",
 		w.queues(),
 		"sandbox", w.Runner.Describe())
-	<-ctx.Done()
+	w.stay(ctx)
+	close(w.leaving)
 	for _, consumer := range consumers {
 		consumer.Stop()
 	}

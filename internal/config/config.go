@@ -111,6 +111,9 @@ type Config struct {
 	// AlphaFoldPython is that of ColabFold, in another one; default <home>/alphafold/bin/python.
 	AlphaFoldPython string `yaml:"alphafoldPython" env:"MOLFABRIC_ALPHAFOLD_PYTHON"`
 
+	// WorkerName is what who started a worker calls it; a fleet knows its own by it.
+	WorkerName string `yaml:"workerName" env:"MOLFABRIC_WORKER_NAME"`
+
 	Slots int `yaml:"slots" env:"MOLFABRIC_SLOTS"` // cores for engines; default all
 	// directory of the workers' shared inputs; default <home>/cache
 	Cache      string `yaml:"cache" env:"MOLFABRIC_CACHE"`

@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -63,6 +64,9 @@ func (o WorkOrder) Check() error {
 	}
 	if min(o.Paid.CPUMicroseconds, o.Paid.GPUMicroseconds) < 0 {
 		return errors.New("paid is less than nothing")
+	}
+	if !(o.ExpectedSeconds >= 0) || math.IsInf(o.ExpectedSeconds, 1) { // NaN is not, either
+		return errors.New("expectedSeconds is no time")
 	}
 	for _, input := range o.Inputs {
 		if err := input.check(); err != nil {
@@ -126,6 +130,9 @@ func (e Event) check() error {
 func (hb Heartbeat) check(workerID string) error {
 	if hb.WorkerID != workerID || !idForm.MatchString(workerID) {
 		return fmt.Errorf("workerId %.100q is not %.100q, or is no id", hb.WorkerID, workerID)
+	}
+	if !plain(hb.Name, maxWordBytes) {
+		return fmt.Errorf("name is longer than %d bytes or has control characters", maxWordBytes)
 	}
 	if len(hb.Held) > MaxHeld {
 		return fmt.Errorf("%d attempts are held, at most %d are looked at", len(hb.Held), MaxHeld)

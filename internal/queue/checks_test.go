@@ -27,6 +27,7 @@ var hostileOrders = map[string]func(*queue.WorkOrder){
 	"another attempt's outputs":    func(o *queue.WorkOrder) { o.OutputPrefix = "accounts/acct_1/uploads/" },
 	"outputs that climb":           func(o *queue.WorkOrder) { o.OutputPrefix = "../" + o.OutputPrefix },
 	"no time limit":                func(o *queue.WorkOrder) { o.Shard.Needs.TimeLimit = 0 },
+	"a negative expectation":       func(o *queue.WorkOrder) { o.ExpectedSeconds = -1 },
 	"a negative memory":            func(o *queue.WorkOrder) { o.Shard.Needs.MemoryBytes = -1 },
 	"an input that climbs":         func(o *queue.WorkOrder) { o.Inputs[0].Name = "../../.ssh/authorized_keys" },
 	"an input from the root":       func(o *queue.WorkOrder) { o.Inputs[0].Name = "/etc/cron.d/x" },

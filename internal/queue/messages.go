@@ -27,6 +27,9 @@ type WorkOrder struct {
 	Avoid []string `json:"avoid,omitempty"`
 	// Paid is what the attempt may use of what is set aside for its job; zero where the shard's caps allow less.
 	Paid Use `json:"paid,omitzero"`
+	// ExpectedSeconds is the wall time that nine in ten such attempts stay below, on the cores or devices that the shard asks for; 0
+	// is of schedulers that do not say.
+	ExpectedSeconds float64 `json:"expectedSeconds,omitempty"`
 	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that;
 	// Guarded says that there is one.
 	Claim   Claim `json:"-"`
@@ -109,6 +112,10 @@ type Event struct {
 // helps.
 const InputLost = "INPUT_LOST"
 
+// LeavesSoon is the code of an attempt that was given back because its worker leaves before the attempt can have ended. It counts for
+// nothing, however often: a task that fits no living worker waits for one.
+const LeavesSoon = "WORKER_LEAVES_SOON"
+
 // Result is an engines.Result whose files have been stored.
 type Result struct {
 	Summary   []byte                `json:"summary,omitempty"`
@@ -162,6 +169,8 @@ type Heartbeat struct {
 	Programs  map[string]map[string]string `json:"programs"` // engine → program → version
 	Held      []Held                       `json:"held"`
 	StartedAt time.Time                    `json:"startedAt"`
+	Name      string                       `json:"name,omitempty"` // what who started it calls it
+	Until     time.Time                    `json:"until,omitzero"` // when its machine is taken away; zero for never
 	// Key and Proof sign the heartbeat; see Signed.
 	Key   []byte `json:"key,omitempty"`
 	Proof []byte `json:"proof,omitempty"`

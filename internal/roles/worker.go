@@ -24,7 +24,7 @@ import (
 )
 
 // RunWorker is `molfabric worker`: it needs Redis and to reach the object store, has no key of that, and never sees the database.
-func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog.Logger) error {
+func RunWorker(ctx context.Context, cfg config.Config, stay Stay, version string, log *slog.Logger) error {
 	cfg.RedisURL = cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL) // one file may have both
 	client, err := await(ctx, cfg, log, openRedis)
 	if err != nil {
@@ -58,7 +58,7 @@ func RunWorker(ctx context.Context, cfg config.Config, version string, log *slog
 	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: files, Engines: registry, Runner: runner,
 		Offered: offers, Slots: cfg.Slots, DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"),
 		CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Previews: previewsOf(client, cfg, runner, log), Version: version,
-		DrainGrace: cfg.DrainGrace, Log: log})
+		DrainGrace: cfg.DrainGrace, Name: cfg.WorkerName, IdleExit: stay.IdleExit, Until: stay.Until, Log: log})
 	if err != nil {
 		return err
 	}

@@ -143,10 +143,12 @@ func (tx *transaction) ReturnTask(ctx context.Context, taskID string, counts boo
 }
 
 // GiveBackTask implements scheduler.TaskTx.
-func (tx *transaction) GiveBackTask(ctx context.Context, taskID string, notBefore time.Time) error {
+func (tx *transaction) GiveBackTask(ctx context.Context, taskID string, counts bool, notBefore time.Time) error {
 	return tx.changeTask(ctx, "give back task", taskID, func(t *taskState) error {
 		t.wait(notBefore)
-		t.GivenBack++
+		if counts {
+			t.GivenBack++
+		}
 		return nil
 	})
 }
