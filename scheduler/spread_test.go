@@ -101,7 +101,9 @@ func TestRealRunsMakeHistory(t *testing.T) {
 	f := start(t)
 	f.hire(8, success) // each task uses 10 s of the 60 s that were expected
 	f.awaitStatus(f.submit(f.account(), 30), job.Completed)
-	if got := f.estimate(); got.LikelyPence != 42 || got.LowPence != 42 || got.HighPence != 42 || got.EstimatedPence != 243 {
+	// The leader has asked before there was any, and believes that for a minute.
+	other := newFabric(t, f.rdb, "other")
+	if got := other.estimate(); got.LikelyPence != 42 || got.LowPence != 42 || got.HighPence != 42 || got.EstimatedPence != 243 {
 		t.Errorf("after 32 tasks at a sixth of their expectation: %+v, want 40 + 2 pence", got)
 	}
 }
