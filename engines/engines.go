@@ -335,8 +335,8 @@ func (s Shard) Class(spec Spec) WorkerClass {
 	return WorkerClass{spec.Hardware, spec.ID}
 }
 
-// ExpectedWallSeconds is how long the shard is expected to take on the cores and devices that it asks for, without those that a worker
-// may add.
+// ExpectedWallSeconds is how long the shard is expected to take on the cores and devices that it asks for, without those that a
+// worker may add.
 func (s Shard) ExpectedWallSeconds() float64 {
 	return max(s.ExpectedCPUSeconds/float64(max(s.Needs.CPUs, 1)), s.ExpectedGPUSeconds/float64(max(s.Needs.GPUs, 1)))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/molfabric/molfabric/internal/tenant"
 )
 
-// Demand is what waits for workers and which there are, for whoever sizes a fleet. Of the waiting tasks those are left out that nine
-// times in ten would take longer than longest; 0 for none. Any instance can say it. An error means that nothing is known: neither
-// that nothing waits nor that nobody works.
+// Demand is what waits for workers and which there are, for whoever sizes a fleet. Of the waiting tasks those are left out that
+// nine times in ten would take longer than longest; 0 for none. Any instance can say it. An error means that nothing is known:
+// neither that nothing waits nor that nobody works.
 func (s *Scheduler) Demand(ctx context.Context, longest time.Duration) (fleet.Demand, error) {
 	ctx = tenant.Everyone(ctx, "a fleet is sized by the tasks of all accounts")
 	demand := fleet.Demand{At: s.Now().UTC(), Workers: []fleet.Worker{}}

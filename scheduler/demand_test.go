@@ -183,7 +183,8 @@ func TestBacklogMetrics(t *testing.T) {
 	got := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			if name := family.GetName(); strings.HasPrefix(name, "molfabric_backlog_") && name != "molfabric_backlog_oldest_seconds" {
+			name := family.GetName()
+			if strings.HasPrefix(name, "molfabric_backlog_") && name != "molfabric_backlog_oldest_seconds" {
 				got[name+" "+m.GetLabel()[0].GetName()+"="+m.GetLabel()[0].GetValue()] = m.GetGauge().GetValue()
 			}
 		}

@@ -186,7 +186,9 @@ var (
 // Describe and Collect make the Scheduler a prometheus.Collector of what only the stores know: tasks by state, what waits, and the
 // depth and age of each queue. A store that is away leaves its figures out.
 func (s *Scheduler) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{tasksDesc, depthDesc, ageDesc, backlogTasksDesc, backlogSecondsDesc, backlogOldestDesc} {
+	for _, desc := range []*prometheus.Desc{
+		tasksDesc, depthDesc, ageDesc, backlogTasksDesc, backlogSecondsDesc, backlogOldestDesc,
+	} {
 		ch <- desc
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/lib/pq"
 )
 
-// Backlogs looks at open tasks alone, by the partial indexes that CountOpenTasks uses, and joins their jobs once each. A task of the
-// release before, whose wall time is not known, is taken for one core's.
+// Backlogs looks at open tasks alone, by the partial indexes that CountOpenTasks uses, and joins their jobs once each. A task of
+// the release before, whose wall time is not known, is taken for one core's.
 func (db postgresStore) Backlogs(ctx context.Context, queueNames []string, longest []float64) ([]Backlog, error) {
 	var rows []Backlog
 	err := db.SelectContext(ctx, &rows, `

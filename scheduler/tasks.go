@@ -68,8 +68,8 @@ func (c *change) returnTask(ctx context.Context, task TaskRow, counts bool, notB
 	return c.recordMove(ctx, task, job.TaskPending, nil, nil)
 }
 
-// giveBackTask lets a task wait for another worker, no earlier than notBefore. It counts as no attempt; counts tells whether as one of
-// the times in a row that the task was given back.
+// giveBackTask lets a task wait for another worker, no earlier than notBefore. It counts as no attempt; counts tells whether as one
+// of the times in a row that the task was given back.
 func (c *change) giveBackTask(ctx context.Context, task TaskRow, counts bool, notBefore time.Time) error {
 	if err := checkMove(task, job.TaskPending); err != nil {
 		return err

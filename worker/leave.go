@@ -48,8 +48,8 @@ func (w *Worker) tooLate(order queue.WorkOrder) bool {
 
 // leavesSoon is how an attempt ends that was not begun because it would not have ended here.
 func (w *Worker) leavesSoon() ending {
-	return ending{givenBack: true, failure: systemFailure(queue.LeavesSoon, "the worker leaves at %s, before the task can have ended",
-		w.Until.UTC().Format(time.RFC3339))}
+	return ending{givenBack: true, failure: systemFailure(queue.LeavesSoon,
+		"the worker leaves at %s, before the task can have ended", w.Until.UTC().Format(time.RFC3339))}
 }
 
 // stay waits for the reason to leave: the context's end, that nothing was to do for IdleExit, or that Until draws near.

@@ -146,8 +146,8 @@ func TestAWorkerWithoutTimeDoesNotStart(t *testing.T) {
 		"idle-exit": func(cfg *worker.Config) { cfg.IdleExit = -time.Second },
 	} {
 		cfg := worker.Config{Queue: b.queue, Engines: engines.NewRegistry(shell{"shell"}), Runner: b.sandboxed(),
-			Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu"}}, Slots: 1, ScratchDir: b.scratch, DrainGrace: 30 * time.Second,
-			Log: slog.New(slog.DiscardHandler)}
+			Offered: []worker.Offer{{Engine: "shell", Hardware: "cpu"}}, Slots: 1, ScratchDir: b.scratch,
+			DrainGrace: 30 * time.Second, Log: slog.New(slog.DiscardHandler)}
 		change(&cfg)
 		if _, err := worker.New(cfg); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s: %v, want it refused", name, err)

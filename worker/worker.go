@@ -146,9 +146,10 @@ func New(cfg Config) (*Worker, error) {
 // ID is the worker's name in heartbeats and records; every process has a new one.
 func (w *Worker) ID() string { return w.id }
 
-// Run claims and runs work orders until the context ends, or the worker has its own reason to leave (IdleExit, Until). Then it drains: nothing new is claimed, what has not started is given
-// back to the scheduler, running attempts get DrainGrace to finish, and what then still runs is ended and given back too. It
-// returns when all processes have ended and all reports are committed, or cannot be.
+// Run claims and runs work orders until the context ends, or the worker has its own reason to leave (IdleExit, Until). Then it
+// drains: nothing new is claimed, what has not started is given back to the scheduler, running attempts get DrainGrace to finish,
+// and what then still runs is ended and given back too. It returns when all processes have ended and all reports are committed, or
+// cannot be.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.scratch.close()
 	defer w.cache.close()

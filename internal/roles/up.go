@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,12 +97,9 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 	}
 	defer func() { _ = waitMetrics() }()
 	if ownStore {
-		c.fileStore = passedOn(cfg.S3)
-		noteReach(cfg, ln, log)
-		err = c.allowPages(ctx, cmp.Or(cfg.PublicURL, address))
-	}
-	if err != nil {
-		return errors.Join(err, ln.Close())
+		if err := c.passFilesOn(ctx, ln, address); err != nil {
+			return errors.Join(err, ln.Close())
+		}
 	}
 	server, err := c.server(version, address)
 	if err != nil {
@@ -138,6 +136,13 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 		return cause
 	}
 	return nil
+}
+
+// passFilesOn makes this process the way to its own object store, for pages too.
+func (c *control) passFilesOn(ctx context.Context, ln net.Listener, address string) error {
+	c.fileStore = passedOn(c.cfg.S3)
+	noteReach(c.cfg, ln, c.log)
+	return c.allowPages(ctx, cmp.Or(c.cfg.PublicURL, address))
 }
 
 // ownHardware is the worker classes of a system on one machine: a job for a device that is not here would wait for ever.
