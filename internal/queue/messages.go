@@ -27,8 +27,8 @@ type WorkOrder struct {
 	Avoid []string `json:"avoid,omitempty"`
 	// Paid is what the attempt may use of what is set aside for its job; zero where the shard's caps allow less.
 	Paid Use `json:"paid,omitzero"`
-	// ExpectedSeconds is the wall time that nine in ten such attempts stay below, on the cores or devices that the shard asks for; 0
-	// is of schedulers that do not say.
+	// ExpectedSeconds is the wall time that nine in ten such attempts stay below, on the cores or devices that the shard asks for;
+	// 0 is of schedulers that do not say.
 	ExpectedSeconds float64 `json:"expectedSeconds,omitempty"`
 	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that;
 	// Guarded says that there is one.
@@ -112,8 +112,8 @@ type Event struct {
 // helps.
 const InputLost = "INPUT_LOST"
 
-// LeavesSoon is the code of an attempt that was given back because its worker leaves before the attempt can have ended. It counts for
-// nothing, however often: a task that fits no living worker waits for one.
+// LeavesSoon is the code of an attempt that was given back because its worker leaves before the attempt can have ended. It counts
+// for nothing, however often: a task that fits no living worker waits for one.
 const LeavesSoon = "WORKER_LEAVES_SOON"
 
 // Result is an engines.Result whose files have been stored.
