@@ -10,7 +10,6 @@ package alphafold
 import (
 	"embed"
 	"fmt"
-	"strconv"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/fold"
@@ -32,21 +31,15 @@ const (
 	programFold = "fold.py"
 )
 
-// folding and reporting are this engine's programs in its words.
-var (
-	folding = python.Program{
-		Engine: ID, Sources: []python.Source{fold.Sources, {Files: programs, From: "programs"}}, Mains: []string{programFold},
-		Interpreter: Interpreter, Name: "The folding program",
-		Requirements: "engines/alphafold/requirements.lock (make setup-fold)", LessMemory: "shorter sequences",
-	}
-	reporting = fold.Reporting(ID)
-)
-
-// AlphaFold implements engines.Engine and the optional interfaces listed below. Its zero value is ready; it has no state.
-type AlphaFold struct {
-	python.Reporting
-	python.Saving
+// folding is this engine's program in its words.
+var folding = python.Program{
+	Engine: ID, Sources: []python.Source{fold.Sources, {Files: programs, From: "programs"}}, Mains: []string{programFold},
+	Interpreter: Interpreter, Name: "The folding program",
+	Requirements: "engines/alphafold/requirements.lock (make setup-fold)", LessMemory: "shorter sequences",
 }
+
+// AlphaFold implements engines.Engine and the optional interfaces listed below. It has no state.
+type AlphaFold struct{ fold.Model }
 
 var (
 	_ engines.Engine       = AlphaFold{}
@@ -58,7 +51,15 @@ var (
 )
 
 // New returns the engine.
-func New() AlphaFold { return AlphaFold{} }
+func New() AlphaFold { return AlphaFold{fold.NewModel(folding, environment)} }
+
+// environment keeps JAX from looking for a device where the shard has none.
+func environment(shard engines.Shard) map[string]string {
+	if shard.Needs.GPUs > 0 {
+		return nil
+	}
+	return map[string]string{"JAX_PLATFORMS": "cpu"}
+}
 
 // Spec describes the engine. A prediction on a device needs a worker of that class; see Shard.Class.
 func (AlphaFold) Spec() engines.Spec {
@@ -98,52 +99,4 @@ func checkVersions(versions map[string]string) error {
 		return fmt.Errorf("colabfold is %q, and must be %s; %s", found, colabfold, probeWayOut)
 	}
 	return nil
-}
-
-// Command runs the shard's Python program. The threads are those of the task's cores: more of them spin and wait for each other.
-func (AlphaFold) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	program, err := programOf(shard)
-	if err != nil {
-		return engines.Command{}, err
-	}
-	main, err := program.Main(shard)
-	if err != nil {
-		return engines.Command{}, err
-	}
-	threads := strconv.Itoa(max(shard.Needs.CPUs, 1))
-	environment := map[string]string{
-		"MPLBACKEND": "Agg", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
-	}
-	if shard.Needs.GPUs == 0 {
-		environment["JAX_PLATFORMS"] = "cpu"
-	}
-	return program.Command(shard, main, python.Environment(environment))
-}
-
-// programOf is what runs a shard.
-func programOf(shard engines.Shard) (python.Program, error) {
-	switch shard.Stage {
-	case fold.StageFold:
-		return folding, nil
-	case fold.StageReport:
-		return reporting, nil
-	}
-	return python.Program{}, fmt.Errorf("alphafold: shard %s is of the unknown stage %q", shard.Name, shard.Stage)
-}
-
-// Explain reads the failure that a program has written, and knows the usual accidents of an installation.
-func (AlphaFold) Explain(shard engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
-	if program, err := programOf(shard); err == nil {
-		return program.Explain(dir, exitCode, logTail)
-	}
-	return nil
-}
-
-// Collect checks that the shard's outputs are there and complete, and lists them.
-func (AlphaFold) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	program, err := programOf(shard)
-	if err != nil {
-		return engines.Result{}, err
-	}
-	return fold.Collect(program, shard, dir)
 }

@@ -1,18 +1,16 @@
 package alphafold
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/engines/fold"
+	"github.com/molfabric/molfabric/engines/fold/foldtest"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
 
@@ -38,20 +36,6 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// requestOf asks for the records of a FASTA with weights.
-func requestOf(t *testing.T, text string, weights engines.Weights) engines.Request {
-	t.Helper()
-	records, err := fasta.Read([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return engines.Request{
-		JobID: "job_test", JobName: "two <proteins>", Params: json.RawMessage(`{}`),
-		SceneFile: engines.Object{StorageKey: "seqs.fasta", SHA256: strings.Repeat("a", 64), ByteSize: int64(len(text))},
-		Found:     engines.Found{Weights: &weights, Contents: map[string]engines.Contents{fold.SceneFile: {Sequences: records}}},
-	}
-}
-
 // files are the names of the files of weights.
 func files() []string {
 	names := []string{"config.json"}
@@ -74,37 +58,23 @@ func trueWeights() engines.Weights {
 // tinyWeights are those that set-up makes of random numbers, and the files behind their storage keys.
 func tinyWeights(t *testing.T) (engines.Weights, map[string]string) {
 	t.Helper()
-	folder := filepath.Join(filepath.Dir(enginestest.Python(t)), "..", "..", "alphafold", "tiny-model")
-	weights := engines.Weights{Model: ID, Digest: strings.Repeat("e", 64), Licence: "none", Files: map[string]engines.Object{}}
-	objects := map[string]string{}
-	for _, name := range files() {
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			enginestest.Skip(t, "there are no models of random weights; deploy/setup.sh --tests makes them")
-		}
-		sum := sha256.Sum256(content)
-		key := "weights/" + name
-		weights.Files[name] = engines.Object{StorageKey: key, SHA256: hex.EncodeToString(sum[:]), ByteSize: int64(len(content))}
-		weights.Bytes += int64(len(content))
-		objects[key] = filepath.Join(folder, name)
-	}
-	return weights, objects
+	return foldtest.TinyWeights(t, ID, "alphafold", files()...)
 }
 
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	tiny, objects := tinyWeights(t)
-	many := requestOf(t, ">one\n"+short+"\n>trimer\nMKVLA:GGST:MKVLA\n>bad\nMKX\n", tiny)
+	many := foldtest.RequestOf(t, ">one\n"+short+"\n>trimer\nMKVLA:GGST:MKVLA\n>bad\nMKX\n", tiny)
 	many.Params = json.RawMessage(`{"foldModels":2,"foldRecycles":0,"foldMsa":"single_sequence"}`)
-	device := requestOf(t, ">long\n"+strings.Repeat("A", fasta.MaxGPUTokens), trueWeights())
+	device := foldtest.RequestOf(t, ">long\n"+strings.Repeat("A", fasta.MaxGPUTokens), trueWeights())
 	device.Parameters = map[string]string{"foldDevice": "cuda"}
-	tasks := requestOf(t, ">a\n"+short+"\n>b\n"+other+"\n>c\nMKVAA\n", trueWeights())
+	tasks := foldtest.RequestOf(t, ">a\n"+short+"\n>b\n"+other+"\n>c\nMKVAA\n", trueWeights())
 	tasks.TaskCount = 2
-	estimate := requestOf(t, ">a\nMKV", trueWeights())
+	estimate := foldtest.RequestOf(t, ">a\nMKV", trueWeights())
 	estimate.Found.Contents = nil
 	enginestest.Run(t, New(), enginestest.Cases{
 		Plans: []enginestest.PlanCase{
-			{Name: "one", Golden: true, Request: requestOf(t, ">a\n"+short, trueWeights())},
+			{Name: "one", Golden: true, Request: foldtest.RequestOf(t, ">a\n"+short, trueWeights())},
 			{Name: "device", Request: device}, {Name: "tasks", Request: tasks}, {Name: "estimate", Request: estimate},
 			{Name: "many", Request: many},
 		},
@@ -120,7 +90,7 @@ func TestEngine(t *testing.T) {
 func refusedCases(t *testing.T) []enginestest.RefusedCase {
 	t.Helper()
 	changed := func(name, field string, change func(*engines.Request)) enginestest.RefusedCase {
-		r := requestOf(t, ">a\nMKV", trueWeights())
+		r := foldtest.RequestOf(t, ">a\nMKV", trueWeights())
 		change(&r)
 		return enginestest.RefusedCase{Name: name, Field: field, Request: r}
 	}
@@ -128,8 +98,9 @@ func refusedCases(t *testing.T) []enginestest.RefusedCase {
 		return changed(name, field, func(r *engines.Request) { r.Params = json.RawMessage(text) })
 	}
 	return []enginestest.RefusedCase{
-		{Name: "letter", Field: fold.SceneFile, Request: requestOf(t, ">a\nMKX", trueWeights())},
-		{Name: "too long", Field: fold.SceneFile, Request: requestOf(t, ">a\n"+strings.Repeat("A", fasta.MaxCPUTokens+1), trueWeights())},
+		{Name: "letter", Field: fold.SceneFile, Request: foldtest.RequestOf(t, ">a\nMKX", trueWeights())},
+		{Name: "too long", Field: fold.SceneFile,
+			Request: foldtest.RequestOf(t, ">a\n"+strings.Repeat("A", fasta.MaxCPUTokens+1), trueWeights())},
 		changed("no file", fold.SceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "" }),
 		changed("no weights", "foldModel", func(r *engines.Request) { r.Found.Weights = nil }),
 		params("other model", "foldModel", `{"foldModel":"esmfold"}`),
@@ -174,20 +145,10 @@ func foldedMany(t *testing.T, o *enginestest.Outcome) {
 			t.Errorf("%s has a mean pLDDT of %v, want it of 0 to 100", one.File, one.MeanPLDDT)
 		}
 	}
-	marked(t, folder, "structures.csv", "report.html", "provenance.json", "0001-one.plddt.svg", "0001-one.coverage.svg")
-	marked(t, o.Dirs["fold-001"], "0001-one.pdb", "0001-one.cif", "0001-one.scores.json", "0001-one.rank2.pdb", "0002-trimer.pdb")
+	foldtest.Marked(t, folder, "structures.csv", "report.html", "provenance.json", "0001-one.plddt.svg", "0001-one.coverage.svg")
+	foldtest.Marked(t, o.Dirs["fold-001"],
+		"0001-one.pdb", "0001-one.cif", "0001-one.scores.json", "0001-one.rank2.pdb", "0002-trimer.pdb")
 	checkOrder(t, o.Dirs["fold-001"].Out("0002-trimer.scores.json"), o.Dirs["fold-001"].Out("0002-trimer.pdb"))
-}
-
-// marked wants files to say that the weights are untrained.
-func marked(t *testing.T, folder engines.Dir, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		content, err := os.ReadFile(folder.Out(name))
-		if err != nil || !strings.Contains(strings.ToLower(string(content)), "untrained") {
-			t.Errorf("%s does not say that the weights are untrained: %v", name, err)
-		}
-	}
 }
 
 // checkOrder wants the chains of a trimer as the request has them, although ColabFold puts equal ones beside each other.

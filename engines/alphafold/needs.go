@@ -19,7 +19,6 @@ const (
 	gpuSecondsPerSquare          = 2e-5 // of a pass
 	gpuSecondsPerResidue         = 4e-3 // of a pass
 	trueBytes                    = 1.86e9
-	shardTargetSeconds           = 3600.0 // of processor time, after which another process is worth opening the weights again
 	kibibyte                     = 1 << 10
 	mebibyte                     = 1 << 20
 	gibibyte                     = 1 << 30
@@ -57,18 +56,9 @@ func (q request) deviceSeconds(count int) float64 {
 	return seconds
 }
 
-// memoryOf is what a process takes at most, and what programs reckon with when there was not enough.
-type memoryOf struct {
-	BaseBytes           int64 `json:"baseBytes"`
-	BytesPerSquareToken int64 `json:"bytesPerSquareToken"`
-	CapBytes            int64 `json:"capBytes"`
-}
-
 // memory is that of a process whose longest protein has so many residues, on the device that computes.
-func (q request) memory(count int) memoryOf {
-	m := memoryOf{BaseBytes: baseBytes + weightsFactor*q.Weights.Bytes, BytesPerSquareToken: bytesPerSquare}
-	m.CapBytes = fold.WholeMebibytes(m.BaseBytes + m.BytesPerSquareToken*int64(count)*int64(count))
-	return m
+func (q request) memory(count int) fold.Memory {
+	return fold.MemoryOf(baseBytes+weightsFactor*q.Weights.Bytes, bytesPerSquare, count)
 }
 
 // foldNeeds are those of a shard that folds these proteins.

@@ -34,7 +34,7 @@ type foldParams struct {
 	settings
 	Seed    int64        `json:"seed"`
 	Device  string       `json:"device"`
-	Memory  memoryOf     `json:"memory"`
+	Memory  fold.Memory  `json:"memory"`
 	Weights fold.Weights `json:"weights"`
 }
 
@@ -55,12 +55,6 @@ type alignment struct {
 func (q request) settings() settings {
 	return settings{Models: q.models, Recycles: q.recycles, Seeds: q.seeds, Relax: q.relax, MSA: alignment{singleSequence}}
 }
-
-// Wants is what the FASTA holds, so that what cannot be folded is known before it costs anything, and the weights.
-func (AlphaFold) Wants(r engines.Request) (engines.Wants, error) { return fold.Wants(r, ID) }
-
-// Typical completes a request that has no sequences.
-func (AlphaFold) Typical(r engines.Request) (engines.Request, string, error) { return fold.Typical(r) }
 
 func resolve(r engines.Request) (request, error) {
 	common, err := fold.Resolve(r, ID, fasta.MaxCPUTokens, fasta.MaxGPUTokens)
@@ -84,31 +78,17 @@ func or[T any](given *T, usual T) T {
 	return *given
 }
 
-// Plan gives the shards that fold, and the one that reports. A shard that folds is not essential: when one fails, the proteins of
-// the others still have results.
-func (AlphaFold) Plan(r engines.Request) ([]engines.Shard, error) {
+// Plan gives the shards that fold, and the one that reports.
+func (a AlphaFold) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
 		return nil, err
 	}
-	folded, refused := q.Sequences()
-	parts := q.Parts(folded, func(one fold.Sequence) float64 { return q.foldSeconds(residues(one)) }, shardTargetSeconds)
-	shards := make([]engines.Shard, 0, len(parts)+1)
-	for i, part := range parts {
-		shard, err := q.foldShard(i+1, part)
-		if err != nil {
-			return nil, err
-		}
-		shards = append(shards, shard)
-	}
-	report, err := q.ReportShard(r, fold.Report{
-		StageIndex: 1, Predictor: title, Engine: ID, Parts: parts, Folded: folded, Refused: refused, Recycles: q.recycles,
-		Settings: q.settings(), Citations: citations(), Optional: []string{alignmentSuffix},
+	seconds := func(one fold.Sequence) float64 { return q.foldSeconds(residues(one)) }
+	return a.PlanShards(r, q.Request, seconds, q.work, fold.Report{
+		StageIndex: 1, Predictor: title, Recycles: q.recycles, Settings: q.settings(), Citations: citations(),
+		Optional: []string{alignmentSuffix},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return append(shards, report), nil
 }
 
 // residues is the length of a protein; AlphaFold needs no linkers.
@@ -120,27 +100,22 @@ func residues(one fold.Sequence) int {
 	return count
 }
 
-func (q request) foldShard(number int, part []fold.Sequence) (engines.Shard, error) {
-	longest, work, device := 0, startCPUSeconds, gpuStartSeconds
+// work is what folding these proteins in one process takes.
+func (q request) work(part []fold.Sequence) fold.Work {
+	longest, seconds, device := 0, startCPUSeconds, gpuStartSeconds
 	for _, one := range part {
 		count := residues(one)
 		longest = max(longest, count)
-		work += q.foldSeconds(count)
+		seconds += q.foldSeconds(count)
 		device += q.deviceSeconds(count)
 	}
-	expected := work
-	shard := engines.Shard{Stage: fold.StageFold, StageIndex: 0, Name: fold.ShardName(number), Items: len(part),
-		Inputs: fold.WeightsInputs(q.Weights)}
-	if q.Device == fold.DeviceCUDA {
-		expected = device
-		shard.ExpectedGPUSeconds = fold.Round(expected)
-	}
-	shard.ExpectedCPUSeconds = fold.Round(expected)
-	shard.Needs = q.foldNeeds(part, expected)
-	var err error
-	shard.Params, err = fold.Raw(foldParams{
+	done := fold.Work{CPUSeconds: seconds, Params: foldParams{
 		Program: programFold, Sequences: part, settings: q.settings(), Seed: q.Seed, Device: q.Device, Memory: q.memory(longest),
 		Weights: fold.WeightsOf(q.Weights),
-	})
-	return shard, err
+	}}
+	if q.Device == fold.DeviceCUDA {
+		done.CPUSeconds, done.GPUSeconds = device, device
+	}
+	done.Needs = q.foldNeeds(part, done.CPUSeconds)
+	return done
 }

@@ -120,24 +120,11 @@ func produced(result engines.Result, name string) bool {
 // nothing outside out/ is written.
 func (o *Outcome) run(t *testing.T, e engines.Engine, shard engines.Shard, dir engines.Dir) {
 	t.Helper()
-	command, err := e.Command(shard, dir)
-	if err != nil {
-		t.Fatalf("Command of shard %s: %v", shard.Name, err)
-	}
-	for name, content := range command.Files {
-		write(t, filepath.Join(string(dir), name), content, 0o444)
-	}
+	process := processOf(t, e, shard, dir)
 	before := snapshot(t, dir)
-	scratch := t.TempDir()
-	process := exec.CommandContext(t.Context(), program(t, command.Argv[0]), command.Argv[1:]...)
-	process.Dir = string(dir)
-	process.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + scratch, "TMPDIR=" + scratch}
-	for name, value := range command.Env {
-		process.Env = append(process.Env, name+"="+value)
-	}
 	var printed, log bytes.Buffer
 	process.Stdout, process.Stderr = &printed, &log
-	err = process.Run()
+	err := process.Run()
 	o.Logs[shard.Name] = tail(printed.String() + log.String())
 	o.checkProgress(t, e, shard, printed.String())
 	checkCheckpoints(t, e, shard, dir, printed.String())

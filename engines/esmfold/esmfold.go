@@ -10,7 +10,6 @@ package esmfold
 import (
 	"embed"
 	"fmt"
-	"strconv"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/fold"
@@ -35,21 +34,15 @@ const (
 
 var sources = []python.Source{fold.Sources, {Files: programs, From: "programs"}} // they import each other
 
-// folding and reporting are this engine's programs in its words.
-var (
-	folding = python.Program{
-		Engine: ID, Sources: sources, Mains: []string{programFold}, Interpreter: Interpreter,
-		Name: "The folding program", Requirements: "engines/esmfold/requirements.lock (make setup-fold)",
-		LessMemory: "shorter sequences",
-	}
-	reporting = fold.Reporting(ID)
-)
-
-// ESMFold implements engines.Engine and the optional interfaces listed below. Its zero value is ready; it has no state.
-type ESMFold struct {
-	python.Reporting
-	python.Saving
+// folding is this engine's program in its words.
+var folding = python.Program{
+	Engine: ID, Sources: sources, Mains: []string{programFold}, Interpreter: Interpreter,
+	Name: "The folding program", Requirements: "engines/esmfold/requirements.lock (make setup-fold)",
+	LessMemory: "shorter sequences",
 }
+
+// ESMFold implements engines.Engine and the optional interfaces listed below. It has no state.
+type ESMFold struct{ fold.Model }
 
 var (
 	_ engines.Engine       = ESMFold{}
@@ -61,7 +54,12 @@ var (
 )
 
 // New returns the engine.
-func New() ESMFold { return ESMFold{} }
+func New() ESMFold { return ESMFold{fold.NewModel(folding, environment)} }
+
+// environment keeps the library from asking a hub for anything.
+func environment(engines.Shard) map[string]string {
+	return map[string]string{"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+}
 
 // Spec describes the engine. A prediction on a device needs a worker of that class; see Shard.Class.
 func (ESMFold) Spec() engines.Spec {
@@ -101,49 +99,4 @@ func checkVersions(versions map[string]string) error {
 		return fmt.Errorf("transformers %q is too old, or there is no torch; %s", found, probeWayOut)
 	}
 	return nil
-}
-
-// Command runs the shard's Python program. The threads are those of the task's cores: more of them spin and wait for each other.
-func (ESMFold) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error) {
-	program, err := programOf(shard)
-	if err != nil {
-		return engines.Command{}, err
-	}
-	main, err := program.Main(shard)
-	if err != nil {
-		return engines.Command{}, err
-	}
-	threads := strconv.Itoa(max(shard.Needs.CPUs, 1))
-	return program.Command(shard, main, python.Environment(map[string]string{
-		"MPLBACKEND": "Agg", "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads,
-		"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1",
-	}))
-}
-
-// programOf is what runs a shard.
-func programOf(shard engines.Shard) (python.Program, error) {
-	switch shard.Stage {
-	case fold.StageFold:
-		return folding, nil
-	case fold.StageReport:
-		return reporting, nil
-	}
-	return python.Program{}, fmt.Errorf("esmfold: shard %s is of the unknown stage %q", shard.Name, shard.Stage)
-}
-
-// Explain reads the failure that a program has written, and knows the usual accidents of an installation.
-func (ESMFold) Explain(shard engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
-	if program, err := programOf(shard); err == nil {
-		return program.Explain(dir, exitCode, logTail)
-	}
-	return nil
-}
-
-// Collect checks that the shard's outputs are there and complete, and lists them.
-func (ESMFold) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, error) {
-	program, err := programOf(shard)
-	if err != nil {
-		return engines.Result{}, err
-	}
-	return fold.Collect(program, shard, dir)
 }

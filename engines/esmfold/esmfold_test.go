@@ -1,17 +1,15 @@
 package esmfold
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/engines/fold"
+	"github.com/molfabric/molfabric/engines/fold/foldtest"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
 
@@ -19,20 +17,6 @@ const (
 	trpCage = "NLYIQWLKDGGPSSGRPPPS"
 	short   = "MKVLLAGGSTPREQ"
 )
-
-// requestOf asks for the records of a FASTA with the tiny weights.
-func requestOf(t *testing.T, text string, weights engines.Weights) engines.Request {
-	t.Helper()
-	records, err := fasta.Read([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return engines.Request{
-		JobID: "job_test", JobName: "two <proteins>", Params: json.RawMessage(`{}`),
-		SceneFile: engines.Object{StorageKey: "seqs.fasta", SHA256: strings.Repeat("a", 64), ByteSize: int64(len(text))},
-		Found:     engines.Found{Weights: &weights, Contents: map[string]engines.Contents{fold.SceneFile: {Sequences: records}}},
-	}
-}
 
 // trueWeights are described as esmfold_v1's would be.
 func trueWeights() engines.Weights {
@@ -46,36 +30,23 @@ func trueWeights() engines.Weights {
 // tinyWeights are those that set-up makes of random numbers, and the files behind their storage keys.
 func tinyWeights(t *testing.T) (engines.Weights, map[string]string) {
 	t.Helper()
-	folder := filepath.Join(filepath.Dir(enginestest.Python(t)), "..", "..", "fold", "tiny-model")
-	weights := engines.Weights{Model: ID, Digest: strings.Repeat("e", 64), Licence: "none", Files: map[string]engines.Object{}}
-	objects := map[string]string{}
-	for _, name := range []string{"config.json", "model.safetensors"} {
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			enginestest.Skip(t, "there is no model of random weights; deploy/setup.sh --tests makes it")
-		}
-		sum := sha256.Sum256(content)
-		key := "weights/" + name
-		weights.Files[name] = engines.Object{StorageKey: key, SHA256: hex.EncodeToString(sum[:]), ByteSize: int64(len(content))}
-		weights.Bytes += int64(len(content))
-		objects[key] = filepath.Join(folder, name)
-	}
-	return weights, objects
+	return foldtest.TinyWeights(t, ID, "fold", "config.json", "model.safetensors")
 }
 
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	tiny, objects := tinyWeights(t)
-	many := requestOf(t, ">cage\n"+trpCage+"\n>dimer\n"+short+":"+short+"\n>bad\nMKX\n>cage\nMKV\n>short\n"+short+"\n", tiny)
-	device := requestOf(t, ">long\n"+strings.Repeat("A", fasta.MaxGPUTokens), trueWeights())
+	many := foldtest.RequestOf(t,
+		">cage\n"+trpCage+"\n>dimer\n"+short+":"+short+"\n>bad\nMKX\n>cage\nMKV\n>short\n"+short+"\n", tiny)
+	device := foldtest.RequestOf(t, ">long\n"+strings.Repeat("A", fasta.MaxGPUTokens), trueWeights())
 	device.Parameters = map[string]string{"foldDevice": "cuda"}
-	tasks := requestOf(t, ">a\n"+trpCage+"\n>b\n"+short+"\n>c\nMKVAA\n", trueWeights())
+	tasks := foldtest.RequestOf(t, ">a\n"+trpCage+"\n>b\n"+short+"\n>c\nMKVAA\n", trueWeights())
 	tasks.TaskCount = 2
-	estimate := requestOf(t, ">a\nMKV", trueWeights())
+	estimate := foldtest.RequestOf(t, ">a\nMKV", trueWeights())
 	estimate.Found.Contents = nil
 	enginestest.Run(t, New(), enginestest.Cases{
 		Plans: []enginestest.PlanCase{
-			{Name: "one", Golden: true, Request: requestOf(t, ">a\n"+trpCage, trueWeights())},
+			{Name: "one", Golden: true, Request: foldtest.RequestOf(t, ">a\n"+trpCage, trueWeights())},
 			{Name: "device", Request: device},
 			{Name: "tasks", Golden: true, Request: tasks},
 			{Name: "estimate", Request: estimate},
@@ -93,10 +64,10 @@ func TestEngine(t *testing.T) {
 func refusedCases(t *testing.T) []enginestest.RefusedCase {
 	t.Helper()
 	text := func(name, text string) enginestest.RefusedCase {
-		return enginestest.RefusedCase{Name: name, Field: fold.SceneFile, Request: requestOf(t, text, trueWeights())}
+		return enginestest.RefusedCase{Name: name, Field: fold.SceneFile, Request: foldtest.RequestOf(t, text, trueWeights())}
 	}
 	changed := func(name, field string, change func(*engines.Request)) enginestest.RefusedCase {
-		r := requestOf(t, ">a\nMKV", trueWeights())
+		r := foldtest.RequestOf(t, ">a\nMKV", trueWeights())
 		change(&r)
 		return enginestest.RefusedCase{Name: name, Field: field, Request: r}
 	}
@@ -150,16 +121,6 @@ func foldedMany(t *testing.T, o *enginestest.Outcome) {
 			t.Errorf("%s has a mean pLDDT of %v, want it of 0 to 100", one.Name, one.MeanPLDDT)
 		}
 	}
-	for _, name := range []string{"structures.csv", "report.html", "provenance.json", "0001-cage.plddt.svg"} {
-		content, err := os.ReadFile(folder.Out(name))
-		if err != nil || !strings.Contains(string(content), "untrained") {
-			t.Errorf("%s does not say that the weights are untrained: %v", name, err)
-		}
-	}
-	for _, name := range []string{"0001-cage.pdb", "0001-cage.cif", "0001-cage.scores.json"} {
-		content, err := os.ReadFile(o.Dirs["fold-001"].Out(name))
-		if err != nil || !strings.Contains(strings.ToLower(string(content)), "untrained") {
-			t.Errorf("%s does not say that the weights are untrained: %v", name, err)
-		}
-	}
+	foldtest.Marked(t, folder, "structures.csv", "report.html", "provenance.json", "0001-cage.plddt.svg")
+	foldtest.Marked(t, o.Dirs["fold-001"], "0001-cage.pdb", "0001-cage.cif", "0001-cage.scores.json")
 }

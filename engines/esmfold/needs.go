@@ -26,19 +26,18 @@ const (
 // and 3.82 of 100, which is 17 kB for each pair. A language model in half precision takes twice its file on a CPU, and while it is
 // read both are held.
 const (
-	kibibyte           = 1 << 10
-	mebibyte           = 1 << 20
-	gibibyte           = 1 << 30
-	baseBytes          = gibibyte
-	weightsFactor      = 2.7
-	deviceFactor       = 1.2
-	bytesPerSquare     = 20 * kibibyte
-	maxLogBytes        = 4 * mebibyte
-	maxProcesses       = 64
-	bytesPerPair       = 8     // of scores.json
-	bytesPerResidue    = 2_000 // of the structure files
-	sequenceFileBytes  = 4 * mebibyte
-	shardTargetSeconds = 3600.0 // of processor time, after which another process is worth opening the weights again
+	kibibyte          = 1 << 10
+	mebibyte          = 1 << 20
+	gibibyte          = 1 << 30
+	baseBytes         = gibibyte
+	weightsFactor     = 2.7
+	deviceFactor      = 1.2
+	bytesPerSquare    = 20 * kibibyte
+	maxLogBytes       = 4 * mebibyte
+	maxProcesses      = 64
+	bytesPerPair      = 8     // of scores.json
+	bytesPerResidue   = 2_000 // of the structure files
+	sequenceFileBytes = 4 * mebibyte
 )
 
 // Chunks bound the memory of the trunk's attention: above so many tokens it takes so many rows at once.
@@ -67,22 +66,13 @@ func (q request) openSeconds() float64 {
 	return startCPUSeconds + loadSecondsPerGB*float64(q.Weights.Bytes)/1e9
 }
 
-// memoryOf is what a process takes at most, and what programs reckon with when there was not enough.
-type memoryOf struct {
-	BaseBytes           int64 `json:"baseBytes"`
-	BytesPerSquareToken int64 `json:"bytesPerSquareToken"`
-	CapBytes            int64 `json:"capBytes"`
-}
-
 // memory is that of a process whose longest protein has so many tokens, on the device that computes.
-func (q request) memory(tokens int) memoryOf {
+func (q request) memory(tokens int) fold.Memory {
 	factor := weightsFactor
 	if q.Device == fold.DeviceCUDA {
 		factor = deviceFactor
 	}
-	m := memoryOf{BaseBytes: baseBytes + int64(factor*float64(q.Weights.Bytes)), BytesPerSquareToken: bytesPerSquare}
-	m.CapBytes = fold.WholeMebibytes(m.BaseBytes + m.BytesPerSquareToken*int64(tokens)*int64(tokens))
-	return m
+	return fold.MemoryOf(baseBytes+int64(factor*float64(q.Weights.Bytes)), bytesPerSquare, tokens)
 }
 
 // foldNeeds are those of a shard that folds these proteins.

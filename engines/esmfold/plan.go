@@ -14,7 +14,7 @@ type foldParams struct {
 	Seed      int64           `json:"seed"`
 	Device    string          `json:"device"`
 	Chunk     chunkParams     `json:"chunk"`
-	Memory    memoryOf        `json:"memory"`
+	Memory    fold.Memory     `json:"memory"`
 	Weights   fold.Weights    `json:"weights"`
 }
 
@@ -28,54 +28,35 @@ type settings struct {
 	Chunk chunkParams `json:"chunk"`
 }
 
-// Plan gives the shards that fold, and the one that reports. A shard that folds is not essential: when one fails, the proteins of
-// the others still have results.
-func (ESMFold) Plan(r engines.Request) ([]engines.Shard, error) {
+// Plan gives the shards that fold, and the one that reports.
+func (e ESMFold) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
 		return nil, err
 	}
-	folded, refused := q.Sequences()
-	parts := q.Parts(folded, func(one fold.Sequence) float64 { return q.foldSeconds(fasta.Tokens(one.Chains)) }, shardTargetSeconds)
-	shards := make([]engines.Shard, 0, len(parts)+1)
-	for i, part := range parts {
-		shard, err := q.foldShard(i+1, part)
-		if err != nil {
-			return nil, err
-		}
-		shards = append(shards, shard)
-	}
-	report, err := q.ReportShard(r, fold.Report{
-		StageIndex: 1, Predictor: title, Engine: ID, Parts: parts, Folded: folded, Refused: refused, Recycles: recycles,
-		Settings: settings{chunkParams{chunkAboveTokens, chunkSize}}, Citations: citations(),
+	seconds := func(one fold.Sequence) float64 { return q.foldSeconds(fasta.Tokens(one.Chains)) }
+	return e.PlanShards(r, q.Request, seconds, q.work, fold.Report{
+		StageIndex: 1, Predictor: title, Recycles: recycles, Settings: settings{chunkParams{chunkAboveTokens, chunkSize}},
+		Citations: citations(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	return append(shards, report), nil
 }
 
-func (q request) foldShard(number int, part []fold.Sequence) (engines.Shard, error) {
-	longest, work, device := 0, q.openSeconds(), gpuStartSeconds
+// work is what folding these proteins in one process takes.
+func (q request) work(part []fold.Sequence) fold.Work {
+	longest, seconds, device := 0, q.openSeconds(), gpuStartSeconds+q.openSeconds()
 	for _, one := range part {
 		count := fasta.Tokens(one.Chains)
 		longest = max(longest, count)
-		work += q.foldSeconds(count)
+		seconds += q.foldSeconds(count)
 		device += q.deviceSeconds(count)
 	}
-	expected := work
-	shard := engines.Shard{Stage: fold.StageFold, StageIndex: 0, Name: fold.ShardName(number), Items: len(part),
-		Inputs: fold.WeightsInputs(q.Weights)}
-	if q.Device == fold.DeviceCUDA {
-		expected = device + q.openSeconds()
-		shard.ExpectedGPUSeconds = fold.Round(expected)
-	}
-	shard.ExpectedCPUSeconds = fold.Round(expected)
-	shard.Needs = q.foldNeeds(part, expected)
-	var err error
-	shard.Params, err = fold.Raw(foldParams{
+	done := fold.Work{CPUSeconds: seconds, Params: foldParams{
 		Program: programFold, Sequences: part, Recycles: recycles, Seed: q.Seed, Device: q.Device,
 		Chunk: chunkParams{chunkAboveTokens, chunkSize}, Memory: q.memory(longest), Weights: fold.WeightsOf(q.Weights),
-	})
-	return shard, err
+	}}
+	if q.Device == fold.DeviceCUDA {
+		done.CPUSeconds, done.GPUSeconds = device, device
+	}
+	done.Needs = q.foldNeeds(part, done.CPUSeconds)
+	return done
 }

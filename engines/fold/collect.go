@@ -46,8 +46,8 @@ var kinds = []struct {
 	{".png", engines.Artifact{Role: engines.RoleResult, MediaType: "image/png", Format: "png"}},
 }
 
-// Collect checks that the outputs of a shard, which this program has run, are there and complete, and lists them.
-func Collect(program python.Program, shard engines.Shard, dir engines.Dir) (engines.Result, error) {
+// collect checks that the outputs of a shard, which this program has run, are there and complete, and lists them.
+func collect(program python.Program, shard engines.Shard, dir engines.Dir) (engines.Result, error) {
 	result, err := program.ReadResult(dir)
 	if err != nil {
 		return engines.Result{}, err

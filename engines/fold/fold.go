@@ -7,7 +7,6 @@ package fold
 import (
 	"cmp"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -49,6 +48,8 @@ const (
 	UsualTokens = 200
 
 	inputWeights = "weights"
+	// shardSeconds is the processor time after which another process is worth opening the weights again.
+	shardSeconds = 3600.0
 	// slowdown is that of a busy or old machine.
 	slowdown  = 6
 	leastTime = 30 * time.Minute
@@ -87,8 +88,8 @@ func WeightsOf(w engines.Weights) Weights {
 	return Weights{w.Model, w.Digest, w.Licence, w.CommercialUse, w.Trained}
 }
 
-// WeightsInputs are the files of weights as inputs of a shard, below "weights".
-func WeightsInputs(w engines.Weights) []engines.Input {
+// weightsInputs are the files of weights as inputs of a shard, below "weights".
+func weightsInputs(w engines.Weights) []engines.Input {
 	inputs := make([]engines.Input, 0, len(w.Files))
 	for _, name := range slices.Sorted(maps.Keys(w.Files)) {
 		object := w.Files[name]
@@ -97,8 +98,8 @@ func WeightsInputs(w engines.Weights) []engines.Input {
 	return inputs
 }
 
-// Wants is what the FASTA holds, so that what cannot be folded is known before it costs anything, and the weights of a model.
-func Wants(r engines.Request, model string) (engines.Wants, error) {
+// wants is what the FASTA holds, so that what cannot be folded is known before it costs anything, and the weights of a model.
+func wants(r engines.Request, model string) (engines.Wants, error) {
 	if err := checkFile(r.SceneFile); err != nil {
 		return engines.Wants{}, err
 	}
@@ -189,8 +190,8 @@ func judgedOf(r engines.Request, most int) ([]fasta.Judged, error) {
 	return nil, Invalid(SceneFile, "has no sequence that can be folded: %s", refusal(judged))
 }
 
-// Sequences parts what is folded from what is not, both in the order of the file.
-func (q Request) Sequences() (folded []Sequence, refused []Refused) {
+// sequences parts what is folded from what is not, both in the order of the file.
+func (q Request) sequences() (folded []Sequence, refused []Refused) {
 	refused = []Refused{}
 	for i, one := range q.Judged {
 		if one.Reason != "" {
@@ -202,9 +203,9 @@ func (q Request) Sequences() (folded []Sequence, refused []Refused) {
 	return folded, refused
 }
 
-// Parts cuts the proteins, the shortest first, into those of one process each: so many as the caller asks for, of like work, or
-// else as many as keep a process busy for targetSeconds.
-func (q Request) Parts(folded []Sequence, seconds func(Sequence) float64, targetSeconds float64) [][]Sequence {
+// parts cuts the proteins, the shortest first, into those of one process each: so many as the caller asks for, of like work, or
+// else as many as keep a process busy for shardSeconds.
+func (q Request) parts(folded []Sequence, seconds func(Sequence) float64) [][]Sequence {
 	sorted := slices.Clone(folded)
 	slices.SortStableFunc(sorted, func(a, b Sequence) int {
 		return cmp.Or(cmp.Compare(fasta.Tokens(a.Chains), fasta.Tokens(b.Chains)), strings.Compare(a.File, b.File))
@@ -216,7 +217,7 @@ func (q Request) Parts(folded []Sequence, seconds func(Sequence) float64, target
 	spent := 0.0
 	for i, one := range sorted {
 		work := seconds(one)
-		if last := len(parts) - 1; i > 0 && spent+work <= targetSeconds && len(parts[last]) < maxShardSequences {
+		if last := len(parts) - 1; i > 0 && spent+work <= shardSeconds && len(parts[last]) < maxShardSequences {
 			parts[last] = append(parts[last], one)
 			spent += work
 			continue
@@ -235,8 +236,8 @@ func dealt(sorted []Sequence, count int) [][]Sequence {
 	return parts
 }
 
-// Typical completes a request that has no sequences: one protein of UsualTokens residues.
-func Typical(r engines.Request) (engines.Request, string, error) {
+// typical completes a request that has no sequences: one protein of UsualTokens residues.
+func typical(r engines.Request) (engines.Request, string, error) {
 	if _, read := r.Found.Contents[SceneFile]; read {
 		return r, "", nil
 	}
@@ -254,11 +255,18 @@ func seedOf(jobID string) int64 {
 	return int64(sum.Sum64() % math.MaxInt32)
 }
 
-// Raw writes parameters of a shard.
-func Raw(params any) (json.RawMessage, error) { return json.Marshal(params) }
+// Memory is what a process takes at most, and what programs reckon with when there was not enough.
+type Memory struct {
+	BaseBytes           int64 `json:"baseBytes"`
+	BytesPerSquareToken int64 `json:"bytesPerSquareToken"`
+	CapBytes            int64 `json:"capBytes"`
+}
 
-// WholeMebibytes rounds bytes up.
-func WholeMebibytes(bytes int64) int64 { return (bytes + mebibyte - 1) / mebibyte * mebibyte }
+// MemoryOf is that of a process whose longest protein has so many tokens.
+func MemoryOf(baseBytes, bytesPerSquareToken int64, tokens int) Memory {
+	most := baseBytes + bytesPerSquareToken*int64(tokens)*int64(tokens)
+	return Memory{baseBytes, bytesPerSquareToken, (most + mebibyte - 1) / mebibyte * mebibyte}
+}
 
 // Limit is the time that a shard may take which is expected to take so many seconds.
 func Limit(expectedSeconds float64) time.Duration {
@@ -266,8 +274,8 @@ func Limit(expectedSeconds float64) time.Duration {
 	return min(leastTime+time.Duration(work*float64(time.Second)), mostTime).Round(time.Second)
 }
 
-// Round keeps plans free of digits that mean nothing.
-func Round(seconds float64) float64 { return math.Round(seconds*10) / 10 }
+// round keeps plans free of digits that mean nothing.
+func round(seconds float64) float64 { return math.Round(seconds*10) / 10 }
 
 // Invalid refuses a request at a field.
 func Invalid(field, format string, args ...any) error {

@@ -28,7 +28,7 @@ func TestParts(t *testing.T) {
 	for _, tasks := range []int{0, 1, 7, 300} {
 		q := Request{TaskCount: tasks}
 		seen := map[string]bool{}
-		parts := q.Parts(folded, func(s Sequence) float64 { return float64(len(s.Chains[0])) }, 1000)
+		parts := q.parts(folded, func(s Sequence) float64 { return 4 * float64(len(s.Chains[0])) })
 		for _, part := range parts {
 			for i, one := range part {
 				if seen[one.File] || len(part) > maxShardSequences ||

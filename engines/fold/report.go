@@ -32,8 +32,8 @@ const (
 	maxProcesses               = 64
 )
 
-// Reporting is the program of the stage "report" for an engine.
-func Reporting(engine string) python.Program {
+// reporting is the program of the stage "report" for an engine.
+func reporting(engine string) python.Program {
 	return python.Program{
 		Engine: engine, Sources: []python.Source{Sources}, Mains: []string{programReport},
 		Name: "The report", Requirements: "engines/openmm/requirements.lock", LessMemory: "fewer sequences",
@@ -44,11 +44,7 @@ func Reporting(engine string) python.Program {
 type Report struct {
 	StageIndex int
 	Predictor  string // as people call the model: "ESMFold"
-	Engine     string
-	Parts      [][]Sequence // of the shards that fold, in their order
-	Folded     []Sequence   // in the order of the FASTA
-	Refused    []Refused
-	Settings   any // of the model, for the provenance
+	Settings   any    // of the model, for the provenance
 	Recycles   int
 	Citations  []engines.Citation
 	// Optional are what a protein's further files end in that the report reads where they are.
@@ -73,15 +69,18 @@ type reportParams struct {
 	MostTokens int                `json:"mostTokens"`
 }
 
-// ShardName is what the n-th shard that folds is called, from 1.
-func ShardName(number int) string { return fmt.Sprintf("fold-%03d", number) }
+// shardName is what the n-th shard that folds is called, from 1.
+func shardName(number int) string { return fmt.Sprintf("fold-%03d", number) }
 
-// ReportShard plans the one shard that draws the plots, the scenes, the table and the report.
-func (q Request) ReportShard(r engines.Request, report Report) (engines.Shard, error) {
+// reportShard plans the one shard that draws the plots, the scenes, the table and the report of proteins: parts are those of the
+// shards that fold, in their order, folded and refused those of the FASTA, in its own.
+func (m Model) reportShard(
+	r engines.Request, q Request, report Report, parts [][]Sequence, folded []Sequence, refused []Refused,
+) (engines.Shard, error) {
 	shard := engines.Shard{Stage: StageReport, StageIndex: report.StageIndex, Name: shardReport, Essential: true,
-		Items: len(report.Folded)}
+		Items: len(folded)}
 	expected, written := reportStartCPUSeconds, int64(reportScratchBytes)
-	for i, part := range report.Parts {
+	for i, part := range parts {
 		for _, one := range part {
 			count := fasta.Tokens(one.Chains)
 			expected += reportCPUSecondsPerProtein + reportSecondsPerPair*float64(count*count)
@@ -89,21 +88,21 @@ func (q Request) ReportShard(r engines.Request, report Report) (engines.Shard, e
 			for _, suffix := range append([]string{ScoresSuffix, CIFSuffix}, report.Optional...) {
 				name := one.File + suffix
 				shard.Inputs = append(shard.Inputs, engines.Input{Name: inputScores + "/" + name, From: &engines.From{
-					Stage: StageFold, Shard: ShardName(i + 1), Output: name, Optional: true}})
+					Stage: StageFold, Shard: shardName(i + 1), Output: name, Optional: true}})
 			}
 		}
 	}
 	// The rows of the table are what the shards that succeeded have left.
 	shard.Inputs = append(shard.Inputs, engines.Input{Name: "rows", From: &engines.From{Stage: StageFold, Output: rowsFile}})
-	shard.ExpectedCPUSeconds = Round(expected)
+	shard.ExpectedCPUSeconds = round(expected)
 	shard.Needs = engines.Resources{
 		CPUs: 1, MemoryBytes: reportBaseBytes, FileBytes: reportFileBytes, Processes: maxProcesses, TimeLimit: Limit(expected),
 		MaxLogBytes: maxLogBytes, ScratchBytes: written,
 	}
 	var err error
 	shard.Params, err = json.Marshal(reportParams{
-		Program: programReport, Engine: report.Engine, Predictor: report.Predictor, Title: r.JobName, Sequences: report.Folded,
-		Refused: report.Refused, Recycles: report.Recycles, Seed: q.Seed, Device: q.Device, Settings: report.Settings,
+		Program: programReport, Engine: m.id, Predictor: report.Predictor, Title: r.JobName, Sequences: folded,
+		Refused: refused, Recycles: report.Recycles, Seed: q.Seed, Device: q.Device, Settings: report.Settings,
 		InputSHA: r.SceneFile.SHA256, Weights: WeightsOf(q.Weights), Citations: report.Citations, MostTokens: q.Most,
 	})
 	return shard, err
