@@ -54,7 +54,7 @@ meters and bills.
 	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(),
 		operator.BlastDBCommand(), operator.WeightsCommand(), auditCommand(), operator.AccountCommand(),
 		operator.AuditLogCommand(), operator.SecretCommand(),
-		doctorCommand(), demoCommand()} {
+		doctorCommand(), readyCommand(), demoCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
@@ -170,19 +170,25 @@ nothing names and that are older than a week.`,
 }
 
 func doctorCommand() *cobra.Command {
-	var asJSON, asWorker bool
+	var asJSON, asWorker, asControl bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Report the version and health of every part", Args: cobra.NoArgs,
 		Long: `Looks at the programs of this machine, the engines in their sandbox, the stores and the running system. Without --home and
 MOLFABRIC_HOME it looks at the home from which a system of yours runs, wherever that is. With --worker, in a worker's
-environment, it says also what the worker holds and does not need.`,
+environment, it says also what the worker holds and does not need. With --control, in the environment of an API or a scheduler
+that runs alone, it looks at that one's stores and settings and at the workers that live, and at no engine of this machine.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			why, err := chooseHome(cmd.Flags())
 			if err != nil {
 				return err
 			}
 			return withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
-				report := roles.Examine(ctx, cfg, version, why, log)
+				var report roles.Report
+				if asControl {
+					report = roles.ExamineControl(ctx, cfg, version, log)
+				} else {
+					report = roles.Examine(ctx, cfg, version, why, log)
+				}
 				if asWorker {
 					report.ExamineWorker(ctx, cfg)
 				}
@@ -198,7 +204,21 @@ environment, it says also what the worker holds and does not need.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asWorker, "worker", false, "look also for what a worker with this configuration holds and does not need")
+	cmd.Flags().BoolVar(&asControl, "control", false, "look at an API or a scheduler with this configuration, and at no engine")
+	cmd.MarkFlagsMutuallyExclusive("worker", "control")
 	return cmd
+}
+
+func readyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "ready [address]", Short: "Ask a running part whether it can serve", Args: cobra.MaximumNArgs(1),
+		Long: `Asks /readyz of the API that this configuration describes, or the address that is given, and exits with 0 when the answer
+is 200. It is the health check of a container that has no other program to ask with.`,
+		Example: "  molfabric ready\n  molfabric ready http://127.0.0.1:9090/healthz",
+		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, _ *slog.Logger) error {
+			return roles.Ready(ctx, cfg, strings.Join(cmd.Flags().Args(), ""))
+		}),
+	}
 }
 
 // chooseHome settles on the home of a running system where the user has named none, and says why.

@@ -470,3 +470,16 @@ func defaultHome() string {
 	}
 	return filepath.Join(home, ".molfabric")
 }
+
+// Variables are the names of all environment variables that a configuration is read from.
+func Variables() ([]string, error) {
+	fields, err := env.GetFieldParams(&Config{})
+	if err != nil {
+		return nil, fmt.Errorf("list the environment variables: %w", err)
+	}
+	names := []string{FileEnv}
+	for _, field := range fields {
+		names = append(names, field.Key)
+	}
+	return names, nil
+}

@@ -66,6 +66,11 @@ func TestPartsRunAlone(t *testing.T) {
 	if err != nil || json.Unmarshal(output, &report) != nil || !report.Healthy {
 		t.Errorf("doctor: %v\n%s", err, output)
 	}
+	for _, args := range [][]string{{"doctor", "--control"}, {"ready"}} {
+		if output, err := s.part(control, args...).CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", args, err, output)
+		}
+	}
 }
 
 // part is one of the program's commands with an environment of its own.

@@ -373,6 +373,9 @@ func RunAPI(ctx context.Context, cfg config.Config, version string, log *slog.Lo
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}
+	if c.fileStore, err = passedOnAt(cfg); err != nil {
+		return errors.Join(err, ln.Close())
+	}
 	server, err := c.server(version, "http://"+ln.Addr().String())
 	if err != nil {
 		return errors.Join(err, ln.Close())

@@ -72,6 +72,23 @@ func passedOn(s config.S3) api.FileStore {
 	return api.FileStore{Endpoint: s.Endpoint, Bucket: s.Bucket, Host: host}
 }
 
+// passedOnAt is passedOn of a configured store: the API stands in for one whose users' address is the service's own, so that a
+// store needs no way to the world of its own.
+func passedOnAt(cfg config.Config) (api.FileStore, error) {
+	if cfg.PublicURL == "" || cfg.S3.PublicEndpoint == "" {
+		return api.FileStore{}, nil
+	}
+	files, err := publicEndpoint(cfg)
+	if err != nil {
+		return api.FileStore{}, err
+	}
+	service, err := publicEndpoint(config.Config{PublicURL: cfg.PublicURL})
+	if err != nil || service != files {
+		return api.FileStore{}, nil //nolint:nilerr // the service's address may be what no store's could be
+	}
+	return passedOn(config.S3{Endpoint: cfg.S3.Endpoint, PublicEndpoint: files, Bucket: cfg.S3.Bucket}), nil
+}
+
 // fileOrigin is where users' signed URLs lead to, as browsers name it; "" when that cannot be read, which opening the store
 // refuses.
 func fileOrigin(s config.S3) string {

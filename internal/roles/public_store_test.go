@@ -48,3 +48,33 @@ func TestPublicEndpoint(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// TestTheAPIStandsInForAStoreAtItsOwnAddress, and for no other.
+func TestTheAPIStandsInForAStoreAtItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	for _, one := range []struct {
+		service, files, want string
+	}{
+		{"https://app.example.org", "https://app.example.org", "app.example.org"},
+		{"https://app.example.org", "https://App.example.org:443/", "app.example.org"},
+		{"http://127.0.0.1:8080", "http://127.0.0.1:8080", "127.0.0.1:8080"},
+		{"https://app.example.org", "https://files.example.org", ""},
+		{"https://app.example.org/molfabric", "https://app.example.org", ""},
+		{"https://app.example.org", "", ""},
+		{"", "https://app.example.org", ""},
+	} {
+		got, err := passedOnAt(config.Config{PublicURL: one.service, S3: config.S3{Endpoint: "http://store:9000",
+			PublicEndpoint: one.files, Bucket: "molfabric"}})
+		want := api.FileStore{}
+		if one.want != "" {
+			want = api.FileStore{Endpoint: "http://store:9000", Bucket: "molfabric", Host: one.want}
+		}
+		if err != nil || got != want {
+			t.Errorf("%+v: got %+v, %v", one, got, err)
+		}
+	}
+	wrong := config.Config{PublicURL: "https://a.example.org", S3: config.S3{PublicEndpoint: "a.example.org"}}
+	if _, err := passedOnAt(wrong); err == nil {
+		t.Error("a store's address that is none was accepted")
+	}
+}
