@@ -90,7 +90,7 @@ setup-tests:
 	@deploy/setup.sh --tests
 
 .PHONY: test
-test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider bin/tools/promql ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" \
 		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
@@ -164,6 +164,10 @@ bin/tools/oidc-provider: .ci/oidc/go.mod .ci/oidc/go.sum .ci/oidc/main.go
 bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 	@echo "building oasdiff from source"
 	@go build -C .ci/contract -o ../../$@ github.com/oasdiff/oasdiff
+
+bin/tools/promql: .ci/promql/go.mod .ci/promql/go.sum .ci/promql/main.go
+	@echo "building the reader of Prometheus' queries from source"
+	@go build -C .ci/promql -trimpath -ldflags '-s -w' -o ../../$@ .
 
 bin/tools/%: .ci/tools/go.mod .ci/tools/go.sum
 	@echo "building $* from source (the first time this takes up to two minutes)"
