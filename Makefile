@@ -90,7 +90,7 @@ setup-tests:
 	@deploy/setup.sh --tests
 
 .PHONY: test
-test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider bin/tools/promql ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider bin/tools/helm bin/tools/keda-scaledjobs.yaml bin/tools/promql ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" \
 		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
@@ -164,6 +164,13 @@ bin/tools/oidc-provider: .ci/oidc/go.mod .ci/oidc/go.sum .ci/oidc/main.go
 bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 	@echo "building oasdiff from source"
 	@go build -C .ci/contract -o ../../$@ github.com/oasdiff/oasdiff
+
+bin/tools/helm: .ci/kubernetes/go.mod .ci/kubernetes/go.sum
+	@echo "building Helm from source (the first time this takes up to nine minutes of a core)"
+	@go build -C .ci/kubernetes -trimpath -ldflags '-s -w' -o ../../$@ helm.sh/helm/v4/cmd/helm
+
+bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/crd
+	@.ci/kubernetes/crd $@
 
 bin/tools/promql: .ci/promql/go.mod .ci/promql/go.sum .ci/promql/main.go
 	@echo "building the reader of Prometheus' queries from source"

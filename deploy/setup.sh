@@ -19,7 +19,7 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves]
   --waves     also SWAN, the model of waves near the shore, built from its source with Debian's gfortran
   --tests     also SWAN and what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
               a C compiler for the race detector, and the programs that hold the OpenAPI
-              document against other people's understanding of it, in DIR/contract
+              document against other people's understanding of it, in DIR/contract; the schemas of Kubernetes, in DIR/kubernetes
 TEXT
 }
 
@@ -511,6 +511,26 @@ install_contract() {
   echo "$contract_digest" >"$contract/stamp"
 }
 
+# --- the schemas of Kubernetes ---
+
+kubernetes=$home/kubernetes
+kubernetes_digest=$(digest .ci/kubernetes/requirements.lock)
+
+make_kubernetes() {
+  "$1" -m venv "$kubernetes" &&
+    "$kubernetes/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: -r .ci/kubernetes/requirements.lock
+}
+
+install_kubernetes() {
+  local python
+  stamped "$kubernetes/stamp" "$kubernetes_digest" && return
+  python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
+  rm -rf "$kubernetes"
+  say "installing the schemas of Kubernetes, for the tests of the chart, into $kubernetes (7 MB to download, 110 MB on disk, some seconds)"
+  logged kubernetes make_kubernetes "$python"
+  echo "$kubernetes_digest" >"$kubernetes/stamp"
+}
+
 # --- Go modules ---
 
 install_modules() {
@@ -540,6 +560,7 @@ $demo || install_blender
 if $tests; then
   install_node
   install_contract
+  install_kubernetes
   install_tiny
   install_tiny_alphafold
 fi
