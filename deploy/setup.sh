@@ -301,6 +301,9 @@ alphafold=$home/alphafold
 alphafold_lock=engines/alphafold/requirements.lock
 alphafold_digest=$(digest "$alphafold_lock" "$source_lock")
 tiny_alphafold=$alphafold/tiny-model
+alignments=$home/alphafold-database # of the tests
+alignments_sources=(engines/blast/testdata/proteins.faa engines/blast/testdata/queries.faa)
+alignments_digest=$(digest engines/alphafold/tools/database.py "${alignments_sources[@]}" "$alphafold_lock")
 tiny_alphafold_digest=$(digest engines/alphafold/tools/random_weights.py engines/alphafold/programs/shapes.py "$alphafold_lock")
 
 make_alphafold() {
@@ -329,6 +332,19 @@ install_tiny_alphafold() {
   say "making AlphaFold models of random weights for tests in $tiny_alphafold (8 MB, half a minute)"
   logged tiny-alphafold make_tiny_alphafold
   echo "$tiny_alphafold_digest" >"$tiny_alphafold/stamp"
+}
+
+make_alignments() {
+  rm -rf "$alignments" && "$alphafold/bin/python" -B engines/alphafold/tools/database.py build "$alignments" "${alignments_sources[@]}" \
+    --name chloroplast --version 1 && chmod 644 "$alignments"/*
+}
+
+# The tests align to some proteins of a chloroplast and variants of them.
+install_alignments() {
+  [ -e "$alignments/molfabric-database.json" ] && stamped "$stamps/alignments" "$alignments_digest" && return
+  say "making a database of 48 proteins for tests of alignments in $alignments (some seconds)"
+  logged make-alignments make_alignments
+  echo "$alignments_digest" >"$stamps/alignments"
 }
 
 # --- SWAN ---
@@ -563,4 +579,5 @@ if $tests; then
   install_kubernetes
   install_tiny
   install_tiny_alphafold
+  install_alignments
 fi

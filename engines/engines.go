@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/molfabric/molfabric/internal/alignments"
 	"github.com/molfabric/molfabric/internal/frames"
 )
 
@@ -91,12 +92,17 @@ type ImagePinner interface {
 
 // Spec describes an engine to the rest of the fabric.
 type Spec struct {
-	ID        string     // canonical simulator id of doc/contract.md §1, e.g. "autodock-vina"
-	Aliases   []string   // other accepted names, already normalised (lower case; no spaces, "_" or "-")
-	Title     string     // name for people, e.g. "AutoDock Vina"
-	JobTypes  []string   // of doc/contract.md §2.1 that it serves; empty means simulation alone
-	Hardware  string     // worker class that runs it: "cpu" or "gpu"
-	GPU       bool       // whether shards of it may ask for devices (Resources.GPUs), also where Hardware is "cpu"
+	ID       string   // canonical simulator id of doc/contract.md §1, e.g. "autodock-vina"
+	Aliases  []string // other accepted names, already normalised (lower case; no spaces, "_" or "-")
+	Title    string   // name for people, e.g. "AutoDock Vina"
+	JobTypes []string // of doc/contract.md §2.1 that it serves; empty means simulation alone
+	Hardware string   // worker class that runs it: "cpu" or "gpu"
+	GPU      bool     // whether shards of it may ask for devices (Resources.GPUs), also where Hardware is "cpu"
+	// Helper says that it runs shards of other engines' plans (Shard.Engine), and no job of its own. Workers offer it by itself:
+	// what it needs may be on few of them.
+	Helper bool
+	// Helpers are the helpers, by id, that its plans may name: who lists the engine lists them too.
+	Helpers   []string
 	Citations []Citation // papers to cite for a result of this engine
 	Probe     Probe
 }
@@ -149,6 +155,8 @@ type Found struct {
 	Database *SequenceDatabase
 	// Weights are those of the model that the engine runs; nil where the deployment has none.
 	Weights *Weights
+	// Alignment is the database that chains are aligned to; nil where the deployment has none.
+	Alignment *alignments.Database
 	// Scene is what the scene file of a molecular job shows; nil in an estimate, which has none.
 	Scene *Scene
 	// Rendered is what frames of the same scene file have taken before; nil when none have been rendered.

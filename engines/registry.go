@@ -37,22 +37,24 @@ func NewRegistry(list ...Engine) *Registry {
 	return r
 }
 
-// Only returns the registry with the engines of these ids or aliases alone; all of them when there are none. A name that no
-// engine has is an error.
+// Only returns the registry with the engines of these ids or aliases and their helpers alone; all of them when there are none. A
+// name that no engine has is an error.
 func (r *Registry) Only(names []string) (*Registry, error) {
 	if len(names) == 0 {
 		return r, nil
 	}
 	var list []Engine
 	seen := map[string]bool{}
-	for _, name := range names {
-		e, ok := r.Lookup(name)
+	wanted := slices.Clone(names)
+	for i := 0; i < len(wanted); i++ { // it grows by helpers
+		e, ok := r.Lookup(wanted[i])
 		if !ok {
-			return nil, fmt.Errorf("no engine of this build is called %q; there are: %s", name, strings.Join(r.ids, ", "))
+			return nil, fmt.Errorf("no engine of this build is called %q; there are: %s", wanted[i], strings.Join(r.ids, ", "))
 		}
-		if id := e.Spec().ID; !seen[id] {
-			seen[id] = true
+		if spec := e.Spec(); !seen[spec.ID] {
+			seen[spec.ID] = true
 			list = append(list, e)
+			wanted = append(wanted, spec.Helpers...)
 		}
 	}
 	return NewRegistry(list...), nil
@@ -88,6 +90,9 @@ func (r *Registry) Serving(jobType string) []string {
 
 // Serves reports whether the engine runs jobs of the type.
 func (s Spec) Serves(jobType string) bool {
+	if s.Helper {
+		return false
+	}
 	if len(s.JobTypes) == 0 {
 		return jobType == JobTypeSimulation
 	}

@@ -27,6 +27,7 @@ type Wants struct {
 	Preparation   *WantedPreparation // into Found.Prepared
 	Database      *WantedDatabase    // into Found.Database
 	Weights       *WantedWeights     // into Found.Weights
+	Alignment     *WantedAlignment   // into Found.Alignment
 	Scene         bool               // what the scene file of a molecular job shows, into Found.Scene
 	RenderCost    bool               // what frames of the scene file have taken before, into Found.Rendered
 }
@@ -118,6 +119,9 @@ type WantedWeights struct {
 	Path  string // of the member that a refusal names
 	Model string // e.g. "esmfold"
 }
+
+// WantedAlignment is the deployment's database that proteins are aligned to, where it has one.
+type WantedAlignment struct{ Path string } // of the member that a refusal names
 
 // Selected is a value that a request selects by.
 type Selected struct{ Path, Value string }

@@ -18,6 +18,7 @@ import (
 	"github.com/molfabric/molfabric/api/list"
 	"github.com/molfabric/molfabric/api/stream"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/alignments"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
@@ -29,7 +30,8 @@ import (
 // leaked one is soon worthless.
 const outputURLLifetime = time.Hour
 
-// Deps is what a Service needs; all are required but Knowledge, Databases, Weights and Version.
+// Deps is what a Service needs; all are required but Knowledge, Databases, Weights,
+// Alignment and Version.
 type Deps struct {
 	DB        *sqlx.DB
 	Scheduler *scheduler.Scheduler
@@ -41,8 +43,10 @@ type Deps struct {
 	// Databases finds the databases of sequence searches; without it, every search is refused.
 	Databases lookup.Databases
 	// Weights finds the weights of models; without it, every prediction is refused.
-	Weights  lookup.Weights
-	Currency string // of the price book, ISO 4217
+	Weights lookup.Weights
+	// Alignment is the database that proteins are aligned to; nil for none.
+	Alignment *alignments.Database
+	Currency  string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
 	// Version is this program's, for the provenance of results.
@@ -64,7 +68,7 @@ func New(deps Deps) *Service {
 	store := store{db: deps.DB}
 	return &Service{deps: deps, store: store, streams: stream.New(deps.Log), lookup: lookup.New(lookup.Deps{
 		DB: deps.DB, Objects: deps.Objects, Uploads: deps.Uploads, Knowledge: deps.Knowledge,
-		Databases: deps.Databases, Weights: deps.Weights,
+		Databases: deps.Databases, Weights: deps.Weights, Alignment: deps.Alignment,
 		Log: deps.Log,
 	})}
 }

@@ -36,6 +36,7 @@ func scientific() []engines.Engine {
 		openmm.New(),
 		esmfold.New(),
 		alphafold.New(),
+		alphafold.NewAligner(),
 		swan.New(),
 		molstar.New(),
 		cycles.New(),

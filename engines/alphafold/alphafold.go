@@ -3,7 +3,8 @@
 // ColabFold. What it shares with other models is in engines/fold. The weights are an operator's asset (internal/weights) and never
 // in this repository.
 //
-// A job has two stages. "fold": shards "fold-001"…, one process each, which folds its sequences from the shortest to the longest.
+// A job has two stages, or three where the deployment has a database to align to. "msa": a shard for each chain that differs, which
+// aligns it (Aligner). "fold": shards "fold-001"…, one process each, which folds its sequences from the shortest to the longest.
 // "report": one shard that draws the plots, the scenes, the table and the report.
 package alphafold
 
@@ -67,6 +68,7 @@ func (AlphaFold) Spec() engines.Spec {
 	probe.Argv[0] = Interpreter
 	return engines.Spec{
 		ID: ID, Aliases: []string{"alphafold2", "af2"}, Title: title, Hardware: engines.HardwareCPU, GPU: true,
+		Helpers:   []string{AlignerID},
 		Citations: citations(), Probe: probe,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/engines/fold/foldtest"
+	"github.com/molfabric/molfabric/internal/alignments"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
 
@@ -34,6 +36,29 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	_ = os.RemoveAll(folder) // below the temporary directory
 	os.Exit(status)
+}
+
+// Proteins that the database of the tests has variants of: of the cytochrome b6f complex and of photosystem II.
+const (
+	petN = "MDIVSLAWAALMVVFTFSLSLVVWGRSGL"
+	psbI = "MLTLKLFVYTVVIFFVSLFIFGFLSNDPGRNPGREE"
+)
+
+// alignmentDatabase is the folder of the database that set-up makes for tests, and what is said of it.
+func alignmentDatabase(t *testing.T) (string, *alignments.Database) {
+	t.Helper()
+	folder := filepath.Join(filepath.Dir(enginestest.Python(t)), "..", "..", "alphafold-database")
+	found, err := alignments.Open(folder)
+	if err != nil {
+		enginestest.Skip(t, "there is no database to align to; deploy/setup.sh --tests makes it")
+	}
+	return folder, &found.Database
+}
+
+// described is a database that is nowhere.
+func described() *alignments.Database {
+	return &alignments.Database{Name: "uniref30", Version: "2302", Digest: strings.Repeat("d", 64), Prefix: "uniref30_2302_db",
+		Sequences: 355_000_000, Residues: 9_000_000_000}
 }
 
 // files are the names of the files of weights.
@@ -70,20 +95,30 @@ func TestEngine(t *testing.T) {
 	device.Parameters = map[string]string{"foldDevice": "cuda"}
 	tasks := foldtest.RequestOf(t, ">a\n"+short+"\n>b\n"+other+"\n>c\nMKVAA\n", trueWeights())
 	tasks.TaskCount = 2
+	aligned := foldtest.RequestOf(t, ">one\n"+petN+"\n>pair\n"+petN+":"+psbI+"\n>twins\n"+psbI+":"+psbI+"\n", tiny)
+	aligned.Params = json.RawMessage(`{"foldModels":1,"foldRecycles":0,"foldMsa":"database"}`)
+	folder, database := alignmentDatabase(t)
+	aligned.Found.Alignment = database
+	planned := foldtest.RequestOf(t, ">a\n"+short+"\n>b\n"+short+":"+other, trueWeights())
+	planned.Found.Alignment = described()
+	alone := foldtest.RequestOf(t, ">a\n"+short, trueWeights())
+	alone.Found.Alignment, alone.Params = described(), json.RawMessage(`{"foldMsa":"single_sequence"}`)
 	estimate := foldtest.RequestOf(t, ">a\nMKV", trueWeights())
 	estimate.Found.Contents = nil
 	enginestest.Run(t, New(), enginestest.Cases{
 		Plans: []enginestest.PlanCase{
 			{Name: "one", Golden: true, Request: foldtest.RequestOf(t, ">a\n"+short, trueWeights())},
 			{Name: "device", Request: device}, {Name: "tasks", Request: tasks}, {Name: "estimate", Request: estimate},
-			{Name: "many", Request: many},
+			{Name: "many", Request: many}, {Name: "aligned", Golden: true, Request: planned}, {Name: "alone", Request: alone},
 		},
 		Refused: refusedCases(t),
 		Progress: []enginestest.ProgressCase{
 			{Line: `{"progress": 0.5, "message": "one (1 of 2), 14 residues: pass 2 of 4"}`, Fraction: 0.5, OK: true},
 			{Line: "INFO:colabfold.batch:Query 1/1: protein (length 14)"},
 		},
-		Live: []enginestest.LiveCase{{Name: "many", Request: many, Objects: objects, Check: foldedMany}},
+		Live: []enginestest.LiveCase{{Name: "many", Request: many, Objects: objects, Check: foldedMany},
+			{Name: "aligned", Request: aligned, Objects: objects, Check: foldedAligned,
+				Env: []string{DatabaseVariable + "=" + folder, compiled + "=" + os.Getenv(compiled)}}},
 	})
 }
 
@@ -105,6 +140,103 @@ func refusedCases(t *testing.T) []enginestest.RefusedCase {
 		changed("no weights", "foldModel", func(r *engines.Request) { r.Found.Weights = nil }),
 		params("other model", "foldModel", `{"foldModel":"esmfold"}`),
 		params("no database", "foldMsa", `{"foldMsa":"database"}`),
+		{Name: "chains", Field: fold.SceneFile, Request: manyChains(t)},
+	}
+}
+
+// manyChains has one chain more than a job may align.
+func manyChains(t *testing.T) engines.Request {
+	t.Helper()
+	const letters = "ACDEFGHIKLMNPQRSTVWY"
+	var text strings.Builder
+	for i := range maxChains / 2 {
+		pair := string([]byte{letters[i%20], letters[i/20%20], letters[i/400%20]})
+		fmt.Fprintf(&text, ">p%d\n%s:%s\n", i, pair+"A", pair+"C")
+	}
+	r := foldtest.RequestOf(t, text.String()+">last\nMKV\n", trueWeights())
+	r.Found.Alignment = described()
+	return r
+}
+
+// TestChainsAreAlignedOnce wants one task for each chain that differs, which says nothing of the job that it is of.
+func TestChainsAreAlignedOnce(t *testing.T) {
+	t.Parallel()
+	plan := func(text string, params string) []engines.Shard {
+		r := foldtest.RequestOf(t, text, trueWeights())
+		r.Found.Alignment, r.Params, r.JobID = described(), json.RawMessage(params), "job_"+params
+		shards, err := New().Plan(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return shards
+	}
+	first := plan(">a\n"+short+"\n>b\n"+short+":"+other+":"+short+"\n", `{"foldModels":1}`)
+	second := plan(">z\n"+other+"\n", `{"foldRecycles":0,"seed":3}`)
+	if first[0].Stage != stageMSA || first[1].Stage != stageMSA || first[2].Stage == stageMSA || first[0].Engine != AlignerID {
+		t.Fatalf("got the stages %s, %s and %s, want a task for each of two chains", first[0].Stage, first[1].Stage, first[2].Stage)
+	}
+	if string(first[1].Params) != string(second[0].Params) {
+		t.Errorf("one chain has other parameters in another job:\n%s\n%s", first[1].Params, second[0].Params)
+	}
+	if second[1].StageIndex != 1 || second[2].StageIndex != 2 {
+		t.Errorf("got the stages %d and %d behind the alignment, want 1 and 2", second[1].StageIndex, second[2].StageIndex)
+	}
+}
+
+// TestAligner wants the helper to run no job of its own, and its probe to refuse other programs and a worker without a database.
+func TestAligner(t *testing.T) {
+	t.Parallel()
+	if _, err := NewAligner().Plan(engines.Request{}); err == nil {
+		t.Error("the helper plans a job")
+	}
+	spec := NewAligner().Spec()
+	for printed, want := range map[string]string{
+		`{"mmseqs2":"` + mmseqs + `","colabfold":"1.6.3","database":"uniref30 2302 dddd"}`: "",
+		`{"mmseqs2":"` + mmseqs + `","colabfold":"1.6.3"}`:                                 "sees no database",
+		`{"mmseqs2":"` + mmseqs + `","colabfold":"1.6.3","database":""}`:                   "not those that were described",
+		`{"mmseqs2":"14-7e284","colabfold":"1.6.3","database":"uniref30 2302 dddd"}`:       "mmseqs2 is",
+		`{"mmseqs2":"` + mmseqs + `","colabfold":"1.5.5","database":"uniref30 2302 dddd"}`: "colabfold is",
+	} {
+		_, err := spec.Probe.Check([]byte(printed))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", printed, err, want)
+		}
+	}
+}
+
+// foldedAligned wants real alignments that the models saw, and that the report tells of.
+func foldedAligned(t *testing.T, o *enginestest.Outcome) {
+	if len(o.Failures) > 0 {
+		t.Fatalf("failures %v, logs %v", o.Failures, o.Logs)
+	}
+	content, err := os.ReadFile(o.Dirs["report"].Out("results.json"))
+	var results struct {
+		Sequences []struct{ AlignedSequences int }
+	}
+	if err != nil || json.Unmarshal(content, &results) != nil || len(results.Sequences) != 3 {
+		t.Fatal(err, string(content))
+	}
+	for i, one := range results.Sequences {
+		if one.AlignedSequences < 2 {
+			t.Errorf("protein %d was folded with %d aligned sequences, want more than its own row", i, one.AlignedSequences)
+		}
+	}
+	for folder, names := range map[string][]string{
+		"msa-0001": {alignmentOf(petN)}, "msa-0002": {alignmentOf(psbI)}, "fold-001": {"0001-one.a3m", "0002-pair.a3m"},
+	} {
+		for _, name := range names {
+			text, err := os.ReadFile(o.Dirs[folder].Out(name))
+			if err != nil || strings.Count(string(text), ">") < 2 {
+				t.Errorf("%s/%s is no alignment of more than one sequence: %v\n%s", folder, name, err, text)
+			}
+		}
+	}
+	for name, want := range map[string]string{"report.html": "aligned to chloroplast 1", "provenance.json": `"name": "chloroplast"`,
+		"structures.csv": "alignedSequences", "0001-one.coverage.svg": "sequences"} {
+		text, err := os.ReadFile(o.Dirs["report"].Out(name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s does not say %q: %v", name, want, err)
+		}
 	}
 }
 

@@ -14,10 +14,12 @@ const (
 	passSecondsPerSquare         = 1e-4   // of residues, whatever the size of the model
 	trueSecondsPerSquare         = 1.8e-3 // by the share of trueBytes
 	relaxSecondsPerResidue       = 0.5
+	trueSecondsPerAligned        = 6e-3 // of a residue of a row of the alignment, by the share of trueBytes
 	gpuStartSeconds              = 40.0
 	gpuCompileSeconds            = 60.0
 	gpuSecondsPerSquare          = 2e-5 // of a pass
 	gpuSecondsPerResidue         = 4e-3 // of a pass
+	gpuSecondsPerAligned         = 7e-5 // of a pass
 	trueBytes                    = 1.86e9
 	kibibyte                     = 1 << 10
 	mebibyte                     = 1 << 20
@@ -25,6 +27,8 @@ const (
 	baseBytes                    = 2 * gibibyte
 	weightsFactor                = 2
 	bytesPerSquare               = 40 * kibibyte
+	bytesPerAligned              = 6 * kibibyte
+	usualRows                    = 512 // of an alignment, for a price that is quoted before it is made
 	hostBytes                    = 6 * gibibyte
 	maxLogBytes                  = 16 * mebibyte
 	maxProcesses                 = 256 // XLA compiles in threads
@@ -40,7 +44,8 @@ func (q request) passes() float64 { return float64(q.models * q.seeds * (q.recyc
 // foldSeconds is the processor time of one protein of so many residues without opening the models.
 func (q request) foldSeconds(count int) float64 {
 	share := float64(q.Weights.Bytes) / trueBytes
-	seconds := compileCPUSeconds + q.passes()*float64(count*count)*(passSecondsPerSquare+trueSecondsPerSquare*share)
+	seconds := compileCPUSeconds + q.passes()*float64(count*count)*(passSecondsPerSquare+trueSecondsPerSquare*share) +
+		q.passes()*float64(count*q.rows())*trueSecondsPerAligned*share
 	if q.relax {
 		seconds += relaxSecondsPerResidue * float64(count)
 	}
@@ -49,7 +54,8 @@ func (q request) foldSeconds(count int) float64 {
 
 // deviceSeconds is the time of one protein on a device.
 func (q request) deviceSeconds(count int) float64 {
-	seconds := gpuCompileSeconds + q.passes()*(gpuSecondsPerSquare*float64(count*count)+gpuSecondsPerResidue*float64(count))
+	seconds := gpuCompileSeconds + q.passes()*(gpuSecondsPerSquare*float64(count*count)+gpuSecondsPerResidue*float64(count)+
+		gpuSecondsPerAligned*float64(count*q.rows()))
 	if q.relax {
 		seconds += relaxSecondsPerResidue * float64(count)
 	}
@@ -58,7 +64,16 @@ func (q request) deviceSeconds(count int) float64 {
 
 // memory is that of a process whose longest protein has so many residues, on the device that computes.
 func (q request) memory(count int) fold.Memory {
-	return fold.MemoryOf(baseBytes+weightsFactor*q.Weights.Bytes, bytesPerSquare, count)
+	aligned := bytesPerAligned * int64(count) * int64(q.rows())
+	return fold.MemoryOf(baseBytes+weightsFactor*q.Weights.Bytes+aligned, bytesPerSquare, count)
+}
+
+// rows is how many sequences beside the protein's own an alignment is expected to have.
+func (q request) rows() int {
+	if q.database == nil {
+		return 0
+	}
+	return int(min(q.database.Sequences, usualRows))
 }
 
 // foldNeeds are those of a shard that folds these proteins.

@@ -3,6 +3,7 @@ package alphafold
 import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/fold"
+	"github.com/molfabric/molfabric/internal/alignments"
 	"github.com/molfabric/molfabric/internal/fasta"
 )
 
@@ -16,6 +17,7 @@ const (
 // Ways to align.
 const (
 	singleSequence  = "single_sequence"
+	toDatabase      = "database"
 	alignmentSuffix = ".a3m" // the alignment that a protein's models saw
 )
 
@@ -25,6 +27,8 @@ type request struct {
 
 	models, recycles, seeds int
 	relax                   bool
+	// database is what each chain is aligned to; nil where the models see single sequences.
+	database *alignments.Database
 }
 
 // foldParams are the parameters of a shard that folds, as fold.py reads them.
@@ -47,13 +51,19 @@ type settings struct {
 	MSA      alignment `json:"msa"`
 }
 
-// alignment says how the chains were aligned.
+// alignment says how the chains were aligned, and by what.
 type alignment struct {
-	Mode string `json:"mode"`
+	Mode     string               `json:"mode"`
+	Database *alignments.Database `json:"database,omitempty"`
+	Programs map[string]string    `json:"programs,omitempty"`
 }
 
 func (q request) settings() settings {
-	return settings{Models: q.models, Recycles: q.recycles, Seeds: q.seeds, Relax: q.relax, MSA: alignment{singleSequence}}
+	done := settings{Models: q.models, Recycles: q.recycles, Seeds: q.seeds, Relax: q.relax, MSA: alignment{Mode: singleSequence}}
+	if q.database != nil {
+		done.MSA = alignment{toDatabase, q.database, aligningPrograms()}
+	}
+	return done
 }
 
 func resolve(r engines.Request) (request, error) {
@@ -64,11 +74,33 @@ func resolve(r engines.Request) (request, error) {
 	q := request{Request: common, models: or(common.Params.Models, usualModels),
 		recycles: or(common.Params.Recycles, usualRecycles), seeds: or(common.Params.Seeds, usualSeeds),
 		relax: or(common.Params.Relax, false)}
-	if mode := or(common.Params.MSA, singleSequence); mode != singleSequence {
-		return request{}, fold.Invalid("foldMsa", "is %s, and this deployment has no sequence database to align with; "+
-			"say %s", mode, singleSequence)
+	if aligns(common.Params) {
+		q.database = r.Found.Alignment
+	}
+	if q.database == nil && or(common.Params.MSA, "") == toDatabase {
+		return request{}, fold.Invalid(msaField, "is %s, and this deployment has no sequence database to align to, which its "+
+			"operator names in MOLFABRIC_FOLD_DATABASE; say %s", toDatabase, singleSequence)
 	}
 	return q, nil
+}
+
+// aligns says whether a request wants its chains aligned where the deployment can.
+func aligns(params fold.Params) bool { return or(params.MSA, toDatabase) == toDatabase }
+
+// Wants adds the database that chains are aligned to.
+func (a AlphaFold) Wants(r engines.Request) (engines.Wants, error) {
+	wants, err := a.Model.Wants(r)
+	if err != nil {
+		return engines.Wants{}, err
+	}
+	params, err := engines.ParamsOf[fold.Params](r)
+	if err != nil {
+		return engines.Wants{}, fold.Invalid("simulationParams", "cannot be read: %v", err)
+	}
+	if aligns(params) {
+		wants.Alignment = &engines.WantedAlignment{Path: msaField}
+	}
+	return wants, nil
 }
 
 func or[T any](given *T, usual T) T {
@@ -84,11 +116,21 @@ func (a AlphaFold) Plan(r engines.Request) ([]engines.Shard, error) {
 	if err != nil {
 		return nil, err
 	}
+	chains := q.chains()
+	if q.database != nil && len(chains) > maxChains {
+		return nil, fold.Invalid(fold.SceneFile, "has %d different chains; a job may align at most %d. Cut it into several jobs, "+
+			"or say %s in %s", len(chains), maxChains, singleSequence, msaField)
+	}
+	searches, err := q.searches(chains)
+	if err != nil {
+		return nil, err
+	}
 	seconds := func(one fold.Sequence) float64 { return q.foldSeconds(residues(one)) }
-	return a.PlanShards(r, q.Request, seconds, q.work, fold.Report{
-		StageIndex: 1, Predictor: title, Recycles: q.recycles, Settings: q.settings(), Citations: citations(),
-		Optional: []string{alignmentSuffix},
-	})
+	return a.PlanShards(r, q.Request, searches, seconds, func(part []fold.Sequence) fold.Work { return q.work(part, chains) },
+		fold.Report{
+			Predictor: title, Recycles: q.recycles, Settings: q.settings(), Citations: citations(),
+			Optional: []string{alignmentSuffix},
+		})
 }
 
 // residues is the length of a protein; AlphaFold needs no linkers.
@@ -100,8 +142,8 @@ func residues(one fold.Sequence) int {
 	return count
 }
 
-// work is what folding these proteins in one process takes.
-func (q request) work(part []fold.Sequence) fold.Work {
+// work is what folding these proteins in one process takes; chains are those of all.
+func (q request) work(part []fold.Sequence, chains []string) fold.Work {
 	longest, seconds, device := 0, startCPUSeconds, gpuStartSeconds
 	for _, one := range part {
 		count := residues(one)
@@ -109,7 +151,7 @@ func (q request) work(part []fold.Sequence) fold.Work {
 		seconds += q.foldSeconds(count)
 		device += q.deviceSeconds(count)
 	}
-	done := fold.Work{CPUSeconds: seconds, Params: foldParams{
+	done := fold.Work{CPUSeconds: seconds, Inputs: q.aligned(part, chains), Params: foldParams{
 		Program: programFold, Sequences: part, settings: q.settings(), Seed: q.Seed, Device: q.Device, Memory: q.memory(longest),
 		Weights: fold.WeightsOf(q.Weights),
 	}}

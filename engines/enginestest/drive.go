@@ -30,8 +30,9 @@ type Outcome struct {
 }
 
 // Drive plans a request and runs every shard, one after the other, as the fabric would: it stages the inputs, runs the
-// program in the shard's directory, and collects. It resolves "python" to MOLFABRIC_PYTHON and skips the test without it.
-func Drive(t *testing.T, e engines.Engine, request engines.Request, objects map[string]string) *Outcome {
+// program in the shard's directory, and collects. It resolves "python" to MOLFABRIC_PYTHON and skips the test without it. env is
+// added to the programs' environment.
+func Drive(t *testing.T, e engines.Engine, request engines.Request, objects map[string]string, env ...string) *Outcome {
 	t.Helper()
 	shards, err := e.Plan(request)
 	if err != nil {
@@ -52,7 +53,7 @@ func Drive(t *testing.T, e engines.Engine, request engines.Request, objects map[
 			outcome.Failures[shard.Name] = failure
 			continue
 		}
-		outcome.run(t, e, shard, dir)
+		outcome.run(t, e, shard, dir, env)
 	}
 	return outcome
 }
@@ -118,9 +119,10 @@ func produced(result engines.Result, name string) bool {
 
 // run starts the shard's program, and checks on the way that it keeps to the contract: progress rises within [0, 1] and
 // nothing outside out/ is written.
-func (o *Outcome) run(t *testing.T, e engines.Engine, shard engines.Shard, dir engines.Dir) {
+func (o *Outcome) run(t *testing.T, e engines.Engine, shard engines.Shard, dir engines.Dir, env []string) {
 	t.Helper()
 	process := processOf(t, e, shard, dir)
+	process.Env = append(process.Env, env...)
 	before := snapshot(t, dir)
 	var printed, log bytes.Buffer
 	process.Stdout, process.Stderr = &printed, &log

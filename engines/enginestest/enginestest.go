@@ -58,6 +58,8 @@ type LiveCase struct {
 	Request engines.Request
 	// Objects gives the files behind the storage keys of the request.
 	Objects map[string]string
+	// Env is what the programs find in their environment beside what the engine says: what a worker's deployment has.
+	Env []string
 	// Check judges what the run left; nil when the suite's own checks are enough.
 	Check func(t *testing.T, outcome *Outcome)
 }
@@ -81,7 +83,7 @@ func Run(t *testing.T, e engines.Engine, cases Cases) {
 	for _, c := range cases.Live {
 		t.Run("live/"+c.Name, func(t *testing.T) {
 			t.Parallel()
-			outcome := Drive(t, e, c.Request, c.Objects)
+			outcome := Drive(t, e, c.Request, c.Objects, c.Env...)
 			checkCollectRefuses(t, e, outcome)
 			if c.Check != nil {
 				c.Check(t, outcome)

@@ -35,8 +35,8 @@ func (e ESMFold) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, err
 	}
 	seconds := func(one fold.Sequence) float64 { return q.foldSeconds(fasta.Tokens(one.Chains)) }
-	return e.PlanShards(r, q.Request, seconds, q.work, fold.Report{
-		StageIndex: 1, Predictor: title, Recycles: recycles, Settings: settings{chunkParams{chunkAboveTokens, chunkSize}},
+	return e.PlanShards(r, q.Request, nil, seconds, q.work, fold.Report{
+		Predictor: title, Recycles: recycles, Settings: settings{chunkParams{chunkAboveTokens, chunkSize}},
 		Citations: citations(),
 	})
 }

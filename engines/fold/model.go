@@ -81,19 +81,26 @@ func (m Model) Collect(shard engines.Shard, dir engines.Dir) (engines.Result, er
 // Work is what an engine knows of a shard that folds: the parameters of its program, what it needs and how long it takes.
 type Work struct {
 	Params     any
+	Inputs     []engines.Input // beside the weights
 	Needs      engines.Resources
 	CPUSeconds float64
 	GPUSeconds float64 // 0 on a processor
 }
 
-// PlanShards gives the shards that fold, and the one that reports. seconds is the processor time of one protein, work what a part
-// of them is. A shard that folds is not essential: when one fails, the proteins of the others still have results.
+// PlanShards gives the shards that fold, and the one that reports, behind those of an earlier stage. seconds is the processor time
+// of one protein, work what a part of them is. A shard that folds is not essential: when one fails, the proteins of the others
+// still have results.
 func (m Model) PlanShards(
-	r engines.Request, q Request, seconds func(Sequence) float64, work func(part []Sequence) Work, report Report,
+	r engines.Request, q Request, earlier []engines.Shard, seconds func(Sequence) float64, work func(part []Sequence) Work,
+	report Report,
 ) ([]engines.Shard, error) {
 	folded, refused := q.sequences()
 	parts := q.parts(folded, seconds)
-	shards := make([]engines.Shard, 0, len(parts)+1)
+	shards := append(make([]engines.Shard, 0, len(earlier)+len(parts)+1), earlier...)
+	if len(earlier) > 0 {
+		report.stageIndex = earlier[len(earlier)-1].StageIndex + 1
+	}
+	report.stageIndex++
 	for i, part := range parts {
 		one := work(part)
 		params, err := json.Marshal(one.Params)
@@ -101,8 +108,9 @@ func (m Model) PlanShards(
 			return nil, err
 		}
 		shards = append(shards, engines.Shard{
-			Stage: StageFold, Name: shardName(i + 1), Items: len(part), Inputs: weightsInputs(q.Weights), Params: params,
-			Needs: one.Needs, ExpectedCPUSeconds: round(one.CPUSeconds), ExpectedGPUSeconds: round(one.GPUSeconds),
+			Stage: StageFold, StageIndex: report.stageIndex - 1, Name: shardName(i + 1), Items: len(part),
+			Inputs: append(weightsInputs(q.Weights), one.Inputs...), Params: params, Needs: one.Needs,
+			ExpectedCPUSeconds: round(one.CPUSeconds), ExpectedGPUSeconds: round(one.GPUSeconds),
 		})
 	}
 	last, err := m.reportShard(r, q, report, parts, folded, refused)

@@ -42,13 +42,14 @@ func reporting(engine string) python.Program {
 
 // Report describes the shard that reports.
 type Report struct {
-	StageIndex int
-	Predictor  string // as people call the model: "ESMFold"
-	Settings   any    // of the model, for the provenance
-	Recycles   int
-	Citations  []engines.Citation
+	Predictor string // as people call the model: "ESMFold"
+	Settings  any    // of the model, for the provenance
+	Recycles  int
+	Citations []engines.Citation
 	// Optional are what a protein's further files end in that the report reads where they are.
 	Optional []string
+
+	stageIndex int
 }
 
 // reportParams are the parameters of the shard, as report.py reads them.
@@ -77,7 +78,7 @@ func shardName(number int) string { return fmt.Sprintf("fold-%03d", number) }
 func (m Model) reportShard(
 	r engines.Request, q Request, report Report, parts [][]Sequence, folded []Sequence, refused []Refused,
 ) (engines.Shard, error) {
-	shard := engines.Shard{Stage: StageReport, StageIndex: report.StageIndex, Name: shardReport, Essential: true,
+	shard := engines.Shard{Stage: StageReport, StageIndex: report.stageIndex, Name: shardReport, Essential: true,
 		Items: len(folded)}
 	expected, written := reportStartCPUSeconds, int64(reportScratchBytes)
 	for i, part := range parts {

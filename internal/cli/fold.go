@@ -28,6 +28,8 @@ const (
 	usualRecycles    = 3
 	maxRecycles      = 20
 	maxFoldSeeds     = 8
+	foldAligned      = "database"
+	foldSingle       = "single_sequence"
 	foldResults      = "results.json"
 	foldSchema       = "molfabric.fold.results/v1"
 )
@@ -46,6 +48,7 @@ type foldParams struct {
 	Recycles *int   `json:"foldRecycles,omitempty"`
 	Seeds    *int   `json:"foldSeeds,omitempty"`
 	Relax    *bool  `json:"foldRelax,omitempty"`
+	MSA      string `json:"foldMsa,omitempty"`
 	Seed     *int64 `json:"seed,omitempty"`
 }
 
@@ -53,6 +56,7 @@ type foldParams struct {
 type foldFlags struct {
 	changed                     func(flag string) bool
 	model, device, name, folder string
+	msa                         string
 	shards                      int
 	models, recycles, seeds     int
 	seed                        int64
@@ -102,6 +106,7 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 	flags.IntVar(&f.recycles, "recycles", usualRecycles, "alphafold: passes after the first (0 to 20)")
 	flags.IntVar(&f.seeds, "seeds", 1, "alphafold: seeds that every model predicts with (1 to 8)")
 	flags.BoolVar(&f.relax, "relax", false, "alphafold: relax the best model with OpenMM")
+	flags.StringVar(&f.msa, "msa", "", "alphafold: database or single_sequence (default: database where the service has one)")
 	flags.Int64Var(&f.seed, "seed", 0, "the first seed (default: the job's own)")
 	flags.IntVar(&f.shards, "shards", 0, "tasks to fold with, side by side (default: about an hour of work each)")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file)")
@@ -117,6 +122,8 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 	})
 	// the flags exist
 	_ = cmd.RegisterFlagCompletionFunc("model", cobra.FixedCompletions([]string{esmfold, alphafold},
+		cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("msa", cobra.FixedCompletions([]string{foldAligned, foldSingle},
 		cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("device", cobra.FixedCompletions([]string{foldOnCPU, foldOnCUDA},
 		cobra.ShellCompDirectiveNoFileComp))
@@ -137,8 +144,11 @@ func (f *foldFlags) check() error {
 		return usage("--recycles %d: must be 0 to %d", f.recycles, maxRecycles)
 	case f.seeds < 1 || f.seeds > maxFoldSeeds:
 		return usage("--seeds %d: must be 1 to %d", f.seeds, maxFoldSeeds)
-	case f.model != alphafold && (f.changed("models") || f.changed("recycles") || f.changed("seeds") || f.changed("relax")):
-		return usage("--models, --recycles, --seeds and --relax are of --model alphafold")
+	case f.model != alphafold && (f.changed("models") || f.changed("recycles") || f.changed("seeds") || f.changed("relax") ||
+		f.changed("msa")):
+		return usage("--models, --recycles, --seeds, --relax and --msa are of --model alphafold")
+	case f.changed("msa") && f.msa != foldAligned && f.msa != foldSingle:
+		return usage("--msa %q: must be %s or %s", f.msa, foldAligned, foldSingle)
 	case f.device != foldOnCPU && f.device != foldOnCUDA:
 		return usage("--device %q: must be cpu or cuda", f.device)
 	case f.changed("shards") && (f.shards < 1 || f.shards > maxFoldTasks):
@@ -196,6 +206,7 @@ func (f *foldFlags) params() foldParams {
 	}
 	if f.model == alphafold {
 		p.Models, p.Recycles, p.Seeds, p.Relax = &f.models, &f.recycles, &f.seeds, &f.relax
+		p.MSA = f.msa
 	}
 	return p
 }

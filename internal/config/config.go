@@ -110,6 +110,9 @@ type Config struct {
 	FoldPython string `yaml:"foldPython" env:"MOLFABRIC_FOLD_PYTHON"`
 	// AlphaFoldPython is that of ColabFold, in another one; default <home>/alphafold/bin/python.
 	AlphaFoldPython string `yaml:"alphafoldPython" env:"MOLFABRIC_ALPHAFOLD_PYTHON"`
+	// FoldDatabase is the folder of the sequences that alphafold aligns proteins to (internal/alignments). The front door and the
+	// scheduler read its description alone; workers without the folder leave alignments to others.
+	FoldDatabase string `yaml:"foldDatabase" env:"MOLFABRIC_FOLD_DATABASE"`
 
 	// WorkerName is what who started a worker calls it; a fleet knows its own by it.
 	WorkerName string `yaml:"workerName" env:"MOLFABRIC_WORKER_NAME"`

@@ -15,8 +15,11 @@ import (
 	"github.com/molfabric/molfabric/internal/job"
 )
 
-// trpCage is a protein of 20 residues.
-const trpCage = "NLYIQWLKDGGPSSGRPPPS"
+// trpCage is a protein of 20 residues, and petN one of the database that tests align to.
+const (
+	trpCage = "NLYIQWLKDGGPSSGRPPPS"
+	petN    = "MDIVSLAWAALMVVFTFSLSLVVWGRSGL"
+)
 
 // foldEnvironment is the interpreter that folds, and the folder of random weights, which set-up for tests makes.
 func foldEnvironment(t *testing.T) (python, weights string) {
@@ -51,7 +54,11 @@ func TestFolding(t *testing.T) {
 	t.Parallel()
 	python, tiny := foldEnvironment(t)
 	alphafold := filepath.Join(filepath.Dir(python), "..", "..", "alphafold", "bin", "python")
-	s := start(t, "MOLFABRIC_FOLD_PYTHON="+python, "MOLFABRIC_ALPHAFOLD_PYTHON="+alphafold)
+	database := filepath.Join(filepath.Dir(python), "..", "..", "alphafold-database")
+	if _, err := os.Stat(database); err != nil {
+		enginestest.Skip(t, "there is no database to align to; deploy/setup.sh --tests makes it")
+	}
+	s := start(t, "MOLFABRIC_FOLD_PYTHON="+python, "MOLFABRIC_ALPHAFOLD_PYTHON="+alphafold, "MOLFABRIC_FOLD_DATABASE="+database)
 	sh := s.signIn()
 	file := writeText(t, "seqs.fasta", ">cage\n"+trpCage+"\n>bad\nMKX\n>dimer\nMKVLLA:MKVLLA\n>cage\nMKV\n")
 	_, refused := sh.want(5, "", "fold", file, "--detach")
@@ -79,9 +86,9 @@ func TestFolding(t *testing.T) {
 	testFoldCancelled(s, c)
 }
 
-// testAlphaFold folds with random weights of AlphaFold 2, which are refused before they are there.
+// testAlphaFold aligns to a small database and folds with random weights of AlphaFold 2, which are refused before they are there.
 func testAlphaFold(s *system, sh *shell) {
-	file := writeText(s.t, "one.fasta", ">cage\n"+trpCage+"\n>bad\nMKX\n")
+	file := writeText(s.t, "one.fasta", ">petn\n"+petN+"\n>bad\nMKX\n")
 	_, refused := sh.want(5, "", "fold", file, "--model", "alphafold", "--detach")
 	sh.contains(refused, "foldModel", "molfabric weights add")
 	python, _ := foldEnvironment(s.t)
@@ -93,12 +100,15 @@ func testAlphaFold(s *system, sh *shell) {
 	out := filepath.Join(s.t.TempDir(), "structures")
 	printed, _ := sh.want(8, "", "fold", file, "--model", "alphafold", "--models", "2", "--recycles", "0", "--seed", "7",
 		"--out", out)
-	sh.contains(printed, "UNTRAINED", "cage", "0001-cage.cif")
-	for _, name := range []string{"0001-cage.pdb", "0001-cage.rank2.pdb", "0001-cage.a3m", "0001-cage.coverage.png",
-		"0001-cage.mvsx", "report.html"} {
+	sh.contains(printed, "UNTRAINED", "petn", "0001-petn.cif")
+	for _, name := range []string{"0001-petn.pdb", "0001-petn.rank2.pdb", "0001-petn.coverage.png", "0001-petn.mvsx",
+		"report.html"} {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
 			s.t.Error(err)
 		}
+	}
+	if text, err := os.ReadFile(filepath.Join(out, "0001-petn.a3m")); err != nil || strings.Count(string(text), ">") < 2 {
+		s.t.Errorf("the protein was folded without what it was to be aligned to: %v\n%s", err, text)
 	}
 }
 

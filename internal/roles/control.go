@@ -42,6 +42,7 @@ import (
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/internal/alignments"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/contract"
@@ -78,6 +79,7 @@ type control struct {
 	queue     *queue.Queue
 	registry  *engines.Registry
 	prices    *billing.Book
+	alignment *alignments.Database // nil where the deployment has none
 	ledger    *billing.Ledger
 	metrics   *prometheus.Registry
 	scheduler *scheduler.Scheduler
@@ -96,6 +98,9 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	}
 	c := &control{cfg: cfg, log: log, registry: registry, metrics: prometheus.NewRegistry()}
 	if c.prices, err = loadPrices(cfg, c.registry); err != nil {
+		return nil, err
+	}
+	if c.alignment, err = alignmentDatabase(cfg); err != nil {
 		return nil, err
 	}
 	if c.web, err = webApp(cfg); err != nil {
@@ -252,8 +257,8 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	searched := sequences.New(sequences.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	weighed := weights.New(weights.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
-		Knowledge: known, Databases: searched, Weights: weighed, Currency: c.prices.Currency, Pipeline: c.cfg.Pipeline,
-		Version: version, Log: c.log, Now: time.Now})
+		Knowledge: known, Databases: searched, Weights: weighed, Alignment: c.alignment, Currency: c.prices.Currency,
+		Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	hits := searches.New(searches.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})

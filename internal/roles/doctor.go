@@ -15,6 +15,7 @@ import (
 
 	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/engines/all"
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/servers"
@@ -51,6 +52,7 @@ func Examine(ctx context.Context, cfg config.Config, version, why string, log *s
 	report.add(examineRunning(ctx, cfg)...)
 	report.add(examineDatabases(ctx, cfg, log)...)
 	report.add(examineWeights(ctx, cfg, log)...)
+	report.add(examineAlignments(cfg)...)
 	return report
 }
 
@@ -125,6 +127,10 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 		if own, ok := folders(cfg)[refusal.Engine]; ok && !own.installed() {
 			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true,
 				Note: fmt.Sprintf("not installed: there is no %s; `make setup-fold` installs it", own.path)})
+			continue
+		}
+		if refusal.Engine == alphafold.AlignerID && cfg.FoldDatabase == "" {
+			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true, Note: noAlignments})
 			continue
 		}
 		if refusal.Engine == swan.ID && !models(cfg) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/tenant"
@@ -75,11 +76,14 @@ func DescribeWeights(w weights.Weights) string {
 	return said
 }
 
-// unready are the engines whose models have no weights in this deployment.
+// unready are the engines whose models have no weights in this deployment, and the one that aligns where there is no database.
 func (c *control) unready(ctx context.Context) ([]string, error) {
 	ctx = tenant.Nobody(ctx)
 	registry := weights.New(weights.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	var missing []string
+	if c.alignment == nil {
+		missing = append(missing, alphafold.AlignerID)
+	}
 	for _, model := range weights.Models {
 		_, err := registry.Newest(ctx, model)
 		var none *weights.NoneError

@@ -125,8 +125,9 @@ func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandb
 	if err != nil {
 		return nil, fmt.Errorf("gpus: %w", err)
 	}
+	paths, environment := shownAlignments(cfg, log)
 	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox),
-		Programs: programsOf(cfg), Devices: devices, Image: cfg.Image,
+		Programs: programsOf(cfg), ReadOnlyPaths: paths, Environment: environment, Devices: devices, Image: cfg.Image,
 		ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)

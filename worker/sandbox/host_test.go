@@ -150,6 +150,31 @@ func TestRuntimesComeFirstOnThePath(t *testing.T) {
 	}
 }
 
+// TestDeploymentsFolders wants what a deployment shows to be read and not written, and named by its variable, which no command
+// changes.
+func TestDeploymentsFolders(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "content"), []byte("shown"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Dir(folder), folder, filepath.Join(folder, "content")} { // below a test's own folder
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newRunner(t, Config{ReadOnlyPaths: []string{folder}, Environment: map[string]string{"MOLFABRIC_SHOWN": folder}})
+	outcome := mustRun(t, r, shellSpec(t, `cat "$MOLFABRIC_SHOWN/content"; touch "$MOLFABRIC_SHOWN/new" 2>/dev/null && echo WRITTEN`))
+	if !strings.Contains(outcome.LogTail, "shown") || strings.Contains(outcome.LogTail, "WRITTEN") {
+		t.Errorf("got %q, want the content and nothing written", outcome.LogTail)
+	}
+	changing := shellSpec(t, "true")
+	changing.Command.Env = map[string]string{"MOLFABRIC_SHOWN": "/elsewhere"}
+	if _, err := r.Run(t.Context(), changing, nil); err == nil {
+		t.Error("a command says where the deployment's folder is")
+	}
+}
+
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

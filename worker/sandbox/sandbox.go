@@ -74,6 +74,8 @@ type Config struct {
 	Programs map[string]string
 	// ReadOnlyPaths are further host paths (program prefixes, model weights, databases) visible at the same place inside.
 	ReadOnlyPaths []string
+	// Environment are variables that every command has, whatever its own say: where the ReadOnlyPaths of the deployment are.
+	Environment map[string]string
 	// Devices are the accelerators that commands may be given; see FindDevices.
 	Devices []Device
 	// TempBytes bounds the private /tmp; 0 means DefaultTempBytes.
@@ -227,6 +229,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Programs = nil
 	}
 	c.Programs, c.ReadOnlyPaths, c.Devices = maps.Clone(c.Programs), slices.Clone(c.ReadOnlyPaths), slices.Clone(c.Devices)
+	c.Environment = maps.Clone(c.Environment)
 	return c, checkDevices(c.Devices)
 }
 

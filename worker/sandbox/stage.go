@@ -67,6 +67,7 @@ func (r *Runner) prepare(spec Spec) (*stage, error) {
 		return nil, err
 	}
 	fixed := visibility(devices)
+	maps.Copy(fixed, r.cfg.Environment)
 	if r.host.image != "" {
 		fixed[workerImage] = r.host.image
 	}

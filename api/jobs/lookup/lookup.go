@@ -12,13 +12,14 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/alignments"
 	"github.com/molfabric/molfabric/internal/object"
 )
 
 // maxRounds bounds how often an engine is asked what else it wants: about twice for each kind of thing would do.
 const maxRounds = 32
 
-// Deps is what a Finder needs; all are required but Knowledge, Databases and Weights.
+// Deps is what a Finder needs; all are required but Knowledge, Databases, Weights and Alignment.
 type Deps struct {
 	DB      *sqlx.DB
 	Objects *object.Store
@@ -29,7 +30,9 @@ type Deps struct {
 	Databases Databases
 	// Weights finds the weights of models; without it, every prediction is refused.
 	Weights Weights
-	Log     *slog.Logger
+	// Alignment is the database that proteins are aligned to; nil for none.
+	Alignment *alignments.Database
+	Log       *slog.Logger
 }
 
 // Finder finds what requests want. It is safe for concurrent use.
@@ -115,7 +118,8 @@ func (s *search) run(ctx context.Context) (engines.Found, error) {
 // next finds the first kind of thing that has not been looked for yet; found is false when there is none.
 func (s *search) next(ctx context.Context, wants engines.Wants) (found bool, err error) {
 	for _, find := range []func(context.Context, engines.Wants) (bool, error){
-		s.confirmations, s.entries, s.contents, s.components, s.preparation, s.database, s.weights, s.scene, s.renderCost,
+		s.confirmations, s.entries, s.contents, s.components, s.preparation, s.database, s.weights,
+		s.alignment, s.scene, s.renderCost,
 	} {
 		if found, err = find(ctx, wants); found || err != nil {
 			return found, err

@@ -2,8 +2,8 @@
 shortest first.
 
 Reads request.json, the weights in in/weights/ (config.json, params_model_N_ptm.npz, params_model_N_multimer_v3.npz), and where the
-job has alignments in/msa/<digest>.a3m of every chain. For each sequence it writes the structure of the best model as out/<file>.pdb
-and .cif (ModelCIF; the B-factor of both is pLDDT, 0 to 100) with out/<file>.scores.json, those of the next models as
+job has alignments in/msa/<SHA-256 of the chain>.a3m of every chain. For each sequence it writes the structure of the best model as
+out/<file>.pdb and .cif (ModelCIF; the B-factor of both is pLDDT, 0 to 100) with out/<file>.scores.json, those of the next models as
 out/<file>.rank2.pdb and so on, out/<file>.a3m, which is the alignment that the models saw, and for all of them out/rows.json.
 
 ColabFold marks a sequence that is finished (.done.txt). It is then saved below out/checkpoint/, so that a repeated attempt folds
@@ -18,7 +18,8 @@ import time
 from typing import Any, NamedTuple
 
 from finished import Finished, find, keep
-from task import IN, OUT, Progress, digest, executor_error, main, program_versions, read_json, write_bytes, write_json
+from structures import CHAIN_NAMES
+from task import IN, OUT, Progress, digest, executor_error, main, program_versions, sha256, write_bytes, write_json
 
 PACKAGES = ("colabfold", "alphafold-colabfold", "jax", "jaxlib", "dm-haiku", "numpy")
 WEIGHTS, ALIGNMENTS = IN / "weights", IN / "msa"
@@ -65,12 +66,23 @@ class Folding:
         """The aligned sequences of a chain as A3M; None where the job makes no alignments."""
         if self.request["msa"]["mode"] == "single_sequence":
             return None
-        return (ALIGNMENTS / f"{digest(chain)}.a3m").read_text(encoding="utf-8")
+        return (ALIGNMENTS / f"{sha256(chain.encode())}.a3m").read_text(encoding="utf-8")
+
+    def unaligned(self, sequence: dict[str, Any]) -> str:
+        """Says which chains of a protein should have been aligned and were not; "" when none is missing."""
+        if self.request["msa"]["mode"] == "single_sequence":
+            return ""
+        chains = sequence["chains"]
+        names = [CHAIN_NAMES[i] for i, c in enumerate(chains) if not (ALIGNMENTS / f"{sha256(c.encode())}.a3m").is_file()]
+        return f"its chain {' and '.join(names)} could not be aligned" if names else ""
 
     def run(self) -> Outcome:
         self.versions = program_versions(PACKAGES)
         outcome = Outcome([], [])
         for place, sequence in enumerate(self.sequences):
+            if missing := self.unaligned(sequence):
+                outcome.failures.append({"item": sequence["name"], "step": "msa", "message": missing})
+                continue
             found = find(sequence["file"], self.identity(sequence))
             if found is None:
                 found = self.fold(place, sequence, outcome)

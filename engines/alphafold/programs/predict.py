@@ -17,6 +17,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "1")
 os.environ.update(XLA_PYTHON_CLIENT_PREALLOCATE="false", MPLCONFIGDIR=str(SCRATCH / "plots"))
 
 import functools
+import itertools
 import json
 import logging
 import re
@@ -32,6 +33,7 @@ from colabfold.alphafold import models
 from colabfold.input import msa_to_str
 
 from confidence import Confidence, check
+from rows import read_rows
 from shapes import change
 from structures import Prediction
 
@@ -120,10 +122,7 @@ class Predictor:
         def keep(_: Any, lengths: list[int], result: dict[str, Any], features: dict[str, Any], tag: tuple[str, bool]) -> None:
             found.append(read(result, features, lengths, order, tag[0], model_type))
 
-        given = None
-        if alignments[0] is not None:
-            own = dict(zip(chains, alignments))
-            given = [msa_to_str([own[chain] for chain in unique], None, unique, [chains.count(chain) for chain in unique])]
+        given = joined(chains, unique, alignments) if alignments[0] is not None else None
         ears = Ears(each)
         logging.getLogger("colabfold").addHandler(ears)
         try:
@@ -173,10 +172,24 @@ def grouped(chains: list[str], unique: list[str]) -> list[int]:
     return [index for one in unique for index, chain in enumerate(chains) if chain == one]
 
 
+def joined(chains: list[str], unique: list[str], alignments: list[str | None]) -> list[str]:
+    """Alignments of all chains as ColabFold reads them: of unlike chains one after the other, each beside gaps. It takes the chains
+    themselves from the first row, which therefore holds all of them."""
+    own = dict(zip(chains, alignments))
+    whole = [f">{101 + place}\n{chain}\n" for place, chain in enumerate(unique)] if len(unique) > 1 else None
+    return [msa_to_str([own[chain] for chain in unique], whole, unique, [chains.count(chain) for chain in unique])]
+
+
+def found_rows(text: str) -> list[str]:
+    """The rows of an alignment without the protein itself, which ColabFold puts before those of equal chains once more."""
+    rows = [row for _, row in read_rows(text)]
+    return list(itertools.dropwhile(lambda row: row == rows[0], rows))
+
+
 def compare(written: str, given: list[str] | None) -> None:
     """ColabFold has thrown alignments away without a word: what it wrote must have the rows that it got."""
-    if given is not None and written.count("\n>") < given[0].count("\n>"):
-        raise Refused("ColabFold did not use the whole alignment")
+    if given is not None and found_rows(written) != found_rows(given[0]):
+        raise Refused("ColabFold did not use the alignment that it was given")
 
 
 def read(

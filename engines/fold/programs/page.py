@@ -48,7 +48,7 @@ def page(request: dict[str, Any], shown: list[Shown], rows: list[dict[str, Any]]
             f"<p>{len(rows)} of {len(rows) + len(failed)} proteins were folded with {text(request['predictor'])}, "
             f"{request['recycles'] + 1} passes each, with the weights <code>{text(weights['digest'][:16])}…</code> "
             f"(licence {text(weights['licence'])}"
-            f"{'' if weights['commercialUse'] else ', no commercial use'}).</p>",
+            f"{'' if weights['commercialUse'] else ', no commercial use'}).{aligned(request)}</p>",
             legend(),
             table(rows),
             refusals(failed),
@@ -56,6 +56,20 @@ def page(request: dict[str, Any], shown: list[Shown], rows: list[dict[str, Any]]
             citations(request["citations"]),
             "</body></html>\n",
         ]
+    )
+
+
+def aligned(request: dict[str, Any]) -> str:
+    """Says what the chains were aligned to, of a model that can see alignments."""
+    msa = (request["settings"] or {}).get("msa")
+    if msa is None:
+        return ""
+    if "database" not in msa:
+        return " The models saw single sequences: nothing was aligned."
+    database = msa["database"]
+    return (
+        f" Each chain was aligned to {text(database['name'], 64)} {text(database['version'], 64)} "
+        f"(<code>{text(database['digest'][:16])}…</code>) with MMseqs2."
     )
 
 
@@ -72,14 +86,15 @@ def legend() -> str:
 
 
 COLUMNS = (("residues", "residues"), ("chains", "chains"), ("meanPlddt", "mean pLDDT"), ("confidentFraction", "70 or more"),
-           ("ptm", "pTM"), ("iptm", "ipTM"), ("meanPaeAngstrom", "mean PAE, Å"))  # fmt: skip
+           ("ptm", "pTM"), ("iptm", "ipTM"), ("meanPaeAngstrom", "mean PAE, Å"), ("alignedSequences", "aligned"))  # fmt: skip
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    head = "".join(f"<th>{name}</th>" for _, name in COLUMNS)
+    columns = [(key, name) for key, name in COLUMNS if any(key in row for row in rows)]
+    head = "".join(f"<th>{name}</th>" for _, name in columns)
     body = "".join(
         f'<tr><td><a href="{quote(row["file"])}.cif">{text(row["name"], 60)}</a></td>'
-        + "".join(f'<td class="n">{"" if row[key] is None else row[key]}</td>' for key, _ in COLUMNS)
+        + "".join(f'<td class="n">{"" if row.get(key) is None else row[key]}</td>' for key, _ in columns)
         + "</tr>"
         for row in rows
     )

@@ -26,7 +26,7 @@ SCORES = IN / "scores"
 MOST_ROWS = 10_000  # of an alignment, drawn
 RESULTS_SCHEMA, PROVENANCE_SCHEMA = "molfabric.fold.results/v1", "molfabric.fold.provenance/v1"
 TABLE = ("file", "name", "status", "chains", "residues", "tokens", "meanPlddt", "confidentFraction", "veryConfidentFraction",
-         "ptm", "iptm", "meanPaeAngstrom", "untrained", "weightsSha256", "reason")  # fmt: skip
+         "ptm", "iptm", "meanPaeAngstrom", "alignedSequences", "untrained", "weightsSha256", "reason")  # fmt: skip
 
 
 def gathered() -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], dict[str, str]]:
