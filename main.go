@@ -53,7 +53,7 @@ meters and bills.
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
 	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(),
 		operator.BlastDBCommand(), operator.WeightsCommand(), auditCommand(), operator.AccountCommand(),
-		operator.AuditLogCommand(), operator.SecretCommand(),
+		operator.AuditLogCommand(), operator.SecretCommand(), operator.FleetCommand(),
 		doctorCommand(), readyCommand(), demoCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())
@@ -106,7 +106,7 @@ func schedulerCommand() *cobra.Command {
 
 func workerCommand() *cobra.Command {
 	var stay roles.Stay
-	var until string
+	var until, allocation string
 	var walltime time.Duration
 	started := time.Now()
 	cmd := &cobra.Command{
@@ -116,12 +116,19 @@ reach the object store, of which it gets permits and no key; it needs no databas
 tasks get a grace to finish, the rest is given back.
 
 Where its machine is lent for a time, --walltime or --until says when that ends: then it takes no task that is not expected to
-end before it leaves, and leaves in time. With --idle-exit it leaves, with 0, when nothing was to do for so long.`,
+end before it leaves, and leaves in time. With --idle-exit it leaves, with 0, when nothing was to do for so long.
+
+In a job of Slurm, --allocation slurm takes cores, memory, GPUs and the end from it; ` + "`molfabric fleet slurm`" + ` starts such jobs.`,
 		Example: `  molfabric worker --idle-exit 10m --walltime 2h
   molfabric worker --until 2026-05-03T18:00:00Z`,
-		RunE: withConfig(func(ctx context.Context, _ *cobra.Command, cfg config.Config, log *slog.Logger) (err error) {
+		RunE: withConfig(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) (err error) {
 			if stay.Until, err = roles.EndOfStay(started, until, walltime); err != nil {
 				return err
+			}
+			if allocation != "" {
+				if err := roles.OfAllocation(ctx, allocation, &cfg, &stay, cmd.Flags().Changed("slots"), log); err != nil {
+					return err
+				}
 			}
 			return roles.RunWorker(ctx, cfg, stay, version, log)
 		}),
@@ -129,6 +136,7 @@ end before it leaves, and leaves in time. With --idle-exit it leaves, with 0, wh
 	cmd.Flags().DurationVar(&stay.IdleExit, "idle-exit", 0, "leave when nothing was to do for so long, such as 10m (default never)")
 	cmd.Flags().StringVar(&until, "until", "", "leave by this moment: RFC 3339, or seconds since 1970 (default never)")
 	cmd.Flags().DurationVar(&walltime, "walltime", 0, "leave by so long after the start, such as 2h (default never)")
+	cmd.Flags().StringVar(&allocation, "allocation", "", "slurm: take cores, memory, GPUs and the end from the job around it")
 	cmd.MarkFlagsMutuallyExclusive("until", "walltime")
 	return cmd
 }

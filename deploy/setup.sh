@@ -18,7 +18,7 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves]
               `molfabric weights add --help` tells where they come from
   --waves     also SWAN, the model of waves near the shore, built from its source with Debian's gfortran
   --tests     also SWAN and what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
-              a C compiler for the race detector, and the programs that hold the OpenAPI
+              a C compiler for the race detector, Slurm, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract; the schemas of Kubernetes, in DIR/kubernetes
 TEXT
 }
@@ -140,6 +140,10 @@ missing_packages() {
   if $tests && ! { has "${CC:-gcc}" && [ -e /usr/include/stdio.h ]; }; then
     printf '%s\n' gcc libc6-dev
   fi
+  if $tests && ! { has slurmctld && has slurmd && has sbatch && has munged && has mungekey; }; then
+    printf '%s\n' slurm-wlm munge
+  fi
+  ! $tests || has ip || echo iproute2
 }
 
 # as_root COMMAND...: runs it as root, or tells the user what to run.
@@ -200,6 +204,7 @@ install_packages() {
   say "installing from Debian: ${wanted[*]} (up to 300 MB to download, 1 GB on disk, a minute or two)"
   case " ${wanted[*]} " in *' postgresql '*) services+=(postgresql) ;; esac
   case " ${wanted[*]} " in *' redis-server '*) services+=(redis-server) ;; esac
+  case " ${wanted[*]} " in *' slurm-wlm '*) services+=(munge slurmctld slurmd) ;; esac
   forbid_services
   logged apt apt_install "${wanted[@]}"
   allow_services

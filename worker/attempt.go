@@ -169,9 +169,9 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	return end
 }
 
-// takeRoom waits until the attempt can have the devices and the processor slots that it needs, and takes more slots where it
-// can use them and nobody waits for them; cores is how many it may keep busy. free gives all of it back and may be called
-// again; refused is how the attempt ends that gets none.
+// takeRoom waits until the attempt can have the devices, the memory and the processor slots that it needs, and takes more slots
+// where it can use them and nobody waits for them; cores is how many it may keep busy. free gives all of it back and may be
+// called again; refused is how the attempt ends that gets none.
 func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, cores int, free func(), refused *ending) {
 	needs := a.order.Shard.Needs
 	granted, err := w.devices.acquire(a.ctx, needs)
@@ -184,8 +184,15 @@ func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, cores int, free func
 		interrupted := a.unstarted()
 		return granted, 0, nil, &interrupted
 	}
+	memory, err := w.takeMemory(a.ctx, needs.MemoryBytes)
+	if err != nil {
+		w.devices.release(granted)
+		interrupted := a.unstarted()
+		return granted, 0, nil, &interrupted
+	}
 	slots := min(int64(max(needs.CPUs, 1)), int64(w.Slots))
 	if err := w.slots.Acquire(a.ctx, slots); err != nil {
+		memory()
 		w.devices.release(granted)
 		interrupted := a.unstarted()
 		return granted, 0, nil, &interrupted
@@ -197,8 +204,21 @@ func (w *Worker) takeRoom(a *attempt) (granted deviceGrant, cores int, free func
 	slots += more
 	return granted, max(needs.CPUs, 1) + int(more), sync.OnceFunc(func() {
 		w.slots.Release(slots)
+		memory()
 		w.devices.release(granted)
 	}), nil
+}
+
+// takeMemory waits until a task can have the memory that it needs, or all of it where it needs more. release gives it back.
+func (w *Worker) takeMemory(ctx context.Context, bytes int64) (release func(), err error) {
+	if w.memory == nil {
+		return func() {}, nil
+	}
+	bytes = min(bytes, w.MemoryBytes)
+	if err := w.memory.Acquire(ctx, bytes); err != nil {
+		return nil, err
+	}
+	return func() { w.memory.Release(bytes) }, nil
 }
 
 // execute runs the engine's command on the shard, whose CPUs are those that it was given, and judges how it ended. The files of
@@ -238,7 +258,7 @@ func (w *Worker) execute(
 			usage: usage}.logged(a.log, err)
 	}
 	end := a.interrupted()
-	if outcome.Reason != sandbox.Cancelled {
+	if outcome.Reason != sandbox.Cancelled && !w.endedWithWorker(a, outcome) {
 		end = judge(a.log, engine, shard, dir, outcome, usage)
 	}
 	end.usage = usage
@@ -312,6 +332,25 @@ func (a *attempt) stopWaiting(cause error) {
 		a.stop(cause)
 	}
 }
+
+// endedWithWorker reports whether an engine was asked to end by whoever asked the worker as well: batch systems send SIGTERM to all
+// processes of a job, and the engine may be gone before the worker has read its own. That is no failure of the engine.
+func (w *Worker) endedWithWorker(a *attempt, outcome sandbox.Outcome) bool {
+	if outcome.Reason != sandbox.Killed || outcome.Signal != syscall.SIGTERM || a.ctx.Err() != nil {
+		return false
+	}
+	timer := time.NewTimer(sameSignal)
+	defer timer.Stop()
+	select {
+	case <-w.leaving:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// sameSignal is how far apart a worker and its engine may be ended and it counts as one.
+const sameSignal = 2 * time.Second
 
 // interrupted is the end of an attempt whose context was cancelled: a cancel when the scheduler asked for it, otherwise a
 // fault of the system, to be tried again elsewhere.

@@ -56,6 +56,9 @@ type Config struct {
 	// Offered are the engines that this machine can run, as Inspect found them.
 	Offered []Offer
 	Slots   int // processor cores that engines may keep busy
+	// MemoryBytes is what the tasks that run at once may need together; a task that needs more by itself runs alone. 0 for no
+	// bound.
+	MemoryBytes int64
 	// DeviceTasks is how many tasks may share one of the Runner's devices, each of which says how much of its memory it takes; 0 is
 	// 1.
 	DeviceTasks int
@@ -84,6 +87,7 @@ type Worker struct {
 	box     queue.Letterbox
 	started time.Time
 	slots   *semaphore.Weighted
+	memory  *semaphore.Weighted // nil: not bounded
 	devices *devices
 	outbox  *outbox
 	scratch *scratch
@@ -105,6 +109,9 @@ func New(cfg Config) (*Worker, error) {
 	}
 	if cfg.Slots < 1 {
 		return nil, fmt.Errorf("slots: %d, need at least 1", cfg.Slots)
+	}
+	if cfg.MemoryBytes < 0 {
+		return nil, fmt.Errorf("memoryBytes: %d; give what tasks may need together, or 0 for no bound", cfg.MemoryBytes)
 	}
 	if cfg.DrainGrace == 0 {
 		cfg.DrainGrace = DefaultDrainGrace
@@ -136,10 +143,15 @@ func New(cfg Config) (*Worker, error) {
 		scratch.close()
 		return nil, err
 	}
+	var memory *semaphore.Weighted
+	if cfg.MemoryBytes > 0 {
+		memory = semaphore.NewWeighted(cfg.MemoryBytes)
+	}
 	return &Worker{
 		Config: cfg, id: workerID, self: self, box: letters, started: time.Now().UTC(), scratch: scratch, cache: inputs,
-		slots: semaphore.NewWeighted(int64(cfg.Slots)), devices: accelerators, outbox: newOutbox(cfg.Queue, cfg.Log),
-		held: map[queue.Ref]*attempt{}, lastHeld: time.Now(), leaving: make(chan struct{}),
+		slots: semaphore.NewWeighted(int64(cfg.Slots)), memory: memory, devices: accelerators,
+		outbox: newOutbox(cfg.Queue, cfg.Log),
+		held:   map[queue.Ref]*attempt{}, lastHeld: time.Now(), leaving: make(chan struct{}),
 	}, nil
 }
 

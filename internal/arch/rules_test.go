@@ -71,8 +71,8 @@ var exclusive = []only{
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
 	// The benchmarks run molfabric as others do, and its peers; the chaos suite its processes, to kill them. A sequence database is
 	// built where its FASTA lies.
-	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/lab", "internal/sequences"},
-		"engines describe processes; the worker runs them, `molfabric up` its servers"},
+	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/lab", "internal/sequences",
+		"internal/fleet"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
@@ -101,7 +101,7 @@ var (
 		"internal/idempotency", "internal/outage", "internal/plans", "internal/sequences", "internal/structures",
 		"internal/postgres", "internal/roles", "internal/secret/resting", "internal/servers", "internal/weights"}
 	testRooms = []string{"api/apitest", "engines/enginestest", "engines/fold/foldtest", "internal/object/objecttest",
-		"internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
+		"internal/fleet/slurmtest", "internal/postgres/pgtest", "internal/redistest", "internal/servers/serverstest"}
 )
 
 // purity keeps a folder to values and functions over them, by what it must never import. The folders in but are not kept to it.

@@ -118,6 +118,8 @@ type Config struct {
 	WorkerName string `yaml:"workerName" env:"MOLFABRIC_WORKER_NAME"`
 
 	Slots int `yaml:"slots" env:"MOLFABRIC_SLOTS"` // cores for engines; default all
+	// MemoryBytes is what the tasks of a worker that run at once may need together; 0 for no bound.
+	MemoryBytes int64 `yaml:"memoryBytes" env:"MOLFABRIC_MEMORY_BYTES"`
 	// directory of the workers' shared inputs; default <home>/cache
 	Cache      string `yaml:"cache" env:"MOLFABRIC_CACHE"`
 	CacheBytes int64  `yaml:"cacheBytes" env:"MOLFABRIC_CACHE_BYTES"` // at most so many of them; 0 for none
@@ -254,6 +256,10 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Slots < 1 {
 		return c, fmt.Errorf("slots: %d; give the number of cores for engines, at least 1", c.Slots)
+	}
+	if c.MemoryBytes < 0 {
+		return c, fmt.Errorf("memoryBytes: %d; give the bytes that the tasks of a worker may need together, or 0 for no bound",
+			c.MemoryBytes)
 	}
 	if c.GPUTasksEach < 1 || c.GPUTasksEach > maxGPUTasksEach {
 		return c, fmt.Errorf("gpuTasksEach: %d; give the number of small tasks that may share a GPU, 1 to %d", c.GPUTasksEach,

@@ -56,7 +56,8 @@ func RunWorker(ctx context.Context, cfg config.Config, stay Stay, version string
 		return noEngine(refusals)
 	}
 	w, err := worker.New(worker.Config{Queue: newQueue(client, cfg), Objects: files, Engines: registry, Runner: runner,
-		Offered: offers, Slots: cfg.Slots, DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"),
+		Offered: offers, Slots: cfg.Slots, MemoryBytes: cfg.MemoryBytes,
+		DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"),
 		CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Previews: previewsOf(client, cfg, runner, log), Version: version,
 		DrainGrace: cfg.DrainGrace, Name: cfg.WorkerName, IdleExit: stay.IdleExit, Until: stay.Until, Log: log})
 	if err != nil {
