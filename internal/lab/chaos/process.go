@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type Process struct {
 	world *World
 	role  string
 	env   []string
+	under []string // what the program is the last argument but one of; nil for none
 
 	mu       sync.Mutex
 	cmd      *exec.Cmd
@@ -105,7 +107,8 @@ func (p *Process) launch() error {
 	if err != nil {
 		return fmt.Errorf("open the log of %s: %w", p.Name, err)
 	}
-	cmd := exec.CommandContext(context.Background(), p.world.program, p.role) // its end is this type's business, not a context's
+	argv := slices.Concat(p.under, []string{p.world.program, p.role})
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...) // its end is this type's business, not a context's
 	cmd.Env, cmd.Stdout, cmd.Stderr = p.env, log, log
 	if err := proc.Start(cmd); err != nil {
 		return errors.Join(fmt.Errorf("start %s: %w", p.Name, err), log.Close())

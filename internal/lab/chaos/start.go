@@ -29,6 +29,8 @@ type WorkerOptions struct {
 	// Home is where its scratch and its cache lie; "" means that of all workers of the World, as on one machine.
 	Home string
 	Env  []string // "NAME=value", over all that the World sets
+	// Under is a command that becomes the worker's program, such as nsenter with its options: the machine that it runs on.
+	Under []string
 }
 
 // StartAPI starts an API on a port of its own and returns when it answers. env is "NAME=value" over all that the World sets.
@@ -80,6 +82,7 @@ func (w *World) StartWorker(ctx context.Context, o WorkerOptions) (*Process, err
 	p := w.newProcess(roleWorker, slices.Concat([]string{"REDIS_URL=" + w.workerRedisURL, "MOLFABRIC_HOME=" + o.Home,
 		"MOLFABRIC_SIMULATORS=" + strings.Join(o.Engines, ","), fmt.Sprintf("MOLFABRIC_SLOTS=%d", o.Slots),
 		"MOLFABRIC_DRAIN_GRACE=" + drainGrace.String()}, o.Env))
+	p.under = o.Under
 	err := p.Start(ctx)
 	return p, err
 }
