@@ -245,14 +245,28 @@ func (p *product) enrich(t *testing.T) {
 	}
 }
 
-// waveCase stores the archive of a case of the wave model beside the product's file, and returns its key.
+// waveDecks are a case of each wave model in one folder.
+var waveDecks = map[string]string{
+	"INPUT": "CGRID 0. 0. 0. 1000. 1000. 10 10 CIRCLE 36 0.05 1.0 20\nCOMPUTE\nSTOP\n",
+	"ww3_grid.nml": "&SPECTRUM_NML SPECTRUM%NK = 20, SPECTRUM%NTH = 36 /\n&TIMESTEPS_NML TIMESTEPS%DTMAX = 60., TIMESTEPS%DTXY = 60.,\n" +
+		"TIMESTEPS%DTKTH = 60., TIMESTEPS%DTMIN = 10. /\n&GRID_NML GRID%TYPE = 'RECT' /\n&RECT_NML RECT%NX = 10, RECT%NY = 10 /\n",
+	"namelists.nml": "END OF NAMELISTS\n",
+	"ww3_shel.nml": "&DOMAIN_NML DOMAIN%START = '19680601 000000', DOMAIN%STOP = '19680601 010000' /\n" +
+		"&OUTPUT_DATE_NML DATE%FIELD = '19680601 000000' '3600' '19680601 010000' /\n",
+}
+
+// waveCase stores the archive of a case of the wave models beside the product's file, and returns its key.
 func (p *product) waveCase(t *testing.T) string {
 	t.Helper()
 	var out bytes.Buffer
 	archive := zip.NewWriter(&out)
-	deck, err := archive.Create("INPUT")
-	if err == nil {
-		_, err = deck.Write([]byte("CGRID 0. 0. 0. 1000. 1000. 10 10 CIRCLE 36 0.05 1.0 20\nCOMPUTE\nSTOP\n"))
+	var err error
+	for name, text := range waveDecks {
+		deck, problem := archive.Create(name)
+		if problem == nil {
+			_, problem = deck.Write([]byte(text))
+		}
+		err = errors.Join(err, problem)
 	}
 	if err := errors.Join(err, archive.Close()); err != nil {
 		t.Fatal(err)

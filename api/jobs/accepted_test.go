@@ -15,6 +15,7 @@ import (
 	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/engines/swan"
+	"github.com/molfabric/molfabric/engines/wavewatch3"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
@@ -78,7 +79,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 			t.Errorf("%s: estimate gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}
 		scene, size := "scene", len(smallReceptor)
-		if c.engine == swan.ID {
+		if c.engine == swan.ID || c.engine == wavewatch3.ID {
 			scene, size = "bay", bay
 		}
 		response, text = d.call(caller, http.MethodPost, "/v1/jobs/submit",

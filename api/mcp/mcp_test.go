@@ -211,6 +211,7 @@ func TestRefusals(t *testing.T) {
 		{"get_docking_results", `{"jobId":"job_1","top":5}`, "VALIDATION_ERROR", "top"},
 		{"fold_proteins", `{"jobId":"job_1"}`, "VALIDATION_ERROR", "jobId"},
 		{"run_waves", `{"deck":"INPUT"}`, "VALIDATION_ERROR", "deck: is no argument"},
+		{"run_waves", `{"model":"wam","sceneFile":"s"}`, "UNSUPPORTED_SIMULATOR", "simulator"},
 		{"run_waves", `{"resumable":"yes"}`, "VALIDATION_ERROR", "resumable: must be true or false"},
 	} {
 		a.refused(c.tool, c.arguments, c.code, c.says)

@@ -13,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/engines/probe"
 	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/engines/wavewatch3"
 )
 
 // Registry returns the scientific engines of this build.
@@ -38,6 +39,7 @@ func scientific() []engines.Engine {
 		alphafold.New(),
 		alphafold.NewAligner(),
 		swan.New(),
+		wavewatch3.New(),
 		molstar.New(),
 		cycles.New(),
 	}

@@ -24,9 +24,12 @@ import (
 
 // What `waves` asks for.
 const (
-	waveModel   = "swan"
-	waveResults = "results.json"
-	waveSchema  = "molfabric.waves.results/v1"
+	modelSWAN      = "swan"
+	modelWaveWatch = "wavewatch3"
+	// deckWaveWatch is what a case of WAVEWATCH III has at its top, and no other.
+	deckWaveWatch = "ww3_grid.nml"
+	waveResults   = "results.json"
+	waveSchema    = "molfabric.waves.results/v1"
 )
 
 type waveRequest struct {
@@ -35,7 +38,9 @@ type waveRequest struct {
 }
 
 type waveParams struct {
-	Decks []string `json:"waveDecks,omitempty"`
+	Decks    []string `json:"waveDecks,omitempty"`
+	Switches string   `json:"waveSwitches,omitempty"`
+	Start    string   `json:"waveStart,omitempty"`
 }
 
 type waveRecovery struct {
@@ -45,26 +50,35 @@ type waveRecovery struct {
 // waveFlags are the flags of `waves` as they are written.
 type waveFlags struct {
 	decks                    []string
+	model, switches, start   string
 	name, folder             string
 	resumable, detach, watch bool
 }
 
-const wavesText = `Runs decks of SWAN, the model of waves near the shore. The case is a folder with everything that its decks name, or that folder as
-.zip or .tar.gz. The deck is INPUT, or every .swn file at the top of the case; each is a task of its own. A deck is read before it
-costs anything, and the first thing wrong with it is named with its line. A run that ended without converging says so.`
+const wavesText = `Runs a case of SWAN, the model of waves near the shore, or of WAVEWATCH III, that of oceans and seas. The case is a folder with
+everything that its decks name, or that folder as .zip or .tar.gz. With ww3_grid.nml at its top it is one of WAVEWATCH III. Of SWAN
+the deck is INPUT, or every .swn file at the top; each is a task of its own. Decks are read before they cost anything, and the first
+thing wrong is named with its line. A run that ended without converging says so.`
 
 func wavesCommand() *cobra.Command {
 	var options waveFlags
 	cmd := command(cobra.Command{
-		Use: "waves CASE", Short: "Run a case of the wave model SWAN", Long: wavesText,
+		Use: "waves CASE", Short: "Run a case of the wave models SWAN and WAVEWATCH III", Long: wavesText,
 		Example: `  molfabric waves bay.zip --watch --out results
-  molfabric waves bay/ --deck storm.swn --resumable --detach`,
+  molfabric waves bay/ --deck storm.swn --resumable --detach
+  molfabric waves ocean/ --switches 22012164d52d --out results`,
 	}, one("CASE"), func(ctx context.Context, inv *invocation, args []string) error {
 		if options.folder != "" && (options.detach || !options.watch) {
 			return usage("--detach and --output exclude each other")
 		}
-		packed, name, err := packCase(args[0])
+		packed, name, found, err := packCase(args[0])
 		if err != nil {
+			return err
+		}
+		if options.model == "" {
+			options.model = modelOf(found)
+		}
+		if err := options.check(); err != nil {
 			return err
 		}
 		if err := inv.authorized(); err != nil {
@@ -74,7 +88,12 @@ func wavesCommand() *cobra.Command {
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false // the order below goes from what is run to how
-	flags.StringSliceVar(&options.decks, "deck", nil, "deck to run, by its name in the case; may be given several times")
+	flags.StringVar(&options.model, "model", "", "swan or wavewatch3 (default: by the decks of the case)")
+	flags.StringSliceVar(&options.decks, "deck", nil, "deck of SWAN to run, by its name in the case; may be given several times")
+	flags.StringVar(&options.switches, "switches", "", "build of WAVEWATCH III, by the SHA-256 of its switch file or its first "+
+		"digits")
+	flags.StringVar(&options.start, "start", "", "begin of WAVEWATCH III: restart or cold (default: restart where the case has "+
+		"restart.ww3)")
 	flags.BoolVar(&options.resumable, "resumable", false, "save a run over time on the way: it goes on when its worker is lost")
 	flags.StringVar(&options.name, "name", "", "name of the job (default: made from the case)")
 	flags.StringVarP(&options.folder, "output", "o", "", "folder to download the results into; also --out")
@@ -89,12 +108,33 @@ func wavesCommand() *cobra.Command {
 	return cmd
 }
 
+// modelOf is the model of a case, by its decks.
+func modelOf(c *casefile.Case) string {
+	if _, there := c.Find(deckWaveWatch); there {
+		return modelWaveWatch
+	}
+	return modelSWAN
+}
+
+// check refuses flags of one model with the other.
+func (f waveFlags) check() error {
+	switch {
+	case f.model != modelSWAN && f.model != modelWaveWatch:
+		return usage("--model is %q; it must be %s or %s", f.model, modelSWAN, modelWaveWatch)
+	case f.model == modelWaveWatch && len(f.decks) > 0:
+		return usage("--deck is of %s; a case of %s is run whole", modelSWAN, modelWaveWatch)
+	case f.model == modelSWAN && f.switches+f.start != "":
+		return usage("--switches and --start are of %s, and the case is one of %s", modelWaveWatch, modelSWAN)
+	}
+	return nil
+}
+
 // packCase reads the archive of a case, or packs its folder, and holds it to what the service takes.
-func packCase(path string) (packed []byte, name string, err error) {
+func packCase(path string) (packed []byte, name string, found *casefile.Case, err error) {
 	name = filepath.Base(filepath.Clean(path))
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, "", invalidInput("%v", err)
+		return nil, "", nil, invalidInput("%v", err)
 	}
 	if info.IsDir() {
 		name += ".zip"
@@ -103,12 +143,12 @@ func packCase(path string) (packed []byte, name string, err error) {
 		packed, err = readUpTo(path, casefile.MaxArchiveBytes)
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
-	if _, err := casefile.Read(packed); err != nil {
-		return nil, "", invalidInput("%s: %v", path, err)
+	if found, err = casefile.Read(packed); err != nil {
+		return nil, "", nil, invalidInput("%s: %v", path, err)
 	}
-	return packed, name, nil
+	return packed, name, found, nil
 }
 
 func readUpTo(path string, most int64) ([]byte, error) {
@@ -136,8 +176,8 @@ func (inv *invocation) runWaves(ctx context.Context, packed []byte, name string,
 	if err != nil {
 		return inv.unsubmitted(ctx, err)
 	}
-	request := waveRequest{jobRequest: jobRequest[waveParams]{JobType: "simulation", Simulator: waveModel,
-		SimulationParams: waveParams{f.decks}}}
+	request := waveRequest{jobRequest: jobRequest[waveParams]{JobType: "simulation", Simulator: f.model,
+		SimulationParams: waveParams{f.decks, f.switches, f.start}}}
 	if f.resumable {
 		request.Recovery = &waveRecovery{"resumable"}
 	}

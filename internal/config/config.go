@@ -113,6 +113,8 @@ type Config struct {
 	// FoldDatabase is the folder of the sequences that alphafold aligns proteins to (internal/alignments). The front door and the
 	// scheduler read its description alone; workers without the folder leave alignments to others.
 	FoldDatabase string `yaml:"foldDatabase" env:"MOLFABRIC_FOLD_DATABASE"`
+	// WW3 is the folder with an operator's builds of WAVEWATCH III (doc/waves.md), an absolute path; "" for none.
+	WW3 string `yaml:"ww3" env:"MOLFABRIC_WW3"`
 
 	// WorkerName is what who started a worker calls it; a fleet knows its own by it.
 	WorkerName string `yaml:"workerName" env:"MOLFABRIC_WORKER_NAME"`
@@ -285,6 +287,10 @@ func (c Config) complete() (Config, error) {
 	if c.StorePort < 0 || c.StorePort > maxPort {
 		return c, fmt.Errorf("storePort: %d; give the port of the object store that `molfabric up` starts, 1 to %d, or 0 for the "+
 			"one that it had last", c.StorePort, maxPort)
+	}
+	if c.WW3 != "" && (!filepath.IsAbs(c.WW3) || filepath.Clean(c.WW3) != c.WW3) {
+		return c, fmt.Errorf("ww3 (MOLFABRIC_WW3): %q; give the absolute path of the folder with builds of WAVEWATCH III, without "+
+			"\"..\" and a slash at its end", c.WW3)
 	}
 	if c.SMTP.URL != "" && c.SMTP.From == "" {
 		return c, errors.New("MOLFABRIC_SMTP_URL is set but MOLFABRIC_MAIL_FROM is not: give the address that mails come from")

@@ -100,6 +100,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		"store access":   "storeAccess: both\n",
 		"no such quota":  "quotaBytes: -1\n",
 		"no sender":      "smtp:\n  url: smtp://127.0.0.1\n",
+		"a place":        "ww3: builds\n",
+		"a way up":       "ww3: /opt/../ww3\n",
 		"a query":        "structures: https://files.example.org/?entry=\n",
 	} {
 		t.Run(name, func(t *testing.T) {

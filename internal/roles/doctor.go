@@ -17,6 +17,7 @@ import (
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/swan"
+	"github.com/molfabric/molfabric/engines/wavewatch3"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/worker"
@@ -122,6 +123,9 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 	offers, refusals := worker.Inspect(ctx, runner, registry)
 	for _, offer := range offers {
 		findings = append(findings, Finding{Part: "engine " + offer.Engine, Healthy: true, Version: versions(offer.Programs)})
+		if offer.Engine == wavewatch3.ID {
+			findings = append(findings, examineBuilds(offer.Programs)...)
+		}
 	}
 	for _, refusal := range refusals {
 		if own, ok := folders(cfg)[refusal.Engine]; ok && !own.installed() {
@@ -138,7 +142,21 @@ func examineEngines(ctx context.Context, cfg config.Config, log *slog.Logger) []
 				Note: "not installed: there is no swan.exe; `make setup-waves` builds it"})
 			continue
 		}
+		if refusal.Engine == wavewatch3.ID && cfg.WW3 == "" {
+			findings = append(findings, Finding{Part: "engine " + refusal.Engine, Healthy: true,
+				Note: "not installed: " + refusal.Reason.Error()})
+			continue
+		}
 		findings = append(findings, finding("engine "+refusal.Engine, "", refusal.Reason))
+	}
+	return findings
+}
+
+// examineBuilds tells which of an operator's builds of WAVEWATCH III are not used beside others that are.
+func examineBuilds(found map[string]string) []Finding {
+	var findings []Finding
+	for _, why := range wavewatch3.Refused(found) {
+		findings = append(findings, Finding{Part: "build of WAVEWATCH III", Note: why})
 	}
 	return findings
 }

@@ -275,6 +275,7 @@ func workerEnvironment(cfg config.Config) []string {
 		"MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10), "MOLFABRIC_PYTHON=" + cfg.Python,
 		"MOLFABRIC_FOLD_PYTHON=" + cfg.FoldPython, "MOLFABRIC_ALPHAFOLD_PYTHON=" + cfg.AlphaFoldPython,
 		"MOLFABRIC_FOLD_DATABASE=" + cfg.FoldDatabase,
+		"MOLFABRIC_WW3=" + cfg.WW3,
 		"MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
 	}

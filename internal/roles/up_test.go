@@ -31,6 +31,7 @@ gpuTasksEach: 2
 cache: /var/cache/molfabric
 cacheBytes: 7
 python: /opt/python
+ww3: /opt/ww3
 sandbox: container
 image: sha256:00
 drainGrace: 7s
@@ -68,6 +69,7 @@ logFile: /var/log/molfabric
 	}
 	if got.RedisURL != up.WorkerRedisURL || got.RedisPrefix != "a:" || strings.Join(got.Simulators, " ") != "autodock-vina" ||
 		got.GPUs != "off" || got.GPUTasksEach != 2 || got.Cache != up.Cache || got.CacheBytes != 7 || got.Python != up.Python ||
+		got.WW3 != "/opt/ww3" ||
 		got.Sandbox != "container" ||
 		got.Image != up.Image || got.DrainGrace != 7*time.Second || got.LogLevel != "warn" || got.LogFormat != "json" ||
 		got.LogFile != up.LogFile {

@@ -16,6 +16,7 @@ import (
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
+	"github.com/molfabric/molfabric/engines/wavewatch3"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/worker"
@@ -120,6 +121,30 @@ func models(cfg config.Config) bool {
 	return err == nil
 }
 
+// withBuilds adds what the sandbox shows of the operator's builds of WAVEWATCH III, and how their engine's program learns where
+// they lie: within an image where commands run in one. A folder that is not there is no reason not to start; its engine is not
+// offered.
+func withBuilds(
+	cfg config.Config, log *slog.Logger, paths []string, environment map[string]string,
+) (more []string, with map[string]string) {
+	info, err := os.Stat(cfg.WW3)
+	inImage := sandbox.Isolation(cfg.Sandbox) == sandbox.Container
+	switch {
+	case cfg.WW3 == "":
+		return paths, environment
+	case !inImage && (err != nil || !info.IsDir()):
+		log.Warn("the folder with builds of WAVEWATCH III is not there", "folder", cfg.WW3)
+		return paths, environment
+	case !inImage:
+		paths = append(paths, cfg.WW3)
+	}
+	if environment == nil {
+		environment = map[string]string{}
+	}
+	environment[wavewatch3.FolderVariable] = cfg.WW3
+	return paths, environment
+}
+
 // newRunner looks at the machine and makes the sandbox.
 func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandbox.Runner, error) {
 	devices, err := sandbox.FindDevices(ctx, cfg.GPUs, log)
@@ -127,6 +152,7 @@ func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandb
 		return nil, fmt.Errorf("gpus: %w", err)
 	}
 	paths, environment := shownAlignments(cfg, log)
+	paths, environment = withBuilds(cfg, log, paths, environment)
 	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox),
 		Programs: programsOf(cfg), ReadOnlyPaths: paths, Environment: environment, Devices: devices, Image: cfg.Image,
 		ImageDir: filepath.Join(cfg.Home, "images"), Log: log})

@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/engines/openmm"
 	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/engines/wavewatch3"
 	"github.com/molfabric/molfabric/internal/sortedjson"
 )
 
@@ -31,6 +32,8 @@ type (
 	DynamicsParams = openmm.Params
 	// WaveParams are SWAN's.
 	WaveParams = swan.Params
+	// WaveWatchParams are those of WAVEWATCH III.
+	WaveWatchParams = wavewatch3.Params
 )
 
 // SimulationParams is the union of the engines' parameters (doc/contract.md §2.2). Unknown members are refused; members of
@@ -42,6 +45,7 @@ type SimulationParams struct {
 	FoldParams
 	DynamicsParams
 	WaveParams
+	WaveWatchParams
 	EstimatedRuntimeSeconds *float64 `json:"estimatedRuntimeSeconds,omitempty" exclusiveMinimum:"0" maximum:"2592000" doc:"The caller's own guess of the run time of one task, in seconds."`
 }
 
