@@ -45,6 +45,7 @@ type QuoteRequest struct {
 	Others           []Work   // what its tasks of other engines are expected to use beside that
 	OutputBytes      int64
 	StartFeePaid     bool // an earlier run of the job has been charged
+	Nothing          bool // all that the job asks for is there: it is expected to cost nothing
 	// Software is the licensed software that the job names and pays for; nil when it names none or brings its own licence.
 	Software *SoftwarePrice
 	// Spread tells what jobs of the engine have used of what was expected of them; nil when that is not known yet.
@@ -152,7 +153,7 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
-	if !r.StartFeePaid {
+	if !r.StartFeePaid && !r.Nothing {
 		parts.StartFee = engine.StartFeePence
 	}
 	rates, onGPU := Rates{HardwarePerCoreHour: class.PencePerCoreHour, EgressPerGB: b.EgressPencePerGB}, Breakdown{}
@@ -181,6 +182,9 @@ func (b *Book) Quote(r QuoteRequest) (Quote, error) {
 		LicenseNames:  licenses,
 	}
 	quote.setRange(b, r, parts, onGPU)
+	if r.Nothing {
+		quote.EstimatedPence, quote.LowPence, quote.LikelyPence = 0, 0, 0
+	}
 	if r.BeyondCPUSeconds > 0 {
 		quote.HighPence = max(quote.HighPence, most.RoundPence())
 	}

@@ -214,7 +214,17 @@ func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *JobRow, 
 	if event.Result == nil {
 		return &UnusableError{errors.New("a success without a result")}
 	}
-	if err := s.settleAttempt(ctx, c, owner, task, event, "SUCCEEDED", true); err != nil {
+	reused, err := s.reusedBy(ctx, c, task, event)
+	if err != nil {
+		return err
+	}
+	if reused != nil { // whatever its worker says that copying took
+		event.Usage = queue.Usage{}
+	}
+	if err := s.settleAttempt(ctx, c, owner, task, event, "SUCCEEDED", reused == nil); err != nil {
+		return err
+	}
+	if err := c.remember(ctx, task, event.Toolchain); err != nil {
 		return err
 	}
 	if err := keepFiles(ctx, c, task, slices.Concat(event.Result.Artifacts, event.Logs)); err != nil {
@@ -229,6 +239,7 @@ func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *JobRow, 
 	if isStray(task, event.Stray) {
 		c.then(func(context.Context) { s.discard(event.Stray) })
 	}
+	task.Reused = reused
 	if err := c.endTask(ctx, task, job.TaskSucceeded, nil); err != nil {
 		return err
 	}
@@ -390,6 +401,9 @@ func taskEvent(task TaskRow, status job.TaskStatus, failure *engines.Failure) (j
 		"attempt": task.Attempt}
 	if failure != nil {
 		body["error"] = failure
+	}
+	if task.Reused != nil {
+		body["reusedFrom"] = task.Reused
 	}
 	return json.Marshal(body)
 }

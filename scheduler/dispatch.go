@@ -154,6 +154,10 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, 
 	if err != nil {
 		return nil, err
 	}
+	reusable, err := s.reusable(ctx, c, tasks)
+	if err != nil {
+		return nil, err
+	}
 	var orders []queue.WorkOrder
 	for _, task := range tasks {
 		var shard engines.Shard
@@ -178,7 +182,7 @@ func (s *Scheduler) workOrders(ctx context.Context, c *change, tasks []TaskRow, 
 			TaskID: task.ID, Attempt: task.Attempt, JobID: task.JobID, AccountID: owner.AccountID, RequestID: owner.RequestID,
 			Engine: queue.Class(task.Queue).Engine, Queue: task.Queue, Shard: shard,
 			Inputs: slices.Concat(inputs, resumed[task.ID]), OutputPrefix: outputPrefix(task), CommittedAt: c.now,
-			Avoid: avoid.of(task), Paid: s.paidUse(owner, task, shard),
+			Avoid: avoid.of(task), Paid: s.paidUse(owner, task, shard), Reuse: reusable[task.ID],
 		})
 	}
 	return orders, nil

@@ -23,6 +23,8 @@ type Submission struct {
 	// Forecast is what the front door tells the caller of the job beside its price, as JSON; nil for most. It is kept with
 	// the receipt.
 	Forecast json.RawMessage
+	// NoReuse says that everything is to be run, also what the account has made before.
+	NoReuse bool
 	// The caller's own names of a docking (dockingRequest), and the run that it repeats; "" where there is none.
 	DockingRequestID, DockingRunID, ReproducesRunID string
 }
@@ -40,6 +42,8 @@ type Receipt struct {
 	JobType   string          `json:"jobType"`
 	Quote     QuoteSummary    `json:"quote"`
 	CreatedAt time.Time       `json:"createdAt"`
+	Tasks     int             `json:"tasks,omitempty"`
+	Known     int             `json:"known,omitempty"`    // tasks whose outputs the account has already
 	Forecast  json.RawMessage `json:"forecast,omitempty"` // as Submission has it
 	Replayed  bool            `json:"-"`                  // an earlier submission with the same idempotency key
 }
@@ -55,6 +59,7 @@ type QuoteSummary struct {
 type Estimation struct {
 	Quote billing.Quote
 	Tasks int
+	Known int // tasks whose outputs the account has already
 }
 
 // Cancellation is the answer to a cancel.

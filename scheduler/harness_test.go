@@ -371,7 +371,7 @@ func (h *hand) beat(slots int) {
 	defer ticker.Stop()
 	for seq := int64(0); ; seq++ {
 		hb := queue.Heartbeat{WorkerID: h.id, Seq: seq, Queues: h.queues, Slots: slots,
-			Devices: queue.Devices{Total: slots, Slots: slots}}
+			Devices: queue.Devices{Total: slots, Slots: slots}, Programs: handsPrograms}
 		h.mu.Lock()
 		for ref, order := range h.held {
 			held := queue.Held{Ref: ref, JobID: order.JobID, Phase: queue.Running, Progress: 0.5, Message: "half way", Used: h.used}

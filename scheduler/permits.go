@@ -42,10 +42,15 @@ type Permits interface {
 var _ Permits = (*object.Store)(nil)
 
 // grantOf is what an attempt may do: read its inputs, and write what its caps allow below its own prefix.
-func grantOf(needs engines.Resources, inputs []queue.ResolvedInput, prefix string) object.Grant {
+func grantOf(needs engines.Resources, inputs []queue.ResolvedInput, reuse *queue.Reuse, prefix string) object.Grant {
 	grant := object.Grant{Prefix: prefix, MaxBytes: max(needs.ScratchBytes, needs.MaxLogBytes+logSlackBytes)}
 	for _, input := range inputs {
 		grant.Reads = append(grant.Reads, input.Object.StorageKey)
+	}
+	if reuse != nil {
+		for _, made := range reuse.Result.Artifacts {
+			grant.Reads = append(grant.Reads, made.StorageKey)
+		}
 	}
 	return grant
 }
@@ -78,7 +83,7 @@ func (s *Scheduler) permit(ctx context.Context, orders []queue.WorkOrder) {
 			}
 			order := &orders[i]
 			var err error
-			if order.Permit, err = s.sign(ctx, grantOf(order.Shard.Needs, order.Inputs, order.OutputPrefix)); err != nil {
+			if order.Permit, err = s.sign(ctx, grantOf(order.Shard.Needs, order.Inputs, order.Reuse, order.OutputPrefix)); err != nil {
 				s.Log.Error("attempt handed out without a permit", "job", order.JobID, "attempt", order.Ref(), "error", err)
 			}
 			return nil
@@ -184,7 +189,7 @@ func (s *Scheduler) grantsOf(ctx context.Context, tasks []TaskRow) (map[string]o
 				return err
 			}
 			if failure == nil {
-				grants[task.ID] = grantOf(shard.Needs, slices.Concat(inputs, resumed[task.ID]), outputPrefix(task))
+				grants[task.ID] = grantOf(shard.Needs, slices.Concat(inputs, resumed[task.ID]), nil, outputPrefix(task))
 			}
 		}
 		return nil

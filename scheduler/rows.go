@@ -42,6 +42,7 @@ type JobRow struct {
 	StartedAt         sql.NullTime   `db:"started_at"`
 	FinishedAt        sql.NullTime   `db:"finished_at"`
 	FilesDeletedAt    sql.NullTime   `db:"files_deleted_at"` // by its owner (package erasure)
+	NoReuse           bool           `db:"no_reuse"`         // everything is to be run
 }
 
 // TaskRow is a task as the scheduler handles it. Shard is filled by QueueTasks and ReadShards alone.
@@ -61,6 +62,9 @@ type TaskRow struct {
 	WorkerID      sql.NullString `db:"worker_id"`
 	Shard         []byte         `db:"shard"`
 	QueuedAt      sql.NullTime   `db:"queued_at"` // when its current attempt was handed out
+	Identity      []byte         `db:"identity"`  // engines.Identity; nil for a task that may make something else each time
+	// Reused names the attempt whose outputs the current one has taken over. It is set where that is told, and is not read.
+	Reused *queue.Source `db:"-"`
 	// Witness is what reports of the current attempt are held against; nil for one that a release without claims has handed out.
 	Witness []byte `db:"claim_witness"`
 }
@@ -91,6 +95,7 @@ type TaskColumns struct {
 	Essential, Ready    []bool
 	Weight, GPUWeight   []float64
 	Wall                []float64 // engines.Shard.ExpectedWallSeconds
+	Identity            []engines.Identity
 	JobID, AccountID    string
 	LicenseKey          string // "" for none
 	Status              job.TaskStatus
@@ -137,6 +142,7 @@ type AttemptRow struct {
 	Outcome  string // SUCCEEDED, FAILED, CANCELLED or LOST
 	Usage    queue.Usage
 	Price    billing.Micropence
+	Reused   *queue.Source // whose outputs it took over; nil for one that ran
 }
 
 // CheckpointRow is a saved file as the next attempt gets it.

@@ -65,10 +65,10 @@ func isRefused(err error) bool {
 const jobFields = `id, account_id, simulator, status, status_reason, stage_index, stage_count, preparation_stages, task_count, attempts,
 	estimated_pence, held_pence, settled_pence, accrued_micropence, charged_pence, error_code, error_message,
 	failure_class, error_retryable, stopping, overspent, cancel_requested_at, cancel_reason, request_id, started_at,
-	finished_at, software_micropence_per_core_hour, files_deleted_at`
+	finished_at, software_micropence_per_core_hour, files_deleted_at, no_reuse`
 
 const taskFields = `id, job_id, account_id, ordinal, stage, name, queue, status, attempt, retries, interruptions, given_back, worker_id,
-	queued_at, CASE WHEN claim_attempt = attempt THEN claim_witness END AS claim_witness`
+	queued_at, identity, CASE WHEN claim_attempt = attempt THEN claim_witness END AS claim_witness`
 
 func (tx postgresTx) LockJobs(ctx context.Context, ids []string) (map[string]*JobRow, error) {
 	var rows []JobRow

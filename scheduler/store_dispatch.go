@@ -111,7 +111,7 @@ func (tx postgresTx) QueueTasks(ctx context.Context, ids []string, witnesses [][
 		WHERE t.id = c.id AND t.status = 'PENDING' AND t.ready
 		RETURNING t.id, t.job_id, t.account_id, t.ordinal, t.stage, t.name, t.queue, t.status, t.attempt, t.retries,
 		t.interruptions, t.given_back, t.worker_id,
-			t.queued_at, t.claim_witness`,
+			t.queued_at, t.identity, t.claim_witness`,
 		pq.Array(ids), at, pq.Array(witnesses))
 	if err != nil {
 		return nil, fmt.Errorf("queue %d tasks: %w", len(ids), err)

@@ -25,6 +25,7 @@ type late struct {
 	attempts  []lateAttempt
 	artifacts artifactColumns
 	results   resultColumns
+	known     knownColumns
 	forgotten []string // tasks whose checkpoints are
 	dropped   []string // keys of checkpoints that are replaced or forgotten
 	events    eventColumns
@@ -51,6 +52,13 @@ type lateAttempt struct {
 type resultColumns struct {
 	taskIDs                       []string
 	summaries, failures, programs []sql.NullString
+}
+
+type knownColumns struct {
+	accounts, toolchains, tasks []string
+	identities                  pq.ByteaArray
+	attempts                    []int64
+	at                          []time.Time
 }
 
 type eventColumns struct {
@@ -161,7 +169,7 @@ func (tx postgresTx) Send(ctx context.Context) error {
 	l.sending = true
 	defer func() { l.sending = false }()
 	for _, send := range []func(context.Context, *sqlx.Tx) error{l.sendAttempts, l.sendArtifacts, l.sendResults, l.sendForgotten,
-		l.sendMoves, l.sendEvents} {
+		l.sendMoves, l.sendKnown, l.sendEvents} {
 		if err := send(ctx, tx.Tx); err != nil {
 			return err
 		}
@@ -206,6 +214,7 @@ func (l *late) sendAttempts(ctx context.Context, tx *sqlx.Tx) error {
 	numbers, cpu, gpu, wall, peak, in, out, prices, runs := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n),
 		make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	started, finished := make([]sql.NullTime, n), make([]time.Time, n)
+	reusedJobs, reusedTasks, reusedAttempts := make([]sql.NullString, n), make([]sql.NullString, n), make([]sql.NullInt64, n)
 	for i, a := range l.attempts {
 		u := a.Usage
 		ids[i], numbers[i], workers[i], outcomes[i] = a.TaskID, int64(a.Attempt), a.WorkerID, a.Outcome
@@ -213,16 +222,22 @@ func (l *late) sendAttempts(ctx context.Context, tx *sqlx.Tx) error {
 			u.BytesIn, u.BytesOut
 		prices[i], runs[i] = int64(a.Price), int64(a.Run)
 		started[i], finished[i] = sql.NullTime{Time: u.StartedAt, Valid: !u.StartedAt.IsZero()}, a.at
+		if source := a.Reused; source != nil {
+			reusedJobs[i], reusedTasks[i] = sql.NullString{String: source.JobID, Valid: true}, sql.NullString{String: source.TaskID,
+				Valid: true}
+			reusedAttempts[i] = sql.NullInt64{Int64: int64(source.Attempt), Valid: true}
+		}
 	}
 	l.attempts = nil
 	_, err := tx.ExecContext(ctx, `INSERT INTO task_attempts (task_id, attempt, worker_id, outcome, cpu_us, gpu_us, wall_ms,
 		peak_memory_bytes, bytes_in, bytes_out,
-			charged_micropence, started_at, finished_at, run)
+			charged_micropence, started_at, finished_at, run, reused_job, reused_task, reused_attempt)
 		SELECT * FROM unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
 		$9::bigint[], $10::bigint[],
-			$11::bigint[], $12::timestamptz[], $13::timestamptz[], $14::int[])`,
+			$11::bigint[], $12::timestamptz[], $13::timestamptz[], $14::int[], $15::text[], $16::text[], $17::int[])`,
 		pq.Array(ids), pq.Array(numbers), pq.Array(workers), pq.Array(outcomes), pq.Array(cpu), pq.Array(gpu), pq.Array(wall),
-		pq.Array(peak), pq.Array(in), pq.Array(out), pq.Array(prices), pq.Array(started), pq.Array(finished), pq.Array(runs))
+		pq.Array(peak), pq.Array(in), pq.Array(out), pq.Array(prices), pq.Array(started), pq.Array(finished), pq.Array(runs),
+		pq.Array(reusedJobs), pq.Array(reusedTasks), pq.Array(reusedAttempts))
 	if err != nil {
 		return fmt.Errorf("record %d attempts: %w", n, err)
 	}
@@ -262,6 +277,27 @@ func (l *late) sendResults(ctx context.Context, tx *sqlx.Tx) error {
 		pq.Array(r.taskIDs), pq.Array(r.summaries), pq.Array(r.failures), pq.Array(r.programs))
 	if err != nil {
 		return fmt.Errorf("store the results of %d tasks: %w", len(r.taskIDs), err)
+	}
+	return nil
+}
+
+// sendKnown puts the newest task that has made something in the place of the one before.
+func (l *late) sendKnown(ctx context.Context, tx *sqlx.Tx) error {
+	k := l.known
+	if len(k.tasks) == 0 {
+		return nil
+	}
+	l.known = knownColumns{}
+	_, err := tx.ExecContext(ctx, `INSERT INTO known_work (account_id, identity, toolchain, task_id, attempt, at)
+		SELECT DISTINCT ON (account_id, identity, toolchain) *
+		FROM unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::int[], $6::timestamptz[])
+			AS k (account_id, identity, toolchain, task_id, attempt, at)
+		ORDER BY account_id, identity, toolchain, at DESC, task_id DESC
+		ON CONFLICT (account_id, identity, toolchain) DO UPDATE SET task_id = excluded.task_id, attempt = excluded.attempt,
+			at = excluded.at`,
+		pq.Array(k.accounts), k.identities, pq.Array(k.toolchains), pq.Array(k.tasks), pq.Array(k.attempts), pq.Array(k.at))
+	if err != nil {
+		return fmt.Errorf("remember what %d tasks have made: %w", len(k.tasks), err)
 	}
 	return nil
 }

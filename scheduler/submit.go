@@ -38,7 +38,12 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 	if err != nil {
 		return Receipt{}, err
 	}
-	quote, err := s.quote(sub.Engine, plan, named, nil)
+	identities := engines.Identities(sub.Engine, plan)
+	known := make([]bool, len(plan))
+	if !sub.NoReuse {
+		known = s.knownOf(ctx, sub.AccountID, sub.Engine.Spec(), plan, identities)
+	}
+	quote, err := s.quote(sub.Engine, plan, known, named, nil)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -47,8 +52,9 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 		return Receipt{}, err
 	}
 	now := s.Now().UTC()
-	receipt := Receipt{JobID: jobID, JobType: sub.JobType, CreatedAt: now, Forecast: sub.Forecast, Quote: QuoteSummary{
-		EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence, Currency: quote.Currency}}
+	receipt := Receipt{JobID: jobID, JobType: sub.JobType, CreatedAt: now, Forecast: sub.Forecast, Tasks: len(plan),
+		Known: count(known), Quote: QuoteSummary{EstimatedPence: quote.EstimatedPence, HeldPence: quote.HoldPence,
+			Currency: quote.Currency}}
 	err = s.store.InTx(ctx, func(tx Tx) error {
 		if sub.IdempotencyKey != "" {
 			first, err := claim(ctx, tx, sub, receipt, now)
@@ -63,7 +69,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (Receipt, error)
 			return err
 		}
 		accepted := NewJob{Submission: sub, Receipt: receipt, Plan: plan,
-			Tasks:    s.taskRows(sub, plan, named, jobID, terms.QueuePriority),
+			Tasks:    s.taskRows(sub, plan, identities, named, jobID, terms.QueuePriority),
 			Software: named.Name, SoftwareFee: int64(named.pencePerCoreHour())}
 		if err := tx.InsertJob(ctx, accepted); err != nil {
 			return err
@@ -125,20 +131,35 @@ func (s *Scheduler) Estimate(
 	if err != nil {
 		return Estimation{}, err
 	}
-	quote, err := s.quote(engine, plan, named, spreads)
-	return Estimation{Quote: quote, Tasks: len(plan)}, err
+	known := s.knownOf(ctx, accountID, engine.Spec(), plan, engines.Identities(engine, plan))
+	quote, err := s.quote(engine, plan, known, named, spreads)
+	return Estimation{Quote: quote, Tasks: len(plan), Known: count(known)}, err
 }
 
-// quote prices a plan. Neither the estimate nor the hold depends on spreads, which are by worker class; only the range does.
+// count is how many of them are true.
+func count(those []bool) (n int) {
+	for _, one := range those {
+		if one {
+			n++
+		}
+	}
+	return n
+}
+
+// quote prices a plan, of which known costs nothing. Neither the estimate nor the hold depends on spreads, which are by worker class; only the range does.
 func (s *Scheduler) quote(
-	engine engines.Engine, plan []engines.Shard, named software, spreads map[string]*billing.Spread,
+	engine engines.Engine, plan []engines.Shard, known []bool, named software, spreads map[string]*billing.Spread,
 ) (billing.Quote, error) {
 	spec := engine.Spec()
 	expected := make([]expectation, len(plan))
 	for i, shard := range plan {
-		expected[i] = expectation{s.classOf(spec, shard), shard.ExpectedCPUSeconds, shard.MostCPUSeconds, shard.ExpectedGPUSeconds}
+		expected[i] = expectation{Class: s.classOf(spec, shard)}
+		if !known[i] {
+			expected[i].CPUSeconds, expected[i].MostCPUSeconds = shard.ExpectedCPUSeconds, shard.MostCPUSeconds
+			expected[i].GPUSeconds = shard.ExpectedGPUSeconds
+		}
 	}
-	request := billing.QuoteRequest{Engine: spec.ID, Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
+	request := billing.QuoteRequest{Engine: spec.ID, Nothing: count(known) == len(plan), Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
 	return s.price(request, expected, spreads[engines.HardwareGPU])
 }
 
@@ -262,9 +283,11 @@ func claim(ctx context.Context, tx Tx, sub Submission, receipt Receipt, now time
 }
 
 // taskRows lays a plan out as columns for one bulk insert.
-func (s *Scheduler) taskRows(sub Submission, plan []engines.Shard, named software, jobID string, priority int) TaskColumns {
+func (s *Scheduler) taskRows(
+	sub Submission, plan []engines.Shard, identities []engines.Identity, named software, jobID string, priority int,
+) TaskColumns {
 	spec := sub.Engine.Spec()
-	rows := TaskColumns{}
+	rows := TaskColumns{Identity: identities}
 	for i, shard := range plan {
 		rows.ID = append(rows.ID, s.NewID("task_"))
 		rows.Ordinal = append(rows.Ordinal, int64(i))

@@ -104,7 +104,7 @@ func (c *change) insertAttempt(
 	ctx context.Context, task TaskRow, event queue.Event, outcome string, price billing.Micropence,
 ) error {
 	return c.tx.InsertAttempt(ctx, AttemptRow{TaskID: task.ID, Attempt: task.Attempt, Run: c.jobs[task.JobID].Run,
-		WorkerID: event.WorkerID, Outcome: outcome, Usage: event.Usage, Price: price}, c.now)
+		WorkerID: event.WorkerID, Outcome: outcome, Usage: event.Usage, Price: price, Reused: event.Reused}, c.now)
 }
 
 func (c *change) addTaskEvent(ctx context.Context, task TaskRow, status job.TaskStatus, failure *engines.Failure) error {

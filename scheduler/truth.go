@@ -58,6 +58,8 @@ type Store interface {
 	Outcomes(ctx context.Context, queueName string, newest int) ([]Outcome, error)
 	// HasLicenseServer reports whether a server of the account provides a licence.
 	HasLicenseServer(ctx context.Context, accountID, licenseKey string) (bool, error)
+	// MadeBefore returns which of these identities an account's tasks have made, and with which programs.
+	MadeBefore(ctx context.Context, accountID string, identities []engines.Identity) ([]Work, error)
 	// FindAnswer and ForgetAnswers are idempotency.Find and idempotency.DeleteExpired.
 	FindAnswer(ctx context.Context, claim idempotency.Claim, now time.Time) ([]byte, error)
 	ForgetAnswers(ctx context.Context, now time.Time) error
@@ -72,6 +74,7 @@ type Tx interface {
 	AttemptTx
 	FaultTx
 	LicenseTx
+	KnownTx
 	billing.Books
 	// Recorder keeps what the jobs of an engine find in this transaction.
 	Recorder(engineID string) Recording
@@ -180,6 +183,16 @@ type FaultTx interface {
 	AddFault(ctx context.Context, jobID, workerID, code string, at time.Time) (faults int, err error)
 	// Faulty returns, by job, the workers that have failed it so often.
 	Faulty(ctx context.Context, jobIDs []string, atLeast int) (map[string][]string, error)
+}
+
+// KnownTx is the part that concerns work that need not be done again.
+type KnownTx interface {
+	// KnownWork returns what tasks of the same accounts and identities have made, the newest last.
+	KnownWork(ctx context.Context, tasks []TaskRow) ([]KnownWork, error)
+	// MakesTheSame reports whether another task is of the same account and identity.
+	MakesTheSame(ctx context.Context, task TaskRow, otherID string) (bool, error)
+	// Remember keeps that a task's current attempt has made what its identity names, with these programs.
+	Remember(ctx context.Context, task TaskRow, toolchain string, at time.Time) error
 }
 
 // LicenseTx is the part that concerns the seats of licences.

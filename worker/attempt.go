@@ -125,6 +125,9 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	if !ok {
 		return ending{failure: systemFailure("ENGINE_UNKNOWN", "this worker does not know the engine %s", a.order.Engine)}
 	}
+	if reused := w.reuse(a, engine); reused != nil {
+		return *reused
+	}
 	if failure := wrongImage(engine, a.order.Shard, w.Runner.Describe().Image); failure != nil {
 		return ending{failure: failure}
 	}
@@ -164,7 +167,7 @@ func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	outcome, end := w.execute(a, engine, shard, dir, granted, meter, checkpoints)
 	free()
 	reaped()
-	end.usage.BytesIn = bytesIn
+	end.usage.BytesIn, end.toolchain = bytesIn, w.toolchain(engine)
 	w.store(a, dir, outcome, &end)
 	return end
 }
@@ -404,6 +407,7 @@ func (a *attempt) event(workerID string, end ending) queue.Event {
 		event.Kind, event.Failure = queue.Failed, end.failure
 	default:
 		event.Kind, event.Result, event.Stray = queue.Succeeded, end.result, end.stray
+		event.Toolchain, event.Reused = end.toolchain, end.reused
 	}
 	return event
 }

@@ -321,6 +321,11 @@ func (b *bench) permit(o queue.WorkOrder, at time.Time) []byte {
 	for _, input := range o.Inputs {
 		grant.Reads = append(grant.Reads, input.Object.StorageKey)
 	}
+	if o.Reuse != nil {
+		for _, made := range o.Reuse.Result.Artifacts {
+			grant.Reads = append(grant.Reads, made.StorageKey)
+		}
+	}
 	signed, err := b.signer.Permit(b.ctx, grant, at)
 	if err != nil {
 		b.t.Fatal(err)

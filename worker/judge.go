@@ -21,7 +21,9 @@ type ending struct {
 	givenBack bool // a failure: the engine was never started, and another worker is to have the attempt
 	usage     queue.Usage
 	logs      []queue.StoredArtifact
-	stray     string // of a success: the key of a checkpoint that may have been stored and was not reported
+	reused    *queue.Source // of a success: whose outputs these are copies of
+	toolchain string        // of a success
+	stray     string        // of a success: the key of a checkpoint that may have been stored and was not reported
 }
 
 // judge turns the end of a process into the end of its attempt. Only a clean exit with complete outputs is a success. What

@@ -40,6 +40,7 @@ func submitAnswer(receipt scheduler.Receipt) (*submitOutput, error) {
 	out := &submitOutput{Body: contract.SubmitResponse{
 		JobID: receipt.JobID, JobType: receipt.JobType, Receptor: forecast,
 		EstimatedCost: wire.PoundsOf(receipt.Quote.EstimatedPence), Currency: receipt.Quote.Currency,
+		Tasks: receipt.Tasks, KnownTasks: receipt.Known,
 		Status: job.Submitted, Provider: provider, IdempotentReplay: receipt.Replayed,
 		Message: "The job is stored and will run; " + billing.Display(receipt.Quote.HeldPence) +
 			" is set aside, and it never costs more.",
@@ -51,8 +52,9 @@ func submitAnswer(receipt scheduler.Receipt) (*submitOutput, error) {
 	return out, nil
 }
 
-// estimateAnswer is the wire form of a quote.
-func estimateAnswer(q billing.Quote) contract.EstimateResponse {
+// estimateAnswer is the wire form of a priced plan.
+func estimateAnswer(estimation scheduler.Estimation) contract.EstimateResponse {
+	q := estimation.Quote
 	rates := contract.VariableRates{HardwareRate: wire.ExactPounds(q.Rates.HardwarePerCoreHour),
 		EgressRate: wire.ExactPounds(q.Rates.EgressPerGB)}
 	if q.Rates.GPUPerDeviceHour != nil {
@@ -66,7 +68,7 @@ func estimateAnswer(q billing.Quote) contract.EstimateResponse {
 			Storage: wire.ExactPounds(q.Breakdown.Storage), Egress: wire.ExactPounds(q.Breakdown.Egress),
 			StartFee: wire.ExactPounds(q.Breakdown.StartFee),
 		},
-		VariableRates: rates,
+		VariableRates: rates, Tasks: estimation.Tasks, KnownTasks: estimation.Known,
 		Range: contract.CostRange{Low: wire.PoundsOf(q.LowPence), Likely: wire.PoundsOf(q.LikelyPence),
 			High: wire.PoundsOf(q.HighPence)},
 	}

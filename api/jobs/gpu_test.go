@@ -7,6 +7,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/contract"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // TestDeviceTimeIsShownWhereItWasUsed: an answer about a job without devices is as it was before there were any.
@@ -22,7 +23,7 @@ func TestDeviceTimeIsShownWhereItWasUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return estimateAnswer(quote)
+		return estimateAnswer(scheduler.Estimation{Quote: quote})
 	}
 	for name, tt := range map[string]struct {
 		answer any

@@ -118,7 +118,7 @@ const (
 	executionsSelect = `
 SELECT a.task_id, t.ordinal, t.name, t.stage, a.attempt, a.run, a.worker_id, a.outcome, a.cpu_us, a.gpu_us, a.wall_ms,
 a.peak_memory_bytes, a.bytes_in,
-       a.bytes_out, a.charged_micropence, a.started_at, a.finished_at
+       a.bytes_out, a.charged_micropence, a.started_at, a.finished_at, a.reused_job, a.reused_task, a.reused_attempt
 FROM tasks t JOIN task_attempts a ON a.task_id = t.id
 WHERE t.job_id = $1 ORDER BY t.ordinal, a.attempt LIMIT $2`
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/api/list"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
 )
 
@@ -31,6 +32,21 @@ type attempt struct {
 	ChargedMicropence int64      `db:"charged_micropence" json:"charged_micropence"`
 	StartedAt         *time.Time `db:"started_at" json:"started_at"`
 	FinishedAt        time.Time  `db:"finished_at" json:"finished_at"`
+	reused
+}
+
+// reused says of an attempt whose outputs it took over; null where it ran.
+type reused struct {
+	ReusedJob     *string `db:"reused_job" json:"reused_job"`
+	ReusedTask    *string `db:"reused_task" json:"reused_task"`
+	ReusedAttempt *int    `db:"reused_attempt" json:"reused_attempt"`
+}
+
+func (r reused) view() *contract.Reused {
+	if r.ReusedTask == nil {
+		return nil
+	}
+	return &contract.Reused{JobID: *r.ReusedJob, TaskID: *r.ReusedTask, Attempt: *r.ReusedAttempt}
 }
 
 // taskRecord is a task with what its attempts used.

@@ -75,7 +75,7 @@ func (s *Service) accept(
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
 		Request: work, AccountID: caller.AccountID, Plan: caller.Plan, Engine: engine, Forecast: forecast, Canonical: kept,
 		IdempotencyKey: key, RequestID: access.RequestID(ctx),
-		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: request.reproducesRunID,
+		NoReuse: request.NoReuse || request.reproducesRunID != "", DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: request.reproducesRunID,
 	})
 	return receipt, asValidation(err)
 }
@@ -111,7 +111,7 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 	if err != nil {
 		return contract.EstimateResponse{}, asValidation(err)
 	}
-	answer := estimateAnswer(estimation.Quote)
+	answer := estimateAnswer(estimation)
 	answer.Assumed = assumed
 	answer.Receptor, err = receptorForecast(forecast)
 	return answer, err

@@ -99,6 +99,7 @@ func (r taskRecord) view() (contract.Task, error) {
 	}
 	return contract.Task{
 		TaskID: r.ID, Index: r.Ordinal, Name: r.Name, Stage: r.Stage, Status: r.Status, Attempt: r.Attempt,
+		Reused:   r.Status == job.TaskSucceeded && len(attempts) > 0 && attempts[len(attempts)-1].ReusedFrom != nil,
 		Progress: percentOf(r.Progress), Message: r.Message, Items: r.Items, WorkerID: textOrNil(r.WorkerID),
 		Error: r.failure(), ItemFailures: failures, ItemFailureCount: r.ItemFailureCount,
 		Usage: r.usage.view(), Attempts: attempts,
@@ -144,7 +145,7 @@ func attemptViews(text json.RawMessage) ([]contract.TaskAttempt, error) {
 func (a attempt) view() contract.TaskAttempt {
 	view := contract.TaskAttempt{
 		Attempt: a.Attempt, Run: a.Run, WorkerID: a.WorkerID, Outcome: a.Outcome, Usage: a.usage.view(),
-		Cost: wire.ExactPounds(billing.Micropence(a.ChargedMicropence)), FinishedAt: a.FinishedAt.UTC(),
+		Cost: wire.ExactPounds(billing.Micropence(a.ChargedMicropence)), FinishedAt: a.FinishedAt.UTC(), ReusedFrom: a.reused.view(),
 	}
 	if a.StartedAt != nil {
 		view.StartedAt = ref(a.StartedAt.UTC())

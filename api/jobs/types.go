@@ -37,6 +37,7 @@ type SubmitRequest struct {
 	Priority         *int64            `json:"priority,omitempty" deprecated:"true" doc:"Ignored: the account's plan decides the priority."`
 	JobName          string            `json:"jobName,omitempty" maxLength:"1024" doc:"Name for people."`
 	Attachments      []string          `json:"attachments,omitempty" maxItems:"1000" doc:"Storage keys of further files that the input refers to."`
+	NoReuse          bool              `json:"noReuse,omitempty" doc:"Runs everything anew. Otherwise tasks that the account has run before, with the same inputs, parameters and programs, are not run again: their outputs are copied, at no charge."`
 }
 
 // Recovery says what happens to a task whose worker is lost.

@@ -30,6 +30,7 @@ var (
 	_ engines.Progresser = Blast{}
 	_ engines.Explainer  = Blast{}
 	_ engines.Wanter     = Blast{}
+	_ engines.Repeater   = Blast{}
 )
 
 // NewProtein returns the engine blastp, which searches proteins with proteins.
@@ -86,3 +87,11 @@ func (b Blast) checkVersions(versions map[string]string) error {
 	}
 	return nil
 }
+
+var ownPrograms = searching.Digest()
+
+// Programs implements engines.Repeater.
+func (Blast) Programs() string { return ownPrograms }
+
+// Repeats implements engines.Repeater.
+func (Blast) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }

@@ -21,6 +21,7 @@ var (
 	_ engines.Engine     = Fpocket{}
 	_ engines.Progresser = Fpocket{}
 	_ engines.Explainer  = Fpocket{}
+	_ engines.Repeater   = Fpocket{}
 )
 
 // New returns the engine.
@@ -85,3 +86,11 @@ func quoted(version string) string {
 	}
 	return version
 }
+
+var ownPrograms = finding.Digest()
+
+// Programs implements engines.Repeater.
+func (Fpocket) Programs() string { return ownPrograms }
+
+// Repeats implements engines.Repeater.
+func (Fpocket) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }

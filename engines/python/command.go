@@ -2,6 +2,7 @@ package python
 
 import (
 	"cmp"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -62,6 +63,15 @@ func Lay(sources ...Source) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// Digest is that of everything that the programs consist of, the kit included.
+func (p Program) Digest() string {
+	roots := []fs.FS{}
+	for _, source := range p.Sources {
+		roots = append(roots, source.Files)
+	}
+	return fmt.Sprintf("%s %x", engines.DigestOf(roots...), sha256.Sum256(Task))
 }
 
 // Main is the program that the shard's parameters name.

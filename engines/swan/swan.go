@@ -41,6 +41,7 @@ var (
 	_ engines.Progresser   = SWAN{}
 	_ engines.Checkpointer = SWAN{}
 	_ engines.Explainer    = SWAN{}
+	_ engines.Repeater     = SWAN{}
 )
 
 // New returns the engine.
@@ -102,3 +103,11 @@ func (SWAN) Command(shard engines.Shard, _ engines.Dir) (engines.Command, error)
 func (SWAN) Explain(_ engines.Shard, dir engines.Dir, exitCode int, logTail string) *engines.Failure {
 	return running.Explain(dir, exitCode, logTail)
 }
+
+var ownPrograms = running.Digest()
+
+// Programs implements engines.Repeater.
+func (SWAN) Programs() string { return ownPrograms }
+
+// Repeats implements engines.Repeater.
+func (SWAN) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }

@@ -28,7 +28,7 @@ type Params struct {
 	NumModes            *int                     `json:"numModes,omitempty" minimum:"1" maximum:"100" doc:"Most poses kept per ligand; 9 when left out."`
 	EnergyRangeKcalMol  *float64                 `json:"energyRangeKcalMol,omitempty" minimum:"0.1" maximum:"100" doc:"Poses this much worse than the best are dropped, in kcal/mol; 3 when left out."`
 	RankBy              *string                  `json:"rankBy,omitempty" enum:"vina,cnn" doc:"What poses and ligands are ranked by: Vina's score, or the probability by GNINA's network that a pose is near to native, which each analysed pose gets besides; vina when left out. Among one ligand's poses by cnn 1 kcal/mol of Vina's score weighs as much as 0.05 of probability."`
-	Seed                *int64                   `json:"seed,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"Seed of every random choice; derived from the job's id when left out."`
+	Seed                *int64                   `json:"seed,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"Seed of every random choice; 1 when left out."`
 	CPUThreads          *int                     `json:"cpuThreads,omitempty" minimum:"1" maximum:"256" doc:"Threads per docking task. When left out: 1, and where there are at most seven docking tasks also the cores that are free when they start. Poses do not depend on it; more than exhaustiveness, or than 8, bring nothing."`
 }
 

@@ -94,7 +94,7 @@ func resolve(r engines.Request) (request, error) {
 		numModes:           valueOr(p.NumModes, defaultNumModes),
 		energyRangeKcalMol: valueOr(p.EnergyRangeKcalMol, defaultEnergyRangeKcalMol),
 		rankBy:             valueOr(p.RankBy, defaultRankBy),
-		seed:               valueOr(p.Seed, defaultSeed(r.JobID)),
+		seed:               valueOr(p.Seed, int64(defaultSeed)),
 		threadsAsked:       valueOr(p.CPUThreads, defaultThreads),
 		threadsGiven:       p.CPUThreads != nil,
 		boxLigand:          r.Found.Contents[fieldBoxLigand].Molecule,

@@ -10,8 +10,6 @@
 package vina
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/molfabric/molfabric/engines"
@@ -112,12 +110,8 @@ func checkVersions(versions map[string]string) error {
 	return nil
 }
 
-// defaultSeed derives a seed in [1, 2147483647] from the job's id, so that a repeated plan of one job gives one result.
-func defaultSeed(jobID string) int64 {
-	sum := sha256.Sum256([]byte("autodock-vina seed " + jobID))
-	seed := int64(binary.BigEndian.Uint32(sum[:4]) & 0x7fffffff)
-	return max(seed, 1)
-}
+// defaultSeed is that of a request without one. It is the same for all, so that what was docked before is known again.
+const defaultSeed = 1
 
 // engineSeed is the seed that Vina gets. Vina reads 0 as "choose one at random", so a request for seed 0 runs with the
 // greatest seed instead; the provenance names both.

@@ -103,6 +103,7 @@ type blastFlags struct {
 }
 
 func (f *blastFlags) define(cmd *cobra.Command) {
+	offerNoReuse(cmd)
 	flags := cmd.Flags()
 	f.changed = flags.Changed
 	flags.SortFlags = false // the order below goes from what is searched to how

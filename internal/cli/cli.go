@@ -205,6 +205,7 @@ func (c *connection) open(cmd *cobra.Command) (*invocation, error) {
 	}
 	options := c.choose(kept, os.Getenv)
 	options.UserAgent = "molfabric/" + cmd.Root().Version
+	options.NoReuse = cmd.Flags().Changed(noReuseFlag)
 	api, err := client.New(options)
 	if err != nil {
 		return nil, usage("%v", err)
@@ -235,6 +236,13 @@ func first(values ...string) string {
 		}
 	}
 	return ""
+}
+
+const noReuseFlag = "no-reuse"
+
+// offerNoReuse is the flag of commands that submit what may have been done before.
+func offerNoReuse(cmd *cobra.Command) {
+	cmd.Flags().Bool(noReuseFlag, false, "run everything, also what your account has run before with the same inputs and programs")
 }
 
 // authorized fails early, and with the way out, where no credential is at hand.

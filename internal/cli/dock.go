@@ -104,6 +104,7 @@ type dockFlags struct {
 
 func (f *dockFlags) define(cmd *cobra.Command) {
 	f.cmd = cmd
+	offerNoReuse(cmd)
 	flags := cmd.Flags()
 	flags.SortFlags = false // the order below goes from what is docked to how
 	f.receptor.define(flags)

@@ -51,6 +51,7 @@ idempotency key of the request, of --idempotency-key, or one that is made for it
 		}
 		return inv.watch(ctx, receipt.Body.JobID, defaultTop)
 	})
+	offerNoReuse(cmd)
 	cmd.Flags().BoolVar(&watch, "watch", false, "stay, and show the job's progress and result")
 	cmd.Flags().StringVar(&key, "idempotency-key", "", "8 to 255 characters; the same key with the same request makes one job")
 	return cmd
@@ -116,11 +117,16 @@ func (inv *invocation) unsubmitted(ctx context.Context, err error) error {
 	return errInterrupted
 }
 
-// tellSubmitted says that a job is submitted, and its price; not with --json.
+// tellSubmitted says that a job is submitted, its price, and what of it costs nothing; not with --json.
 func (inv *invocation) tellSubmitted(receipt contract.SubmitResponse) {
-	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID,
-			money(receipt.EstimatedCost, receipt.Currency))
+	if inv.json {
+		return
+	}
+	fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID,
+		money(receipt.EstimatedCost, receipt.Currency))
+	if receipt.KnownTasks > 0 {
+		fmt.Fprintf(inv.out, "%d of its %d tasks have been done before: they cost nothing (--%s runs them).\n", receipt.KnownTasks,
+			receipt.Tasks, noReuseFlag)
 	}
 }
 

@@ -71,6 +71,7 @@ and the job's id.`,
 		}
 		return inv.findPockets(ctx, args[0], most)
 	})
+	offerNoReuse(cmd)
 	cmd.Flags().IntVar(&most, "max", 10, fmt.Sprintf("most pockets, 1 to %d", maxPockets))
 	return cmd
 }

@@ -86,6 +86,7 @@ func wavesCommand() *cobra.Command {
 		}
 		return inv.runWaves(ctx, packed, name, options)
 	})
+	offerNoReuse(cmd)
 	flags := cmd.Flags()
 	flags.SortFlags = false // the order below goes from what is run to how
 	flags.StringVar(&options.model, "model", "", "swan or wavewatch3 (default: by the decks of the case)")

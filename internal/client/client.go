@@ -39,6 +39,8 @@ type Options struct {
 	Session string
 	// UserAgent names the program; empty means "molfabric".
 	UserAgent string
+	// NoReuse has the tasks of every submission run, also those that the account has run before.
+	NoReuse bool
 }
 
 // Client is safe for concurrent use, except that SignUp, SignIn and SignOut change the session that the other calls use.
@@ -47,6 +49,7 @@ type Client struct {
 	key     string
 	session string
 	agent   string
+	fresh   bool         // Options.NoReuse
 	api     *http.Client // never follows a redirect: a credential must not travel
 	store   *http.Client // for presigned URLs: carries no credential
 	wait    func(ctx context.Context, d time.Duration) error
@@ -78,7 +81,7 @@ func New(options Options) (*Client, error) {
 	}
 	return &Client{
 		server: strings.TrimRight(address.Scheme+"://"+address.Host+address.Path, "/"),
-		key:    options.APIKey, session: options.Session, agent: agent,
+		key:    options.APIKey, session: options.Session, agent: agent, fresh: options.NoReuse,
 		api: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}},

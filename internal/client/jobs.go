@@ -27,10 +27,33 @@ func (c *Client) Submit(ctx context.Context, request any, idempotencyKey string)
 	if idempotencyKey == "" {
 		idempotencyKey = uuid.NewString()
 	}
+	if c.fresh {
+		var err error
+		if request, err = withNoReuse(request); err != nil {
+			return Answer[contract.SubmitResponse]{}, err
+		}
+	}
 	return ask[contract.SubmitResponse](ctx, c, call{
 		method: http.MethodPost, path: "/v1/jobs/submit", body: request, idempotent: true,
 		header: map[string]string{"Idempotency-Key": idempotencyKey},
 	})
+}
+
+// withNoReuse asks for a submission that everything be run.
+func withNoReuse(request any) (json.RawMessage, error) {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("writing the submission: %w", err)
+	}
+	members, object := bytes.CutPrefix(bytes.TrimSpace(text), []byte("{"))
+	if !object {
+		return text, nil // the server says what is wrong with it
+	}
+	asked := []byte(`{"noReuse":true`)
+	if rest := bytes.TrimSpace(members); !bytes.HasPrefix(rest, []byte("}")) {
+		asked = append(asked, ',')
+	}
+	return append(asked, members...), nil
 }
 
 // Estimate prices a job. request is as in Submit, in the shape of an estimate.

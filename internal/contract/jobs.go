@@ -17,8 +17,10 @@ type SubmitResponse struct {
 	Provider         string     `json:"provider" doc:"Who runs the job."`
 	Message          string     `json:"message" doc:"What happened, for people."`
 	IdempotentReplay bool       `json:"idempotentReplay,omitempty" doc:"True when an earlier submission with the same idempotency key made the job."`
-	// Receptor is beside the contract's members, of dockings alone.
-	Receptor *Forecast `json:"receptor,omitempty" doc:"What a docking will be done into."`
+	// Tasks, KnownTasks and Receptor are beside the contract's members; the last is of dockings alone.
+	Tasks      int       `json:"tasks,omitempty" doc:"How many tasks the job has."`
+	KnownTasks int       `json:"knownTasks,omitempty" doc:"How many of them the account has run before: their outputs are copied, at no charge."`
+	Receptor   *Forecast `json:"receptor,omitempty" doc:"What a docking will be done into."`
 }
 
 // EstimateResponse is a price (doc/contract.md §2.5). All amounts are in pounds; only estimatedCost and range are rounded.
@@ -30,6 +32,9 @@ type EstimateResponse struct {
 	Breakdown     Breakdown     `json:"breakdown" doc:"What the price consists of."`
 	VariableRates VariableRates `json:"variableRates" doc:"Prices that vary with use."`
 	Range         CostRange     `json:"range" doc:"Likely range, from what earlier tasks of the engine used. It never passes the amount that is held at submission, and a job is never charged more than that."`
+	// Tasks and KnownTasks are beside the contract's members.
+	Tasks      int `json:"tasks,omitempty" doc:"How many tasks the job would have."`
+	KnownTasks int `json:"knownTasks,omitempty" doc:"How many of them the account has run before, as far as the files are known: they cost nothing."`
 	// Assumed is beside the contract's members.
 	Assumed string `json:"assumed,omitempty" doc:"Of a request that says nothing of its work: the typical case whose price this is."`
 	// Receptor is beside the contract's members, of dockings alone.

@@ -14,6 +14,7 @@ type Task struct {
 	Stage            string            `json:"stage" example:"dock" doc:"Stage of the plan; a stage starts when the one before has ended."`
 	Status           job.TaskStatus    `json:"status" enum:"PENDING,QUEUED,RUNNING,SUCCEEDED,FAILED,CANCELLED" doc:"State of the task."`
 	Attempt          int               `json:"attempt" minimum:"0" doc:"How often the task was dispatched."`
+	Reused           bool              `json:"reused" doc:"Whether its outputs are copies of those of an earlier task, at no charge; the last attempt says of which."`
 	Progress         float64           `json:"progress" minimum:"0" maximum:"100" doc:"Finished share in percent; one decimal."`
 	Message          string            `json:"message" doc:"What the task said last about its progress, for people."`
 	Items            int               `json:"items" minimum:"0" doc:"How many ligands, queries or frames the task works on."`
@@ -54,8 +55,16 @@ type TaskAttempt struct {
 	Outcome    string     `json:"outcome" enum:"SUCCEEDED,FAILED,CANCELLED,LOST" doc:"LOST: its worker fell silent."`
 	Usage      TaskUsage  `json:"usage" doc:"What the attempt used."`
 	Cost       Pounds     `json:"cost" doc:"Metered price in pounds; 0.00 where the attempt is not billed."`
+	ReusedFrom *Reused    `json:"reusedFrom,omitempty" doc:"The attempt whose outputs were copied, where nothing was run."`
 	StartedAt  *time.Time `json:"startedAt" doc:"Null when it never ran."`
 	FinishedAt time.Time  `json:"finishedAt" doc:"When the attempt ended."`
+}
+
+// Reused names the attempt of an earlier task whose outputs another has taken over. Its job's files may have been deleted since.
+type Reused struct {
+	JobID   string `json:"jobId" doc:"Id of its job."`
+	TaskID  string `json:"taskId" doc:"Id of its task."`
+	Attempt int    `json:"attempt" minimum:"1" doc:"Which start of that task it was."`
 }
 
 // TaskList is a page of tasks in the order of the plan.

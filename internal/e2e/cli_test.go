@@ -85,7 +85,7 @@ func (sh *shell) api() *client.Client {
 	if err != nil {
 		sh.t.Fatal(err)
 	}
-	return sh.client(client.Options{Server: sh.url, APIKey: kept.APIKey})
+	return sh.client(client.Options{Server: sh.url, APIKey: kept.APIKey, NoReuse: true})
 }
 
 // TestRetryWithTheCommandLine cancels a job in its middle, looks at what it did, and has the rest run.

@@ -103,7 +103,7 @@ func (s *system) chemist(t *testing.T) *chemist {
 	shared := *s
 	shared.t = t
 	c := &chemist{system: &shared, key: shared.key()}
-	c.api = shared.client(client.Options{Server: s.url, APIKey: c.key})
+	c.api = shared.client(client.Options{Server: s.url, APIKey: c.key, NoReuse: true})
 	return c
 }
 

@@ -147,7 +147,7 @@ func testRenderSeats(c *chemist, folder string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.api = c.client(client.Options{Server: c.url, APIKey: key.Body.Secret})
+	c.api = c.client(client.Options{Server: c.url, APIKey: key.Body.Secret, NoReuse: true})
 	if _, err := visitor.AddLicenseServer(c.t.Context(), contract.LicenseServerRequest{
 		Name: "Studio", Vendor: "studio", Product: "Blender", Protocol: "custom", Host: "licences.example.org", Port: 27000,
 		Seats: 1, // ENFORCED

@@ -164,7 +164,7 @@ func (s *system) key() string {
 // user is a client with a key of its own.
 func (s *system) user() *client.Client {
 	s.t.Helper()
-	return s.client(client.Options{Server: s.url, APIKey: s.key()})
+	return s.client(client.Options{Server: s.url, APIKey: s.key(), NoReuse: true})
 }
 
 func (s *system) client(options client.Options) *client.Client {

@@ -4,6 +4,8 @@
 package queue
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -30,6 +32,9 @@ type WorkOrder struct {
 	// ExpectedSeconds is the wall time that nine in ten such attempts stay below, on the cores or devices that the shard asks for;
 	// 0 is of schedulers that do not say.
 	ExpectedSeconds float64 `json:"expectedSeconds,omitempty"`
+	// Reuse is what another task with the same identity has made; nil where there is none. The worker takes it over, or runs the
+	// shard where it cannot.
+	Reuse *Reuse `json:"reuse,omitempty"`
 	// Claim is the secret that reports are proven with. It is handed over beside the order, and leaves Redis with who claims that;
 	// Guarded says that there is one.
 	Claim   Claim `json:"-"`
@@ -41,6 +46,37 @@ type WorkOrder struct {
 
 // Ref names the attempt.
 func (o WorkOrder) Ref() Ref { return Ref{TaskID: o.TaskID, Attempt: o.Attempt} }
+
+// Reuse is what a task has made that had the same identity as the one that is handed out (engines.Identity).
+type Reuse struct {
+	Source
+	Toolchain string `json:"toolchain"` // of the worker that made it
+	Result    Result `json:"result"`
+}
+
+// Source names the attempt whose outputs another task has taken over.
+type Source struct {
+	JobID   string `json:"jobId"`
+	TaskID  string `json:"taskId"`
+	Attempt int    `json:"attempt"`
+}
+
+// Toolchain is a digest of what decides an engine's outputs beside its inputs: the programs with their versions, as the worker has
+// found them, and what the engine brings along (engines.Repeater); "" for an engine that does not repeat.
+func Toolchain(engine engines.Engine, programs map[string]string) string {
+	repeater, ok := engine.(engines.Repeater)
+	if !ok {
+		return ""
+	}
+	text, err := json.Marshal(struct {
+		Engine, Own string
+		Programs    map[string]string
+	}{engine.Spec().ID, repeater.Programs(), programs})
+	if err != nil { // there are no such texts
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
+}
 
 // ResolvedInput is a file that the worker stages at in/<Name> before the start.
 type ResolvedInput struct {
@@ -93,6 +129,10 @@ type Event struct {
 	// GivenBack, of Failed, says that the engine was never started here: the attempt counts for nothing, and another worker is to
 	// have it.
 	GivenBack bool `json:"givenBack,omitempty"`
+	// Toolchain, of Succeeded, is that of the engine here; see the function of this name.
+	Toolchain string `json:"toolchain,omitempty"`
+	// Reused, of Succeeded, says that the engine was not started: the outputs are copies of those that the order named.
+	Reused *Source `json:"reused,omitempty"`
 	// Redone, of every kind, says that the attempt could not have all the finished work that its order named: work that was kept is
 	// done again.
 	Redone bool `json:"redone,omitempty"`

@@ -168,6 +168,7 @@ func deleteResults(ctx context.Context, tx *sqlx.Tx, jobID string, at time.Time)
 				AND r.engine = g.engine AND r.job_id <> $1)`,
 		`DELETE FROM task_checkpoints WHERE task_id IN ` + tasks,
 		`DELETE FROM kept_work WHERE task_id IN ` + tasks,
+		`DELETE FROM known_work WHERE task_id IN ` + tasks,
 		`UPDATE task_details SET summary = NULL, item_failures = NULL, message = '' WHERE task_id IN ` + tasks,
 		`DELETE FROM artifacts WHERE job_id = $1`,
 	} {

@@ -145,7 +145,7 @@ func (d *deployment) signUp(ctx context.Context) error {
 	if _, err := giveCredit(ctx, d.db, email, plentyPence); err != nil {
 		return err
 	}
-	if d.client, err = client.New(client.Options{Server: url, APIKey: key.Body.Secret}); err != nil {
+	if d.client, err = client.New(client.Options{Server: url, APIKey: key.Body.Secret, NoReuse: true}); err != nil {
 		return err
 	}
 	scene, err := d.client.Upload(ctx, "scene.pdb", bytes.NewReader([]byte("END\n")), 4)

@@ -107,7 +107,7 @@ func (s *system) open(ctx context.Context, home string) error {
 		return err
 	}
 	s.url, s.key = url, key.Body.Secret
-	s.api, err = client.New(client.Options{Server: url, APIKey: key.Body.Secret})
+	s.api, err = client.New(client.Options{Server: url, APIKey: key.Body.Secret, NoReuse: true})
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/fault"
+	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
@@ -254,6 +255,9 @@ func (m *memory) TellProgress(ctx context.Context, jobID string, body []byte, at
 
 // Outcomes implements scheduler.Store. Only estimates ask.
 func (m *memory) Outcomes(context.Context, string, int) ([]scheduler.Outcome, error) { return nil, nil }
+
+// MadeBefore implements scheduler.Store. The engine of histories never repeats itself, so nobody asks.
+func (m *memory) MadeBefore(context.Context, string, []engines.Identity) ([]scheduler.Work, error) { return nil, nil }
 
 // HasLicenseServer implements scheduler.Store.
 func (m *memory) HasLicenseServer(ctx context.Context, accountID, licenseKey string) (bool, error) {

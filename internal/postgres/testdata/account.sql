@@ -32,6 +32,7 @@ INSERT INTO plan_blocks (job_id, first_ordinal, shards) VALUES ('job_@', 0, '');
 INSERT INTO task_details (task_id) VALUES ('task_@');
 INSERT INTO task_attempts (task_id, attempt, outcome, finished_at) VALUES ('task_@', 1, 'LOST', now());
 INSERT INTO task_checkpoints (task_id, name, storage_key, sha256, byte_size, attempt, at) VALUES ('task_@', 'checkpoint/state', 'accounts/acct_@/state', repeat('@', 64), 1, 1, now());
+INSERT INTO known_work (account_id, identity, toolchain, task_id, attempt, at) VALUES ('acct_@', '\x@@', repeat('@', 64), 'task_@', 1, now());
 INSERT INTO kept_work (task_id, attempt, cpu_us, gpu_us, wall_ms, at) VALUES ('task_@', 1, 1, 0, 1, now());
 INSERT INTO artifacts (id, job_id, task_id, account_id, name, role, storage_key, sha256, byte_size, media_type, format, created_at)
     VALUES ('art_@', 'job_@', 'task_@', 'acct_@', 'poses.sdf', 'result', 'accounts/acct_@/poses', repeat('@', 64), 1, 'chemical/x-mdl-sdfile', 'sdf', now());
