@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -53,8 +54,8 @@ type identified struct {
 }
 
 // Identities are those of the shards of a plan of an engine, in its order. A file counts by its digest, and an output of an earlier
-// stage by the identity of the shard that makes it: so all of them are known before anything has run. Shards of other engines, those
-// on devices, and those that read a file without a digest have none, nor has what depends on one that has none.
+// stage by the identity of the shard that makes it: so all of them are known before anything has run. Shards on devices, and those
+// that read a file without a digest, have none, nor has what depends on one that has none.
 func Identities(engine Engine, plan []Shard) []Identity {
 	found := make([]Identity, len(plan))
 	repeater, ok := engine.(Repeater)
@@ -64,8 +65,8 @@ func Identities(engine Engine, plan []Shard) []Identity {
 	repeats := repeater.Repeats(plan)
 	before := makers{byStage: map[string][]maker{}}
 	for i, shard := range plan {
-		if repeats[i].Decides != nil && shard.Engine == "" && shard.Needs.GPUs == 0 {
-			found[i] = before.identity(engine.Spec().ID, shard, repeats[i])
+		if repeats[i].Decides != nil && shard.Needs.GPUs == 0 {
+			found[i] = before.identity(cmp.Or(shard.Engine, engine.Spec().ID), shard, repeats[i])
 		}
 		before.byStage[shard.Stage] = append(before.byStage[shard.Stage], maker{shard.Name, found[i]})
 	}

@@ -58,6 +58,7 @@ func TestWhatDecidesAnIdentity(t *testing.T) {
 		"what a shard is called":   {change(func(p []engines.Shard) { p[1].Name = "dock-2" }), true, true},
 		"what it may take":         {change(func(p []engines.Shard) { p[1].Needs.CPUs = 8 }), true, true},
 		"where the file lies":      {change(func(p []engines.Shard) { p[0].Inputs[0].Object.StorageKey = "other" }), true, true},
+		"the engine that runs it":  {change(func(p []engines.Shard) { p[0].Engine = "helper" }), false, false},
 		"another output":           {change(func(p []engines.Shard) { p[1].Inputs[0].From.Output = "box" }), true, false},
 		"an input that decides nothing": {change(func(p []engines.Shard) {
 			p[1].Inputs = append(p[1].Inputs, engines.Input{Name: "label", Object: &engines.Object{}})
@@ -81,7 +82,6 @@ func TestWhatHasNoIdentity(t *testing.T) {
 		"a file without a digest":    twoStages("", `{}`, `{}`),
 		"a device":                   change(func(p []engines.Shard) { p[0].Needs.GPUs = 1 }),
 		"a shard of chance":          change(func(p []engines.Shard) { p[0].Stage, p[1].Inputs[0].From.Stage = "chance", "chance" }),
-		"a shard of another engine":  change(func(p []engines.Shard) { p[0].Engine = "other" }),
 		"parameters that are broken": change(func(p []engines.Shard) { p[0].Params = json.RawMessage(`{`) }),
 	} {
 		if got := engines.Identities(repeater{}, plan); got[0].Known() || got[1].Known() {

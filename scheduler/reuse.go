@@ -43,8 +43,8 @@ func (s *Scheduler) knownOf(
 	}
 	ctx, cancel := context.WithTimeout(ctx, knowingGrace)
 	defer cancel()
-	there, err := s.toolchains(ctx, spec.ID)
-	if err != nil || len(there) == 0 {
+	workers, err := s.Queue.Workers(ctx)
+	if err != nil {
 		return known
 	}
 	made, err := s.store.MadeBefore(ctx, accountID, wanted)
@@ -52,25 +52,29 @@ func (s *Scheduler) knownOf(
 		s.Log.Warn("priced as if nothing had been made before", "account", accountID, "error", err)
 		return known
 	}
-	usable := map[engines.Identity]bool{}
+	toolchains := map[engines.Identity][]string{}
 	for _, work := range made {
-		usable[work.Identity] = usable[work.Identity] || slices.Contains(there, work.Toolchain)
+		toolchains[work.Identity] = append(toolchains[work.Identity], work.Toolchain)
 	}
+	there := map[string][]string{} // by engine
 	for i, identity := range identities {
-		known[i] = identity.Known() && usable[identity]
+		if len(toolchains[identity]) == 0 || !identity.Known() {
+			continue
+		}
+		engineID := s.classOf(spec, plan[i]).Engine
+		if _, asked := there[engineID]; !asked {
+			there[engineID] = s.toolchains(workers, engineID)
+		}
+		known[i] = slices.ContainsFunc(toolchains[identity], func(one string) bool { return slices.Contains(there[engineID], one) })
 	}
 	return known
 }
 
-// toolchains are those that living workers have for an engine.
-func (s *Scheduler) toolchains(ctx context.Context, engineID string) ([]string, error) {
+// toolchains are those that workers have for an engine.
+func (s *Scheduler) toolchains(workers []queue.Heartbeat, engineID string) []string {
 	engine, ok := s.Engines.Lookup(engineID)
 	if !ok {
-		return nil, nil
-	}
-	workers, err := s.Queue.Workers(ctx)
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	var found []string
 	for _, hb := range workers {
@@ -78,7 +82,7 @@ func (s *Scheduler) toolchains(ctx context.Context, engineID string) ([]string, 
 			found = append(found, queue.Toolchain(engine, programs))
 		}
 	}
-	return found, nil
+	return found
 }
 
 // reusable finds, by task, what tasks that were just queued need not make.

@@ -252,3 +252,30 @@ func checkAligner(versions map[string]string) error {
 	}
 	return checkVersions(versions)
 }
+
+var (
+	_ engines.Repeater = AlphaFold{}
+	_ engines.Repeater = Aligner{}
+)
+
+var alignersOwn = aligning.Digest()
+
+// Programs implements engines.Repeater.
+func (Aligner) Programs() string { return alignersOwn }
+
+// Repeats implements engines.Repeater.
+func (Aligner) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }
+
+// Programs implements engines.Repeater.
+func (AlphaFold) Programs() string { return alignersOwn }
+
+// Repeats implements engines.Repeater. A chain is aligned once; what the models make of it may depend on where they run.
+func (AlphaFold) Repeats(plan []engines.Shard) []engines.Repeat {
+	repeats := make([]engines.Repeat, len(plan))
+	for i, shard := range plan {
+		if shard.Engine == AlignerID {
+			repeats[i].Decides = shard.Params
+		}
+	}
+	return repeats
+}
