@@ -27,10 +27,11 @@ type Adopter interface {
 
 // Repeat is what decides the outputs of a shard. The zero value says that nothing is known to: the shard is always run.
 type Repeat struct {
-	// Decides are the parameters that decide, as JSON without those that do not, such as threads; nil for a shard that is always run.
+	// Decides are the parameters that decide, as JSON without those that do not, such as threads; nil for a shard that is always
+	// run.
 	Decides json.RawMessage
-	// Instead says of inputs by their names what of them decides, where that is less than the whole file; "" for nothing, not even that
-	// it is there.
+	// Instead says of inputs by their names what of them decides, where that is less than the whole file; "" for nothing, not even
+	// that it is there.
 	Instead map[string]string
 }
 
@@ -83,7 +84,8 @@ type maker struct {
 
 // identity digests a shard; the zero value where an input is not known to be the same.
 func (m makers) identity(engineID string, shard Shard, repeat Repeat) Identity {
-	whole := identified{Version: identityVersion, Engine: engineID, Stage: shard.Stage, Decides: repeat.Decides, Inputs: [][2]string{}}
+	whole := identified{Version: identityVersion, Engine: engineID, Stage: shard.Stage, Decides: repeat.Decides,
+		Inputs: [][2]string{}}
 	for _, input := range shard.Inputs {
 		if instead, ok := repeat.Instead[input.Name]; ok {
 			if instead != "" {

@@ -101,7 +101,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			"engine", "outcome"),
 		keptWork: counter("kept_work_pence_total", "Price of the work of failed and lost attempts that later ones went on from, "+
 			"by engine.", "engine"),
-		reused:    counter("tasks_reused_total", "Tasks whose outputs their account had already, so that nothing was run, by engine.", "engine"),
+		reused: counter("tasks_reused_total", "Tasks whose outputs their account had already, so that nothing was run, by "+
+			"engine.", "engine"),
 		givenBack: counter("tasks_given_back_total", "Attempts that workers gave back unstarted, by the reason.", "queue", "code"),
 		keptOff: counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.",
 			"queue"),

@@ -83,7 +83,8 @@ func (s *Scheduler) permit(ctx context.Context, orders []queue.WorkOrder) {
 			}
 			order := &orders[i]
 			var err error
-			if order.Permit, err = s.sign(ctx, grantOf(order.Shard.Needs, order.Inputs, order.Reuse, order.OutputPrefix)); err != nil {
+			grant := grantOf(order.Shard.Needs, order.Inputs, order.Reuse, order.OutputPrefix)
+			if order.Permit, err = s.sign(ctx, grant); err != nil {
 				s.Log.Error("attempt handed out without a permit", "job", order.JobID, "attempt", order.Ref(), "error", err)
 			}
 			return nil

@@ -1,9 +1,10 @@
 package scheduler
 
 import (
+	"bytes"
 	"context"
-	"encoding/hex"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/molfabric/molfabric/engines"
@@ -17,6 +18,9 @@ import (
 // knowingGrace is how long a submission waits to hear which programs the workers have: longer, and it is priced as if nothing
 // were known.
 const knowingGrace = 250 * time.Millisecond
+
+// maxToolchain bounds what a worker may call its programs; a digest has 64 letters.
+const maxToolchain = 128
 
 // Work is what an account has made once: by which programs, and for which task.
 type Work struct {
@@ -103,7 +107,7 @@ func (s *Scheduler) reusable(ctx context.Context, c *change, tasks []TaskRow) (m
 	found := map[string]*queue.Reuse{}
 	for _, task := range wanted {
 		for i := range known {
-			if work := &known[i]; work.AccountID == task.AccountID && string(work.Identity[:]) == string(task.Identity) &&
+			if work := &known[i]; work.AccountID == task.AccountID && bytes.Equal(work.Identity[:], task.Identity) &&
 				s.better(task, found[task.ID], work) {
 				found[task.ID] = &work.Reuse
 			}
@@ -151,7 +155,7 @@ func (s *Scheduler) reusedBy(ctx context.Context, c *change, task TaskRow, event
 
 // remember keeps that a task has made what its identity names.
 func (c *change) remember(ctx context.Context, task TaskRow, toolchain string) error {
-	if _, err := hex.DecodeString(toolchain); err != nil || toolchain == "" || len(task.Identity) == 0 {
+	if toolchain == "" || len(toolchain) > maxToolchain || strings.Contains(toolchain, "\x00") || len(task.Identity) == 0 {
 		return nil
 	}
 	return c.tx.Remember(ctx, task, toolchain, c.now)

@@ -63,8 +63,9 @@ func (tx postgresTx) KnownWork(ctx context.Context, tasks []TaskRow) ([]KnownWor
 		FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::bytea[]) AS w (account_id, identity)) w
 		JOIN `+madeBefore+` ON k.account_id = w.account_id AND k.identity = w.identity
 		JOIN task_details d ON d.task_id = k.task_id
-		CROSS JOIN LATERAL (SELECT coalesce(json_agg(json_build_object('name', name, 'role', role, 'mediaType', media_type, 'format', format,
-			'frame', frame, 'storageKey', storage_key, 'sha256', sha256, 'byteSize', byte_size) ORDER BY id), '[]') AS files
+		CROSS JOIN LATERAL (SELECT coalesce(json_agg(json_build_object('name', name, 'role', role, 'mediaType', media_type,
+			'format', format, 'frame', frame, 'storageKey', storage_key, 'sha256', sha256, 'byteSize', byte_size) ORDER BY id),
+			'[]') AS files
 			FROM artifacts WHERE task_id = k.task_id AND role <> $3) f
 		ORDER BY k.at`, pq.Array(accounts), identities, engines.RoleLog)
 	if err != nil {

@@ -146,7 +146,8 @@ func count(those []bool) (n int) {
 	return n
 }
 
-// quote prices a plan, of which known costs nothing. Neither the estimate nor the hold depends on spreads, which are by worker class; only the range does.
+// quote prices a plan, of which what is known costs nothing. Neither the estimate nor the hold depends on spreads, which are by
+// worker class; only the range does.
 func (s *Scheduler) quote(
 	engine engines.Engine, plan []engines.Shard, known []bool, named software, spreads map[string]*billing.Spread,
 ) (billing.Quote, error) {
@@ -159,7 +160,8 @@ func (s *Scheduler) quote(
 			expected[i].GPUSeconds = shard.ExpectedGPUSeconds
 		}
 	}
-	request := billing.QuoteRequest{Engine: spec.ID, Nothing: count(known) == len(plan), Hardware: spec.Hardware, Software: named.Paid, Spread: spreads[spec.Hardware]}
+	request := billing.QuoteRequest{Engine: spec.ID, Nothing: count(known) == len(plan), Hardware: spec.Hardware,
+		Software: named.Paid, Spread: spreads[spec.Hardware]}
 	return s.price(request, expected, spreads[engines.HardwareGPU])
 }
 

@@ -92,7 +92,8 @@ func TestOutputsOfAnotherTaskAreTakenOver(t *testing.T) {
 			}
 			content, err := os.ReadFile(path)
 			if err != nil || string(content) != want || file.StorageKey != o.OutputPrefix+"new" || file.Name != "new" {
-				t.Errorf("got %q at %s as %s (%v), want %q at the attempt's own place", content, file.StorageKey, file.Name, err, want)
+				t.Errorf("got %q at %s as %s (%v), want %q at the attempt's own place", content, file.StorageKey, file.Name, err,
+					want)
 			}
 			if used := event.Usage; test.reused && used != (queue.Usage{}) {
 				t.Errorf("copying is said to have used %+v", used)

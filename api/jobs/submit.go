@@ -75,7 +75,8 @@ func (s *Service) accept(
 	receipt, err := s.deps.Scheduler.Submit(ctx, scheduler.Submission{
 		Request: work, AccountID: caller.AccountID, Plan: caller.Plan, Engine: engine, Forecast: forecast, Canonical: kept,
 		IdempotencyKey: key, RequestID: access.RequestID(ctx),
-		NoReuse: request.NoReuse || request.reproducesRunID != "", DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: request.reproducesRunID,
+		NoReuse:          request.NoReuse || request.reproducesRunID != "",
+		DockingRequestID: names.RequestID, DockingRunID: names.RunID, ReproducesRunID: request.reproducesRunID,
 	})
 	return receipt, asValidation(err)
 }

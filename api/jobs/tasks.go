@@ -145,7 +145,8 @@ func attemptViews(text json.RawMessage) ([]contract.TaskAttempt, error) {
 func (a attempt) view() contract.TaskAttempt {
 	view := contract.TaskAttempt{
 		Attempt: a.Attempt, Run: a.Run, WorkerID: a.WorkerID, Outcome: a.Outcome, Usage: a.usage.view(),
-		Cost: wire.ExactPounds(billing.Micropence(a.ChargedMicropence)), FinishedAt: a.FinishedAt.UTC(), ReusedFrom: a.reused.view(),
+		Cost: wire.ExactPounds(billing.Micropence(a.ChargedMicropence)), FinishedAt: a.FinishedAt.UTC(),
+		ReusedFrom: a.reused.view(),
 	}
 	if a.StartedAt != nil {
 		view.StartedAt = ref(a.StartedAt.UTC())

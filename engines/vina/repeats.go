@@ -222,7 +222,8 @@ func renameLigands(dir engines.Dir, ours []*adopted) (places map[int]int, err er
 			return nil, fmt.Errorf("vina: reading %s: %w", outputDocked, err)
 		}
 		places[before.Index], ours[i].was = ours[i].Index, before.LigandID
-		entry["index"], entry["ligandId"], entry["label"] = written(ours[i].Index), written(ours[i].LigandID), written(ours[i].Label)
+		here := ours[i]
+		entry["index"], entry["ligandId"], entry["label"] = written(here.Index), written(here.LigandID), written(here.Label)
 	}
 	return places, os.WriteFile(dir.Out(outputDocked), written(document), 0o600)
 }

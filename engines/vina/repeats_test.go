@@ -70,7 +70,8 @@ func TestADockedLigandGetsItsPlaceHere(t *testing.T) {
 	}
 	write("in/ligands.json", `{"ligands":[{"index":0,"ligandId":"x","label":"X"},{"index":1,"ligandId":"y","label":"Y"}]}`)
 	write("out/dock.json", `{"schema":"molfabric.docking.poses/v1","programs":{"vina":"1.2.7"},"ligands":[
-		{"index":1,"ligandId":"b","label":"B","pdbqt":"second","cpuSeconds":2.50},{"index":0,"ligandId":"a","label":"A","pdbqt":"first"}]}`)
+		{"index":1,"ligandId":"b","label":"B","pdbqt":"second","cpuSeconds":2.50},
+		{"index":0,"ligandId":"a","label":"A","pdbqt":"first"}]}`)
 	write("out/poses/00002.pdbqt", "second")
 	write("out/poses/00001.pdbqt", "first")
 	params, err := json.Marshal(dockParams{Program: programDock, Indices: []int{0, 1}})
@@ -86,8 +87,9 @@ func TestADockedLigandGetsItsPlaceHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"docked":2,"ligands":[{"index":0,"pdbqt":"poses/00001.pdbqt","scoreKcalMol":-9.10},{"index":1,"pdbqt":null}]}`; string(
-		got.Summary) != want {
+	want := `{"docked":2,"ligands":[{"index":0,"pdbqt":"poses/00001.pdbqt","scoreKcalMol":-9.10},` +
+		`{"index":1,"pdbqt":null}]}`
+	if string(got.Summary) != want {
 		t.Errorf("summary %s, want %s", got.Summary, want)
 	}
 	for i, want := range []string{"dock.json", "poses/00001.pdbqt", "poses/00002.pdbqt"} {

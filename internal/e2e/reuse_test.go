@@ -33,7 +33,8 @@ func TestNothingIsPaidTwice(t *testing.T) {
 	second, after := dock(ligand("new", smiles["benzamidine"]), ligand("coffee", smiles["caffeine"]),
 		ligand("pain", smiles["aspirin"]))
 	if first.KnownTasks != 0 || second.KnownTasks != 3 { // the receptor and two dockings
-		t.Errorf("%d tasks of the first job and %d of the second were known before, want 0 and 3", first.KnownTasks, second.KnownTasks)
+		t.Errorf("%d tasks of the first job and %d of the second were known before, want 0 and 3", first.KnownTasks,
+			second.KnownTasks)
 	}
 	for was, is := range map[string]string{"aspirin": "pain", "caffeine": "coffee"} {
 		if before[was] == "" || before[was] != after[is] {
