@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/molfabric/molfabric/billing"
-	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/idempotency"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/queue"
@@ -257,7 +257,9 @@ func (m *memory) TellProgress(ctx context.Context, jobID string, body []byte, at
 func (m *memory) Outcomes(context.Context, string, int) ([]scheduler.Outcome, error) { return nil, nil }
 
 // MadeBefore implements scheduler.Store. The engine of histories never repeats itself, so nobody asks.
-func (m *memory) MadeBefore(context.Context, string, []engines.Identity) ([]scheduler.Work, error) { return nil, nil }
+func (m *memory) MadeBefore(context.Context, string, []engines.Identity) ([]scheduler.Work, error) {
+	return nil, nil
+}
 
 // HasLicenseServer implements scheduler.Store.
 func (m *memory) HasLicenseServer(ctx context.Context, accountID, licenseKey string) (bool, error) {

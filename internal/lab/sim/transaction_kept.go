@@ -238,10 +238,16 @@ func (tx *transaction) Append(ctx context.Context, accountID string, entries []b
 }
 
 // KnownWork implements scheduler.KnownTx, as the two methods that follow. The engine of histories never repeats itself.
-func (tx *transaction) KnownWork(context.Context, []scheduler.TaskRow) ([]scheduler.KnownWork, error) { return nil, nil }
+func (tx *transaction) KnownWork(context.Context, []scheduler.TaskRow) ([]scheduler.KnownWork, error) {
+	return nil, nil
+}
 
 // MakesTheSame implements scheduler.KnownTx.
-func (tx *transaction) MakesTheSame(context.Context, scheduler.TaskRow, string) (bool, error) { return false, nil }
+func (tx *transaction) MakesTheSame(context.Context, scheduler.TaskRow, string) (bool, error) {
+	return false, nil
+}
 
 // Remember implements scheduler.KnownTx.
-func (tx *transaction) Remember(context.Context, scheduler.TaskRow, string, time.Time) error { return nil }
+func (tx *transaction) Remember(context.Context, scheduler.TaskRow, string, time.Time) error {
+	return nil
+}
