@@ -13,7 +13,8 @@ func wavesTool() *sdk.Tool {
 	t := tool{
 		name: "run_waves", title: "Run a case of the wave models SWAN and WAVEWATCH III", hints: adds(),
 		description: "Submits a case of SWAN, the model of waves near the shore, or of WAVEWATCH III, that of oceans and seas, " +
-			"and SPENDS CREDIT, as submit_job does: call estimate_job first (jobType simulation, simulator swan or wavewatch3) and " +
+			"and SPENDS CREDIT, as submit_job does: call estimate_job first (jobType simulation, simulator swan or wavewatch3) " +
+			"and " +
 			"have the price agreed. sceneFile is the s3Key of the " +
 			"case, a .zip or .tar.gz with the decks and every file that they name. A deck is read before anything is charged, " +
 			"and the first thing wrong with it is named with its line. get_job_outputs lists what the decks wrote, maps, " +
