@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -33,6 +32,7 @@ import (
 	"github.com/molfabric/molfabric/engines/all"
 	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
+	"github.com/molfabric/molfabric/internal/casefile/casetest"
 	"github.com/molfabric/molfabric/internal/confirmation"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
@@ -258,21 +258,8 @@ var waveDecks = map[string]string{
 // waveCase stores the archive of a case of the wave models beside the product's file, and returns its key.
 func (p *product) waveCase(t *testing.T) string {
 	t.Helper()
-	var out bytes.Buffer
-	archive := zip.NewWriter(&out)
-	var err error
-	for name, text := range waveDecks {
-		deck, problem := archive.Create(name)
-		if problem == nil {
-			_, problem = deck.Write([]byte(text))
-		}
-		err = errors.Join(err, problem)
-	}
-	if err := errors.Join(err, archive.Close()); err != nil {
-		t.Fatal(err)
-	}
 	file := p.file
-	p.store(t, out.Bytes())
+	p.store(t, casetest.Zip(t, casetest.Files(waveDecks)))
 	key := p.file.key
 	p.file = file
 	return key

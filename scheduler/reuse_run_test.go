@@ -90,6 +90,15 @@ func TestWhatWasMadeBeforeIsNotRunAgain(t *testing.T) {
 	if got := ranOf(ran, first.JobID); len(got) != 5 || first.Known != 0 {
 		t.Fatalf("the first job ran %v, and %d tasks were known before", got, first.Known)
 	}
+	asked := submission(account, 4, "")
+	asked.SceneFile.SHA256 = "aa"
+	estimation, err := f.Estimate(context.Background(), account, repeating{}, asked.Request)
+	if err != nil || estimation.Known != 4 || estimation.Tasks != 6 {
+		t.Errorf("an estimate knows %d of %d tasks (%v), want 4 of 6", estimation.Known, estimation.Tasks, err)
+	}
+	if visitor, err := f.Estimate(context.Background(), "", repeating{}, asked.Request); err != nil || visitor.Known != 0 {
+		t.Errorf("a visitor's estimate knows %d tasks (%v), want none", visitor.Known, err)
+	}
 	second := f.repeat(account, 4, "aa")
 	if got := ranOf(ran, second.JobID); len(got) != 2 || second.Known != 4 || second.Tasks != 6 {
 		t.Fatalf("the second job ran %v; %d of %d tasks were known before, want 4 of 6", got, second.Known, second.Tasks)

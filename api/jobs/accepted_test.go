@@ -1,10 +1,7 @@
 package jobs
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -16,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/engines/esmfold"
 	"github.com/molfabric/molfabric/engines/swan"
 	"github.com/molfabric/molfabric/engines/wavewatch3"
+	"github.com/molfabric/molfabric/internal/casefile/casetest"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/frames"
@@ -122,18 +120,12 @@ func (d *desk) scene(caller access.Principal) {
 // bay gives an account a case of the wave model, and returns its bytes.
 func (d *desk) bay(caller access.Principal) int {
 	d.t.Helper()
-	var out bytes.Buffer
-	archive := zip.NewWriter(&out)
-	deck, err := archive.Create("INPUT")
-	if err == nil {
-		_, err = deck.Write([]byte("CGRID 0. 0. 0. 1000. 1000. 10 10 CIRCLE 36 0.05 1.0 20\nCOMPUTE\nSTOP\n"))
-	}
-	if err := errors.Join(err, archive.Close()); err != nil {
-		d.t.Fatal(err)
-	}
-	d.put("bay", out.String())
-	d.file(caller, "bay", int64(out.Len()), "")
-	return out.Len()
+	content := casetest.Zip(d.t, casetest.Files(map[string]string{
+		"INPUT": "CGRID 0. 0. 0. 1000. 1000. 10 10 CIRCLE 36 0.05 1.0 20\nCOMPUTE\nSTOP\n",
+	}))
+	d.put("bay", string(content))
+	d.file(caller, "bay", int64(len(content)), "")
+	return len(content)
 }
 
 // TestDynamicsFiles submits the OpenMM request of dynamics.json, whose files must be the account's own.

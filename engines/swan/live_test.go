@@ -1,8 +1,6 @@
 package swan
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -13,7 +11,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/engines/waves"
-	"github.com/molfabric/molfabric/internal/casefile"
+	"github.com/molfabric/molfabric/internal/casefile/casetest"
 )
 
 // needSWAN skips a test where set-up has not built SWAN.
@@ -31,35 +29,14 @@ func requestOf(t *testing.T, decks map[string]string) (engines.Request, map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	archive := zip.NewWriter(&out)
-	add := func(name string, content []byte) {
-		file, err := archive.Create("bay/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := file.Write(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	add("bottom.bot", bottom)
+	files := map[string]string{"bay/bottom.bot": string(bottom)}
 	for name, text := range decks {
-		add(name, []byte(text))
+		files["bay/"+name] = text
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "bay.zip")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read, err := casefile.Read(out.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, read := casetest.Read(t, casetest.Files(files))
 	return engines.Request{
 		JobID: "job_test", JobName: "a bay", Params: json.RawMessage(`{}`),
-		SceneFile: engines.Object{StorageKey: "bay.zip", ByteSize: int64(out.Len())},
+		SceneFile: engines.Object{StorageKey: "bay.zip", ByteSize: 1000},
 		Found:     engines.Found{Contents: map[string]engines.Contents{waves.SceneFile: {Case: read}}},
 	}, map[string]string{"bay.zip": path}
 }

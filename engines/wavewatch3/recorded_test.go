@@ -1,8 +1,6 @@
 package wavewatch3
 
 import (
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -16,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/engines/waves"
 	"github.com/molfabric/molfabric/internal/casefile"
+	"github.com/molfabric/molfabric/internal/casefile/casetest"
 )
 
 // recorded is the engine on a machine with builds in a folder.
@@ -81,28 +80,11 @@ func lay(t *testing.T, folder, switchText, name string, scripts map[string]strin
 // packed is a case as an archive, and a request for it as the front door reads it.
 func packed(t *testing.T, c *casefile.Case, params string) (engines.Request, map[string]string) {
 	t.Helper()
-	var out bytes.Buffer
-	archive := zip.NewWriter(&out)
+	files := map[string]string{}
 	for _, file := range c.Files {
-		entry, err := archive.Create("swell/" + file.Name)
-		if err == nil {
-			_, err = entry.Write(file.Text)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		files["swell/"+file.Name] = string(file.Text)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "case.zip")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read, err := casefile.Read(out.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, read := casetest.Read(t, casetest.Files(files))
 	return requestOf(read, params), map[string]string{"case.zip": path}
 }
 

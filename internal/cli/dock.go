@@ -123,7 +123,7 @@ func (f *dockFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.rankBy, "rank-by", "",
 		"vina ranks poses and ligands by Vina's score, cnn by GNINA's network (default: cnn for one ligand, vina for several)")
 	flags.Float64Var(&f.energyRange, "energy-range", 3, "drop poses this much worse than the best, in kcal/mol")
-	flags.Int64Var(&f.seed, "seed", 0, "seed of every random choice (default: made from the job's id)")
+	flags.Int64Var(&f.seed, "seed", 0, "seed of every random choice (default: 1)")
 	flags.IntVar(&f.shardSize, "shard-size", 1, "most ligands per task, 1 to 10")
 	flags.Float64Var(&f.ph, "ph", 7.4, "pH at which receptor and ligands are protonated")
 	flags.IntVar(&f.cpu, "cpu", 1, "threads per task")

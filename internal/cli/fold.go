@@ -111,6 +111,7 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 	flags.IntVar(&f.shards, "shards", 0, "tasks to fold with, side by side (default: about an hour of work each)")
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file)")
 	flags.StringVarP(&f.folder, "output", "o", "", "folder to download the structures into; also --out")
+	offerNoReuse(cmd)
 	flags.BoolVar(&f.estimate, "estimate", false, "show the price of one protein of 200 residues, and do nothing else")
 	flags.BoolVar(&f.watch, "watch", true, "stay, and show progress and result")
 	flags.BoolVar(&f.detach, "detach", false, "submit, and do not stay")

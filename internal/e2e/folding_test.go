@@ -82,6 +82,7 @@ func TestFolding(t *testing.T) {
 	sh.contains(none, "asparagine or aspartate")
 	testAlphaFold(s, sh)
 	c := sh.api()
+	testAlignedOnce(s, sh, c)
 	testFoldAsReceptor(s, c, submittedJob.FindString(said))
 	testFoldCancelled(s, c)
 }
@@ -109,6 +110,21 @@ func testAlphaFold(s *system, sh *shell) {
 	}
 	if text, err := os.ReadFile(filepath.Join(out, "0001-petn.a3m")); err != nil || strings.Count(string(text), ">") < 2 {
 		s.t.Errorf("the protein was folded without what it was to be aligned to: %v\n%s", err, text)
+	}
+}
+
+// testAlignedOnce folds a protein with another seed: its chain has been aligned before, and is not aligned again.
+func testAlignedOnce(s *system, sh *shell, c *client.Client) {
+	printed, _ := sh.want(0, "", "fold", writeText(s.t, "again.fasta", ">again\n"+petN+"\n"), "--model", "alphafold", "--models",
+		"1", "--recycles", "0", "--seed", "8", "--detach")
+	sh.contains(printed, "1 of its 3 tasks have been done before")
+	jobID := submittedJob.FindString(printed)
+	s.eventually("the alignment is taken over", func() bool {
+		tasks, err := c.Tasks(s.t.Context(), jobID, client.TaskFilter{Stage: "msa"})
+		return err == nil && len(tasks.Body.Tasks) == 1 && tasks.Body.Tasks[0].Reused
+	})
+	if _, err := c.Cancel(s.t.Context(), jobID, ""); err != nil {
+		s.t.Error(err)
 	}
 }
 

@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +14,7 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 	"github.com/molfabric/molfabric/engines/waves"
 	"github.com/molfabric/molfabric/engines/wavewatch3"
-	"github.com/molfabric/molfabric/internal/casefile"
+	"github.com/molfabric/molfabric/internal/casefile/casetest"
 )
 
 const waveWatchCases = "../../engines/wavewatch3/testdata/"
@@ -106,26 +103,14 @@ func (e onBuilds) Command(shard engines.Shard, dir engines.Dir) (engines.Command
 // resumableRequest is a request for a case that is cut into windows.
 func resumableRequest(t *testing.T, folder, digest string) (engines.Request, map[string]string) {
 	t.Helper()
-	var out bytes.Buffer
-	archive := zip.NewWriter(&out)
-	if err := errors.Join(archive.AddFS(os.DirFS(folder)), archive.Close()); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "case.zip")
-	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	read, err := casefile.Read(out.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, read := casetest.Read(t, os.DirFS(folder))
 	params, err := json.Marshal(map[string]string{"waveSwitches": digest})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return engines.Request{
 		JobID: "job_test", JobName: "waves", Params: params, Recovery: waves.RecoveryResumable,
-		SceneFile: engines.Object{StorageKey: "case.zip", ByteSize: int64(out.Len())},
+		SceneFile: engines.Object{StorageKey: "case.zip", ByteSize: 1000},
 		Found:     engines.Found{Contents: map[string]engines.Contents{waves.SceneFile: {Case: read}}},
 	}, map[string]string{"case.zip": path}
 }
