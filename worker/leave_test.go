@@ -154,3 +154,55 @@ func TestAWorkerWithoutTimeDoesNotStart(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEngineThatIsEndedWithItsWorkerHasNotFailed: batch systems signal all processes of a job at once. The same signal while the
+// worker stays is the engine's failure.
+func TestAnEngineThatIsEndedWithItsWorkerHasNotFailed(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]bool{"with its worker": true, "alone": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			w := b.hire(1, nil)
+			o := order(shellParams{Script: untilTold + "; kill -TERM $$"})
+			b.enqueue(o)
+			b.awaitStart(o)
+			if leaves {
+				w.leave()
+				b.eventually("the worker drains", func() bool { return b.heartbeat(w).Draining })
+			}
+			b.tell(o)
+			if leaves {
+				expectFailure(t, b.ending(o), engines.System, "WORKER_DRAINED")
+			} else {
+				expectFailure(t, b.ending(o), engines.Executor, "ENGINE_FAILED")
+			}
+		})
+	}
+}
+
+// TestTasksThatRunAtOnceShareTheMemory: with places enough, a task waits until it can have the memory that it needs; one that needs
+// more than there is runs alone.
+func TestTasksThatRunAtOnceShareTheMemory(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	w := b.hire(4, func(cfg *worker.Config) { cfg.MemoryBytes = 300 << 20 })
+	first, second, large := order(shellParams{Script: untilTold}), order(shellParams{Script: untilTold}),
+		order(shellParams{Script: "true"})
+	large.Shard.Needs.MemoryBytes = 400 << 20 // the others need 256 MiB
+	b.enqueue(first)
+	b.awaitStart(first)
+	b.enqueue(second)
+	b.awaitPhase(w, second, queue.Waiting)
+	seen := b.heartbeat(w).Seq
+	b.eventually("two more heartbeats", func() bool { return b.heartbeat(w).Seq >= seen+2 })
+	if held := b.held(w, second); held == nil || held.Phase != queue.Waiting {
+		t.Fatalf("the second task is held as %+v beside the first, want it to wait for memory", held)
+	}
+	b.tell(first)
+	b.awaitStart(second)
+	b.enqueue(large)
+	b.awaitPhase(w, large, queue.Waiting)
+	b.tell(second)
+	expectSuccess(t, b.ending(large))
+}
