@@ -34,43 +34,6 @@ func (p *parser) orders(x lexeme) bool {
 		x.text == "passwords" || x.text == "drop table"
 }
 
-// exchange reads "replace the cartoon by a surface": what is shown in one way is shown in another.
-func (p *parser) exchange() ([]Operation, bool) {
-	start := p.mark()
-	defer p.back(start)
-	p.skip("filler")
-	if !oneOf(p.at(0).text, "replace", "swap", "exchange", "trade", "substitute", "switch", "change") {
-		return nil, false
-	}
-	p.pos++
-	p.skip("article")
-	from, ok := p.take("rep")
-	if !ok {
-		return nil, false
-	}
-	sel := p.layer(from)
-	if p.takes("prep", "of") {
-		f, read := p.phrase()
-		if !read {
-			return nil, false
-		}
-		sel = p.look1(f)
-	}
-	if x := p.at(0); !x.is("prep") && !x.has("conj", "and") || oneOf(x.text, "and") {
-		return nil, false
-	}
-	p.pos++
-	p.skip("article", "filler")
-	to, ok := p.take("rep")
-	if !ok || !p.onlyFillers(p.pos) {
-		return nil, false
-	}
-	if to == "surface" {
-		return []Operation{{"hide", map[string]any{"sel": sel, "as": from}}, {"surface", map[string]any{"sel": sel}}}, true
-	}
-	return one("show", map[string]any{"sel": sel, "as": to}), true
-}
-
 // giveUp answers a message that was not understood as a whole: what is known not to be possible is refused by its name, what a
 // clause asked back stays a question, what has nothing to do with the scene is out of scope. The rest is quoted.
 func (p *parser) giveUp(unread []string) Understanding {
