@@ -89,8 +89,16 @@ lab: build ## Build bin/molfabric-lab: benchmarks, chaos, the simulation, the ju
 setup-tests:
 	@deploy/setup.sh --tests
 
+# What the tests are run with, all built from source.
+tools := gotestsum oasdiff minio stripe-mock oidc-provider helm keda-scaledjobs.yaml promql
+
+.PHONY: tools
+tools: $(tools:%=bin/tools/%)
+
+# Set-up waits for downloads while the compiler works.
 .PHONY: test
-test: setup-tests bin/tools/gotestsum bin/tools/oasdiff bin/tools/minio bin/tools/stripe-mock bin/tools/oidc-provider bin/tools/helm bin/tools/keda-scaledjobs.yaml bin/tools/promql ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+test: ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+	@$(MAKE) --no-print-directory -j2 setup-tests tools
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" \
 		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
@@ -125,8 +133,11 @@ fuzz: setup-tests ## Attack a running system for ten minutes with what its OpenA
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" MOLFABRIC_TEST_REQUIRE=1 \
 		MOLFABRIC_FUZZ_SECONDS="$${MOLFABRIC_FUZZ_SECONDS:-600}" go test ./internal/e2e -run TestFuzzerFindsNothing -count=1 -v -timeout 30m
 
+.PHONY: lint-tools
+lint-tools: bin/tools/golangci-lint bin/tools/govulncheck
+
 .PHONY: lint
-lint: bin/tools/golangci-lint bin/tools/govulncheck ## Check the sources with golangci-lint and for known vulnerabilities
+lint: lint-tools ## Check the sources with golangci-lint and for known vulnerabilities
 	@bin/tools/golangci-lint run
 	@.ci/vulnerabilities "$(VULNDB)"
 

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/access"
 	"github.com/molfabric/molfabric/api/apitest"
+	"github.com/molfabric/molfabric/api/throttle"
 )
 
 // wire is one connection to a front door, written byte by byte.
@@ -90,7 +92,8 @@ func TestLengthBesideChunksClosesTheConnection(t *testing.T) {
 // TestExpectationsAreAnsweredAfterTheCredential asks before it sends a body, as curl does with a large one.
 func TestExpectationsAreAnsweredAfterTheCredential(t *testing.T) {
 	t.Parallel()
-	d := open(t)
+	slow := throttle.Limit{Rate: 1, Period: time.Hour, Burst: 50} // nothing comes back while the test counts
+	d := open(t, func(deps *api.Deps) { deps.Config.Limits.Credential = slow })
 	_, key := d.SignUp().Key(access.Live, access.JobsWrite)
 	const body = `{"text":"a"}`
 	ask := func(path, length string, more ...string) *wire {

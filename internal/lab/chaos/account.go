@@ -86,7 +86,7 @@ func (w *World) Accounts() []*Account {
 
 // At is a client of another API with the account's key; the caller closes it.
 func (a *Account) At(api *Process) (*client.Client, error) {
-	return client.New(client.Options{Server: api.URL, APIKey: a.Key, NoReuse: true})
+	return client.New(client.Options{Server: api.URL, APIKey: a.Key})
 }
 
 // Probe is a job of the engine of that name, whose package says what its parameters mean. What is zero is left out.
