@@ -139,6 +139,7 @@ func refusedCases(t *testing.T) []enginestest.RefusedCase {
 		changed("no file", fold.SceneFile, func(r *engines.Request) { r.SceneFile.StorageKey = "" }),
 		changed("no weights", "foldModel", func(r *engines.Request) { r.Found.Weights = nil }),
 		params("other model", "foldModel", `{"foldModel":"esmfold"}`),
+		params("lengths", "foldLengths", `{"foldLengths":[3]}`),
 		params("no database", "foldMsa", `{"foldMsa":"database"}`),
 		{Name: "chains", Field: fold.SceneFile, Request: manyChains(t)},
 	}

@@ -4,7 +4,6 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/fold"
 	"github.com/molfabric/molfabric/internal/alignments"
-	"github.com/molfabric/molfabric/internal/fasta"
 )
 
 // What a request leaves out. With three recycles the models were trained; ColabFold runs all five.
@@ -67,7 +66,7 @@ func (q request) settings() settings {
 }
 
 func resolve(r engines.Request) (request, error) {
-	common, err := fold.Resolve(r, ID, fasta.MaxCPUTokens, fasta.MaxGPUTokens)
+	common, err := fold.Resolve(r, ID)
 	if err != nil {
 		return request{}, err
 	}

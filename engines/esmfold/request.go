@@ -3,7 +3,6 @@ package esmfold
 import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/fold"
-	"github.com/molfabric/molfabric/internal/fasta"
 )
 
 // recycles are the passes after the first: with four passes in all the model was trained, and its authors run it.
@@ -13,6 +12,6 @@ const recycles = 3
 type request struct{ fold.Request }
 
 func resolve(r engines.Request) (request, error) {
-	q, err := fold.Resolve(r, ID, fasta.MaxCPUTokens, fasta.MaxGPUTokens)
+	q, err := fold.Resolve(r, ID)
 	return request{q}, err
 }

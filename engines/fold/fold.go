@@ -44,8 +44,6 @@ const (
 	maxTasks = MaxSequences
 	// maxShardSequences is so many that their results fit into a summary.
 	maxShardSequences = 64
-	// UsualTokens is the protein that an estimate assumes which has no file.
-	UsualTokens = 200
 
 	inputWeights = "weights"
 	// shardSeconds is the processor time after which another process is worth opening the weights again.
@@ -133,9 +131,9 @@ type Request struct {
 	Most      int // tokens of the longest protein that is folded
 }
 
-// Resolve reads a request for a model, whose longest protein has so many tokens on either device. An estimate without sequences is
-// that of one protein of UsualTokens. Errors: *engines.InvalidError.
-func Resolve(r engines.Request, model string, mostCPU, mostCUDA int) (Request, error) {
+// Resolve reads a request for a model. An estimate without sequences is that of one protein of UsualTokens. Errors:
+// *engines.InvalidError.
+func Resolve(r engines.Request, model string) (Request, error) {
 	params, err := engines.ParamsOf[struct {
 		Params
 		Seed *int64 `json:"seed"`
@@ -149,27 +147,45 @@ func Resolve(r engines.Request, model string, mostCPU, mostCUDA int) (Request, e
 	if err := checkFile(r.SceneFile); err != nil {
 		return Request{}, err
 	}
-	q := Request{Params: params.Params, Device: DeviceCPU, TaskCount: r.TaskCount, Seed: seedOf(r.JobID), Most: mostCPU}
+	q := Request{Params: params.Params, TaskCount: r.TaskCount, Seed: seedOf(r.JobID)}
 	if params.Seed != nil {
 		q.Seed = *params.Seed
 	}
-	if device, ok := r.Parameters[DeviceParameter]; ok {
-		q.Device = strings.ToLower(device)
+	if q.Device, err = deviceOf(r); err != nil {
+		return Request{}, err
 	}
 	switch {
-	case q.Device != DeviceCPU && q.Device != DeviceCUDA:
-		return Request{}, Invalid("parameters."+DeviceParameter, "is %.40q; it can be %s or %s", q.Device, DeviceCPU, DeviceCUDA)
 	case q.TaskCount < 0 || q.TaskCount > maxTasks:
 		return Request{}, Invalid("taskCount", "is %d; a prediction may have 1 to %d tasks", q.TaskCount, maxTasks)
+	case len(params.Lengths) > 0:
+		return Request{}, Invalid(lengthsField, "is of an estimate alone; leave it out, the sequences say how long they are")
 	case r.Found.Weights == nil:
 		return Request{}, Invalid("foldModel", "has no weights in this deployment; its operator adds them with `molfabric weights add`")
 	}
-	if q.Device == DeviceCUDA {
-		q.Most = mostCUDA
-	}
+	q.Most = mostOf(q.Device)
 	q.Weights = *r.Found.Weights
 	q.Judged, err = judgedOf(r, q.Most)
 	return q, err
+}
+
+// deviceOf is what a request wants to compute.
+func deviceOf(r engines.Request) (string, error) {
+	device, ok := r.Parameters[DeviceParameter]
+	if !ok {
+		return DeviceCPU, nil
+	}
+	if device = strings.ToLower(device); device != DeviceCPU && device != DeviceCUDA {
+		return "", Invalid("parameters."+DeviceParameter, "is %.40q; it can be %s or %s", device, DeviceCPU, DeviceCUDA)
+	}
+	return device, nil
+}
+
+// mostOf is how many tokens the longest protein has that is folded on a device.
+func mostOf(device string) int {
+	if device == DeviceCUDA {
+		return fasta.MaxGPUTokens
+	}
+	return fasta.MaxCPUTokens
 }
 
 // judgedOf are the sequences of a request. One of which none can be folded is refused with the reasons.
@@ -234,18 +250,6 @@ func dealt(sorted []Sequence, count int) [][]Sequence {
 		parts[i%count] = append(parts[i%count], one)
 	}
 	return parts
-}
-
-// typical completes a request that has no sequences: one protein of UsualTokens residues.
-func typical(r engines.Request) (engines.Request, string, error) {
-	if _, read := r.Found.Contents[SceneFile]; read {
-		return r, "", nil
-	}
-	contents := map[string]engines.Contents{SceneFile: {Sequences: []fasta.Record{{Name: "protein",
-		Letters: strings.Repeat("A", UsualTokens)}}}}
-	maps.Copy(contents, r.Found.Contents)
-	r.Found.Contents = contents
-	return r, fmt.Sprintf("one protein of %d residues", UsualTokens), nil
 }
 
 // seedOf is a job's own seed where it states none.

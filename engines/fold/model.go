@@ -29,7 +29,8 @@ func NewModel(folding python.Program, environment func(engines.Shard) map[string
 // Wants is what the FASTA holds, so that what cannot be folded is known before it costs anything, and the weights.
 func (m Model) Wants(r engines.Request) (engines.Wants, error) { return wants(r, m.id) }
 
-// Typical completes a request that has no sequences: one protein of UsualTokens residues.
+// Typical completes a request that has no sequences: proteins of the lengths that it states, or one of UsualTokens
+// residues.
 func (Model) Typical(r engines.Request) (engines.Request, string, error) { return typical(r) }
 
 // Command runs the shard's Python program. The threads are those of the task's cores: more of them spin and wait for each other.

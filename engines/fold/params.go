@@ -15,6 +15,7 @@ type Params struct {
 	Seeds    *int    `json:"foldSeeds,omitempty" minimum:"1" maximum:"8" doc:"alphafold: seeds that every model predicts with, from seed on; 1 when left out."`
 	MSA      *string `json:"foldMsa,omitempty" enum:"single_sequence,database" doc:"alphafold: database aligns each chain to the deployment's own sequence database; single_sequence predicts without an alignment; left out: database where the deployment has one."`
 	Relax    *bool   `json:"foldRelax,omitempty" doc:"alphafold: relax the best model with OpenMM; off when left out."`
+	Lengths  []int   `json:"foldLengths,omitempty" minItems:"1" maxItems:"1000" doc:"Of an estimate alone: how many residues each protein has, at most 400 on a processor and 1,024 on a GPU; one protein of 200 when left out."`
 }
 
 // Check applies the rule that no schema can state to a prediction with the simulator IDESMFold or IDAlphaFold. It returns an

@@ -28,6 +28,7 @@ const (
 	usualRecycles    = 3
 	maxRecycles      = 20
 	maxFoldSeeds     = 8
+	maxFolds         = 1000
 	foldAligned      = "database"
 	foldSingle       = "single_sequence"
 	foldResults      = "results.json"
@@ -49,6 +50,7 @@ type foldParams struct {
 	Seeds    *int   `json:"foldSeeds,omitempty"`
 	Relax    *bool  `json:"foldRelax,omitempty"`
 	MSA      string `json:"foldMsa,omitempty"`
+	Lengths  []int  `json:"foldLengths,omitempty"` // of an estimate
 	Seed     *int64 `json:"seed,omitempty"`
 }
 
@@ -80,11 +82,15 @@ func foldCommand() *cobra.Command {
 		if err := options.check(); err != nil {
 			return err
 		}
-		if err := inv.judgeSequences(args[0], options.device); err != nil {
+		folded, err := inv.judgeSequences(args[0], options.device)
+		if err != nil {
 			return err
 		}
 		if err := inv.authorized(); err != nil {
 			return err
+		}
+		if options.estimate {
+			return inv.priceFolds(ctx, folded, options)
 		}
 		return inv.foldFile(ctx, args[0], options)
 	})
@@ -112,7 +118,7 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 	flags.StringVar(&f.name, "name", "", "name of the job (default: made from the file)")
 	flags.StringVarP(&f.folder, "output", "o", "", "folder to download the structures into; also --out")
 	offerNoReuse(cmd)
-	flags.BoolVar(&f.estimate, "estimate", false, "show the price of one protein of 200 residues, and do nothing else")
+	flags.BoolVar(&f.estimate, "estimate", false, "show the price of these proteins, and do nothing else")
 	flags.BoolVar(&f.watch, "watch", true, "stay, and show progress and result")
 	flags.BoolVar(&f.detach, "detach", false, "submit, and do not stay")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -158,35 +164,36 @@ func (f *foldFlags) check() error {
 	return nil
 }
 
-// judgeSequences names the records that cannot be folded, as the service will; a file of nothing else is refused.
-func (inv *invocation) judgeSequences(path, device string) error {
+// judgeSequences returns the records that can be folded, and names the others, as the service will; a file of nothing else is
+// refused.
+func (inv *invocation) judgeSequences(path, device string) ([]fasta.Judged, error) {
 	if err := checkPlain(path, foldBound); err != nil {
-		return err
+		return nil, err
 	}
 	content, err := readPlain(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	records, err := fasta.Read(content)
 	if err != nil {
-		return invalidInput("%s: %v", path, err)
+		return nil, invalidInput("%s: %v", path, err)
 	}
 	most := fasta.MaxCPUTokens
 	if device == foldOnCUDA {
 		most = fasta.MaxGPUTokens
 	}
-	folded := 0
+	var folded []fasta.Judged
 	for _, one := range fasta.Judge(records, most) {
 		if one.Reason == "" {
-			folded++
+			folded = append(folded, one)
 			continue
 		}
 		fmt.Fprintf(inv.err, "Not folded: %s %s.\n", one.Name, one.Reason)
 	}
-	if folded == 0 {
-		return invalidInput("%s: has no sequence that can be folded", path)
+	if len(folded) == 0 {
+		return nil, invalidInput("%s: has no sequence that can be folded", path)
 	}
-	return nil
+	return folded, nil
 }
 
 // readPlain reads a file that may be compressed with gzip, of at most foldBound.
@@ -212,22 +219,39 @@ func (f *foldFlags) params() foldParams {
 	return p
 }
 
-// foldFile submits the job, or prices it.
-func (inv *invocation) foldFile(ctx context.Context, path string, f foldFlags) error {
-	request := foldRequest{TaskCount: f.shards, Parameters: map[string]string{"foldDevice": f.device},
+// request is a job of these settings, without its sequences.
+func (f *foldFlags) request() foldRequest {
+	return foldRequest{TaskCount: f.shards, Parameters: map[string]string{"foldDevice": f.device},
 		jobRequest: jobRequest[foldParams]{JobType: "simulation", Simulator: f.model, SimulationParams: f.params()}}
-	if f.estimate {
-		price, err := inv.api.Estimate(ctx, request)
-		if err != nil {
-			return err
-		}
-		if inv.json {
-			return inv.print(price.JSON())
-		}
-		fmt.Fprintf(inv.out, "%s for one protein of 200 residues; time goes by the square of the length.\n",
-			painter(inv.out).bold(money(price.Body.EstimatedCost, price.Body.Currency)))
-		return nil
+}
+
+// priceFolds prices the proteins that can be folded, which the service need not see for that: it goes by their lengths.
+func (inv *invocation) priceFolds(ctx context.Context, folded []fasta.Judged, f foldFlags) error {
+	if len(folded) > maxFolds {
+		return invalidInput("the file has %d proteins; a job may have at most %d", len(folded), maxFolds)
 	}
+	request, longest := f.request(), 0
+	for _, one := range folded {
+		length := one.Tokens()
+		request.SimulationParams.Lengths = append(request.SimulationParams.Lengths, length)
+		longest = max(longest, length)
+	}
+	price, err := inv.api.Estimate(ctx, request)
+	if err != nil {
+		return err
+	}
+	if inv.json {
+		return inv.print(price.JSON())
+	}
+	fmt.Fprintf(inv.out, "%s for %s of up to %d residues.\n",
+		painter(inv.out).bold(money(price.Body.EstimatedCost, price.Body.Currency)),
+		counted(len(folded), "protein", "proteins"), longest)
+	return nil
+}
+
+// foldFile submits the job.
+func (inv *invocation) foldFile(ctx context.Context, path string, f foldFlags) error {
+	request := f.request()
 	scene, err := inv.uploadPlain(ctx, path, plainName(path), foldBound, client.UploadOptions{})
 	if err != nil {
 		return inv.unsubmitted(ctx, err)

@@ -68,6 +68,8 @@ func TestFolding(t *testing.T) {
 		"untrained") {
 		t.Errorf("got %s, want the weights untrained", added)
 	}
+	priced, _ := sh.want(0, "", "fold", file, "--estimate")
+	sh.contains(priced, "for 2 proteins of up to 37 residues")
 	out := filepath.Join(t.TempDir(), "structures")
 	printed, said := sh.want(8, "", "fold", file, "--model", "esmfold", "--watch", "--out", out)
 	sh.contains(said, "Not folded: bad has 'X' at position 3", "Not folded: cage has the name of record 1")

@@ -21,7 +21,7 @@ from finished import Finished, find, keep
 from structures import CHAIN_NAMES
 from task import IN, OUT, Progress, digest, executor_error, main, program_versions, sha256, write_bytes, write_json
 
-PACKAGES = ("colabfold", "alphafold-colabfold", "jax", "jaxlib", "dm-haiku", "numpy")
+PACKAGES = ("colabfold", "alphafold-colabfold", "jax", "jaxlib", "dm-haiku", "numpy", "openmm")
 WEIGHTS, ALIGNMENTS = IN / "weights", IN / "msa"
 LOADING_SHARE = 0.05  # of the progress bar
 
@@ -146,6 +146,8 @@ class Folding:
         row = row_of(sequence, best.prediction, tokens(sequence), time.monotonic() - began, self.predictor.device)
         ranking = [ranked(rank, one) for rank, one in enumerate(run.models, start=1)]
         row |= {"model": best.name, "modelType": run.model_type, "alignedSequences": run.depth, "ranking": ranking}
+        if self.request["relax"]:
+            row |= {"relaxed": best.relaxed, "notRelaxed": run.not_relaxed}
         return Finished(files, row, "")
 
     def too_long(self, sequence: dict[str, Any]) -> str:

@@ -26,13 +26,13 @@ from typing import Any, Callable, NamedTuple
 
 import jax
 import numpy as np
-from alphafold.common import protein
 from alphafold.model import config as configuration
 from colabfold import batch
 from colabfold.alphafold import models
 from colabfold.input import msa_to_str
 
 from confidence import Confidence, check
+from relaxation import NotRelaxed, relax
 from rows import read_rows
 from shapes import change
 from structures import Prediction
@@ -69,6 +69,7 @@ class Run(NamedTuple):
     model_type: str
     alignment: str  # A3M, as the models saw it
     depth: int  # rows of it, the protein's own among them
+    not_relaxed: str  # why the best model is not relaxed, although that was asked for; "" otherwise
 
 
 class Ears(logging.Handler):
@@ -130,11 +131,10 @@ class Predictor:
                 queries=[(JOB, chains if several else chains[0], given, None)], result_dir=folder, num_models=request["models"],
                 is_complex=several, num_recycles=request["recycles"], model_type=model_type,
                 msa_mode="single_sequence" if given is None else "mmseqs2_uniref", data_dir=SCRATCH / "data",
-                random_seed=request["seed"], num_seeds=request["seeds"], num_relax=1 if request["relax"] else 0,
-                use_gpu_relax=self.device == "cuda", recompile_padding=0, prediction_callback=keep,
+                random_seed=request["seed"], num_seeds=request["seeds"], recompile_padding=0, prediction_callback=keep,
                 skip_output=["plots", "pae_json"], host_url="http://127.0.0.1:9", pair_mode="unpaired",
             )  # fmt: skip
-        except (MemoryError, RuntimeError, ValueError) as error:  # the last of a structure that OpenMM cannot relax
+        except (MemoryError, RuntimeError) as error:
             raise told([*ears.errors, str(error)], isinstance(error, MemoryError)) from error
         finally:
             logging.getLogger("colabfold").removeHandler(ears)
@@ -143,9 +143,13 @@ class Predictor:
         text = (folder / f"{JOB}.a3m").read_text(encoding="utf-8")
         compare(text, given)
         ranked = sorted(found, key=lambda model: -model.score)
+        not_relaxed = ""
         if request["relax"]:
-            ranked[0] = relaxed(ranked[0], folder, order)
-        return Run(ranked, model_type, text, sum(line.startswith(">") for line in text.splitlines()))
+            try:
+                ranked[0] = ranked[0]._replace(prediction=relax(ranked[0].prediction, self.device == "cuda"), relaxed=True)
+            except NotRelaxed as error:  # the model is worth having all the same
+                not_relaxed = str(error)
+        return Run(ranked, model_type, text, sum(line.startswith(">") for line in text.splitlines()), not_relaxed)
 
 
 def shrink(changes: dict[str, Any]) -> None:
@@ -213,18 +217,3 @@ def read(
         np.asarray(structure["final_atom_mask"])[:count][places] > 0.5, confidence,
     )  # fmt: skip
     return Model(name, int(seed), float(result["ranking_confidence"]), prediction, False)
-
-
-def relaxed(model: Model, folder: Path, order: list[int]) -> Model:
-    """The best model with the places that OpenMM gave its atoms. Errors: Refused."""
-    files = list(folder.glob(f"{JOB}_relaxed_rank_001_*.pdb"))
-    if len(files) != 1:
-        raise Refused("the relaxed structure is missing")
-    found = protein.from_pdb_string(files[0].read_text(encoding="utf-8"))
-    own = model.prediction
-    if len(found.aatype) != len(own.residues):
-        raise Refused("the relaxed structure has other residues")
-    owners = np.repeat(order, [int((own.chains == chain).sum()) for chain in order])
-    places = np.argsort(owners, kind="stable")
-    atoms, present = found.atom_positions[places].astype(np.float32), own.present
-    return model._replace(prediction=own._replace(atoms=np.where(present[..., None], atoms, 0)), relaxed=True)

@@ -51,7 +51,8 @@ def page(request: dict[str, Any], shown: list[Shown], rows: list[dict[str, Any]]
             f"{'' if weights['commercialUse'] else ', no commercial use'}).{aligned(request)}</p>",
             legend(),
             table(rows),
-            refusals(failed),
+            listed("Not folded", [(one["item"], one["message"]) for one in failed]),
+            listed("Folded, and not relaxed", [(row["name"], row["notRelaxed"]) for row in rows if row.get("notRelaxed")]),
             *map(section, shown[:MOST_SHOWN]),
             citations(request["citations"]),
             "</body></html>\n",
@@ -101,11 +102,12 @@ def table(rows: list[dict[str, Any]]) -> str:
     return f"<table><thead><tr><th>protein</th>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def refusals(failed: list[dict[str, Any]]) -> str:
-    if not failed:
+def listed(title: str, items: list[tuple[str, str]]) -> str:
+    """Proteins, each with a reason, below a title; nothing of none."""
+    if not items:
         return ""
-    items = "".join(f"<li>{text(one['item'], 60)}: {text(one['message'])}</li>" for one in failed)
-    return f"<h2>Not folded</h2><ul>{items}</ul>"
+    lines = "".join(f"<li>{text(name, 60)}: {text(reason)}</li>" for name, reason in items)
+    return f"<h2>{title}</h2><ul>{lines}</ul>"
 
 
 def section(shown: Shown) -> str:

@@ -26,7 +26,7 @@ SCORES = IN / "scores"
 MOST_ROWS = 10_000  # of an alignment, drawn
 RESULTS_SCHEMA, PROVENANCE_SCHEMA = "molfabric.fold.results/v1", "molfabric.fold.provenance/v1"
 TABLE = ("file", "name", "status", "chains", "residues", "tokens", "meanPlddt", "confidentFraction", "veryConfidentFraction",
-         "ptm", "iptm", "meanPaeAngstrom", "alignedSequences", "untrained", "weightsSha256", "reason")  # fmt: skip
+         "ptm", "iptm", "meanPaeAngstrom", "alignedSequences", "relaxed", "untrained", "weightsSha256", "reason")  # fmt: skip
 
 
 def gathered() -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], dict[str, str]]:
@@ -96,10 +96,18 @@ def table(request: dict[str, Any], rows: list[dict[str, Any]], failed: list[dict
     weights = request["weights"]
     same = {"untrained": str(not weights["trained"]).lower(), "weightsSha256": weights["digest"]}
     for row in rows:
-        writer.writerow({**{key: safe(value) for key, value in row.items()}, **same, "status": "folded"})
+        writer.writerow({**{key: safe(value) for key, value in row.items()}, **same, "status": "folded", **relaxation(row)})
     for one in failed:
         writer.writerow({"name": safe(one["item"]), "status": "failed", "reason": safe(one["message"]), **same})
     return out.getvalue()
+
+
+def relaxation(row: dict[str, Any]) -> dict[str, str]:
+    """What the table says of the relaxation of a model, of one that should have been relaxed."""
+    if "relaxed" not in row:
+        return {}
+    reason = f"not relaxed: {row['notRelaxed']}" if row["notRelaxed"] else ""
+    return {"relaxed": str(row["relaxed"]).lower(), "reason": safe(reason)}
 
 
 def safe(value: Any) -> Any:

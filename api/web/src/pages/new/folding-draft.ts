@@ -9,11 +9,51 @@ export interface FoldingDraft {
   source: 'text' | 'file'
   text: string
   file?: StoredFile
+  /** Of the proteins in the file, which is not read again. */
+  fileLengths?: number[]
+  model: 'esmfold' | 'alphafold'
   device: 'cpu' | 'cuda'
+  /** alphafold alone: whole numbers as they are typed. */
+  models: string
+  recycles: string
+  seeds: string
+  /** alphafold alone; '' leaves it to the service. */
+  msa: '' | 'database' | 'single_sequence'
+  relax: boolean
   name: string
 }
 
-export const emptyFolding = (): FoldingDraft => ({ source: 'text', text: '', device: 'cpu', name: '' })
+export const emptyFolding = (): FoldingDraft => ({
+  source: 'text', text: '', model: 'esmfold', device: 'cpu', models: '5', recycles: '3', seeds: '1', msa: '', relax: false, name: '',
+})
+
+const mostProteins = 1000
+const mostResidues = { cpu: 400, cuda: 1024 }
+
+/** How many residues each protein of a FASTA has, the chains of a complex together. */
+export function lengthsOf(fasta: string): number[] {
+  const lengths: number[] = []
+  for (const line of fasta.split(/\r?\n/)) {
+    if (line.startsWith('>')) lengths.push(0)
+    else if (lengths.length > 0) lengths[lengths.length - 1]! += line.replace(/[^A-Za-z]/g, '').length
+  }
+  return lengths
+}
+
+/** A whole number of a range, or else what is wrong with it. */
+function whole(text: string, what: string, least: number, most: number, missing: string[]): number | undefined {
+  const number = text.trim() === '' ? NaN : Number(text)
+  if (Number.isInteger(number) && number >= least && number <= most) return number
+  missing.push(`${what}: write a whole number from ${least} to ${most}.`)
+  return undefined
+}
+
+function alphafoldParams(draft: FoldingDraft, missing: string[]) {
+  const foldModels = whole(draft.models, 'Models', 1, 5, missing)
+  const foldRecycles = whole(draft.recycles, 'Recycles', 0, 20, missing)
+  const foldSeeds = whole(draft.seeds, 'Seeds', 1, 8, missing)
+  return { foldModels, foldRecycles, foldSeeds, foldRelax: draft.relax, ...(draft.msa ? { foldMsa: draft.msa } : {}) }
+}
 
 export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: EstimateRequest } {
   const missing: string[] = []
@@ -22,8 +62,10 @@ export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: Estima
   else if (draft.source === 'text' && !text.startsWith('>')) {
     missing.push('This is no FASTA: each protein begins with a line “>name”.')
   }
+  const simulationParams = draft.model === 'alphafold' ? alphafoldParams(draft, missing) : {}
   const job = {
-    jobType: 'simulation', simulator: 'esmfold', ...(draft.device === 'cuda' ? { parameters: { foldDevice: 'cuda' } } : {}),
+    jobType: 'simulation', simulator: draft.model, simulationParams,
+    ...(draft.device === 'cuda' ? { parameters: { foldDevice: 'cuda' } } : {}),
   } satisfies EstimateRequest
   const title = draft.source === 'file' ? (draft.file?.name ?? '') : (/^>\s*(\S+)/.exec(text)?.[1] ?? 'proteins')
   const request: SubmitRequest = { ...job, jobName: (draft.name.trim() || `fold of ${title}`).slice(0, 512) }
@@ -31,11 +73,31 @@ export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: Estima
     ...(missing.length === 0 ? { request } : {}), scene: draft.source === 'file' ? draft.file?.storageKey : undefined,
     document: draft.source === 'text' ? { name: 'proteins.fasta', text: text + '\n' } : undefined, missing,
   }
-  return { plan, estimate: job }
+  return { plan, estimate: { ...job, simulationParams: { ...simulationParams, ...priced(draft) } } }
+}
+
+/** What the price goes by. What is too long is not folded; the service says so of the sequences themselves. */
+function priced(draft: FoldingDraft): { foldLengths?: number[] } {
+  const lengths = draft.source === 'file' ? draft.fileLengths : lengthsOf(draft.text)
+  const foldLengths = lengths?.filter((length) => length > 0 && length <= mostResidues[draft.device]).slice(0, mostProteins)
+  return foldLengths?.length ? { foldLengths } : {}
 }
 
 export function foldingCommand(draft: FoldingDraft): string {
-  const flags: [string, string][] = [['--device', draft.device === 'cpu' ? '' : draft.device], ['--name', draft.name]]
+  const flags: [string, string][] = [
+    ['--model', draft.model === 'esmfold' ? '' : draft.model], ['--device', draft.device === 'cpu' ? '' : draft.device],
+    ...(draft.model === 'alphafold' ? alphafoldFlags(draft) : []), ['--name', draft.name],
+  ]
   const file = (draft.source === 'file' && draft.file?.name) || 'proteins.fasta'
-  return commandLine(['molfabric', 'fold', file], flags.filter(([, value]) => value !== ''))
+  const relax = draft.model === 'alphafold' && draft.relax ? ['--relax'] : []
+  return commandLine(['molfabric', 'fold', file, ...relax], flags.filter(([, value]) => value !== ''))
+}
+
+function alphafoldFlags(draft: FoldingDraft): [string, string][] {
+  const usual = emptyFolding()
+  const unusual = (value: string, other: string) => (value.trim() === other ? '' : value.trim())
+  return [
+    ['--models', unusual(draft.models, usual.models)], ['--recycles', unusual(draft.recycles, usual.recycles)],
+    ['--seeds', unusual(draft.seeds, usual.seeds)], ['--msa', draft.msa],
+  ]
 }

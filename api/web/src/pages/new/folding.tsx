@@ -1,17 +1,19 @@
 // The form of a prediction of structures.
 
-import { Card, Select, TextArea, TextField } from '@/design'
+import { Card, Check, Select, TextArea, TextField } from '@/design'
 import { upload } from '@/uploads'
 import { Choice } from './docking-receptor'
 import { useDraft } from './draft'
-import { fieldErrors } from './fields'
+import { type FieldErrors, fieldErrors } from './fields'
 import { FileField } from './file-field'
-import { emptyFolding, type FoldingDraft, foldingCommand, foldingPlan } from './folding-draft'
+import { emptyFolding, type FoldingDraft, foldingCommand, foldingPlan, lengthsOf } from './folding-draft'
 import { NewJob, useSubmission } from './frame'
 import { usePrice } from './price'
 
 const draftName = 'folding'
-const known = ['sceneFile', 'foldModel', 'parameters.foldDevice', 'jobName']
+const known = [
+  'sceneFile', 'foldModel', 'foldModels', 'foldRecycles', 'foldSeeds', 'foldMsa', 'parameters.foldDevice', 'jobName',
+]
 
 export function NewFolding() {
   const { draft, set, clear } = useDraft(draftName, emptyFolding)
@@ -22,7 +24,7 @@ export function NewFolding() {
   return (
     <NewJob
       title="Predict structures"
-      lead="Predicts how proteins fold with ESMFold, from their sequences alone, and says how sure it is of each residue."
+      lead="Predicts how proteins fold with ESMFold or AlphaFold 2, and says how sure the model is of each residue."
       plan={plan} price={price} submission={submission} error={errors.rest} command={foldingCommand(draft)} onClear={clear}
     >
       <Card title="1. Sequences">
@@ -34,7 +36,7 @@ export function NewFolding() {
           {draft.source === 'text' ? (
             <TextArea
               label="FASTA" rows={8} value={draft.text} spellCheck={false} autoComplete="off"
-              error={errors.at('sceneFile', 'foldModel')}
+              error={errors.at('sceneFile')}
               placeholder={'>trp-cage\nNLYIQWLKDGGPSSGRPPPS'}
               hint="Each protein begins with a line “>name”. “:” joins the chains of a complex."
               onChange={(event) => set({ text: event.target.value })}
@@ -43,15 +45,25 @@ export function NewFolding() {
             <FileField
               label="FASTA file" accept=".fasta,.fa,.faa,.txt,.gz" chosen={draft.file}
               hint="Also as .gz, up to 4 MiB and 1,000 proteins."
-              error={errors.at('sceneFile', 'foldModel')} onRemove={() => set({ file: undefined })}
-              take={async ({ name, content }, signal, onProgress) =>
-                set({ file: { name, ...(await upload(content, name, { signal, onProgress })) } })}
+              error={errors.at('sceneFile')} onRemove={() => set({ file: undefined, fileLengths: undefined })}
+              take={async ({ name, content }, signal, onProgress) => {
+                const fileLengths = lengthsOf(await content.text())
+                set({ file: { name, ...(await upload(content, name, { signal, onProgress })) }, fileLengths })
+              }}
             />
           )}
         </div>
       </Card>
       <Card title="2. Settings">
         <div className="grid gap-4 sm:grid-cols-2">
+          <Select
+            label="Model" value={draft.model} error={errors.at('foldModel')}
+            hint="ESMFold needs no alignment and is quick; AlphaFold 2 is surer where the service aligns to a database."
+            onChange={(event) => set({ model: event.target.value as FoldingDraft['model'] })}
+          >
+            <option value="esmfold">ESMFold</option>
+            <option value="alphafold">AlphaFold 2</option>
+          </Select>
           <Select
             label="What computes" value={draft.device} error={errors.at('parameters.foldDevice')}
             hint="A processor takes proteins of up to 400 residues, a GPU those of up to 1,024."
@@ -60,6 +72,7 @@ export function NewFolding() {
             <option value="cpu">A processor</option>
             <option value="cuda">A GPU</option>
           </Select>
+          {draft.model === 'alphafold' ? <AlphaFold draft={draft} set={set} errors={errors} /> : null}
           <TextField
             label="Name of the job" value={draft.name} maxLength={512} placeholder="made from the sequences"
             error={errors.at('jobName')} onChange={(event) => set({ name: event.target.value })}
@@ -67,5 +80,43 @@ export function NewFolding() {
         </div>
       </Card>
     </NewJob>
+  )
+}
+
+interface AlphaFoldProps {
+  draft: FoldingDraft
+  set: (change: Partial<FoldingDraft>) => void
+  errors: FieldErrors
+}
+
+/** What AlphaFold 2 alone can be told. */
+function AlphaFold({ draft, set, errors }: AlphaFoldProps) {
+  return (
+    <>
+      <TextField
+        label="Models" inputMode="numeric" value={draft.models} error={errors.at('foldModels')}
+        hint="1 to 5 predict each protein; the best is ranked first." onChange={(event) => set({ models: event.target.value })}
+      />
+      <TextField
+        label="Recycles" inputMode="numeric" value={draft.recycles} error={errors.at('foldRecycles')}
+        hint="Passes after the first, 0 to 20." onChange={(event) => set({ recycles: event.target.value })}
+      />
+      <TextField
+        label="Seeds" inputMode="numeric" value={draft.seeds} error={errors.at('foldSeeds')}
+        hint="Each model predicts once with each of 1 to 8." onChange={(event) => set({ seeds: event.target.value })}
+      />
+      <Select
+        label="Alignment" value={draft.msa} error={errors.at('foldMsa')}
+        onChange={(event) => set({ msa: event.target.value as FoldingDraft['msa'] })}
+      >
+        <option value="">To the database of this service, if it has one</option>
+        <option value="database">To the database of this service</option>
+        <option value="single_sequence">None: single sequences</option>
+      </Select>
+      <Check
+        label="Relax the best model with OpenMM" hint="Pulls bonds and clashes right." checked={draft.relax}
+        onChange={(event) => set({ relax: event.target.checked })}
+      />
+    </>
   )
 }
