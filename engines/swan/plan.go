@@ -3,8 +3,10 @@ package swan
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +14,10 @@ import (
 	"github.com/molfabric/molfabric/engines/waves"
 )
 
-const stageRun = "run"
+const (
+	stageRun   = "run"
+	stageTable = "table"
+)
 
 // Cost model: a point's bin takes so long an iteration. SWAN 41.01 took 6.4 CPU seconds for 9 iterations of 51 × 51 points, 36
 // directions and 33 frequencies, and 16.4 for 24 time steps of one iteration each.
@@ -28,6 +33,9 @@ const (
 	maxLogBytes     = 4 << 20
 	maxProcesses    = 64
 	maxFileBytes    = 1 << 30
+	tableSeconds    = 0.01 // of a scenario
+	tableBytes      = 256 << 20
+	tableScratch    = 256 << 20
 )
 
 // runParams are the parameters of a shard, as run.py reads them.
@@ -36,7 +44,10 @@ type runParams struct {
 	Title      string             `json:"title"`
 	Deck       string             `json:"deck"`
 	Root       string             `json:"root"`
-	Prefix     string             `json:"prefix"` // before the names of outputs, where a job has several decks
+	Prefix     string             `json:"prefix"` // before the names of outputs, where a job has several runs
+	Label      string             `json:"label"`  // what people call the run
+	Scenario   string             `json:"scenario,omitempty"`
+	Values     map[string]string  `json:"values,omitempty"` // of the scenario, by what stands for them in the deck
 	Threads    int                `json:"threads"`
 	Steps      int                `json:"steps"` // of all time; 0 of stationary runs
 	Iterations int                `json:"iterations"`
@@ -53,44 +64,92 @@ type window struct {
 	FirstStep int    `json:"firstStep"`
 }
 
-// Plan gives a shard for each deck.
+// tableParams are the parameters of the shard that gathers, as table.py reads them.
+type tableParams struct {
+	Program   string            `json:"program"`
+	Columns   []string          `json:"columns"`
+	Scenarios []tableOfScenario `json:"scenarios"`
+}
+
+type tableOfScenario struct {
+	Name   string            `json:"name"`
+	Values map[string]string `json:"values"`
+}
+
+// Plan gives a shard for each run, and behind those of scenarios one that gathers them in a table.
 func (SWAN) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
 		return nil, err
 	}
-	shards := make([]engines.Shard, len(q.decks))
-	for i := range q.decks {
-		if shards[i], err = q.shard(r, i); err != nil {
+	shards := make([]engines.Shard, 0, len(q.runs)+1)
+	for i := range q.runs {
+		shard, err := q.shard(r, i)
+		if err != nil {
 			return nil, err
 		}
+		shards = append(shards, shard)
 	}
-	return shards, nil
+	if q.runs[0].scenario.name == "" {
+		return shards, nil
+	}
+	last, err := q.table()
+	return append(shards, last), err
+}
+
+// table is the shard that gathers the results of all scenarios.
+func (q request) table() (engines.Shard, error) {
+	params := tableParams{Program: programTable, Columns: slices.Sorted(maps.Keys(q.runs[0].scenario.values))}
+	shard := engines.Shard{
+		Stage: stageTable, StageIndex: 1, Name: stageTable, Items: len(q.runs), Essential: true,
+		ExpectedCPUSeconds: waves.Round(1 + tableSeconds*float64(len(q.runs))),
+		Needs: engines.Resources{CPUs: 1, MemoryBytes: tableBytes, FileBytes: maxFileBytes, Processes: maxProcesses,
+			TimeLimit: waves.TimeLimit(1), MaxLogBytes: maxLogBytes, ScratchBytes: tableScratch},
+	}
+	for i, one := range q.runs {
+		params.Scenarios = append(params.Scenarios, tableOfScenario{one.scenario.name, one.scenario.values})
+		shard.Inputs = append(shard.Inputs, engines.Input{Name: one.scenario.name, From: &engines.From{
+			Stage: stageRun, Shard: shardName(i), Output: one.prefix() + waves.ResultsFile, Optional: true}})
+	}
+	var err error
+	shard.Params, err = json.Marshal(params)
+	return shard, err
+}
+
+func shardName(i int) string { return fmt.Sprintf("run-%03d", i+1) }
+
+// prefix is what the names of a run's outputs begin with, in a job of several.
+func (r run) prefix() string {
+	if r.scenario.name != "" {
+		return r.scenario.name + "."
+	}
+	return strings.TrimSuffix(path.Base(r.file), path.Ext(r.file)) + "."
 }
 
 func (q request) shard(r engines.Request, i int) (engines.Shard, error) {
-	d := q.decks[i]
+	d := q.runs[i]
 	object := r.SceneFile
 	expected, most := d.seconds()
 	bytes := int64(baseBytes) + int64(bytesPerBin*d.bins())
-	if err := waves.CheckSize(d.file, most, bytes, "a coarser grid, fewer steps or several decks",
+	if err := waves.CheckSize(d.label(), most, bytes, "a coarser grid, fewer steps or several decks",
 		"a coarser grid or fewer spectral bins"); err != nil {
 		return engines.Shard{}, err
 	}
 	cores := min(maxCores, 1+int(d.bins()/coreBins))
 	params := runParams{
-		Program: programRun, Title: r.JobName, Deck: d.file, Root: q.root, Threads: cores, Steps: d.steps(),
+		Program: programRun, Title: r.JobName, Deck: d.file, Root: q.root, Label: d.label(), Scenario: d.scenario.name,
+		Values: d.scenario.values, Threads: cores, Steps: d.steps(),
 		Iterations: d.mostIterations(), Windows: []window{}, Grid: d.regular, Spherical: d.spherical, Citations: citations(),
 	}
-	if len(q.decks) > 1 {
-		params.Prefix = strings.TrimSuffix(path.Base(d.file), path.Ext(d.file)) + "."
+	if len(q.runs) > 1 || d.scenario.name != "" {
+		params.Prefix = d.prefix()
 	}
 	if r.Recovery == waves.RecoveryResumable {
 		params.Windows = d.windows()
 	}
 	text, err := json.Marshal(params)
 	return engines.Shard{
-		Stage: stageRun, Name: fmt.Sprintf("run-%03d", i+1), Items: 1, Params: text, Essential: len(q.decks) == 1,
+		Stage: stageRun, Name: shardName(i), Items: 1, Params: text, Essential: len(q.runs) == 1,
 		Inputs:             []engines.Input{{Name: waves.InputCase, Object: &object}},
 		ExpectedCPUSeconds: waves.Round(expected), MostCPUSeconds: waves.Round(most),
 		Needs: engines.Resources{

@@ -14,6 +14,8 @@ const (
 	// usualDeck is what SWAN itself reads.
 	usualDeck = "INPUT"
 	deckEnd   = ".swn"
+
+	decksField = "waveDecks"
 	// MaxDecks bounds a job.
 	MaxDecks = 100
 	// typicalCells, directions and frequencies are of the run that an estimate assumes, which has no case.
@@ -22,8 +24,14 @@ const (
 
 // request is a request with its decks read.
 type request struct {
-	root  string
-	decks []deck
+	root string
+	runs []run
+}
+
+// run is one run of a deck, a task of its own.
+type run struct {
+	deck
+	scenario scenario // empty of a deck that is run as it is
 }
 
 // Wants is what the archive holds, so that a bad deck is known before it costs anything.
@@ -40,42 +48,79 @@ func resolve(r engines.Request) (request, error) {
 	}
 	content, read := r.Found.Contents[waves.SceneFile]
 	if !read || content.Case == nil {
-		return request{decks: []deck{{file: usualDeck, cells: typicalCells, directions: typicalDirections,
-			frequencies: typicalFrequencies, iterations: typicalIterations, computations: []computation{{}}}}}, nil
-	}
-	names, err := deckNames(content.Case, params.Decks)
-	if err != nil {
-		return request{}, err
-	}
-	if r.TaskCount != 0 && r.TaskCount != len(names) {
-		return request{}, waves.Invalid("taskCount", "is %d; a deck is a task, and the case has %d: give that or leave it out",
-			r.TaskCount, len(names))
+		return request{runs: []run{{deck: deck{file: usualDeck, cells: typicalCells, directions: typicalDirections,
+			frequencies: typicalFrequencies, iterations: typicalIterations, computations: []computation{{}}}}}}, nil
 	}
 	q := request{root: content.Case.Root}
-	for _, name := range names {
-		file, there := content.Case.Find(name)
-		switch {
-		case !there:
-			return request{}, waves.Invalid("waveDecks", "names %.80q, which is not in the case; %s", name,
-				waves.Nearest(content.Case, name))
-		case file.Text == nil:
-			return request{}, waves.Invalid(waves.SceneFile, "holds %.80q, which is no text or has more than %d bytes", name,
-				casefile.MaxTextBytes)
-		}
-		d, err := readDeck(file, content.Case)
-		if err != nil {
-			return request{}, waves.Invalid(waves.SceneFile, "%v", err)
-		}
-		q.decks = append(q.decks, d)
+	if params.Scenarios != "" {
+		q.runs, err = scenarioRuns(content.Case, params.Params)
+	} else {
+		q.runs, err = deckRuns(content.Case, params.Decks)
 	}
-	return q, nil
+	if err == nil && r.TaskCount != 0 && r.TaskCount != len(q.runs) {
+		err = waves.Invalid("taskCount", "is %d; each deck or scenario is a task, and the case has %d: give that or leave it out",
+			r.TaskCount, len(q.runs))
+	}
+	return q, err
+}
+
+// scenarioRuns are the runs of a table of scenarios.
+func scenarioRuns(c *casefile.Case, params Params) ([]run, error) {
+	names, err := deckNames(c, params.Decks)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 1 {
+		return nil, waves.Invalid(scenariosField, "is for one deck, and the case has %d; name one in waveDecks", len(names))
+	}
+	table, err := textOf(c, scenariosField, params.Scenarios)
+	if err != nil {
+		return nil, err
+	}
+	file, err := textOf(c, decksField, names[0])
+	if err != nil {
+		return nil, err
+	}
+	return runsOf(table, file, c)
+}
+
+// deckRuns are the runs of decks as they are.
+func deckRuns(c *casefile.Case, asked []string) ([]run, error) {
+	names, err := deckNames(c, asked)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]run, len(names))
+	for i, name := range names {
+		file, err := textOf(c, decksField, name)
+		if err != nil {
+			return nil, err
+		}
+		if runs[i].deck, err = readDeck(file, c); err != nil {
+			return nil, waves.Invalid(waves.SceneFile, "%v", err)
+		}
+	}
+	return runs, nil
+}
+
+// textOf is a file of the case that a member of the request names.
+func textOf(c *casefile.Case, field, name string) (casefile.File, error) {
+	file, there := c.Find(name)
+	switch {
+	case !there:
+		return file, waves.Invalid(field, "names %.80q, which is not in the case; %s", name, waves.Nearest(c, name))
+	case file.Text == nil:
+		return file, waves.Invalid(waves.SceneFile, "holds %.80q, which is no text or has more than %d bytes", name,
+			casefile.MaxTextBytes)
+	}
+	return file, nil
 }
 
 // deckNames are the decks that are run.
 func deckNames(c *casefile.Case, asked []string) ([]string, error) {
 	if len(asked) > 0 {
 		if sorted := slices.Compact(slices.Sorted(slices.Values(asked))); len(sorted) < len(asked) {
-			return nil, waves.Invalid("waveDecks", "names a deck twice")
+			return nil, waves.Invalid(decksField, "names a deck twice")
 		}
 		return asked, nil
 	}

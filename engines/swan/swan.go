@@ -1,5 +1,5 @@
 // Package swan is the engine swan: waves near the shore by SWAN of Delft University of Technology. It reads a case before it costs
-// anything, plans one shard a deck, writes their command lines and reads their outputs; the Python programs beside it, which it
+// anything, plans one shard a run, writes their command lines and reads their outputs; the Python programs beside it, which it
 // embeds, run SWAN, judge how it went and draw what it wrote. SWAN itself is under the GPL, runs as a program of its own, and is
 // installed by set-up or by the operator.
 package swan
@@ -20,12 +20,16 @@ const ID = "swan"
 //go:embed programs/*.py
 var programs embed.FS
 
-const programRun = "run.py"
+const (
+	programRun   = "run.py"
+	programTable = "table.py"
+)
 
 // running is this engine's program in its words.
 var running = python.Program{
-	Engine: ID, Sources: []python.Source{waves.Sources, {Files: programs, From: "programs"}}, Mains: []string{programRun},
-	Name: "The wave model", Requirements: "engines/openmm/requirements.lock", LessMemory: "a coarser grid or fewer spectral bins",
+	Engine: ID, Sources: []python.Source{waves.Sources, {Files: programs, From: "programs"}},
+	Mains: []string{programRun, programTable}, Name: "The wave model",
+	Requirements: "engines/openmm/requirements.lock", LessMemory: "a coarser grid or fewer spectral bins",
 }
 
 // SWAN implements engines.Engine and the optional interfaces listed below. Its zero value is ready; it has no state.

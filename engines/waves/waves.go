@@ -158,6 +158,7 @@ var kinds = map[string]engines.Artifact{
 	".mat":  {Role: engines.RoleResult, MediaType: "application/x-matlab-data", Format: "mat"},
 	".txt":  {Role: engines.RoleLog, MediaType: "text/plain", Format: "txt"},
 	".tab":  {Role: engines.RoleResult, MediaType: "text/plain", Format: "txt"},
+	".csv":  {Role: engines.RoleResult, MediaType: "text/csv", Format: "csv"},
 	".tbl":  {Role: engines.RoleResult, MediaType: "text/plain", Format: "txt"},
 	".spc":  {Role: engines.RoleResult, MediaType: "text/plain", Format: "swan-spectra"},
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"maps"
@@ -30,6 +31,9 @@ const (
 	deckWaveWatch = "ww3_grid.nml"
 	waveResults   = "results.json"
 	waveSchema    = "molfabric.waves.results/v1"
+	waveScenarios = "scenarios.csv"
+
+	maxScenariosShown = 20
 )
 
 type waveRequest struct {
@@ -41,6 +45,8 @@ type waveParams struct {
 	Decks    []string `json:"waveDecks,omitempty"`
 	Switches string   `json:"waveSwitches,omitempty"`
 	Start    string   `json:"waveStart,omitempty"`
+
+	Scenarios string `json:"waveScenarios,omitempty"`
 }
 
 type waveRecovery struct {
@@ -51,14 +57,16 @@ type waveRecovery struct {
 type waveFlags struct {
 	decks                    []string
 	model, switches, start   string
+	scenarios                string
 	name, folder             string
 	resumable, detach, watch bool
 }
 
 const wavesText = `Runs a case of SWAN, the model of waves near the shore, or of WAVEWATCH III, that of oceans and seas. The case is a folder with
 everything that its decks name, or that folder as .zip or .tar.gz. With ww3_grid.nml at its top it is one of WAVEWATCH III. Of SWAN
-the deck is INPUT, or every .swn file at the top; each is a task of its own. Decks are read before they cost anything, and the first
-thing wrong is named with its line. A run that ended without converging says so.`
+the deck is INPUT, or every .swn file at the top; each is a task of its own. --scenarios names a table in the case: each row is a
+run of one deck, with the row's cells in place of {column}. Decks are read before they cost anything, and the first thing wrong is
+named with its line. A run that ended without converging says so.`
 
 func wavesCommand() *cobra.Command {
 	var options waveFlags
@@ -66,6 +74,7 @@ func wavesCommand() *cobra.Command {
 		Use: "waves CASE", Short: "Run a case of the wave models SWAN and WAVEWATCH III", Long: wavesText,
 		Example: `  molfabric waves bay.zip --watch --out results
   molfabric waves bay/ --deck storm.swn --resumable --detach
+  molfabric waves bay/ --scenarios storms.csv --out results
   molfabric waves ocean/ --switches 22012164d52d --out results`,
 	}, one("CASE"), func(ctx context.Context, inv *invocation, args []string) error {
 		if options.folder != "" && (options.detach || !options.watch) {
@@ -91,6 +100,7 @@ func wavesCommand() *cobra.Command {
 	flags.SortFlags = false // the order below goes from what is run to how
 	flags.StringVar(&options.model, "model", "", "swan or wavewatch3 (default: by the decks of the case)")
 	flags.StringSliceVar(&options.decks, "deck", nil, "deck of SWAN to run, by its name in the case; may be given several times")
+	flags.StringVar(&options.scenarios, "scenarios", "", "table of scenarios of SWAN, by its name in the case: CSV, a row a run")
 	flags.StringVar(&options.switches, "switches", "", "build of WAVEWATCH III, by the SHA-256 of its switch file or its first "+
 		"digits")
 	flags.StringVar(&options.start, "start", "", "begin of WAVEWATCH III: restart or cold (default: restart where the case has "+
@@ -122,8 +132,8 @@ func (f waveFlags) check() error {
 	switch {
 	case f.model != modelSWAN && f.model != modelWaveWatch:
 		return usage("--model is %q; it must be %s or %s", f.model, modelSWAN, modelWaveWatch)
-	case f.model == modelWaveWatch && len(f.decks) > 0:
-		return usage("--deck is of %s; a case of %s is run whole", modelSWAN, modelWaveWatch)
+	case f.model == modelWaveWatch && (len(f.decks) > 0 || f.scenarios != ""):
+		return usage("--deck and --scenarios are of %s; a case of %s is run whole", modelSWAN, modelWaveWatch)
 	case f.model == modelSWAN && f.switches+f.start != "":
 		return usage("--switches and --start are of %s, and the case is one of %s", modelWaveWatch, modelSWAN)
 	}
@@ -178,7 +188,7 @@ func (inv *invocation) runWaves(ctx context.Context, packed []byte, name string,
 		return inv.unsubmitted(ctx, err)
 	}
 	request := waveRequest{jobRequest: jobRequest[waveParams]{JobType: "simulation", Simulator: f.model,
-		SimulationParams: waveParams{f.decks, f.switches, f.start}}}
+		SimulationParams: waveParams{f.decks, f.switches, f.start, f.scenarios}}}
 	if f.resumable {
 		request.Recovery = &waveRecovery{"resumable"}
 	}
@@ -224,18 +234,8 @@ func (inv *invocation) deliverWaves(ctx context.Context, j contract.Job, folder 
 		return err
 	}
 	if !inv.json {
-		for _, output := range outputs.Body.Outputs {
-			if output.Name != waveResults && !strings.HasSuffix(output.Name, "."+waveResults) {
-				continue
-			}
-			var found waves
-			if err := inv.readDocument(ctx, outputs.Body, output.Name, &found); err != nil {
-				return err
-			}
-			if found.Schema != waveSchema {
-				return fmt.Errorf("job %s has a %s that this program cannot read", j.JobID, output.Name)
-			}
-			wavesTable(inv.out, found)
+		if err := inv.showWaves(ctx, j.JobID, outputs.Body); err != nil {
+			return err
 		}
 	}
 	if folder == "" {
@@ -248,6 +248,68 @@ func (inv *invocation) deliverWaves(ctx context.Context, j contract.Job, folder 
 		fmt.Fprintf(inv.out, "%d files lie in %s; report.html shows them.\n", len(outputs.Body.Outputs), folder)
 	}
 	return nil
+}
+
+// showWaves shows the table of scenarios where a job has one, else what each deck has come to.
+func (inv *invocation) showWaves(ctx context.Context, jobID string, outputs contract.Outputs) error {
+	for _, output := range outputs.Outputs {
+		if output.Name != waveScenarios {
+			continue
+		}
+		text, err := inv.api.FetchOutput(ctx, jobID, output, maxDocumentBytes)
+		if err != nil {
+			return err
+		}
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || len(rows) == 0 {
+			return fmt.Errorf("job %s has a %s that this program cannot read: %w", jobID, output.Name, err)
+		}
+		scenariosTable(inv.out, rows)
+		return nil
+	}
+	for _, output := range outputs.Outputs {
+		if output.Name != waveResults && !strings.HasSuffix(output.Name, "."+waveResults) {
+			continue
+		}
+		var found waves
+		if err := inv.readDocument(ctx, outputs, output.Name, &found); err != nil {
+			return err
+		}
+		if found.Schema != waveSchema {
+			return fmt.Errorf("job %s has a %s that this program cannot read", jobID, output.Name)
+		}
+		wavesTable(inv.out, found)
+	}
+	return nil
+}
+
+// scenariosTable shows the first scenarios: their cells, their state, and the most of each quantity.
+func scenariosTable(w io.Writer, rows [][]string) {
+	shown := make([]int, 0, len(rows[0]))
+	for i, column := range rows[0] {
+		if !strings.HasSuffix(column, " least") && !strings.HasSuffix(column, " mean") {
+			shown = append(shown, i)
+		}
+	}
+	pick := func(row []string) table.Row {
+		cells := make(table.Row, len(shown))
+		for i, from := range shown {
+			cells[i] = row[from]
+		}
+		return cells
+	}
+	head := make([]string, len(shown))
+	for i, from := range shown {
+		head[i] = rows[0][from]
+	}
+	t := newTable(painter(w), nil, head...)
+	for _, row := range rows[1:min(len(rows), maxScenariosShown+1)] {
+		t.AppendRow(pick(row))
+	}
+	fmt.Fprintf(w, "\n%s\n", t.Render())
+	if more := len(rows) - 1 - maxScenariosShown; more > 0 {
+		fmt.Fprintf(w, "… and %d more; %s has all of them.\n", more, waveScenarios)
+	}
 }
 
 func wavesTable(w io.Writer, found waves) {

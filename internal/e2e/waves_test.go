@@ -53,4 +53,19 @@ func TestWaves(t *testing.T) {
 	}
 	short, _ := sh.want(8, "", "waves", bay(strings.Replace(coarse, "STATIONARY 50", "STATIONARY 3", 1)))
 	sh.contains(short, "Not converged")
+
+	storms := bay(strings.NewReplacer("PAR 2.0 8.0", "PAR {hs} {tp}").Replace(coarse))
+	rows := []byte("name,hs,tp\nmild,1.0,7.0\nstrong,2.0,8.0\n")
+	if err := os.WriteFile(filepath.Join(storms, "storms.csv"), rows, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, refused = sh.want(5, "", "waves", storms, "--scenarios", "storm.csv")
+	sh.contains(refused, "waveScenarios", "storms.csv")
+	table, _ := sh.want(0, "", "waves", storms, "--scenarios", "storms.csv", "--out", "storms")
+	sh.contains(table, "mild", "strong", "converged", "Hsig most")
+	for _, name := range []string{"scenarios.csv", "strong.report.html", "mild.Hsig.png"} {
+		if _, err := os.Stat(filepath.Join(sh.dir, "storms", name)); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -43,7 +43,7 @@ def make(
     if fields:
         write_netcdf(request, fields, out / f"{prefix}fields.nc")
     document = {
-        "schema": SCHEMA, "deck": request["deck"], "converged": found["converged"], "convergence": found, "checks": checks,
+        "schema": SCHEMA, "deck": request["label"], **scenario_of(request), "converged": found["converged"], "convergence": found, "checks": checks,
         "warnings": list(dict.fromkeys(state["warnings"]))[:20], "version": state["version"], "steps": request["steps"],
         "fields": {name: span(values) for name, values in fields.items()}, "pictures": pictures,
         "tables": {name: {**table, "rows": table["rows"][:MAX_ROWS]} for name, table in tables.items()},
@@ -52,6 +52,11 @@ def make(
     write_json(out / f"{prefix}results.json", document)
     write_text(out / f"{prefix}report.html", page(request, document, out, prefix, "SWAN", tables_of(document)))
     return {key: document[key] for key in ("deck", "converged", "convergence", "checks", "version", "steps", "fields")}
+
+
+def scenario_of(request: dict[str, Any]) -> dict[str, Any]:
+    """Of a run of a scenario its name and its cells."""
+    return {"scenario": request["scenario"], "values": request["values"]} if request.get("scenario") else {}
 
 
 Fields = dict[str, Times]
@@ -99,27 +104,45 @@ def read_table(path: Path) -> dict[str, Any]:
 
 
 def read_spectra(path: Path) -> dict[str, Any] | None:
-    """A file of one-dimensional spectra: frequencies (Hz) and the density (m2/Hz) of each location and time. None for others."""
+    """A file of spectra: frequencies (Hz) and the density (m2/Hz) of each location and time, of spectra over directions too the
+    integral over them. negative says that a value is below 0. None for other files."""
     lines = path.read_text(errors="replace").splitlines()
     frequencies: list[float] = []
-    densities = []
+    width = 0.0  # of a direction in degrees; 0 of spectra over frequencies alone
+    densities: list[list[float]] = []
+    negative = False
     at = 0
     while at < len(lines):
         word = lines[at].split()[:1]
-        if word in (["AFREQ"], ["RFREQ"]):
+        # A file over frequencies alone has CDIR or NDIR too: the mean direction, among its quantities.
+        if word in (["AFREQ"], ["RFREQ"]) or word in (["CDIR"], ["NDIR"]) and "spectral" in lines[at]:
             count = int(lines[at + 1].split()[0])
-            frequencies = [float(line.split()[0]) for line in lines[at + 2: at + 2 + count]]
+            axis = [float(line.split()[0]) for line in lines[at + 2: at + 2 + count]]
+            if word[0].endswith("FREQ"):
+                frequencies = axis
+            else:
+                width = abs(axis[1] - axis[0]) if count > 1 else 360.0
             at += 1 + count
-        elif word in (["CDIR"], ["NDIR"]) and "directions" in lines[at]:
-            return None  # over directions too
-        elif word == ["LOCATION"]:
-            rows = [line.split() for line in lines[at + 1: at + 1 + len(frequencies)]]
-            densities.append([max(float(row[0]), 0) if float(row[0]) not in EXCEPTIONS else 0.0 for row in rows])
-            if any(float(row[0]) < 0 and float(row[0]) not in EXCEPTIONS for row in rows):
-                return {"frequencies": frequencies, "density": densities, "negative": True}
-            at += len(frequencies)
+        elif word in (["LOCATION"], ["FACTOR"], ["ZERO"], ["NODATA"]):
+            whole = word[0] in ("ZERO", "NODATA")
+            rows = [] if whole else [[float(cell) for cell in line.split()] for line in lines[at + 1: at + 1 + len(frequencies)]]
+            if word == ["FACTOR"]:
+                factor = float(lines[at + 1])
+                rows = [[float(cell) * factor for cell in line.split()] for line in lines[at + 2: at + 2 + len(frequencies)]]
+                at += 1
+            negative = negative or any(value < 0 for row in rows for value in row[:None if width else 1]
+                                       if value not in EXCEPTIONS)
+            densities.append([density_of(row, width) for row in rows] or [0.0] * len(frequencies))
+            at += len(rows)
         at += 1
-    return {"frequencies": frequencies, "density": densities, "negative": False} if densities else None
+    return {"frequencies": frequencies, "density": densities, "negative": negative} if densities else None
+
+
+def density_of(row: list[float], width: float) -> float:
+    """The density of a frequency: of a row over directions that are width degrees apart its sum, else its first value."""
+    if width:
+        return max(sum(row), 0.0) * width
+    return max(row[0], 0.0) if row[0] not in EXCEPTIONS else 0.0
 
 
 def checked(tables: dict[str, Any], spectra: dict[str, Any]) -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ OWN = {"INPUT", "PRINT", "Errfile", "norm_end", "swaninit", HOT}
 STEP = re.compile(r"step\s+(\d+);")
 ITERATION = re.compile(r"iteration\s+(\d+);")
 ACCURACY = re.compile(r"accuracy OK in\s*([\d.]+) % of wet grid points \(\s*([\d.]+) % required\)")
+PLACEHOLDER = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
 VERSION = re.compile(r"VERSION NUMBER\s+(\S+)")
 
 
@@ -101,10 +102,10 @@ def watcher(request: dict[str, Any], progress: Progress, first: int) -> Any:
         step, iteration = STEP.search(line), ITERATION.search(line)
         if steps and step:
             at = first + int(step.group(1))
-            progress(0.95 * min(at / steps, 1), f"{request['deck']}: step {at} of {steps}")
+            progress(0.95 * min(at / steps, 1), f"{request['label']}: step {at} of {steps}")
         elif iteration and not steps:
             at = int(iteration.group(1))
-            progress(0.95 * at / (at + max(iterations, 20) / 4), f"{request['deck']}: iteration {at} of at most {iterations}")
+            progress(0.95 * at / (at + max(iterations, 20) / 4), f"{request['label']}: iteration {at} of at most {iterations}")
 
     return tell
 
@@ -113,7 +114,7 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     case = Path(tempfile.mkdtemp()) / "case"
     unpack(IN / "case", request["root"], case)
     folder = case / Path(request["deck"]).parent
-    text = (case / request["deck"]).read_text(errors="replace")
+    text = filled((case / request["deck"]).read_text(errors="replace"), request.get("values") or {})
     before = {path.name for path in folder.iterdir()}
     windows = request["windows"]
     done, state = resumed(folder) if windows else (0, {"accuracies": [], "warnings": [], "version": ""})
@@ -137,6 +138,11 @@ def work(request: dict[str, Any], progress: Progress) -> dict[str, Any]:
     if windows:
         decks.join(CHECKPOINT, folder, before, len(windows), HOT, OWN)
     return leave(request, folder, before, state)
+
+
+def filled(text: str, values: dict[str, str]) -> str:
+    """A deck with the cells of a scenario in place of {column}; those of none leave it as it is."""
+    return PLACEHOLDER.sub(lambda match: values[match.group(1)], text) if values else text
 
 
 def resumed(folder: Path) -> tuple[int, dict[str, Any]]:
@@ -186,7 +192,7 @@ def leave(request: dict[str, Any], folder: Path, before: set[str], state: dict[s
     for name, path in outputs.items():
         adopt(path, OUT / f"{prefix}{name}")
     failures = [] if found["converged"] is not False else [{
-        "item": request["deck"], "step": "converge", "message": found["message"]}]
+        "item": request["label"], "step": "converge", "message": found["message"]}]
     return {"summary": document, "failures": failures, "programs": {"swan": state["version"], "python": python_version()}}
 
 
