@@ -30,8 +30,9 @@ var rooms = []room{
 	{"internal/lab", []string{"scheduler", "worker", "engines", "billing", "internal"}},
 	{"internal/cli", []string{
 		"internal/abl1", "internal/casefile", "internal/client", "internal/contract", "internal/fasta", "internal/fault",
-		"internal/frames", "internal/job", "internal/mol", "internal/smiles",
+		"internal/frames", "internal/job", "internal/mol", "internal/receipt", "internal/smiles",
 	}},
+	{"internal/receipt", []string{"internal/secret"}},
 	{"internal/client", []string{"internal/contract", "internal/fault", "internal/job", "internal/mol"}},
 	{"internal/contract", []string{"internal/job", "internal/mol"}},
 	{"internal/job", []string{}},
