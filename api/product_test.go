@@ -40,6 +40,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/receipt"
 	"github.com/molfabric/molfabric/internal/roles/scenes"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
@@ -109,7 +110,8 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		Components: mirror("components.jsonl"), Log: deps.Log, Now: deps.Now,
 	})
 	signer, signerErr := confirmation.NewSigner(deps.Config.KeySecrets, deps.Now)
-	if err := errors.Join(libraryErr, signerErr); err != nil {
+	receipts, receiptsErr := receipt.NewSigner(deps.Config.KeySecrets)
+	if err := errors.Join(libraryErr, signerErr, receiptsErr); err != nil {
 		panic(err) // the mirror lies in testdata: no test can go on
 	}
 	searched := sequences.New(sequences.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
@@ -129,6 +131,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		}{library, signer},
 		Databases: searched,
 		Weights:   weights.New(weights.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now}),
+		Receipts:  receipts,
 		Version:   deps.Config.Version, Log: deps.Log, Now: deps.Now,
 	})
 	dockings := docking.New(docking.Deps{

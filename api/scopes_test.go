@@ -166,6 +166,7 @@ func TestScopesOfTheContract(t *testing.T) {
 		{regexp.MustCompile(`^POST /api/v1/molecular/studio/export`), "convert"},
 		{regexp.MustCompile(`^[A-Z]+ /api/v1/molecular/studio/sessions`), "molecular:chat"},
 		{regexp.MustCompile(`^[A-Z]+ /api/v1/public/`), "public"},
+		{regexp.MustCompile(`^GET /api/v1/receipts/keys$`), "public"},
 		{regexp.MustCompile(`^GET /api/v1/openapi.json$`), "public"},
 	}
 	for _, op := range operations {

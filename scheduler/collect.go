@@ -230,7 +230,9 @@ func (s *Scheduler) applySuccess(ctx context.Context, c *change, owner *JobRow, 
 	if err := keepFiles(ctx, c, task, slices.Concat(event.Result.Artifacts, event.Logs)); err != nil {
 		return err
 	}
-	if err := c.tx.StoreResult(ctx, task.ID, *event.Result); err != nil {
+	result := *event.Result
+	result.Toolchain = believable(event.Toolchain)
+	if err := c.tx.StoreResult(ctx, task.ID, result); err != nil {
 		return err
 	}
 	if err := c.tx.ForgetCheckpoints(ctx, task.ID); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/queue"
@@ -155,8 +156,16 @@ func (s *Scheduler) reusedBy(ctx context.Context, c *change, task TaskRow, event
 
 // remember keeps that a task has made what its identity names.
 func (c *change) remember(ctx context.Context, task TaskRow, toolchain string) error {
-	if toolchain == "" || len(toolchain) > maxToolchain || strings.Contains(toolchain, "\x00") || len(task.Identity) == 0 {
+	if toolchain = believable(toolchain); toolchain == "" || len(task.Identity) == 0 {
 		return nil
 	}
 	return c.tx.Remember(ctx, task, toolchain, c.now)
+}
+
+// believable is what a worker calls its programs; "" where that cannot be a digest.
+func believable(toolchain string) string {
+	if len(toolchain) > maxToolchain || strings.Contains(toolchain, "\x00") || !utf8.ValidString(toolchain) {
+		return ""
+	}
+	return toolchain
 }

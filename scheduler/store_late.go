@@ -50,8 +50,8 @@ type lateAttempt struct {
 
 // resultColumns, eventColumns and artifactColumns are rows laid out for one statement; nil in a JSON column is SQL's NULL.
 type resultColumns struct {
-	taskIDs                       []string
-	summaries, failures, programs []sql.NullString
+	taskIDs                                   []string
+	summaries, failures, programs, toolchains []sql.NullString
 }
 
 type knownColumns struct {
@@ -270,11 +270,11 @@ func (l *late) sendResults(ctx context.Context, tx *sqlx.Tx) error {
 		return nil
 	}
 	l.results = resultColumns{}
-	_, err := tx.ExecContext(ctx, `INSERT INTO task_details (task_id, summary, item_failures, programs)
-		SELECT * FROM unnest($1::text[], $2::jsonb[], $3::jsonb[], $4::jsonb[])
+	_, err := tx.ExecContext(ctx, `INSERT INTO task_details (task_id, summary, item_failures, programs, toolchain)
+		SELECT * FROM unnest($1::text[], $2::jsonb[], $3::jsonb[], $4::jsonb[], $5::text[])
 		ON CONFLICT (task_id) DO UPDATE SET summary = excluded.summary, item_failures = excluded.item_failures,
-		programs = excluded.programs`,
-		pq.Array(r.taskIDs), pq.Array(r.summaries), pq.Array(r.failures), pq.Array(r.programs))
+		programs = excluded.programs, toolchain = excluded.toolchain`,
+		pq.Array(r.taskIDs), pq.Array(r.summaries), pq.Array(r.failures), pq.Array(r.programs), pq.Array(r.toolchains))
 	if err != nil {
 		return fmt.Errorf("store the results of %d tasks: %w", len(r.taskIDs), err)
 	}
@@ -340,8 +340,9 @@ func nullText(body []byte) sql.NullString {
 }
 
 // add lays a result out.
-func (r *resultColumns) add(taskID string, summary, failures, programs []byte) {
+func (r *resultColumns) add(taskID string, summary, failures, programs []byte, toolchain string) {
 	r.taskIDs = append(r.taskIDs, taskID)
+	r.toolchains = append(r.toolchains, sql.NullString{String: toolchain, Valid: toolchain != ""})
 	r.summaries, r.failures, r.programs = append(r.summaries, nullText(summary)), append(r.failures, nullText(failures)),
 		append(r.programs, nullText(programs))
 }

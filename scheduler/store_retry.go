@@ -59,7 +59,7 @@ func (tx postgresTx) RestartTasks(ctx context.Context, owner *JobRow, ids []stri
 	if err := tx.forgetKeptWork(ctx, ids...); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE task_details SET summary = NULL, item_failures = NULL, programs = NULL,
+	_, err = tx.ExecContext(ctx, `UPDATE task_details SET summary = NULL, item_failures = NULL, programs = NULL, toolchain = NULL,
 			failure_class = NULL, error_code = NULL, error_message = NULL, message = ''
 		WHERE task_id = ANY($1)`, pq.Array(ids))
 	if err != nil {

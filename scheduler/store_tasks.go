@@ -95,7 +95,7 @@ func (tx postgresTx) StoreResult(_ context.Context, taskID string, result queue.
 	if err != nil {
 		return &UnusableError{fmt.Errorf("encode summary: %w", err)}
 	}
-	tx.late.results.add(taskID, summary, failures, programs)
+	tx.late.results.add(taskID, summary, failures, programs, result.Toolchain)
 	return nil
 }
 

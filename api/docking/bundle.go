@@ -36,16 +36,19 @@ const (
 const bundleText = "An archive of a run that has ended, to keep or to publish: an RO-Crate 1.1 with its inputs by their digests, " +
 	"programs, command lines, parameters, seed, cost and citations (ro-crate-metadata.json); " +
 	"a paragraph for a paper's methods section (methods.md); the submission (request.json); the job's provenance " +
-	"(provenance.json); a list of all files (artifacts.csv); and the results themselves. " +
+	"(provenance.json); its signed receipt (receipt.json); a list of all files (artifacts.csv); and the results themselves. " +
 	"poses=true adds every ligand's poses and the complexes. Each file is held against its SHA-256 on the way: a bundle with a " +
 	"file that is gone or has other bytes breaks the connection. " +
 	"The same run gives the same bytes. A run that has not ended has no bundle yet (422); one of more than 2 GiB is 413."
 
-// Provenancer knows how jobs' results came to be.
+// Provenancer knows how jobs' results came to be, and states it.
 type Provenancer interface {
 	// KeptProvenance is the provenance of one of the account's jobs as JSON, without addresses that expire. Of a job that has ended
 	// it is always the same. Errors: fault.NotFound.
 	KeptProvenance(ctx context.Context, accountID, jobID string) (json.RawMessage, error)
+	// KeptReceipt is the signed receipt of a job of the account that has ended, always the same. Errors: fault.NotFound,
+	// fault.PayloadTooLarge.
+	KeptReceipt(ctx context.Context, accountID, jobID string) (json.RawMessage, error)
 }
 
 type bundleInput struct {
@@ -109,6 +112,7 @@ type dossier struct {
 	failures   map[string]int
 	request    requestRow
 	provenance []byte
+	receipt    []byte
 }
 
 // endedAt is the time of everything in the bundle.
@@ -173,7 +177,8 @@ func (s *Service) dossierOf(ctx context.Context, accountID string, run runRow, p
 		return d, fmt.Errorf("writing the provenance of job %s: %w", run.JobID, err)
 	}
 	d.provenance = append(text.Bytes(), '\n')
-	return d, nil
+	d.receipt, err = s.deps.Provenance.KeptReceipt(ctx, accountID, run.JobID)
+	return d, err
 }
 
 // addSteps reads what has run, and asks the engine for the command lines. A step whose command line nobody knows any more, because
@@ -216,12 +221,13 @@ func (s *Service) pack(accountID string, d dossier) ([]parcel, error) {
 	if err != nil {
 		return nil, err
 	}
-	parcels := []parcel{written(fileMethods, d.methods()), written(fileArtifacts, list), written(fileProvenance, d.provenance), {
-		path: fileRequest, sha256: d.request.SHA256, byteSize: d.request.ByteSize,
-		open: func(ctx context.Context) (io.ReadCloser, error) {
-			return io.NopCloser(&requestReader{ctx: ctx, store: s.store, accountID: accountID, jobID: d.run.JobID}), nil
-		},
-	}}
+	parcels := []parcel{written(fileMethods, d.methods()), written(fileArtifacts, list), written(fileProvenance, d.provenance),
+		written(fileReceipt, d.receipt), {
+			path: fileRequest, sha256: d.request.SHA256, byteSize: d.request.ByteSize,
+			open: func(ctx context.Context) (io.ReadCloser, error) {
+				return io.NopCloser(&requestReader{ctx: ctx, store: s.store, accountID: accountID, jobID: d.run.JobID}), nil
+			},
+		}}
 	metadata, err := d.crate(parcels).Metadata()
 	if err != nil {
 		return nil, err

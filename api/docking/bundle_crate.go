@@ -110,7 +110,9 @@ var ownFiles = map[string]struct{ mediaType, about string }{
 		"programs."},
 	fileArtifacts:  {list.CSV, "Every file of the run with its SHA-256, and whether it is here."},
 	fileProvenance: {list.JSON, "The job: its tasks and their attempts, workers, times, costs, inputs and outputs."},
-	fileRequest:    {list.JSON, "The submission, with every default filled in."},
+	fileReceipt: {list.JSON, "The service's signed statement of the job, its files, its use and its bill (DSSE, in-toto); " +
+		"`molfabric verify` checks it."},
+	fileRequest: {list.JSON, "The submission, with every default filled in."},
 }
 
 // mediaType is a media type without its parameters.

@@ -18,6 +18,7 @@ const (
 	fileMethods    = "methods.md"
 	fileArtifacts  = "artifacts.csv"
 	fileProvenance = "provenance.json"
+	fileReceipt    = "receipt.json"
 	fileRequest    = "request.json"
 )
 
@@ -32,7 +33,8 @@ const maxPathBytes = 200
 
 // laidOut gives the files of a job their places in the bundle. A name that another file has too gets the name of its task in front.
 func laidOut(rows []madeRow, poses bool) []madeFile {
-	named := map[string]int{fileMetadata: 1, fileMethods: 1, fileArtifacts: 1, fileProvenance: 1, fileRequest: 1}
+	named := map[string]int{fileMetadata: 1, fileMethods: 1, fileArtifacts: 1, fileProvenance: 1, fileReceipt: 1,
+		fileRequest: 1}
 	for _, row := range rows {
 		named[row.Name]++
 	}

@@ -104,7 +104,8 @@ func TestABundleHoldsARun(t *testing.T) {
 	}
 	names, files := unzip(t, got.Text)
 	wanted := []string{
-		"ro-crate-metadata.json", "methods.md", "artifacts.csv", "provenance.json", "request.json", "box.json", "logs/receptor.log",
+		"ro-crate-metadata.json", "methods.md", "artifacts.csv", "provenance.json", "receipt.json", "request.json", "box.json",
+		"logs/receptor.log",
 		"receptor.json", "receptor.pdb", "receptor.pdbqt", "best.sdf", "rank/provenance.json", "report.html", "results.csv",
 		"results.json", "timings.json",
 	}
@@ -228,8 +229,8 @@ func TestABundleWithPoses(t *testing.T) {
 			t.Errorf("%s: got %q", name, files[name])
 		}
 	}
-	if len(files) != 21 {
-		t.Errorf("%d files, want 21: a log of docking and a path that leads out stay away", len(files))
+	if len(files) != 22 {
+		t.Errorf("%d files, want 22: a log of docking and a path that leads out stay away", len(files))
 	}
 }
 
@@ -268,7 +269,7 @@ func TestABundleOfACancelledRun(t *testing.T) {
 		noon.Add(time.Hour))
 	got := c.Send("GET", base+"/runs/"+run.RunID+"/bundle", "")
 	names, files := unzip(t, got.Text)
-	if len(names) != 5 || !strings.Contains(files["methods.md"], "The run ended before it was prepared. 2 ligands were given (2 "+
+	if len(names) != 6 || !strings.Contains(files["methods.md"], "The run ended before it was prepared. 2 ligands were given (2 "+
 		"as SMILES).") ||
 		!strings.Contains(files["methods.md"], "The others failed: 2 in a run that ended before.") {
 		t.Errorf("got %q, %s", names, files["methods.md"])

@@ -23,6 +23,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/receipt"
 	"github.com/molfabric/molfabric/internal/redistest"
 	"github.com/molfabric/molfabric/scheduler"
 	recorder "github.com/molfabric/molfabric/scheduler/docking"
@@ -49,8 +50,13 @@ func openWorks(t *testing.T) *works {
 	w := &works{ledger: billing.NewLedger(book, id.New)}
 	w.lab = openOn(t, objects, func(deps *api.Deps) submitting {
 		registry := engines.NewRegistry(vina.New())
+		receipts, err := receipt.NewSigner(deps.Config.KeySecrets)
+		if err != nil {
+			t.Fatal(err)
+		}
 		w.jobs = jobs.New(jobs.Deps{
-			DB: deps.DB, Engines: registry, Objects: objects, Currency: book.Currency, Log: slog.New(slog.DiscardHandler),
+			Receipts: receipts,
+			DB:       deps.DB, Engines: registry, Objects: objects, Currency: book.Currency, Log: slog.New(slog.DiscardHandler),
 			Now: time.Now,
 			Uploads: func(_ context.Context, _ string, keys []string) (map[string]engines.Object, error) {
 				found := map[string]engines.Object{}

@@ -36,6 +36,8 @@ func Register(api huma.API, s *Service) {
 	huma.Register(api, fromFiles("get-job-logs", "/v1/jobs/{id}/logs", "Read a job's logs", logsText), s.logs)
 	huma.Register(api, fromFiles("get-job-provenance", "/v1/jobs/{id}/provenance", "Read a job's provenance", provenanceText),
 		s.provenance)
+	huma.Register(api, receiptOperation(), s.receipt)
+	huma.Register(api, receiptKeysOperation(), s.receiptKeys)
 	huma.Register(api, cancelOperation(api), s.cancel)
 	huma.Register(api, retryOperation(), s.retry)
 	huma.Register(api, deleteFilesOperation(), s.deleteFiles)

@@ -101,8 +101,12 @@ func (g givenFacts) sortedSeeds() []int64 {
 }
 
 func (g givenFacts) sortedInputs() []inputFile {
-	files := slices.SortedFunc(maps.Values(g.inputs), func(a, b inputFile) int {
+	files := g.sortedFiles()
+	return files[:min(len(files), maxProvenanceEntries)]
+}
+
+func (g givenFacts) sortedFiles() []inputFile {
+	return slices.SortedFunc(maps.Values(g.inputs), func(a, b inputFile) int {
 		return strings.Compare(a.StorageKey, b.StorageKey)
 	})
-	return files[:min(len(files), maxProvenanceEntries)]
 }

@@ -1,6 +1,6 @@
-// Package jobs is the API group of jobs: submit, estimate, list, read, tasks, logs, outputs, provenance, cancel, retry and the
-// event stream. It checks what the schema cannot state, lets package lookup find what a submission names, and shows what the
-// scheduler has stored. It changes no job: the scheduler does, and is asked for it.
+// Package jobs is the API group of jobs: submit, estimate, list, read, tasks, logs, outputs, provenance, receipts, cancel, retry
+// and the event stream. It checks what the schema cannot state, lets package lookup find what a submission names, and shows what
+// the scheduler has stored. It changes no job: the scheduler does, and is asked for it.
 package jobs
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/object"
+	"github.com/molfabric/molfabric/internal/receipt"
 	"github.com/molfabric/molfabric/scheduler"
 )
 
@@ -31,7 +32,7 @@ import (
 const outputURLLifetime = time.Hour
 
 // Deps is what a Service needs; all are required but Knowledge, Databases, Weights,
-// Alignment and Version.
+// Alignment, Receipts and Version.
 type Deps struct {
 	DB        *sqlx.DB
 	Scheduler *scheduler.Scheduler
@@ -49,6 +50,8 @@ type Deps struct {
 	Currency  string // of the price book, ISO 4217
 	// Pipeline says whether pipeline jobs are accepted.
 	Pipeline bool
+	// Receipts signs the receipts of jobs; without it, there are none.
+	Receipts *receipt.Signer
 	// Version is this program's, for the provenance of results.
 	Version string
 	Log     *slog.Logger

@@ -22,8 +22,8 @@ import (
 // it is ten or thousands, and a page of a hundred waiting jobs looks a hundred times.
 const maxQueuePosition = 2000
 
-// store reads the tables that the scheduler writes; it changes nothing. Every query names the account, so that another
-// tenant's job is as if absent.
+// store reads the tables that the scheduler writes, and keeps receipts. It changes nothing else. Every query names the account,
+// so that another tenant's job is as if absent.
 type store struct{ db *sqlx.DB }
 
 // record is a job with what its tasks and its history say, read in one statement and therefore at one moment.

@@ -47,7 +47,8 @@ var Meanings = []Meaning{
 	{JobNotRetryable, "The job still runs, has nothing to repeat, has been repeated too often, or would fail again for the " +
 		"same input.",
 		"Wait, or submit a corrected request as a new job."},
-	{JobNotEnded, "A job still runs whose files, or whose account, were to be deleted.", "Cancel it, or wait for its end."},
+	{JobNotEnded, "A job still runs whose receipt was asked for, or whose files, or whose account, were to be deleted.",
+		"Cancel it, or wait for its end."},
 	{CreditNotConfirmed, "The account has credit that closing it would end, and the request does not state as much.",
 		"State the sum that the message names, or have it refunded first."},
 	{FilesDeleted, "The owner has deleted the job's files.", "Nothing; the job's record and its bill are kept."},

@@ -162,6 +162,8 @@ type Result struct {
 	Artifacts []StoredArtifact      `json:"artifacts"`
 	Failures  []engines.ItemFailure `json:"failures,omitempty"`
 	Programs  map[string]string     `json:"programs,omitempty"`
+	// Toolchain is kept with the result. It does not travel in it: a report names it beside, and who collects it puts it here.
+	Toolchain string `json:"-"`
 }
 
 // StoredArtifact is an output file in the object store.

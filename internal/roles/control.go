@@ -51,6 +51,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/receipt"
 	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/sequences"
 	"github.com/molfabric/molfabric/internal/structures"
@@ -256,9 +257,13 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	}
 	searched := sequences.New(sequences.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
 	weighed := weights.New(weights.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})
+	receipts, err := receipt.NewSigner(secrets)
+	if err != nil {
+		return nil, err
+	}
 	work := jobs.New(jobs.Deps{DB: c.db, Scheduler: c.scheduler, Engines: c.registry, Objects: c.objects, Uploads: c.files.OwnedAll,
 		Knowledge: known, Databases: searched, Weights: weighed, Alignment: c.alignment, Currency: c.prices.Currency,
-		Pipeline: c.cfg.Pipeline, Version: version, Log: c.log, Now: time.Now})
+		Pipeline: c.cfg.Pipeline, Receipts: receipts, Version: version, Log: c.log, Now: time.Now})
 	dockings := docking.New(docking.Deps{DB: c.db, Objects: c.objects, Engines: c.registry, Submitter: work, Provenance: work,
 		Currency: c.prices.Currency, Log: c.log, Now: time.Now})
 	hits := searches.New(searches.Deps{DB: c.db, Objects: c.objects, Log: c.log, Now: time.Now})

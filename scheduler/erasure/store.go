@@ -171,6 +171,7 @@ func deleteResults(ctx context.Context, tx *sqlx.Tx, jobID string, at time.Time)
 		`DELETE FROM known_work WHERE task_id IN ` + tasks,
 		`UPDATE task_details SET summary = NULL, item_failures = NULL, message = '' WHERE task_id IN ` + tasks,
 		`DELETE FROM artifacts WHERE job_id = $1`,
+		`DELETE FROM receipts WHERE job_id = $1`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, jobID); err != nil {
 			return wrap(err, "delete what %s made and found", jobID)

@@ -66,3 +66,5 @@ INSERT INTO deleted_results (id, account_id, job_id, deleted_at) VALUES ('run_de
 INSERT INTO removals (prefix, account_id, asked_at, due_at) VALUES ('accounts/acct_@/jobs/job_@/', 'acct_@', now(), now());
 INSERT INTO studio_sessions (id, account_id, title, state, created_at, updated_at) VALUES ('ses_@', 'acct_@', 'imatinib', '{}', now(), now());
 INSERT INTO studio_messages (session_id, account_id, body, created_at) VALUES ('ses_@', 'acct_@', '{}', now());
+INSERT INTO receipt_keys (id, public_key, created_at) VALUES (repeat('@', 64), decode(repeat('@', 64), 'hex'), now());
+INSERT INTO receipts (job_id, account_id, run, key_id, statement, signature, signed_at) VALUES ('job_@', 'acct_@', 1, repeat('@', 64), '', decode(repeat('@', 128), 'hex'), now());
