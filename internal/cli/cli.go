@@ -48,7 +48,8 @@ func AddCommands(root *cobra.Command, version string) {
 		{"search", "Sequence search:", []*cobra.Command{blastCommand(), hitsCommand(), databasesCommand()}},
 		{"jobs", "Jobs:", []*cobra.Command{
 			submitCommand(), jobsCommand(), statusCommand(), watchCommand(), tasksCommand(), logsCommand(),
-			outputsCommand(), provenanceCommand(), retryCommand(), cancelCommand(), deleteFilesCommand(),
+			outputsCommand(), provenanceCommand(), receiptCommand(), verifyCommand(), retryCommand(), cancelCommand(),
+			deleteFilesCommand(),
 		}},
 		{"files", "Files and projects:", []*cobra.Command{uploadCommand(), projectsCommand()}},
 		{"account", "Your account, and the service:", []*cobra.Command{

@@ -47,7 +47,8 @@ var exitCodes = []struct {
 	{ExitPartlyFailed, "the job ended with results, but a part of it failed (for docking: at least one ligand)"},
 	{ExitJobCancelled, "the job was cancelled"},
 	{ExitUnavailable, "the server does not answer, or asks to come back later"},
-	{ExitDifferent, "a docking that was run again has found something else (reproduce --watch)"},
+	{ExitDifferent, "a docking that was run again has found something else (reproduce --watch), or a receipt or a file does " +
+		"not hold (verify)"},
 	{ExitInterrupted, "interrupted (Ctrl-C); a job that was submitted goes on, and an upload in parts can be resumed"},
 }
 
@@ -83,7 +84,7 @@ func ExitCode(err error) int {
 		return ended.exitCode()
 	case errors.Is(err, errNotSignedIn):
 		return ExitForbidden
-	case errors.Is(err, errDifferent):
+	case errors.Is(err, errDifferent), errors.Is(err, errUnverified):
 		return ExitDifferent
 	case errors.As(err, &network):
 		return ExitUnavailable
@@ -128,6 +129,7 @@ var (
 	errNotSignedIn = errors.New("you are not signed in")
 	errInterrupted = errors.New("interrupted")
 	errDifferent   = errors.New("the repetition has found something else")
+	errUnverified  = errors.New("not verified")
 )
 
 // advisedError is an error with a next step of its own, where the one of its code would lead astray.

@@ -16,3 +16,8 @@ func (c *Client) Pricing(ctx context.Context) (Answer[contract.Pricing], error) 
 func (c *Client) ServiceStatus(ctx context.Context) (Answer[contract.ServiceStatus], error) {
 	return ask[contract.ServiceStatus](ctx, c, call{method: http.MethodGet, path: "/v1/public/status"})
 }
+
+// ReceiptKeys reads the public keys of receipts. It needs no credential.
+func (c *Client) ReceiptKeys(ctx context.Context) (Answer[contract.ReceiptKeyList], error) {
+	return ask[contract.ReceiptKeyList](ctx, c, call{method: http.MethodGet, path: "/v1/receipts/keys"})
+}

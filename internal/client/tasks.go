@@ -55,3 +55,8 @@ func (c *Client) Logs(ctx context.Context, jobID string, page Page, task string)
 func (c *Client) Provenance(ctx context.Context, jobID string) (Answer[contract.Provenance], error) {
 	return ask[contract.Provenance](ctx, c, call{method: http.MethodGet, path: jobPath(jobID, "/provenance")})
 }
+
+// Receipt reads the signed receipt of a job that has ended.
+func (c *Client) Receipt(ctx context.Context, jobID string) (Answer[contract.Receipt], error) {
+	return ask[contract.Receipt](ctx, c, call{method: http.MethodGet, path: jobPath(jobID, "/receipt")})
+}

@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/molfabric/molfabric/internal/client"
+	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/redistest"
@@ -90,6 +93,7 @@ func TestDockWithTheCommandLine(t *testing.T) {
 			}
 		}
 	}
+	receipts := checkReceipt(t, dir, run)
 	jobs, _ := run("", "jobs", "--json")
 	balance, _ := run("", "balance", "--json")
 	s.down()
@@ -100,6 +104,62 @@ func TestDockWithTheCommandLine(t *testing.T) {
 	if again, _ := run("", "balance", "--json"); again != balance {
 		t.Errorf("after a restart the balance is %s, before %s", again, balance)
 	}
+	if again, _ := run("", "receipt", receipts.jobID, "-o", "-"); again != receipts.text {
+		t.Errorf("after a restart the receipt is %s, before %s", again, receipts.text)
+	}
+}
+
+type keptReceipt struct{ jobID, text string }
+
+// checkReceipt fetches the receipt of the newest job, which is the one in its bundle, and holds the job's files in dir/results
+// against it: as they are, and with one byte of a pose changed.
+func checkReceipt(t *testing.T, dir string, run func(stdin string, args ...string) (string, int)) keptReceipt {
+	t.Helper()
+	var list contract.JobList
+	if text, _ := run("", "jobs", "--json"); json.Unmarshal([]byte(text), &list) != nil || len(list.Jobs) == 0 {
+		t.Fatalf("got the jobs %s", text)
+	}
+	kept := keptReceipt{jobID: list.Jobs[0].JobID}
+	file, results := filepath.Join(dir, "receipt.json"), filepath.Join(dir, "results")
+	kept.text, _ = run("", "receipt", kept.jobID, "-o", "-")
+	if _, code := run("", "receipt", kept.jobID, "-o", file); code != 0 {
+		t.Fatal("the job has no receipt")
+	}
+	if _, code := run("", "bundle", kept.jobID, "-o", filepath.Join(dir, "crate.zip")); code != 0 {
+		t.Fatal("the job has no bundle")
+	}
+	crate, err := zip.OpenReader(filepath.Join(dir, "crate.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer crate.Close()
+	bundled, err := fs.ReadFile(crate, "receipt.json")
+	if err != nil || strings.TrimSpace(string(bundled)) != strings.TrimSpace(kept.text) {
+		t.Errorf("the bundle has the receipt %s (%v), want %s", bundled, err, kept.text)
+	}
+	if said, code := run("", "verify", file, "--dir", results); code != 0 || !strings.Contains(said, kept.jobID) ||
+		!strings.Contains(said, "COMPLETED_WITH_FAILURES") {
+		t.Errorf("untouched results: got %d %s", code, said)
+	}
+	poses, err := filepath.Glob(filepath.Join(results, "poses", "*.pdbqt"))
+	if err != nil || len(poses) == 0 {
+		t.Fatal("the results have no poses", err)
+	}
+	text, err := os.ReadFile(poses[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	if err := os.WriteFile(poses[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var verdict struct{ Changed []string }
+	said, code := run("", "verify", file, "--dir", results, "--json")
+	if err := json.Unmarshal([]byte(said), &verdict); err != nil || code != 11 || len(verdict.Changed) != 1 ||
+		verdict.Changed[0] != "poses/"+filepath.Base(poses[0]) {
+		t.Errorf("a byte of %s was changed: got %d %s (%v)", poses[0], code, said, err)
+	}
+	return kept
 }
 
 // TestLossesChangeNothing kills the worker and flushes Redis in the middle of a job, and expects the results of an
