@@ -30,8 +30,8 @@ func wavesTool() *sdk.Tool {
 			"sceneFile": text("The s3Key of the case, from create_upload_url."),
 			"decks": map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "minItems": 1, "maxItems": 100,
 				"description": "Decks to run, by their names in the case. Default: INPUT, else every .swn file at its top."},
-			"scenarios": text("A table of scenarios of swan, by its name in the case: CSV whose first column is name. Each row is a " +
-				"run of the one deck, with the row's cells in place of {column}; scenarios.csv gathers the results."),
+			"scenarios": text("A table of scenarios of swan, by its name in the case: CSV whose first column is name. Each row " +
+				"is a run of the one deck, with the row's cells in place of {column}; scenarios.csv gathers the results."),
 			"model": map[string]any{"type": "string", "enum": []string{"swan", "wavewatch3"}, "default": "swan",
 				"description": "The model that the case is of: wavewatch3 where it has ww3_grid.nml."},
 			"switches": text("Of wavewatch3 the build to use: the SHA-256 of its switch file, or at least its first 12 digits. " +

@@ -1,7 +1,7 @@
 """OpenMM's relaxation of a predicted structure, as AlphaFold 2 has it (Jumper et al. 2021, doi:10.1038/s41586-021-03819-2).
 
-Hydrogens are added, and Amber's force field pulls bonds, angles and clashes right; a spring holds each heavy atom near its predicted
-place. The hydrogens are not kept.
+Hydrogens are added, and Amber's force field pulls bonds, angles and clashes right; a spring holds each heavy atom near its
+predicted place. The hydrogens are not kept.
 """
 
 from __future__ import annotations

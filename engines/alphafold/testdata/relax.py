@@ -1,4 +1,4 @@
-"""Relaxes the first residues of a structure from the PDB, one side chain of it bent out of shape, and then a structure that none can be:
+"""Relaxes the first residues of a structure from the PDB, one side chain of it bent out of shape, and then atoms in one place:
 relax.py FILE.cif RESIDUES. Prints what has become of both as JSON."""
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ def make(
     if fields:
         write_netcdf(request, fields, out / f"{prefix}fields.nc")
     document = {
-        "schema": SCHEMA, "deck": request["label"], **scenario_of(request), "converged": found["converged"], "convergence": found, "checks": checks,
+        "schema": SCHEMA, "deck": request["label"], **scenario_of(request), "converged": found["converged"],
+        "convergence": found, "checks": checks,
         "warnings": list(dict.fromkeys(state["warnings"]))[:20], "version": state["version"], "steps": request["steps"],
         "fields": {name: span(values) for name, values in fields.items()}, "pictures": pictures,
         "tables": {name: {**table, "rows": table["rows"][:MAX_ROWS]} for name, table in tables.items()},

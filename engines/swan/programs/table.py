@@ -1,5 +1,5 @@
-"""Gathers what the scenarios of a job have come to in one table: out/scenarios.csv has a row for each, in the order of the job's own table,
-with its cells, whether it converged, and the least, mean and most of every quantity at the last time.
+"""Gathers what the scenarios of a job have come to in one table: out/scenarios.csv has a row for each, in the order of the job's
+own table, with its cells, whether it converged, and the least, mean and most of every quantity at the last time.
 
 Reads request.json and in/<scenario> of every run that has results; of the others the row says that there are none."""
 
