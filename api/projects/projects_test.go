@@ -247,7 +247,11 @@ func TestShare(t *testing.T) {
 	if now := c.read(p.ProjectID); now.Share != nil || now.CurrentVersion != 3 {
 		t.Errorf("after revoking: %+v", now)
 	}
-	for _, token := range []string{"x", strings.Repeat("A", 64), second.Token[:63] + "!", second.Token[:62], "-" + second.Token[1:],
+	other := "-"
+	if strings.HasPrefix(second.Token, other) {
+		other = "_"
+	}
+	for _, token := range []string{"x", strings.Repeat("A", 64), second.Token[:63] + "!", second.Token[:62], other + second.Token[1:],
 		second.Token + "A"} {
 		want(t, public(token), 404, fault.NotFound)
 	}
