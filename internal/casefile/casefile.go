@@ -65,8 +65,11 @@ func (c *Case) Find(name string) (File, bool) {
 }
 
 // Read reads an archive. Errors: *UnreadableError.
-func Read(content []byte) (*Case, error) {
-	var r reader
+func Read(content []byte) (*Case, error) { return readUpTo(content, MaxBytes) }
+
+// readUpTo reads an archive that unpacks to so many bytes at most.
+func readUpTo(content []byte, most int64) (*Case, error) {
+	r := reader{most: most}
 	var err error
 	switch {
 	case len(content) > MaxArchiveBytes:
@@ -89,6 +92,7 @@ type reader struct {
 	files []File
 	seen  map[string]string // names in small letters: some file systems know no others
 	bytes int64
+	most  int64 // that bytes may become
 }
 
 func (r *reader) readZip(content []byte) error {
@@ -170,17 +174,17 @@ func (r *reader) add(name string, content io.Reader) error {
 		return unreadable("holds more than %d files", MaxFiles)
 	}
 	var text bytes.Buffer
-	head, err := io.Copy(&text, io.LimitReader(content, min(MaxTextBytes+1, MaxBytes-r.bytes+1)))
+	head, err := io.Copy(&text, io.LimitReader(content, min(MaxTextBytes+1, r.most-r.bytes+1)))
 	if err != nil {
 		return unreadable("holds %.80q, which cannot be unpacked: %v", name, err)
 	}
-	rest, err := io.Copy(io.Discard, io.LimitReader(content, max(MaxBytes-r.bytes-head+1, 0)))
+	rest, err := io.Copy(io.Discard, io.LimitReader(content, max(r.most-r.bytes-head+1, 0)))
 	if err != nil {
 		return unreadable("holds %.80q, which cannot be unpacked: %v", name, err)
 	}
 	file := File{Name: name, Bytes: head + rest}
-	if r.bytes += file.Bytes; r.bytes > MaxBytes {
-		return unreadable("unpacks to more than %d MiB", MaxBytes>>20)
+	if r.bytes += file.Bytes; r.bytes > r.most {
+		return unreadable("unpacks to more than %d MiB", r.most>>20)
 	}
 	if file.Bytes <= MaxTextBytes && !bytes.ContainsRune(text.Bytes(), 0) {
 		file.Text = text.Bytes()
