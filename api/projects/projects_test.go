@@ -251,8 +251,8 @@ func TestShare(t *testing.T) {
 	if strings.HasPrefix(second.Token, other) {
 		other = "_"
 	}
-	for _, token := range []string{"x", strings.Repeat("A", 64), second.Token[:63] + "!", second.Token[:62], other + second.Token[1:],
-		second.Token + "A"} {
+	for _, token := range []string{"x", strings.Repeat("A", 64), second.Token[:63] + "!", second.Token[:62],
+		other + second.Token[1:], second.Token + "A"} {
 		want(t, public(token), 404, fault.NotFound)
 	}
 }
