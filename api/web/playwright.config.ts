@@ -5,7 +5,7 @@ import { defineConfig } from '@playwright/test'
 export default defineConfig({
   testDir: 'tests',
   outputDir: process.env.MOLFABRIC_SCREENSHOTS ?? 'test-results',
-  timeout: 120_000,
+  timeout: 300_000, // whoever else uses the machine
   expect: { timeout: 30_000 },
   retries: 1, // a machine that does something else for half a minute is no fault of a page
   // Stories have accounts of their own and run side by side; faults, which start the system anew, come after them.

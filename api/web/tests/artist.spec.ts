@@ -4,7 +4,7 @@ import { inspect, listen, ready, shown3D, signUp } from './support'
 const structure = process.env.MOLFABRIC_STRUCTURE!
 
 test('an artist talks to the Studio, looks at a small picture, exports and orders one', async ({ page }, info) => {
-  test.setTimeout(420_000)
+  test.setTimeout(720_000)
   const heard = listen(page)
   const look = (name: string) => inspect(page, info, `desk-artist-${name}`)
   await signUp(page, `artist-${Date.now()}@example.org`)

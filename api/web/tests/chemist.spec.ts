@@ -6,7 +6,7 @@ const retinol = 'CC1=C(C(CCC1)(C)C)/C=C/C(=C/C=C/C(=C/CO)/C)/C retinol'
 
 // One docking is looked at on a desk and on a phone: the pages are what differs, not the chemistry.
 test('a chemist docks, looks, asks for a figure and shares it', async ({ browser, page }, info) => {
-  test.setTimeout(600_000)
+  test.setTimeout(1_200_000)
   const heard = listen(page)
   const look = (name: string) => inspectBoth(page, info, `chemist-${name}`)
   await signUp(page, `chemist-${Date.now()}@example.org`)
@@ -14,7 +14,7 @@ test('a chemist docks, looks, asks for a figure and shares it', async ({ browser
   await test.step('submits a docking with its price before', () => submitDocking(page, look))
   const job = page.url()
   await test.step('watches it to its end', async () => {
-    await expect(page.getByText('completed', { exact: true }).first()).toBeVisible({ timeout: 300_000 })
+    await expect(page.getByText('completed', { exact: true }).first()).toBeVisible({ timeout: 600_000 })
     await look('job')
     for (const tab of ['Tasks', 'Logs', 'Outputs', 'Provenance']) {
       await page.getByRole('link', { name: tab, exact: true }).click()

@@ -11,11 +11,11 @@ async function submitted(page: Page, ending = 'completed') {
   await expect(page.getByText(/Likely between £/)).toBeVisible({ timeout: 60_000 })
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await expect(page).toHaveURL(/\/jobs\//)
-  await expect(page.getByText(ending, { exact: true }).first()).toBeVisible({ timeout: 240_000 })
+  await expect(page.getByText(ending, { exact: true }).first()).toBeVisible({ timeout: 480_000 })
 }
 
 test('a search is read down to its alignments', async ({ page }, info) => {
-  test.setTimeout(300_000)
+  test.setTimeout(600_000)
   const heard = listen(page)
   await signUp(page, `searcher-${Date.now()}@example.org`)
   await page.goto('/new/search')
@@ -33,7 +33,7 @@ test('a search is read down to its alignments', async ({ page }, info) => {
 })
 
 test('pockets are found, and a simulation is played with its plots', async ({ page }, info) => {
-  test.setTimeout(420_000)
+  test.setTimeout(720_000)
   const heard = listen(page)
   await signUp(page, `dynamicist-${Date.now()}@example.org`)
   await page.goto('/new/pockets')
@@ -70,7 +70,7 @@ MKX
 MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG`
 
 test('proteins are folded, and looked at with their confidence', async ({ page }, info) => {
-  test.setTimeout(300_000)
+  test.setTimeout(600_000)
   const heard = listen(page)
   await signUp(page, `folder-${Date.now()}@example.org`)
   await page.goto('/new')
