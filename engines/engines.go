@@ -101,6 +101,8 @@ type Spec struct {
 	// Helper says that it runs shards of other engines' plans (Shard.Engine), and no job of its own. Workers offer it by itself:
 	// what it needs may be on few of them.
 	Helper bool
+	// Brought says that it runs what an operator has built, and that a deployment without it is whole.
+	Brought bool
 	// Helpers are the helpers, by id, that its plans may name: who lists the engine lists them too.
 	Helpers   []string
 	Citations []Citation // papers to cite for a result of this engine

@@ -11,7 +11,9 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/vina"
+	"github.com/molfabric/molfabric/engines/wavewatch3"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/queue"
 )
@@ -40,6 +42,18 @@ func (w *world) service(t *testing.T) *Service {
 
 func worker(draining bool, queues ...string) queue.Heartbeat {
 	return queue.Heartbeat{Queues: queues, Slots: 4, Draining: draining}
+}
+
+// TestStatusOfWhatIsBrought misses no helper, and no engine that an operator would have to build.
+func TestStatusOfWhatIsBrought(t *testing.T) {
+	t.Parallel()
+	mine := queue.Name(engines.WorkerClass{Hardware: engines.HardwareCPU, Engine: vina.ID})
+	w := &world{now: time.Unix(1e9, 0), workers: []queue.Heartbeat{worker(false, mine)}}
+	s := w.service(t)
+	s.deps.Engines = engines.NewRegistry(vina.New(), alphafold.NewAligner(), wavewatch3.New())
+	if got := s.Status(t.Context()); got.Status != "operational" || len(got.Workers) != 3 {
+		t.Errorf("got %s %+v", got.Status, got.Workers)
+	}
 }
 
 func TestStatus(t *testing.T) {

@@ -162,13 +162,20 @@ func (s *Service) Status(ctx context.Context) contract.ServiceStatus {
 	for _, id := range s.deps.Engines.IDs() {
 		count := found.workers[id]
 		count.Simulator = id
-		// What the operator has put no weights in for is not served, and nothing is wrong.
-		if count.Workers == 0 && !slices.Contains(found.unready, id) {
+		if count.Workers == 0 && s.expected(id, found) {
 			status.Status = "degraded"
 		}
 		status.Workers = append(status.Workers, count)
 	}
 	return status
+}
+
+// expected tells whether something is wrong where no worker serves an engine. What the operator has put no weights in for or has not
+// built is not served, and a helper is no engine that anybody asks for.
+func (s *Service) expected(id string, found look) bool {
+	engine, _ := s.deps.Engines.Lookup(id)
+	spec := engine.Spec()
+	return !spec.Helper && !spec.Brought && !slices.Contains(found.unready, id)
 }
 
 // look returns the last look, or a new one when that is too old. Only one caller looks at a time; the others wait for it.

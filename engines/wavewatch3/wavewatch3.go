@@ -54,7 +54,7 @@ func New() WaveWatch { return WaveWatch{} }
 func (WaveWatch) Spec() engines.Spec {
 	return engines.Spec{
 		ID: ID, Title: "WAVEWATCH III", Aliases: []string{"ww3", "wavewatchiii"}, Hardware: engines.HardwareCPU,
-		Citations: citations(), Probe: python.Probe(builds+probeEnd, probeWayOut, checkBuilds),
+		Brought: true, Citations: citations(), Probe: python.Probe(builds+probeEnd, probeWayOut, checkBuilds),
 	}
 }
 
