@@ -170,8 +170,8 @@ func (s *Service) Status(ctx context.Context) contract.ServiceStatus {
 	return status
 }
 
-// expected tells whether something is wrong where no worker serves an engine. What the operator has put no weights in for or has not
-// built is not served, and a helper is no engine that anybody asks for.
+// expected tells whether something is wrong where no worker serves an engine. What the operator has put no weights in for, or has
+// not built, is not served, and a helper is no engine that anybody asks for.
 func (s *Service) expected(id string, found look) bool {
 	engine, _ := s.deps.Engines.Lookup(id)
 	spec := engine.Spec()
