@@ -13,8 +13,8 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 )
 
-// TestRelaxation relaxes residues of 1CBS, one side chain of which has been stretched: a model of random weights is no structure that
-// can be relaxed.
+// TestRelaxation relaxes residues of 1CBS, one side chain of which has been stretched: a model of random weights is no structure
+// that can be relaxed.
 func TestRelaxation(t *testing.T) {
 	t.Parallel()
 	interpreter := filepath.Join(filepath.Dir(enginestest.Python(t)), "..", "..", "alphafold", "bin", "python")

@@ -53,7 +53,8 @@ func TestTypical(t *testing.T) {
 		}
 	}
 	content := engines.Contents{Sequences: []fasta.Record{{Name: "a", Letters: "MKV"}}}
-	r := engines.Request{Params: json.RawMessage(`{}`), Found: engines.Found{Contents: map[string]engines.Contents{SceneFile: content}}}
+	r := engines.Request{Params: json.RawMessage(`{}`)}
+	r.Found.Contents = map[string]engines.Contents{SceneFile: content}
 	if got, assumed, err := typical(r); err != nil || assumed != "" || got.Found.Contents[SceneFile].Sequences[0].Letters != "MKV" {
 		t.Errorf("got %v, %q, %v, want the sequences that were read", got.Found.Contents, assumed, err)
 	}

@@ -56,6 +56,7 @@ func TestScenariosArePlanned(t *testing.T) {
 func TestScenariosAreRefused(t *testing.T) {
 	t.Parallel()
 	deck := stormDeck(t)
+	physics := strings.Replace(deck, "GEN3", "{model}", 1)
 	row := func(cells string) string { return "name,hs,tp,wind\n" + cells + "\n" }
 	var many strings.Builder
 	for i := range maxScenarios + 1 {
@@ -76,9 +77,9 @@ func TestScenariosAreRefused(t *testing.T) {
 		"bad name":      {deck, row("../a,1,7,10"), `storms.csv, line 2: "../a" is no name of a scenario`},
 		"name twice":    {deck, row("a,1,7,10\nA,2,7,10"), `storms.csv, line 3: has the name "A" of line 2`},
 		"too many":      {deck, row(many.String()), "is scenario 1001; a job runs at most 1000"},
-		"unused":        {deck, "name,hs,tp,wind,period\na,1,7,10,3\n", "storms.csv, line 1: has the column period, and INPUT names no {period}"},
+		"unused":        {deck, "name,hs,tp,wind,period\na,1,7,10,3\n", "has the column period, and INPUT names no {period}"},
 		"no column":     {deck, "name,hs,tp\na,1,7\n", "INPUT, line 8: names {wind}, which is no column of the scenarios"},
-		"wrong command": {strings.Replace(deck, "GEN3", "{model}", 1), "name,hs,tp,wind,model\na,1,7,10,GEN3\nb,1,7,10,GEN9\n", "(scenario b)"},
+		"wrong command": {physics, "name,hs,tp,wind,model\na,1,7,10,GEN3\nb,1,7,10,GEN9\n", "(scenario b)"},
 	} {
 		request, _ := scenarioRequest(t, c.deck, c.table)
 		if _, err := New().Plan(request); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -86,7 +87,7 @@ func TestScenariosAreRefused(t *testing.T) {
 		}
 	}
 	for params, want := range map[string]string{
-		`{"waveScenarios":"storm.csv"}`:                                "waveScenarios: names \"storm.csv\", which is not in the case",
+		`{"waveScenarios":"storm.csv"}`:                                `waveScenarios: names "storm.csv", which is not in`,
 		`{"waveScenarios":"storms.csv","waveDecks":["INPUT","b.swn"]}`: "waveScenarios: is for one deck",
 		`{"waveScenarios":"storms.csv","waveDecks":["c.swn"]}`:         "waveDecks: names \"c.swn\"",
 	} {

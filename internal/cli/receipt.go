@@ -26,8 +26,9 @@ func receiptCommand() *cobra.Command {
 	var file string
 	cmd := jobCommand(cobra.Command{
 		Use: "receipt JOB", Short: "Show the signed receipt of a job that has ended, or keep it with -o",
-		Long: `A receipt is the service's signed statement of what a job was given, made and cost: every file with its SHA-256, every task
-with what it used, the lines of your ledger. It is the same at every call. "molfabric verify" checks it, and files against it.`,
+		Long: `A receipt is the service's signed statement of what a job was given, made and cost: every file with its SHA-256,
+every task with what it used, the lines of your ledger. It is the same at every call. "molfabric verify" checks it, and files
+against it.`,
 		Example: "  molfabric receipt job_0190… -o receipt.json\n  molfabric verify receipt.json --dir results",
 	}, func(ctx context.Context, inv *invocation, jobID string) error {
 		answer, err := inv.api.Receipt(ctx, jobID)
@@ -69,8 +70,9 @@ func verifyCommand() *cobra.Command {
 	var o verifyOptions
 	cmd := command(cobra.Command{
 		Use: "verify RECEIPT", Short: "Check a receipt, and files against it",
-		Long: `Checks the signature of a receipt and its Merkle root and, with --dir, every file of a folder that the receipt has: as
-"molfabric outputs -o" lays them, or as they lie in an unpacked bundle. A file with other bytes is named, and the exit code is 11.
+		Long: `Checks the signature of a receipt and its Merkle root and, with --dir, every file of a folder that the receipt has:
+as "molfabric outputs -o" lays them, or as they lie in an unpacked bundle. A file with other bytes is named, and the exit code
+is 11.
 
 With --keys nothing is asked of anybody: it takes the answer of GET /api/v1/receipts/keys, or a public key in PEM. Without it, the
 keys are read from the server. Keep them from a day when you trusted it: who signs with a key is all that a signature tells.`,

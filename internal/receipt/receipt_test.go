@@ -21,10 +21,10 @@ func sample() Statement {
 	outputs := []Output{
 		{Digest: Digest{strings.Repeat("a", 64)}, Annotations: Annotations{ArtifactID: "art_1", FileName: "poses/a.sdf",
 			Task: "dock-00000", TaskIndex: 3, Role: "result", ByteSize: 7}},
-		{Digest: Digest{strings.Repeat("b", 64)}, Annotations: Annotations{ArtifactID: "art_2", FileName: "log.txt", Task: "dock-00000",
-			TaskIndex: 3, Role: "log", ByteSize: 8}},
-		{Digest: Digest{strings.Repeat("c", 64)}, Annotations: Annotations{ArtifactID: "art_3", FileName: "log.txt", Task: "dock-00000",
-			TaskIndex: 3, Role: "log", ByteSize: 9}},
+		{Digest: Digest{strings.Repeat("b", 64)}, Annotations: Annotations{ArtifactID: "art_2", FileName: "log.txt",
+			Task: "dock-00000", TaskIndex: 3, Role: "log", ByteSize: 8}},
+		{Digest: Digest{strings.Repeat("c", 64)}, Annotations: Annotations{ArtifactID: "art_3", FileName: "log.txt",
+			Task: "dock-00000", TaskIndex: 3, Role: "log", ByteSize: 9}},
 	}
 	NameOutputs(outputs)
 	return Statement{Subject: outputs, Predicate: Predicate{
