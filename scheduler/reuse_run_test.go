@@ -123,6 +123,59 @@ func TestWhatWasMadeBeforeIsNotRunAgain(t *testing.T) {
 	}
 }
 
+// repeatingAll repeats the last shard too, which gathers.
+type repeatingAll struct{ repeating }
+
+func (r repeatingAll) Repeats(plan []engines.Shard) []engines.Repeat {
+	repeats := r.repeating.Repeats(plan)
+	repeats[len(plan)-1].Decides = []byte(`"rank"`)
+	return repeats
+}
+
+// TestWhatLacksSomethingIsNotKnown gathers without a task that has failed: the next job, in which that one succeeds, gathers anew.
+func TestWhatLacksSomethingIsNotKnown(t *testing.T) {
+	t.Parallel()
+	rdb, _, prefix := redistest.New(t)
+	f := newFabric(t, rdb, prefix, func(deps *scheduler.Deps) { deps.Engines = engines.NewRegistry(repeatingAll{}) })
+	f.lead()
+	toolchain := queue.Toolchain(repeatingAll{}, handsPrograms["autodock-vina"])
+	ran, broken := make(chan string, 100), true
+	f.hire(1, func(order queue.WorkOrder) *queue.Event {
+		event := success(order)
+		event.Toolchain = toolchain
+		switch {
+		case order.Reuse != nil:
+			event.Reused = &order.Reuse.Source
+			return event
+		case order.Shard.Name == "dock-001" && broken:
+			broken = false
+			return failure(engines.UserInput)
+		}
+		ran <- order.JobID + " " + order.Shard.Name
+		return event
+	})
+	account := f.account()
+	submit := func(ending job.Status) []string {
+		sub := submission(account, 3, "")
+		sub.Engine, sub.SceneFile.SHA256 = repeatingAll{}, "aa"
+		receipt, err := f.Submit(context.Background(), sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.awaitStatus(receipt.JobID, ending)
+		return ranOf(ran, receipt.JobID)
+	}
+	if got := submit(job.CompletedWithFailures); len(got) != 4 {
+		t.Fatalf("the first job ran %v, want all but the task that failed", got)
+	}
+	if got := strings.Join(submit(job.Completed), " "); got != "dock-001 rank" {
+		t.Errorf("the second job ran %s, want what had failed and what had lacked it", got)
+	}
+	if got := submit(job.Completed); len(got) != 0 {
+		t.Errorf("the third job ran %v, want nothing", got)
+	}
+}
+
 func TestWhatIsRunAllTheSame(t *testing.T) {
 	t.Parallel()
 	f, ran := startRepeating(t)

@@ -289,10 +289,13 @@ func (l *late) sendKnown(ctx context.Context, tx *sqlx.Tx) error {
 	}
 	l.known = knownColumns{}
 	_, err := tx.ExecContext(ctx, `INSERT INTO known_work (account_id, identity, toolchain, task_id, attempt, at)
-		SELECT DISTINCT ON (account_id, identity, toolchain) *
+		SELECT DISTINCT ON (k.account_id, k.identity, k.toolchain) k.*
 		FROM unnest($1::text[], $2::bytea[], $3::text[], $4::text[], $5::int[], $6::timestamptz[])
 			AS k (account_id, identity, toolchain, task_id, attempt, at)
-		ORDER BY account_id, identity, toolchain, at DESC, task_id DESC
+		JOIN tasks t ON t.id = k.task_id
+		WHERE NOT EXISTS (SELECT FROM tasks e WHERE e.job_id = t.job_id AND e.status = 'FAILED'
+			AND e.stage_index = ANY (ARRAY(SELECT generate_series(0, t.stage_index - 1))))
+		ORDER BY k.account_id, k.identity, k.toolchain, k.at DESC, k.task_id DESC
 		ON CONFLICT (account_id, identity, toolchain) DO UPDATE SET task_id = excluded.task_id, attempt = excluded.attempt,
 			at = excluded.at`,
 		pq.Array(k.accounts), k.identities, pq.Array(k.toolchains), pq.Array(k.tasks), pq.Array(k.attempts), pq.Array(k.at))

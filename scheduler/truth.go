@@ -191,7 +191,8 @@ type KnownTx interface {
 	KnownWork(ctx context.Context, tasks []TaskRow) ([]KnownWork, error)
 	// MakesTheSame reports whether another task is of the same account and identity.
 	MakesTheSame(ctx context.Context, task TaskRow, otherID string) (bool, error)
-	// Remember keeps that a task's current attempt has made what its identity names, with these programs.
+	// Remember keeps that a task's current attempt has made what its identity names, with these programs; not where a task of an
+	// earlier stage has failed, for what that would have left may be missing in what this one has made.
 	Remember(ctx context.Context, task TaskRow, toolchain string, at time.Time) error
 }
 

@@ -20,6 +20,7 @@ const (
 	maxCell           = 100
 	scenariosField    = "waveScenarios"
 	scenarioName      = "name"
+	byteOrderMark     = "\ufeff" // with which spreadsheets begin
 	scenariosHowWrite = "the first line is name,… and each further line one scenario"
 )
 
@@ -39,7 +40,7 @@ type scenario struct {
 // readScenarios reads a table of scenarios: CSV whose first column is the scenario's name and whose other columns the deck names.
 // Errors: *waves.WrongError.
 func readScenarios(file casefile.File) ([]scenario, error) {
-	reader := csv.NewReader(bytes.NewReader(file.Text))
+	reader := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(file.Text, []byte(byteOrderMark))))
 	reader.Comment, reader.TrimLeadingSpace = '#', true
 	columns, err := reader.Read()
 	if err != nil {

@@ -34,7 +34,7 @@ const storms = "name,hs,tp,wind\n# years of return\nyear-1,1.0,7.0,10.\nyear-10,
 // TestScenariosArePlanned wants a task for each row, and one that gathers them.
 func TestScenariosArePlanned(t *testing.T) {
 	t.Parallel()
-	request, _ := scenarioRequest(t, stormDeck(t), storms)
+	request, _ := scenarioRequest(t, stormDeck(t), byteOrderMark+storms)
 	request.TaskCount = 2
 	plan, err := New().Plan(request)
 	if err != nil || len(plan) != 3 || plan[2].Stage != stageTable || len(plan[2].Inputs) != 2 {
