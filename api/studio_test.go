@@ -75,7 +75,7 @@ func TestStudioSession(t *testing.T) {
 		t.Errorf("undo: %+v", undone.StudioMessage)
 	}
 	p.key.Send("POST", studioBase+"/sessions/"+session.SessionID+"/redo", `{"steps":1}`).Decode(t, &undone)
-	if string(undone.Scene) != string(chosen.Scene) {
+	if sceneOf(t, undone.Scene) != sceneOf(t, chosen.Scene) {
 		t.Errorf("redo did not bring the scene back:\n%s\n%s", undone.Scene, chosen.Scene)
 	}
 
@@ -130,11 +130,13 @@ func replayed(t *testing.T, p *product, sessionID string, want wired.StudioObjec
 // sceneOf is a scene without the moment at which it was written.
 func sceneOf(t *testing.T, text wired.StudioObject) string {
 	t.Helper()
-	var scene map[string]json.RawMessage
-	if err := json.Unmarshal(text, &scene); err != nil {
-		t.Fatal(err)
+	var scene struct {
+		Snapshots []struct{ Root json.RawMessage }
 	}
-	return string(scene["root"])
+	if err := json.Unmarshal(text, &scene); err != nil || len(scene.Snapshots) != 1 || len(scene.Snapshots[0].Root) == 0 {
+		t.Fatalf("%v in the scene %.500s, want one snapshot", err, text)
+	}
+	return string(scene.Snapshots[0].Root)
 }
 
 func TestStudioRefusals(t *testing.T) {
