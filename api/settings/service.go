@@ -22,6 +22,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/postgres"
+	"github.com/molfabric/molfabric/internal/reach"
 	"github.com/molfabric/molfabric/internal/secret"
 )
 
@@ -36,8 +37,8 @@ type Deps struct {
 	// Networks are the private networks (CIDR) in which licence servers may be tested. None is the safe choice of a service for
 	// strangers, who would otherwise look around in its network.
 	Networks []string
-	Dial     Dial
-	Resolve  Resolve
+	Dial     reach.Dial
+	Resolve  reach.Resolve
 	Log      *slog.Logger
 	Now      func() time.Time
 }
@@ -45,23 +46,23 @@ type Deps struct {
 // Service is safe for concurrent use.
 type Service struct {
 	db     *sqlx.DB
-	sealer sealer
-	prober prober
+	sealer secret.Sealer
+	guard  reach.Guard
 	log    *slog.Logger
 	clock  func() time.Time
 }
 
 // New returns a Service. An error says which of Deps.Networks is no private network.
 func New(deps Deps) (*Service, error) {
-	networks, err := privateNetworks(deps.Networks)
+	guard, err := reach.New(deps.Networks, deps.Dial, deps.Resolve)
+	if err != nil {
+		return nil, fmt.Errorf("licence networks: %w", err)
+	}
+	seal, err := secret.NewSealer(deps.KeySecrets, sealPurpose)
 	if err != nil {
 		return nil, err
 	}
-	seal, err := newSealer(deps.KeySecrets)
-	if err != nil {
-		return nil, err
-	}
-	return &Service{db: deps.DB, sealer: seal, prober: newProber(networks, deps.Dial, deps.Resolve), log: deps.Log,
+	return &Service{db: deps.DB, sealer: seal, guard: guard, log: deps.Log,
 		clock: deps.Now}, nil
 }
 
@@ -137,7 +138,7 @@ func (s *Service) Test(ctx context.Context, accountID, serverID string) (contrac
 	if err != nil {
 		return contract.LicenseServer{}, err
 	}
-	problem := s.prober.probe(ctx, server.Host, server.Port)
+	problem := s.guard.Probe(ctx, server.Host, server.Port)
 	if ctx.Err() != nil {
 		return contract.LicenseServer{}, ctx.Err()
 	}
@@ -167,7 +168,8 @@ func (s *Service) rowOf(serverID, accountID string, in contract.LicenseServerReq
 		return row{}, fault.New(fault.Validation, "host: a DNS name or an IP address, without a port")
 	}
 	if in.Secret != nil && *in.Secret != "" {
-		r.Sealed, r.SecretID = s.sealer.seal(serverID, *in.Secret), &s.sealer.id
+		sealedUnder := s.sealer.ID()
+		r.Sealed, r.SecretID = s.sealer.Seal(serverID, *in.Secret), &sealedUnder
 	}
 	return r, nil
 }

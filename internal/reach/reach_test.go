@@ -1,4 +1,4 @@
-package settings
+package reach
 
 import (
 	"context"
@@ -11,15 +11,20 @@ import (
 	"testing"
 )
 
-// TestAddressesThatAreContacted is the table against server-side request forgery: what a licence server's owner may make this
-// machine connect to.
-func TestAddressesThatAreContacted(t *testing.T) {
-	t.Parallel()
-	networks, err := privateNetworks([]string{"10.20.0.0/16", "fd12:3456::/32", "100.64.0.0/10"})
+func guarded(t *testing.T, networks []string, dial Dial, resolve Resolve) Guard {
+	t.Helper()
+	g, err := New(networks, dial, resolve)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProber(networks, nil, nil)
+	return g
+}
+
+// TestAddressesThatAreContacted is the table against server-side request forgery: what an account may make this
+// machine connect to.
+func TestAddressesThatAreContacted(t *testing.T) {
+	t.Parallel()
+	g := guarded(t, []string{"10.20.0.0/16", "fd12:3456::/32", "100.64.0.0/10"}, nil, nil)
 	for text, want := range map[string]verdict{
 		"93.184.216.34": allowed, "8.8.8.8": allowed, "2606:2800:220:1::1": allowed,
 		// Private: only in the networks that the deployment names.
@@ -40,11 +45,11 @@ func TestAddressesThatAreContacted(t *testing.T) {
 		"224.0.0.1": never, "239.255.255.250": never, "255.255.255.255": never, "240.0.0.1": never, "ff02::1": never,
 		"192.0.2.1": never, "198.51.100.1": never, "203.0.113.1": never, "198.18.0.1": never, "2001:db8::1": never, "100::1": never,
 	} {
-		if got := p.judge(netip.MustParseAddr(text)); got != want {
+		if got := g.judge(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: got verdict %d, want %d", text, got, want)
 		}
 	}
-	if got := p.judge(netip.Addr{}); got != never {
+	if got := g.judge(netip.Addr{}); got != never {
 		t.Errorf("no address: got verdict %d, want %d", got, never)
 	}
 }
@@ -53,22 +58,23 @@ func TestNetworksMustBePrivate(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"127.0.0.0/8", "169.254.169.254/32", "0.0.0.0/0", "10.0.0.0/7", "8.8.8.0/24", "10.0.0.1", "::/0",
 		"::ffff:10.0.0.0/104", "lan"} {
-		if got, err := privateNetworks([]string{text}); err == nil {
+		if got, err := New([]string{text}, nil, nil); err == nil {
 			t.Errorf("%s was taken as %v", text, got)
 		}
 	}
 }
 
-// bed is a prober whose names and connections a test watches.
+// bed is a guard whose names and connections a test watches.
 type bed struct {
-	prober
+	Guard
 	resolved, dialled []string
 }
 
 // newBed resolves names by the table, one answer after the other, and connects to listener whatever address it is told.
-func newBed(listener string, names map[string][]string) *bed {
+func newBed(t *testing.T, listener string, names map[string][]string) *bed {
+	t.Helper()
 	b := &bed{}
-	b.prober = newProber(nil, func(ctx context.Context, network, address string) (net.Conn, error) {
+	b.Guard = guarded(t, nil, func(ctx context.Context, network, address string) (net.Conn, error) {
 		b.dialled = append(b.dialled, address)
 		if listener == "" {
 			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
@@ -99,8 +105,8 @@ func TestForbiddenHostsAreNotDialled(t *testing.T) {
 		"mixed.example.org": "93.184.216.34 127.0.0.1", "mixed6.example.org": "93.184.216.34 fe80::1",
 		"private.example.org": "192.168.0.1", "metadata.example.org": "169.254.169.254",
 	} {
-		b := newBed("127.0.0.1:1", map[string][]string{host: {answer}})
-		if problem := b.probe(t.Context(), host, 27000); !strings.Contains(problem, "contact") || len(b.dialled) > 0 {
+		b := newBed(t, "127.0.0.1:1", map[string][]string{host: {answer}})
+		if problem := b.Probe(t.Context(), host, 27000); !strings.Contains(problem, "contact") || len(b.dialled) > 0 {
 			t.Errorf("%s → %q: dialled %v, said %q", host, answer, b.dialled, problem)
 		}
 	}
@@ -109,8 +115,8 @@ func TestForbiddenHostsAreNotDialled(t *testing.T) {
 // TestARebindingNameLeadsNowhere: a name that answers with a good address first and with loopback after is asked once.
 func TestARebindingNameLeadsNowhere(t *testing.T) {
 	t.Parallel()
-	b := newBed(listen(t), map[string][]string{"rebind.example.org": {"::ffff:93.184.216.34", "127.0.0.1"}})
-	if problem := b.probe(t.Context(), "rebind.example.org", 27000); problem != "" {
+	b := newBed(t, listen(t), map[string][]string{"rebind.example.org": {"::ffff:93.184.216.34", "127.0.0.1"}})
+	if problem := b.Probe(t.Context(), "rebind.example.org", 27000); problem != "" {
 		t.Errorf("got %q, want a connection", problem)
 	}
 	if len(b.resolved) != 1 || fmt.Sprint(b.dialled) != "[93.184.216.34:27000]" {
@@ -130,7 +136,7 @@ func TestWhatATestSays(t *testing.T) {
 		{"up.example.org", "", "the host refuses connections on port 27000"},
 		{"gone.example.org", open, "the host name cannot be resolved"},
 	} {
-		if got := newBed(c.listener, names).probe(t.Context(), c.host, 27000); got != c.want {
+		if got := newBed(t, c.listener, names).Probe(t.Context(), c.host, 27000); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.host, got, c.want)
 		}
 	}
@@ -139,11 +145,11 @@ func TestWhatATestSays(t *testing.T) {
 		&net.OpError{Op: "dial", Err: timedOut{}}: "does not answer",
 		errors.New("10.0.0.9: no route to host"):  "cannot be reached on port 5053",
 	} {
-		if got := describe(err, 5053); !strings.Contains(got, want) || strings.Contains(got, "10.0.0.9") {
+		if got := Describe(err, 5053); !strings.Contains(got, want) || strings.Contains(got, "10.0.0.9") {
 			t.Errorf("%v: got %q, want %q", err, got, want)
 		}
 	}
-	if many := newBed("", map[string][]string{"many.example.org": {"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6"}}); many.probe(
+	if many := newBed(t, "", map[string][]string{"many.example.org": {"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6"}}); many.Probe(
 		t.Context(), "many.example.org", 1) == "" || len(many.dialled) != maxAddresses {
 		t.Errorf("dialled %v, want %d addresses", many.dialled, maxAddresses)
 	}
@@ -154,7 +160,7 @@ func TestTheMachinesOwnDialerStaysOutside(t *testing.T) {
 	t.Parallel()
 	address := netip.MustParseAddrPort(listen(t))
 	for _, host := range []string{"127.0.0.1", "localhost"} {
-		if problem := newProber(nil, nil, nil).probe(t.Context(), host, int(address.Port())); !strings.Contains(problem,
+		if problem := guarded(t, nil, nil, nil).Probe(t.Context(), host, int(address.Port())); !strings.Contains(problem,
 			"never contacted") {
 			t.Errorf("%s: got %q", host, problem)
 		}
@@ -178,19 +184,25 @@ func listen(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func TestHosts(t *testing.T) {
+// TestConnectionsAreGuarded holds what a transport of HTTP opens to the same rules.
+func TestConnectionsAreGuarded(t *testing.T) {
 	t.Parallel()
-	for host, want := range map[string]bool{
-		"licences.example.org": true, "LIC-01": true, "3com.example.org": true, "a.1-b": true, "192.168.0.1": true, "::1": true,
-		"fd00::1":               true,
-		"xn--bcher-kva.example": true,
-		"":                      false, "a b": false, "-a.example": false, "a-.example": false, "a..b": false, "a.example.": false,
-		"127.1": false, "2130706433": false,
-		"1.2.3.4.5": false, "fe80::1%eth0": false, "[::1]": false, "host:27000": false, "http://host": false, "user@host": false,
-		"host/": false, "a_b.example": false, "ex\nample": false, strings.Repeat("a", 64) + ".example": false,
-	} {
-		if got := isHost(host); got != want {
-			t.Errorf("%q: got %v, want %v", host, got, want)
+	open := listen(t)
+	b := newBed(t, open, map[string][]string{"up.example.org": {"93.184.216.34"}, "in.example.org": {"93.184.216.34 10.0.0.1"}})
+	conn, err := b.DialContext(t.Context(), "tcp", "up.example.org:443")
+	if err != nil || fmt.Sprint(b.dialled) != "[93.184.216.34:443]" {
+		t.Fatalf("dialled %v, %v; want the checked address", b.dialled, err)
+	}
+	_ = conn.Close()
+	for _, address := range []string{"in.example.org:443", "127.0.0.1:443", "[::1]:443", "gone.example.org:443"} {
+		var refused *RefusedError
+		if _, err := b.DialContext(t.Context(), "tcp", address); !errors.As(err, &refused) || len(b.dialled) != 1 {
+			t.Errorf("%s: got %v, dialled %v", address, err, b.dialled)
+		}
+	}
+	for _, address := range []string{"up.example.org", "up.example.org:https", "up.example.org:70000"} {
+		if _, err := b.DialContext(t.Context(), "tcp", address); err == nil {
+			t.Errorf("%s was dialled", address)
 		}
 	}
 }

@@ -1,4 +1,6 @@
-package settings
+// Package reach keeps this machine from being led where it must not go: it connects to hosts that accounts write down, and never to
+// itself, to its network, or to what the platform below it serves.
+package reach
 
 import (
 	"context"
@@ -13,7 +15,7 @@ import (
 )
 
 const (
-	// probeTimeout bounds a test from the name to the connection: a licence server that needs longer is of no use to a task.
+	// probeTimeout bounds a connection, from the name on: a server that needs longer is of no use.
 	probeTimeout = 5 * time.Second
 	// maxAddresses bounds how many addresses of a name are tried.
 	maxAddresses = 4
@@ -25,14 +27,20 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 // Resolve returns the addresses of a host name.
 type Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
-// prober finds out whether a host's port takes connections, without being led to where it must not go.
-type prober struct {
+// Guard connects to hosts of other people's. Its zero value connects to nothing.
+type Guard struct {
 	networks []netip.Prefix // private ones that may be contacted
 	dial     Dial
 	resolve  Resolve
 }
 
-func newProber(networks []netip.Prefix, dial Dial, resolve Resolve) prober {
+// New returns a Guard that also connects to these private networks (CIDR). dial and resolve are the machine's own when they are nil.
+// An error says which is no private network.
+func New(networks []string, dial Dial, resolve Resolve) (Guard, error) {
+	named, err := privateNetworks(networks)
+	if err != nil {
+		return Guard{}, err
+	}
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}
@@ -41,34 +49,67 @@ func newProber(networks []netip.Prefix, dial Dial, resolve Resolve) prober {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
-	return prober{networks, dial, resolve}
+	return Guard{named, dial, resolve}, nil
 }
 
-// probe returns what keeps a host's port from taking connections, for its owner, or "" when it takes them. The name is resolved
+// RefusedError is why a host is not contacted.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// DialContext opens a connection to a host and port, as a transport of HTTP wants it. Errors: *RefusedError, and those of the
+// network.
+func (g Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("the port %q: %w", text, err)
+	}
+	addresses, problem := g.addresses(ctx, host)
+	if problem != "" {
+		return nil, &RefusedError{problem}
+	}
+	addresses = addresses[:min(len(addresses), maxAddresses)]
+	for _, one := range addresses {
+		within, cancel := context.WithTimeout(ctx, probeTimeout)
+		var conn net.Conn
+		conn, err = g.dial(within, network, netip.AddrPortFrom(one, uint16(port)).String())
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+// Probe returns what keeps a host's port from taking connections, for its owner, or "" when it takes them. The name is resolved
 // once, every address of it is checked, and the checked address itself is dialled: a name that changes its mind in between
 // leads nowhere else.
-func (p prober) probe(ctx context.Context, host string, port int) string {
+func (g Guard) Probe(ctx context.Context, host string, port int) string {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	addresses, problem := p.addresses(ctx, host)
+	addresses, problem := g.addresses(ctx, host)
 	if problem != "" {
 		return problem
 	}
 	addresses = addresses[:min(len(addresses), maxAddresses)]
 	var err error
 	for _, address := range addresses {
-		if err = p.connect(ctx, netip.AddrPortFrom(address, uint16(port)), probeTimeout/time.Duration(len(addresses))); err == nil {
+		if err = g.connect(ctx, netip.AddrPortFrom(address, uint16(port)), probeTimeout/time.Duration(len(addresses))); err == nil {
 			return ""
 		}
 	}
-	return describe(err, port)
+	return Describe(err, port)
 }
 
 // addresses are where a host may be contacted, all checked.
-func (p prober) addresses(ctx context.Context, host string) (found []netip.Addr, problem string) {
+func (g Guard) addresses(ctx context.Context, host string) (found []netip.Addr, problem string) {
 	if literal, err := netip.ParseAddr(host); err == nil {
 		found = []netip.Addr{literal}
-	} else if found, err = p.resolve(ctx, host); err != nil || len(found) == 0 {
+	} else if found, err = g.resolve(ctx, host); err != nil || len(found) == 0 {
 		return nil, "the host name cannot be resolved"
 	} else {
 		for i := range found {
@@ -76,7 +117,7 @@ func (p prober) addresses(ctx context.Context, host string) (found []netip.Addr,
 		}
 	}
 	for _, address := range found {
-		switch p.judge(address) {
+		switch g.judge(address) {
 		case never:
 			return nil, "the host lies at an address that is never contacted"
 		case notHere:
@@ -87,18 +128,18 @@ func (p prober) addresses(ctx context.Context, host string) (found []netip.Addr,
 	return found, ""
 }
 
-func (p prober) connect(ctx context.Context, to netip.AddrPort, patience time.Duration) error {
+func (g Guard) connect(ctx context.Context, to netip.AddrPort, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	conn, err := p.dial(ctx, "tcp", to.String())
+	conn, err := g.dial(ctx, "tcp", to.String())
 	if err != nil {
 		return err
 	}
 	return conn.Close()
 }
 
-// describe says what was seen, and nothing of the machine that looked.
-func describe(err error, port int) string {
+// Describe says what was seen, and nothing of the machine that looked.
+func Describe(err error, port int) string {
 	timeout := net.Error(nil)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -118,13 +159,13 @@ const (
 	allowed
 )
 
-// judge decides about one address. What cannot be a licence server of somebody else's comes first and cannot be allowed.
-func (p prober) judge(address netip.Addr) verdict {
+// judge decides about one address. What cannot be a server of somebody else's comes first and cannot be allowed.
+func (g Guard) judge(address netip.Addr) verdict {
 	contains := func(network netip.Prefix) bool { return network.Contains(address) }
 	switch {
 	case !address.IsValid(), address.Zone() != "", address.Is4In6(), slices.ContainsFunc(forbidden, contains):
 		return never
-	case slices.ContainsFunc(private, contains) && !slices.ContainsFunc(p.networks, contains):
+	case slices.ContainsFunc(private, contains) && !slices.ContainsFunc(g.networks, contains):
 		return notHere
 	}
 	return allowed
@@ -144,7 +185,7 @@ var forbidden = prefixes(
 	"64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "192.88.99.0/24", "2001::/23",
 )
 
-// private are the networks of organisations (RFC 1918, RFC 6598, RFC 4193). A customer's licence server usually lies in one,
+// private are the networks of organisations (RFC 1918, RFC 6598, RFC 4193). A customer's own servers usually lie in one,
 // and so does everything of the service's own that is no business of a customer.
 var private = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
 
@@ -162,13 +203,13 @@ func privateNetworks(texts []string) ([]netip.Prefix, error) {
 	for _, text := range texts {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("licence networks: %s is no network, such as 10.1.0.0/16", strconv.Quote(text))
+			return nil, fmt.Errorf("%s is no network, such as 10.1.0.0/16", strconv.Quote(text))
 		}
 		inside := func(whole netip.Prefix) bool {
 			return whole.Bits() <= network.Bits() && whole.Contains(network.Addr())
 		}
 		if !slices.ContainsFunc(private, inside) {
-			return nil, fmt.Errorf("licence networks: %s is no private network; public addresses need no permission", text)
+			return nil, fmt.Errorf("%s is no private network; public addresses need no permission", text)
 		}
 		out = append(out, network.Masked())
 	}
