@@ -27,6 +27,7 @@ import (
 	"github.com/molfabric/molfabric/api/settings"
 	"github.com/molfabric/molfabric/api/studio"
 	"github.com/molfabric/molfabric/api/uploads"
+	"github.com/molfabric/molfabric/api/webhooks"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
@@ -40,6 +41,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object/objecttest"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/reach"
 	"github.com/molfabric/molfabric/internal/receipt"
 	"github.com/molfabric/molfabric/internal/roles/scenes"
 	"github.com/molfabric/molfabric/internal/sequences"
@@ -140,8 +142,11 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 	})
 	hits := searches.New(searches.Deps{DB: deps.DB, Objects: objects, Log: deps.Log, Now: deps.Now})
 	workspaces := projects.New(projects.Deps{DB: deps.DB, Secrets: deps.Config.KeySecrets, Log: deps.Log, Now: deps.Now})
-	licences, err := settings.New(settings.Deps{DB: deps.DB, KeySecrets: deps.Config.KeySecrets, Log: deps.Log, Now: deps.Now})
-	if err != nil {
+	secrets := deps.Config.KeySecrets
+	licences, licencesErr := settings.New(settings.Deps{DB: deps.DB, KeySecrets: secrets, Log: deps.Log, Now: deps.Now})
+	guard, guardErr := reach.New(nil, nil, nil)
+	told, toldErr := webhooks.New(webhooks.Deps{DB: deps.DB, KeySecrets: secrets, Guard: guard, Log: deps.Log, Now: deps.Now})
+	if err := errors.Join(licencesErr, guardErr, toldErr); err != nil {
 		panic(err) // no network is configured that could be wrong
 	}
 	drawn := scenes.New(studio.Deps{DB: deps.DB, Objects: objects, Structures: library, Files: files, Log: deps.Log, Now: deps.Now},
@@ -154,6 +159,7 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { uploads.Register(a, files) },
 		func(a huma.API) { projects.Register(a, workspaces) },
 		func(a huma.API) { settings.Register(a, licences) },
+		func(a huma.API) { webhooks.Register(a, told) },
 		func(a huma.API) { public.Register(a, open) },
 		func(a huma.API) { docking.Register(a, dockings) },
 		func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },

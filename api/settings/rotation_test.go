@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/molfabric/molfabric/api/settings"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/secret/resting"
@@ -29,9 +28,9 @@ func TestReseal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resealed := func(ring secret.Ring, want settings.Resealed) {
+	resealed := func(ring secret.Ring, want resting.Resealed) {
 		t.Helper()
-		if got, err := settings.Reseal(t.Context(), h.DB, ring); err != nil || got != want {
+		if got, err := resting.Reseal(t.Context(), h.DB, ring); err != nil || got != want {
 			t.Errorf("resealed %+v, %v; want %+v", got, err, want)
 		}
 	}
@@ -42,12 +41,12 @@ func TestReseal(t *testing.T) {
 			t.Errorf("counted %+v, %v; want %+v", rests, err, want)
 		}
 	}
-	resealed(secret.One(next), settings.Resealed{Lost: 2})
+	resealed(secret.One(next), resting.Resealed{Lost: 2})
 	if got := h.unsealed(made.ID, earlier); got != text {
 		t.Errorf("what cannot be opened became %q", got)
 	}
 	counted(resting.Rest{Kind: resting.Licences, Earlier: 2, Lately: 2})
-	resealed(ring, settings.Resealed{Sealed: 1, Lost: 1})
+	resealed(ring, resting.Resealed{Sealed: 1, Lost: 1})
 	counted(resting.Rest{Kind: resting.Licences, Sealing: 1, Earlier: 1, Lately: 1})
 	if got := h.unsealed(made.ID, next); got != text {
 		t.Errorf("sealed anew it opens as %q", got)
@@ -55,7 +54,7 @@ func TestReseal(t *testing.T) {
 	if got := h.unsealed(made.ID, earlier); got != "" {
 		t.Errorf("the earlier secret still opens it: %q", got)
 	}
-	resealed(ring, settings.Resealed{Lost: 1})
+	resealed(ring, resting.Resealed{Lost: 1})
 	want[contract.LicenseServer](ada, 200, "PUT", serversPath+"/"+lost.ID, server("name", "lost", "secret", "", "seats", 7))
 	counted(resting.Rest{Kind: resting.Licences, Sealing: 1})
 	want[contract.LicenseServer](ada, 200, "GET", serversPath+"/"+bare.ID, "")

@@ -58,7 +58,7 @@ func New(deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("licence networks: %w", err)
 	}
-	seal, err := secret.NewSealer(deps.KeySecrets, sealPurpose)
+	seal, err := secret.NewSealer(deps.KeySecrets, secret.LicenceServers)
 	if err != nil {
 		return nil, err
 	}

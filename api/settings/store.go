@@ -89,26 +89,6 @@ func selectOne(ctx context.Context, db *sqlx.DB, accountID, serverID string) (co
 	return inUTC(found), wrap(err, "read licence server")
 }
 
-// sealedSecret is a licence server's secret as it is stored.
-type sealedSecret struct {
-	ID     string         `db:"id"`
-	Sealed postgres.Bytes `db:"secret_sealed"`
-}
-
-// selectElsewhere locks secrets that do not rest on the named one, in the order of their servers' ids.
-func selectElsewhere(ctx context.Context, tx *sqlx.Tx, secretID, after string, limit int) ([]sealedSecret, error) {
-	var found []sealedSecret
-	err := tx.SelectContext(ctx, &found, `SELECT id, secret_sealed FROM license_servers WHERE secret_sealed IS NOT NULL
-		AND secret_id IS DISTINCT FROM $1 AND id > $2 ORDER BY id LIMIT $3 FOR UPDATE`, secretID, after, limit)
-	return found, wrap(err, "read sealed secrets")
-}
-
-func storeSealed(ctx context.Context, tx *sqlx.Tx, one sealedSecret, secretID string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE license_servers SET secret_sealed = $2, secret_id = $3 WHERE id = $1`, one.ID, one.Sealed,
-		secretID)
-	return wrap(err, "store a sealed secret")
-}
-
 // remove deletes a server of the account. Errors: sql.ErrNoRows.
 func remove(ctx context.Context, db *sqlx.DB, accountID, serverID string) error {
 	result, err := db.ExecContext(ctx, `DELETE FROM license_servers WHERE id = $1 AND account_id = $2`, serverID, accountID)

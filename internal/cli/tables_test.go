@@ -114,6 +114,12 @@ func TestTables(t *testing.T) {
 		"licenses.txt": func(w *bytes.Buffer) error {
 			return licensesTable(w, read[contract.LicenseServerList](t, "licenses.json").LicenseServers)
 		},
+		"webhooks.txt": func(w *bytes.Buffer) error {
+			return webhooksTable(w, read[contract.WebhookList](t, "webhooks.json").Webhooks)
+		},
+		"deliveries.txt": func(w *bytes.Buffer) error {
+			return deliveriesTable(w, read[contract.WebhookDeliveryList](t, "deliveries.json").Deliveries)
+		},
 		"service.txt": func(w *bytes.Buffer) error {
 			return showService(w, "https://molfabric.example.org", read[contract.ServiceStatus](t, "service.json"))
 		},

@@ -67,6 +67,8 @@ type Config struct {
 	Pipeline bool     `yaml:"pipeline" env:"MOLFABRIC_PIPELINE"` // accept pipeline jobs
 	// LicenseNetworks are private networks (CIDR) in which accounts may test their licence servers.
 	LicenseNetworks []string `yaml:"licenseNetworks" env:"MOLFABRIC_LICENSE_NETWORKS"`
+	// WebhookNetworks are private networks (CIDR) in which accounts may have servers that are told of events.
+	WebhookNetworks []string `yaml:"webhookNetworks" env:"MOLFABRIC_WEBHOOK_NETWORKS"`
 	Limits          Limits   `yaml:"limits"`
 
 	// QuotaBytes and QuotaObjects bound the uploaded files of one account together; 0 for no bound.

@@ -265,7 +265,33 @@ func (sh *shell) received(c *client.Client, id string) []contract.UploadPartRece
 	return status.Body.Received
 }
 
-// TestAccountWithTheCommandLine walks through what is no job: projects, keys that end, licence servers, credit, the service.
+// webhooks adds a webhook that nothing can reach, and looks at what becomes of a message to it.
+func (sh *shell) webhooks() {
+	sh.t.Helper()
+	_, private := sh.want(5, "", "webhooks", "add", "https://127.0.0.1/hook")
+	sh.contains(private, "url")
+	_, plain := sh.want(5, "", "webhooks", "add", "http://hooks.invalid/")
+	sh.contains(plain, "only https is taken")
+	added, _ := sh.want(0, "", "webhooks", "add", "https://hooks.invalid/", "--event", "credit.low", "--below", "1", "--json")
+	var webhook contract.Webhook
+	if err := json.Unmarshal([]byte(added), &webhook); err != nil || !strings.HasPrefix(webhook.Secret, "whsec_") {
+		sh.t.Fatalf("got %s, %v; want the secret", added, err)
+	}
+	sh.want(0, "", "webhooks", "test", webhook.ID)
+	sh.eventually("a message is sent in vain", func() bool {
+		sent, _ := sh.want(0, "", "webhooks", "deliveries", webhook.ID)
+		return strings.Contains(sent, "cannot be resolved")
+	})
+	sh.want(0, "", "webhooks", "rotate-secret", webhook.ID)
+	sh.want(0, "", "webhooks", "enable", webhook.ID)
+	listed, _ := sh.want(0, "", "webhooks", "list")
+	sh.contains(listed, "https://hooks.invalid/", "enabled")
+	sh.want(0, "", "webhooks", "remove", webhook.ID)
+	_, gone := sh.want(4, "", "webhooks", "test", webhook.ID)
+	sh.contains(gone, "molfabric webhooks list")
+}
+
+// TestAccountWithTheCommandLine walks through what is no job: projects, keys that end, licence servers, webhooks, credit, the service.
 func TestAccountWithTheCommandLine(t *testing.T) {
 	t.Parallel()
 	sh := start(t).signIn()
@@ -327,6 +353,7 @@ func TestAccountWithTheCommandLine(t *testing.T) {
 	sh.want(0, "", "licenses", "remove", server.ID)
 	none, _ := sh.want(0, "", "licenses", "list")
 	sh.contains(none, "No licence servers")
+	sh.webhooks()
 
 	tiers, _ := sh.want(0, "", "topup")
 	sh.contains(tiers, "£")

@@ -75,11 +75,14 @@ func rotateCommand() *cobra.Command {
 	return cmd
 }
 
+// entrusted is what reseal moves.
+const entrusted = resting.Licences + " and webhooks"
+
 func resealCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reseal", Short: "Seal under the new secret what rests on the earlier one", Args: cobra.NoArgs,
-		Long: "Seals the secrets of licence servers anew. Keys cannot be: nobody but their owners has them, and each moves when " +
-			"it is used. " +
+		Long: "Seals the secrets of licence servers and webhooks anew. Keys cannot be: nobody but their owners has them, " +
+			"and each moves when it is used. " +
 			"Run it when every process has been started with the new secret. It may be repeated.",
 	}
 	cmd.RunE = configured(func(ctx context.Context, cmd *cobra.Command, cfg config.Config, log *slog.Logger) error {
@@ -87,11 +90,11 @@ func resealCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "Sealed anew: %d %s.\n", done.Sealed, resting.Licences)
+		fmt.Fprintf(cmd.OutOrStdout(), "Sealed anew: %d %s.\n", done.Sealed, entrusted)
 		if done.Lost > 0 {
 			return fmt.Errorf("%d %s open with none of the deployment's secrets: add the secret that they were sealed under, or "+
 				"have their owners enter them again",
-				done.Lost, resting.Licences)
+				done.Lost, entrusted)
 		}
 		return nil
 	})

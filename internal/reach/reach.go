@@ -4,6 +4,7 @@ package reach
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -34,7 +35,8 @@ type Guard struct {
 	resolve  Resolve
 }
 
-// New returns a Guard that also connects to these private networks (CIDR). dial and resolve are the machine's own when they are nil.
+// New returns a Guard that also connects to these private networks (CIDR). dial and resolve are the machine's own when they are
+// nil.
 // An error says which is no private network.
 func New(networks []string, dial Dial, resolve Resolve) (Guard, error) {
 	named, err := privateNetworks(networks)
@@ -117,15 +119,31 @@ func (g Guard) addresses(ctx context.Context, host string) (found []netip.Addr, 
 		}
 	}
 	for _, address := range found {
-		switch g.judge(address) {
-		case never:
-			return nil, "the host lies at an address that is never contacted"
-		case notHere:
-			return nil, "the host lies at a private address, which this deployment does not contact"
-		case allowed:
+		if reason := g.refusal(address); reason != "" {
+			return nil, reason
 		}
 	}
 	return found, ""
+}
+
+// Refusal says why a host is not contacted that is written as an address; "" for those that are, and for names.
+func (g Guard) Refusal(host string) string {
+	literal, err := netip.ParseAddr(host)
+	if err != nil {
+		return ""
+	}
+	return g.refusal(literal)
+}
+
+func (g Guard) refusal(address netip.Addr) string {
+	switch g.judge(address) {
+	case never:
+		return "the host lies at an address that is never contacted"
+	case notHere:
+		return "the host lies at a private address, which this deployment does not contact"
+	case allowed:
+	}
+	return ""
 }
 
 func (g Guard) connect(ctx context.Context, to netip.AddrPort, patience time.Duration) error {
@@ -214,4 +232,10 @@ func privateNetworks(texts []string) ([]netip.Prefix, error) {
 		out = append(out, network.Masked())
 	}
 	return out, nil
+}
+
+// Certificate tells whether a connection failed for the server's certificate.
+func Certificate(err error) bool {
+	var unverified *tls.CertificateVerificationError
+	return errors.As(err, &unverified)
 }

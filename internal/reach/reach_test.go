@@ -149,7 +149,8 @@ func TestWhatATestSays(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", err, got, want)
 		}
 	}
-	if many := newBed(t, "", map[string][]string{"many.example.org": {"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6"}}); many.Probe(
+	six := map[string][]string{"many.example.org": {"1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6"}}
+	if many := newBed(t, "", six); many.Probe(
 		t.Context(), "many.example.org", 1) == "" || len(many.dialled) != maxAddresses {
 		t.Errorf("dialled %v, want %d addresses", many.dialled, maxAddresses)
 	}

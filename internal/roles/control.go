@@ -39,6 +39,7 @@ import (
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/api/web"
+	"github.com/molfabric/molfabric/api/webhooks"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
@@ -51,6 +52,7 @@ import (
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/preview"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/internal/reach"
 	"github.com/molfabric/molfabric/internal/receipt"
 	"github.com/molfabric/molfabric/internal/secret"
 	"github.com/molfabric/molfabric/internal/sequences"
@@ -87,6 +89,7 @@ type control struct {
 	fileStore api.FileStore // whose signed URLs lead to the API; none outside `molfabric up`
 	console   io.Writer     // where `molfabric up` shows mails; nil elsewhere
 	mails     *mail.Queue   // nil without a mail server
+	teller    *webhooks.Teller
 	previews  *preview.Client
 	web       *web.App // nil when the program was built without
 }
@@ -246,8 +249,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 	c.mails = mails
 	c.previews = newPreviews(c.redis, c.cfg, c.metrics, c.log)
 	noteSignUp(c.log, taking, post)
-	licences, err := settings.New(settings.Deps{DB: c.db, KeySecrets: secrets, Networks: c.cfg.LicenseNetworks, Log: c.log,
-		Now: time.Now})
+	licences, told, err := c.settings(secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -282,6 +284,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { uploads.Register(a, c.files) },
 			func(a huma.API) { projects.Register(a, workspaces) },
 			func(a huma.API) { settings.Register(a, licences) },
+			func(a huma.API) { webhooks.Register(a, told) },
 			c.condition(version),
 			func(a huma.API) { docking.Register(a, dockings) },
 			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(known.Library, known.Signer)) },
@@ -295,6 +298,26 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 		Checks: c.checks(),
 		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
 	})
+}
+
+// settings are of the servers that accounts have: those that license their software, and those that are told of events. The teller
+// is the process's.
+func (c *control) settings(secrets secret.Ring) (*settings.Service, *webhooks.Service, error) {
+	licences, err := settings.New(settings.Deps{DB: c.db, KeySecrets: secrets, Networks: c.cfg.LicenseNetworks, Log: c.log,
+		Now: time.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	guard, err := reach.New(c.cfg.WebhookNetworks, nil, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("webhook networks: %w", err)
+	}
+	told, err := webhooks.New(webhooks.Deps{DB: c.db, KeySecrets: secrets, Guard: guard, Log: c.log, Now: time.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.teller = told.NewTeller(webhooks.TellerDeps{Metrics: webhooks.NewMetrics(c.metrics)})
+	return licences, told, nil
 }
 
 // checks are what /readyz asks beside the database and Redis.
@@ -357,6 +380,7 @@ func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener
 	var sweeper sync.WaitGroup
 	sweeper.Go(func() { c.files.Run(sweeping, c.log) })
 	sweeper.Go(func() { runMails(sweeping, c.mails) })
+	sweeper.Go(func() { c.teller.Run(sweeping) })
 	defer sweeper.Wait()
 	defer stop()
 	failed := make(chan error, 1)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/molfabric/molfabric/api/settings"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/object"
 	"github.com/molfabric/molfabric/internal/secret/resting"
@@ -44,13 +43,13 @@ func secretState(ctx context.Context, cfg config.Config, db *sqlx.DB) (SecretSta
 }
 
 // Reseal seals what the deployment can seal anew by itself under the secret that seals.
-func Reseal(ctx context.Context, cfg config.Config, log *slog.Logger) (done settings.Resealed, err error) {
+func Reseal(ctx context.Context, cfg config.Config, log *slog.Logger) (done resting.Resealed, err error) {
 	ring, err := knownSecrets(cfg)
 	if err != nil {
 		return done, err
 	}
 	err = withAccounts(ctx, cfg, log, func(ctx context.Context, db *sqlx.DB) error {
-		done, err = settings.Reseal(ctx, db, ring)
+		done, err = resting.Reseal(ctx, db, ring)
 		return err
 	})
 	return done, err
@@ -114,7 +113,7 @@ func (s SecretState) Advice() string {
 	}
 	if kind, n := resting.Hindrance(s.Rests); n > 0 {
 		what := "keys move at their next use"
-		if kind == resting.Licences {
+		if kind == resting.Licences || kind == resting.Webhooks {
 			what = "`molfabric secret reseal` moves them"
 		}
 		return fmt.Sprintf("The earlier secret is needed: %d %s in use rest on it; %s.", n, kind, what)

@@ -6,6 +6,12 @@ import (
 	"fmt"
 )
 
+// Purposes of sealers, each the kind of row whose secrets it seals. They separate its keys from every other key of the deployment.
+const (
+	LicenceServers = "molfabric licence servers v1"
+	Webhooks       = "molfabric webhooks v1"
+)
+
 // Sealer encrypts secrets of accounts with AES-256-GCM under keys derived from the deployment's secrets: with the first, and opens
 // with any.
 type Sealer struct {
@@ -13,7 +19,7 @@ type Sealer struct {
 	id    string // of the secret that seals
 }
 
-// NewSealer returns the sealer of one purpose, which separates its keys from every other key of the deployment.
+// NewSealer returns the sealer of one purpose.
 func NewSealer(secrets Ring, purpose string) (Sealer, error) {
 	keys, err := secrets.Derive(purpose)
 	if err != nil {

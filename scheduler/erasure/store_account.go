@@ -34,6 +34,7 @@ func deleteCredentials(ctx context.Context, tx *sqlx.Tx, accountID string, at ti
 		`DELETE FROM email_proofs WHERE account_id = $1`,
 		`DELETE FROM account_identities WHERE account_id = $1`,
 		`DELETE FROM license_servers WHERE account_id = $1`,
+		`DELETE FROM webhooks WHERE account_id = $1`,
 		`DELETE FROM idempotency_keys WHERE account_id = $1`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, accountID); err != nil {

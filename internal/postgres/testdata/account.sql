@@ -68,3 +68,7 @@ INSERT INTO studio_sessions (id, account_id, title, state, created_at, updated_a
 INSERT INTO studio_messages (session_id, account_id, body, created_at) VALUES ('ses_@', 'acct_@', '{}', now());
 INSERT INTO receipt_keys (id, public_key, created_at) VALUES (repeat('@', 64), decode(repeat('@', 64), 'hex'), now());
 INSERT INTO receipts (job_id, account_id, run, key_id, statement, signature, signed_at) VALUES ('job_@', 'acct_@', 1, repeat('@', 64), '', decode(repeat('@', 128), 'hex'), now());
+INSERT INTO webhooks (id, account_id, url, description, events, low_credit_pence, enabled, secret_sealed, secret_id, since, created_at)
+    VALUES ('whk_@', 'acct_@', 'https://example.org', '', '{job.ended}', 500, false, '', '', now(), now());
+INSERT INTO webhook_deliveries (webhook_id, id, account_id, event, subject, body, state, next_at, created_at)
+    VALUES ('whk_@', 'msg_@', 'acct_@', 'job.ended', 'job_@', '{}', 'PENDING', now(), now());

@@ -18,6 +18,7 @@ const lately = 30 * 24 * time.Hour
 const (
 	Keys     = "API keys"
 	Licences = "secrets of licence servers"
+	Webhooks = "secrets of webhooks"
 	Shares   = "links of shared projects"
 	// Addresses are those of closed accounts that have had their free credit.
 	Addresses = "addresses that have had their free credit"
