@@ -162,7 +162,7 @@ gotestsum = gotest.tools/gotestsum
 # against, never what the product is made of.
 bin/tools/minio: .ci/s3/go.mod .ci/s3/go.sum
 	@echo "building MinIO from source (the first time this takes about two minutes)"
-	@go build -C .ci/s3 -trimpath -ldflags '-s -w' -o ../../$@ github.com/minio/minio
+	@go build -C .ci/s3 -ldflags '-s -w' -o ../../$@ github.com/minio/minio
 
 bin/tools/stripe-mock: .ci/stripe/go.mod .ci/stripe/go.sum
 	@echo "building stripe-mock from source"
@@ -178,14 +178,14 @@ bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 
 bin/tools/helm: .ci/kubernetes/go.mod .ci/kubernetes/go.sum
 	@echo "building Helm from source (the first time this takes up to nine minutes of a core)"
-	@go build -C .ci/kubernetes -trimpath -ldflags '-s -w' -o ../../$@ helm.sh/helm/v4/cmd/helm
+	@go build -C .ci/kubernetes -ldflags '-s -w' -o ../../$@ helm.sh/helm/v4/cmd/helm
 
 bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/crd
 	@.ci/kubernetes/crd $@
 
 bin/tools/promql: .ci/promql/go.mod .ci/promql/go.sum .ci/promql/main.go
 	@echo "building the reader of Prometheus' queries from source"
-	@go build -C .ci/promql -trimpath -ldflags '-s -w' -o ../../$@ .
+	@go build -C .ci/promql -ldflags '-s -w' -o ../../$@ .
 
 bin/tools/%: .ci/tools/go.mod .ci/tools/go.sum
 	@echo "building $* from source (the first time this takes up to two minutes)"

@@ -56,13 +56,26 @@ fail() { printf 'set-up failed: %s\n' "$*" >&2; exit 1; }
 # logged NAME COMMAND...: runs a noisy command into a log that is shown when it fails. Within the command bash does not stop
 # at an error by itself.
 logged() {
-  local log=$stamps/$1.log began=$SECONDS
+  local name=$1 log=$stamps/$1.log began=$SECONDS
   shift
   if ! "$@" >"$log" 2>&1 </dev/null 9>&-; then
     tail -n 40 "$log" >&2
     fail "this command did not succeed (its whole output is in $log): $*"
   fi
-  say "  done in $((SECONDS - began)) s"
+  say "  $name: done in $((SECONDS - began)) s"
+}
+
+# together STEPS...: takes steps that do not need each other side by side: what one downloads, another unpacks.
+together() {
+  local step running=() status=0
+  for step in "$@"; do
+    "$step" &
+    running+=($!)
+  done
+  for step in "${running[@]}"; do
+    wait "$step" || status=1
+  done
+  return $status
 }
 
 # digest FILES...: what a stamp holds, so that changed files install again.
@@ -567,22 +580,29 @@ install_modules() {
 # Two runs at once would install over each other; the second waits and finds nothing left to do.
 exec 9>"$stamps/lock"
 flock 9
-install_packages
-install_python
-install_viewer
-install_app
-install_components
-install_modules
-$demo || install_shaders
-$demo || install_blender
-! $fold || install_fold
-! $fold || install_alphafold
-! $waves || install_swan
-if $tests; then
-  install_node
-  install_contract
-  install_kubernetes
+pages() {
+  install_modules
+  install_viewer
+  $demo || install_shaders
+  install_app
+}
+programs() {
+  $demo || install_blender
+  ! $waves || install_swan
+  ! $tests || install_contract
+  ! $tests || install_kubernetes
+}
+folds() {
+  $fold || return 0
+  install_fold
+  install_alphafold
+  $tests || return 0
   install_tiny
   install_tiny_alphafold
   install_alignments
-fi
+}
+
+install_packages
+install_python
+! $tests || install_node # which two of what follows would install
+together install_components pages programs folds

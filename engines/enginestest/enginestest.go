@@ -124,6 +124,9 @@ func checkSpec(t *testing.T, spec engines.Spec) {
 	}
 }
 
+// maxCommands bounds the shards of a plan whose commands are looked at.
+const maxCommands = 100
+
 func checkPlan(t *testing.T, e engines.Engine, c PlanCase) {
 	shards, err := e.Plan(c.Request)
 	if err != nil {
@@ -142,8 +145,12 @@ func checkPlan(t *testing.T, e engines.Engine, c PlanCase) {
 		checkShard(t, e.Spec(), shard)
 		checkInputs(t, shards[:i], shard)
 		essential = essential || shard.Essential
-		checkCommand(t, e, shard)
 	}
+	// Of thousands of shards, some from everywhere: a command reads all programs of its engine.
+	for i := 0; i < len(shards); i += 1 + len(shards)/maxCommands {
+		checkCommand(t, e, shards[i])
+	}
+	checkCommand(t, e, shards[len(shards)-1])
 	if !essential {
 		t.Error("no shard is essential, so the job could never fail")
 	}

@@ -16,7 +16,7 @@ var samples embed.FS
 
 // Sample writes an input that several engines are tested with into a folder of the test, and returns its path, which ends in
 // the name: 1atp.pdb and 1cbs.cif are whole entries of the Protein Data Bank, alanine-dipeptide.prmtop and .inpcrd a system of
-// Amber in water, bace1-site.pdb and bace1-macrocycle.mol2 the site of an enzyme and its inhibitor.
+// Amber in water.
 func Sample(t *testing.T, name string) string {
 	t.Helper()
 	packed, err := samples.Open("samples/" + name + ".gz")

