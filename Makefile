@@ -90,7 +90,7 @@ setup-tests:
 	@deploy/setup.sh --tests
 
 # What the tests are run with, all built from source.
-tools := gotestsum oasdiff minio stripe-mock oidc-provider helm keda-scaledjobs.yaml promql
+tools := gotestsum oasdiff minio stripe-mock oidc-provider keda-scaledjobs.yaml promql
 
 .PHONY: tools
 tools: $(tools:%=bin/tools/%)
@@ -175,10 +175,6 @@ bin/tools/oidc-provider: .ci/oidc/go.mod .ci/oidc/go.sum .ci/oidc/main.go
 bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 	@echo "building oasdiff from source"
 	@go build -C .ci/contract -o ../../$@ github.com/oasdiff/oasdiff
-
-bin/tools/helm: .ci/kubernetes/go.mod .ci/kubernetes/go.sum
-	@echo "building Helm from source (the first time this takes up to nine minutes of a core)"
-	@go build -C .ci/kubernetes -ldflags '-s -w' -o ../../$@ helm.sh/helm/v4/cmd/helm
 
 bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/crd
 	@.ci/kubernetes/crd $@
