@@ -147,6 +147,10 @@ missing_packages() {
   if $fold && ! has_torch; then
     printf '%s\n' python3-torch python3-venv
   fi
+  if $fold; then # what AlphaFold's templates are searched and aligned with
+    has hhsearch || echo hhsuite
+    has kalign || echo kalign
+  fi
   if $waves && ! { has gfortran && has make; }; then
     printf '%s\n' gfortran make
   fi

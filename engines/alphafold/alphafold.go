@@ -86,10 +86,11 @@ func citations() []engines.Citation {
 
 // probeProgram imports what a run uses and prints its versions, and the devices that JAX finds. importlib tells versions without
 // opening the devices first.
-const probeProgram = `import json, importlib.metadata as m
+const probeProgram = `import json, shutil, importlib.metadata as m
 import jax
 import alphafold.model.model
 found = {name: m.version(name) for name in ("colabfold", "alphafold-colabfold", "jax")}
+found |= {name: "installed" for name in ("hhsearch", "kalign") if shutil.which(name)}
 found["jax device"] = jax.local_devices()[0].platform
 print(json.dumps(found))`
 
@@ -99,6 +100,11 @@ const probeWayOut = "install the environment with ColabFold by `make setup-fold`
 func checkVersions(versions map[string]string) error {
 	if found := versions["colabfold"]; found != colabfold {
 		return fmt.Errorf("colabfold is %q, and must be %s; %s", found, colabfold, probeWayOut)
+	}
+	for _, program := range []string{"hhsearch", "kalign"} {
+		if versions[program] == "" {
+			return fmt.Errorf("%s is missing, which templates need; %s", program, probeWayOut)
+		}
 	}
 	return nil
 }

@@ -141,6 +141,7 @@ func refusedCases(t *testing.T) []enginestest.RefusedCase {
 		changed("no weights", "foldModel", func(r *engines.Request) { r.Found.Weights = nil }),
 		params("other model", "foldModel", `{"foldModel":"esmfold"}`),
 		params("lengths", "foldLengths", `{"foldLengths":[3]}`),
+		params("template twice", "foldTemplates[1]", `{"foldTemplates":["1cbs","1CBS"]}`),
 		params("no database", "foldMsa", `{"foldMsa":"database"}`),
 		{Name: "chains", Field: fold.SceneFile, Request: manyChains(t)},
 	}

@@ -14,6 +14,7 @@ const (
 	passSecondsPerSquare         = 1e-4   // of residues, whatever the size of the model
 	trueSecondsPerSquare         = 1.8e-3 // by the share of trueBytes
 	relaxSecondsPerResidue       = 0.5
+	templateCPUSeconds           = 4.0  // of one template: reading it, and its part of a search
 	trueSecondsPerAligned        = 6e-3 // of a residue of a row of the alignment, by the share of trueBytes
 	gpuStartSeconds              = 40.0
 	gpuCompileSeconds            = 60.0
@@ -45,7 +46,7 @@ func (q request) passes() float64 { return float64(q.models * q.seeds * (q.recyc
 func (q request) foldSeconds(count int) float64 {
 	share := float64(q.Weights.Bytes) / trueBytes
 	seconds := compileCPUSeconds + q.passes()*float64(count*count)*(passSecondsPerSquare+trueSecondsPerSquare*share) +
-		q.passes()*float64(count*q.rows())*trueSecondsPerAligned*share
+		q.passes()*float64(count*q.rows())*trueSecondsPerAligned*share + templateCPUSeconds*float64(len(q.templates))
 	if q.relax {
 		seconds += relaxSecondsPerResidue * float64(count)
 	}
@@ -55,7 +56,7 @@ func (q request) foldSeconds(count int) float64 {
 // deviceSeconds is the time of one protein on a device.
 func (q request) deviceSeconds(count int) float64 {
 	seconds := gpuCompileSeconds + q.passes()*(gpuSecondsPerSquare*float64(count*count)+gpuSecondsPerResidue*float64(count)+
-		gpuSecondsPerAligned*float64(count*q.rows()))
+		gpuSecondsPerAligned*float64(count*q.rows())) + templateCPUSeconds*float64(len(q.templates))
 	if q.relax {
 		seconds += relaxSecondsPerResidue * float64(count)
 	}

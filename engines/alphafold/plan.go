@@ -26,6 +26,7 @@ type request struct {
 
 	models, recycles, seeds int
 	relax                   bool
+	templates               []template
 	// database is what each chain is aligned to; nil where the models see single sequences.
 	database *alignments.Database
 }
@@ -43,11 +44,13 @@ type foldParams struct {
 
 // settings decide what the models do, beside their weights and the seed.
 type settings struct {
-	Models   int       `json:"models"`
-	Recycles int       `json:"recycles"`
-	Seeds    int       `json:"seeds"`
-	Relax    bool      `json:"relax"`
-	MSA      alignment `json:"msa"`
+	Models   int  `json:"models"`
+	Recycles int  `json:"recycles"`
+	Seeds    int  `json:"seeds"`
+	Relax    bool `json:"relax"`
+	// Templates are in the order of the request.
+	Templates []template `json:"templates,omitempty"`
+	MSA       alignment  `json:"msa"`
 }
 
 // alignment says how the chains were aligned, and by what.
@@ -58,7 +61,8 @@ type alignment struct {
 }
 
 func (q request) settings() settings {
-	done := settings{Models: q.models, Recycles: q.recycles, Seeds: q.seeds, Relax: q.relax, MSA: alignment{Mode: singleSequence}}
+	done := settings{Models: q.models, Recycles: q.recycles, Seeds: q.seeds, Relax: q.relax, Templates: q.templates,
+		MSA: alignment{Mode: singleSequence}}
 	if q.database != nil {
 		done.MSA = alignment{toDatabase, q.database, aligningPrograms()}
 	}
@@ -80,13 +84,14 @@ func resolve(r engines.Request) (request, error) {
 		return request{}, fold.Invalid(msaField, "is %s, and this deployment has no sequence database to align to, which its "+
 			"operator names in MOLFABRIC_FOLD_DATABASE; say %s", toDatabase, singleSequence)
 	}
-	return q, nil
+	q.templates, err = templatesOf(common.Params.Templates, r.Found.Structures)
+	return q, err
 }
 
 // aligns says whether a request wants its chains aligned where the deployment can.
 func aligns(params fold.Params) bool { return or(params.MSA, toDatabase) == toDatabase }
 
-// Wants adds the database that chains are aligned to.
+// Wants adds the database that chains are aligned to, and the entries that are templates.
 func (a AlphaFold) Wants(r engines.Request) (engines.Wants, error) {
 	wants, err := a.Model.Wants(r)
 	if err != nil {
@@ -99,6 +104,7 @@ func (a AlphaFold) Wants(r engines.Request) (engines.Wants, error) {
 	if aligns(params) {
 		wants.Alignment = &engines.WantedAlignment{Path: msaField}
 	}
+	wants.Entries = wantedTemplates(params.Templates)
 	return wants, nil
 }
 
@@ -150,7 +156,7 @@ func (q request) work(part []fold.Sequence, chains []string) fold.Work {
 		seconds += q.foldSeconds(count)
 		device += q.deviceSeconds(count)
 	}
-	done := fold.Work{CPUSeconds: seconds, Inputs: q.aligned(part, chains), Params: foldParams{
+	done := fold.Work{CPUSeconds: seconds, Inputs: append(q.aligned(part, chains), q.templateInputs()...), Params: foldParams{
 		Program: programFold, Sequences: part, settings: q.settings(), Seed: q.Seed, Device: q.Device, Memory: q.memory(longest),
 		Weights: fold.WeightsOf(q.Weights),
 	}}

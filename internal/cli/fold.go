@@ -50,8 +50,10 @@ type foldParams struct {
 	Seeds    *int   `json:"foldSeeds,omitempty"`
 	Relax    *bool  `json:"foldRelax,omitempty"`
 	MSA      string `json:"foldMsa,omitempty"`
-	Lengths  []int  `json:"foldLengths,omitempty"` // of an estimate
-	Seed     *int64 `json:"seed,omitempty"`
+	// Templates are ids of the Protein Data Bank.
+	Templates []string `json:"foldTemplates,omitempty"`
+	Lengths   []int    `json:"foldLengths,omitempty"` // of an estimate
+	Seed      *int64   `json:"seed,omitempty"`
 }
 
 // foldFlags are the flags of `fold` as they are written.
@@ -63,6 +65,7 @@ type foldFlags struct {
 	models, recycles, seeds     int
 	seed                        int64
 	relax                       bool
+	templates                   []string
 	estimate, detach, watch     bool
 }
 
@@ -112,6 +115,8 @@ func (f *foldFlags) define(cmd *cobra.Command) {
 	flags.IntVar(&f.recycles, "recycles", usualRecycles, "alphafold: passes after the first (0 to 20)")
 	flags.IntVar(&f.seeds, "seeds", 1, "alphafold: seeds that every model predicts with (1 to 8)")
 	flags.BoolVar(&f.relax, "relax", false, "alphafold: relax the best model with OpenMM")
+	flags.StringSliceVar(&f.templates, "templates", nil, "alphafold: entries of the Protein Data Bank that models may take as "+
+		"templates: 1CBS,2CBS")
 	flags.StringVar(&f.msa, "msa", "", "alphafold: database or single_sequence (default: database where the service has one)")
 	flags.Int64Var(&f.seed, "seed", 0, "the first seed (default: the job's own)")
 	flags.IntVar(&f.shards, "shards", 0, "tasks to fold with, side by side (default: about an hour of work each)")
@@ -152,8 +157,8 @@ func (f *foldFlags) check() error {
 	case f.seeds < 1 || f.seeds > maxFoldSeeds:
 		return usage("--seeds %d: must be 1 to %d", f.seeds, maxFoldSeeds)
 	case f.model != alphafold && (f.changed("models") || f.changed("recycles") || f.changed("seeds") || f.changed("relax") ||
-		f.changed("msa")):
-		return usage("--models, --recycles, --seeds, --relax and --msa are of --model alphafold")
+		f.changed("msa") || f.changed("templates")):
+		return usage("--models, --recycles, --seeds, --relax, --templates and --msa are of --model alphafold")
 	case f.changed("msa") && f.msa != foldAligned && f.msa != foldSingle:
 		return usage("--msa %q: must be %s or %s", f.msa, foldAligned, foldSingle)
 	case f.device != foldOnCPU && f.device != foldOnCUDA:
@@ -214,7 +219,7 @@ func (f *foldFlags) params() foldParams {
 	}
 	if f.model == alphafold {
 		p.Models, p.Recycles, p.Seeds, p.Relax = &f.models, &f.recycles, &f.seeds, &f.relax
-		p.MSA = f.msa
+		p.MSA, p.Templates = f.msa, f.templates
 	}
 	return p
 }

@@ -2,9 +2,10 @@
 shortest first.
 
 Reads request.json, the weights in in/weights/ (config.json, params_model_N_ptm.npz, params_model_N_multimer_v3.npz), and where the
-job has alignments in/msa/<SHA-256 of the chain>.a3m of every chain. For each sequence it writes the structure of the best model as
-out/<file>.pdb and .cif (ModelCIF; the B-factor of both is pLDDT, 0 to 100) with out/<file>.scores.json, those of the next models as
-out/<file>.rank2.pdb and so on, out/<file>.a3m, which is the alignment that the models saw, and for all of them out/rows.json.
+job has alignments in/msa/<SHA-256 of the chain>.a3m of every chain; templates, where it has them, are in/templates/<id>.cif. For
+each sequence it writes the structure of the best model as out/<file>.pdb and .cif (ModelCIF; the B-factor of both is pLDDT, 0 to
+100) with out/<file>.scores.json, those of the next models as out/<file>.rank2.pdb and so on, out/<file>.a3m, which is the alignment
+that the models saw, and for all of them out/rows.json.
 
 ColabFold marks a sequence that is finished (.done.txt). It is then saved below out/checkpoint/, so that a repeated attempt folds
 none twice. What cannot be folded is named in the result; a lack of memory ends the process, for the rest is longer.
@@ -17,12 +18,13 @@ import sys
 import time
 from typing import Any, NamedTuple
 
+import templates
 from finished import Finished, find, keep
 from structures import CHAIN_NAMES
 from task import IN, OUT, Progress, digest, executor_error, main, program_versions, sha256, write_bytes, write_json
 
 PACKAGES = ("colabfold", "alphafold-colabfold", "jax", "jaxlib", "dm-haiku", "numpy", "openmm")
-WEIGHTS, ALIGNMENTS = IN / "weights", IN / "msa"
+WEIGHTS, ALIGNMENTS, TEMPLATES = IN / "weights", IN / "msa", IN / "templates"
 LOADING_SHARE = 0.05  # of the progress bar
 
 
@@ -59,6 +61,8 @@ class Folding:
     def identity(self, sequence: dict[str, Any]) -> str:
         """Digest of all that decides a sequence's result, but for the platform."""
         decisive = {key: self.request[key] for key in ("recycles", "models", "seeds", "seed", "relax", "weights", "msa")}
+        if self.request.get("templates"):
+            decisive["templates"] = self.request["templates"]
         alignments = [self.alignment(chain) for chain in sequence["chains"]]
         return digest([decisive, sequence, alignments, self.versions])
 
@@ -78,6 +82,8 @@ class Folding:
 
     def run(self) -> Outcome:
         self.versions = program_versions(PACKAGES)
+        if self.request.get("templates"):
+            self.versions |= templates.versions()
         outcome = Outcome([], [])
         for place, sequence in enumerate(self.sequences):
             if missing := self.unaligned(sequence):
@@ -104,7 +110,7 @@ class Folding:
         try:
             if self.predictor is None:
                 self.progress(0.0, "starting ColabFold")
-                self.predictor = predict.Predictor(WEIGHTS, self.request)
+                self.predictor = predict.Predictor(WEIGHTS, TEMPLATES, self.request)
                 self.progress(LOADING_SHARE, f"ColabFold computes on {self.predictor.device}", milestone=True)
             finished = self.predict(place, sequence)
         except predict.OutOfMemory:
@@ -146,6 +152,8 @@ class Folding:
         row = row_of(sequence, best.prediction, tokens(sequence), time.monotonic() - began, self.predictor.device)
         ranking = [ranked(rank, one) for rank, one in enumerate(run.models, start=1)]
         row |= {"model": best.name, "modelType": run.model_type, "alignedSequences": run.depth, "ranking": ranking}
+        if self.request.get("templates"):
+            row["templates"] = run.templates
         if self.request["relax"]:
             row |= {"relaxed": best.relaxed, "notRelaxed": run.not_relaxed}
         return Finished(files, row, "")

@@ -36,6 +36,7 @@ from relaxation import NotRelaxed, relax
 from rows import read_rows
 from shapes import change
 from structures import Prediction
+from templates import lay, used
 
 JOB = "protein"
 PASS = re.compile(r"\brecycle=\d+")
@@ -69,6 +70,7 @@ class Run(NamedTuple):
     model_type: str
     alignment: str  # A3M, as the models saw it
     depth: int  # rows of it, the protein's own among them
+    templates: list[str]  # chains that were given to the models
     not_relaxed: str  # why the best model is not relaxed, although that was asked for; "" otherwise
 
 
@@ -88,10 +90,11 @@ class Ears(logging.Handler):
 
 
 class Predictor:
-    """The weights of a folder, and how a request wants proteins folded."""
+    """The weights of a folder, the templates of another, and how a request wants proteins folded."""
 
-    def __init__(self, weights: Path, request: dict[str, Any]) -> None:
+    def __init__(self, weights: Path, templates: Path, request: dict[str, Any]) -> None:
         self.request = request
+        self.templates = lay(templates, SCRATCH / "templates") if request.get("templates") else None
         self.device = "cuda" if jax.local_devices()[0].platform == "gpu" else "cpu"
         if request["device"] == "cuda" and self.device != "cuda":
             raise RuntimeError("JAX finds no device")
@@ -133,8 +136,9 @@ class Predictor:
                 msa_mode="single_sequence" if given is None else "mmseqs2_uniref", data_dir=SCRATCH / "data",
                 random_seed=request["seed"], num_seeds=request["seeds"], recompile_padding=0, prediction_callback=keep,
                 skip_output=["plots", "pae_json"], host_url="http://127.0.0.1:9", pair_mode="unpaired",
+                use_templates=self.templates is not None, custom_template_path=self.templates and str(self.templates),
             )  # fmt: skip
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, ValueError) as error:
             raise told([*ears.errors, str(error)], isinstance(error, MemoryError)) from error
         finally:
             logging.getLogger("colabfold").removeHandler(ears)
@@ -149,7 +153,8 @@ class Predictor:
                 ranked[0] = ranked[0]._replace(prediction=relax(ranked[0].prediction, self.device == "cuda"), relaxed=True)
             except NotRelaxed as error:  # the model is worth having all the same
                 not_relaxed = str(error)
-        return Run(ranked, model_type, text, sum(line.startswith(">") for line in text.splitlines()), not_relaxed)
+        depth = sum(line.startswith(">") for line in text.splitlines())
+        return Run(ranked, model_type, text, depth, used(folder / f"{JOB}_template_domain_names.json"), not_relaxed)
 
 
 def shrink(changes: dict[str, Any]) -> None:

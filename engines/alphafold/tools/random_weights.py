@@ -29,21 +29,23 @@ SIZES: dict[str, dict[str, Any]] = {
     "tiny": {
         "embeddings_and_evoformer.evoformer_num_block": 2,
         "embeddings_and_evoformer.extra_msa_stack_num_block": 1,
+        "embeddings_and_evoformer.template.template_pair_stack.num_block": 1,
         "heads.structure_module.num_layer": 2,
     },
     "full": {},
 }
+TEMPLATED = (1, 2)  # numbers of the models that look at templates
 LENGTH = 8  # of the protein that the shapes are asked with; they do not depend on it
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def parameters(changes: dict[str, Any], generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Values of every tensor of a model that takes no templates by "scope//name"."""
-    settings = config.model_config("model_3_ptm")
+def parameters(number: int, changes: dict[str, Any], generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Values of every tensor of a model by "scope//name"."""
+    settings = config.model_config(f"model_{number}_ptm")
     shapes.change(settings.model, changes)
-    settings.data.eval.max_msa_clusters, settings.data.common.max_extra_msa = 4, 4
+    settings.data.eval.max_msa_clusters, settings.data.common.max_extra_msa = 8, 4  # four of them stand for templates
     runner = model.RunModel(settings, None)
-    features = runner.process_features(example(), random_seed=0)
+    features = runner.process_features(example() | (template() if number in TEMPLATED else {}), random_seed=0)
     features = {key: value[:1] for key, value in features.items()}
     features["prev"] = {
         "prev_msa_first_row": np.zeros([LENGTH, 256], np.float16), "prev_pair": np.zeros([LENGTH, LENGTH, 128], np.float16),
@@ -70,6 +72,18 @@ def example() -> dict[str, np.ndarray]:
         "deletion_matrix_int": np.zeros((2, LENGTH), np.int32),
         "msa": np.zeros((2, LENGTH), np.int32),
         "num_alignments": np.full(LENGTH, 2, np.int32),
+    }
+
+
+def template() -> dict[str, np.ndarray]:
+    """Features of one template of the example that nothing is known of."""
+    return {
+        "template_aatype": np.eye(22, dtype=np.float32)[np.zeros((1, LENGTH), int)],
+        "template_all_atom_masks": np.zeros((1, LENGTH, 37), np.float32),
+        "template_all_atom_positions": np.zeros((1, LENGTH, 37, 3), np.float32),
+        "template_domain_names": np.array([b"none"], object),
+        "template_sequence": np.array([b"A" * LENGTH], object),
+        "template_sum_probs": np.zeros((1, 1), np.float32),
     }
 
 
@@ -102,7 +116,7 @@ def main() -> int:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     total = 0
     for number in range(1, 6):
-        tensors = parameters(SIZES[arguments.size], np.random.default_rng([arguments.seed, number]))
+        tensors = parameters(number, SIZES[arguments.size], np.random.default_rng([arguments.seed, number]))
         write(arguments.folder / f"params_model_{number}_ptm.npz", tensors)
         total += sum(tensor.size for tensor in tensors.values())
     document = {"model_type": "alphafold2", "molfabric_untrained": True, "molfabric_changes": SIZES[arguments.size]}

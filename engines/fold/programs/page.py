@@ -14,6 +14,7 @@ from figures import BANDS
 from results import UNTRAINED
 from task import one_line
 
+NO_TEMPLATE = "none of the templates has a part like it"
 MOST_SHOWN = 60  # proteins with pictures; the table has all
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#20242a}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid #d8dde3}
@@ -48,10 +49,11 @@ def page(request: dict[str, Any], shown: list[Shown], rows: list[dict[str, Any]]
             f"<p>{len(rows)} of {len(rows) + len(failed)} proteins were folded with {text(request['predictor'])}, "
             f"{request['recycles'] + 1} passes each, with the weights <code>{text(weights['digest'][:16])}…</code> "
             f"(licence {text(weights['licence'])}"
-            f"{'' if weights['commercialUse'] else ', no commercial use'}).{aligned(request)}</p>",
+            f"{'' if weights['commercialUse'] else ', no commercial use'}).{aligned(request)}{templates(request)}</p>",
             legend(),
             table(rows),
             listed("Not folded", [(one["item"], one["message"]) for one in failed]),
+            listed("Folded without a template", [(row["name"], NO_TEMPLATE) for row in rows if row.get("templates") == []]),
             listed("Folded, and not relaxed", [(row["name"], row["notRelaxed"]) for row in rows if row.get("notRelaxed")]),
             *map(section, shown[:MOST_SHOWN]),
             citations(request["citations"]),
@@ -72,6 +74,12 @@ def aligned(request: dict[str, Any]) -> str:
         f" Each chain was aligned to {text(database['name'], 64)} {text(database['version'], 64)} "
         f"(<code>{text(database['digest'][:16])}…</code>) with MMseqs2."
     )
+
+
+def templates(request: dict[str, Any]) -> str:
+    """Says which structures the models could take as templates."""
+    given = [one["id"] for one in (request["settings"] or {}).get("templates") or []]
+    return f" Templates were taken from {text(', '.join(given))}." if given else ""
 
 
 def legend() -> str:

@@ -26,7 +26,8 @@ SCORES = IN / "scores"
 MOST_ROWS = 10_000  # of an alignment, drawn
 RESULTS_SCHEMA, PROVENANCE_SCHEMA = "molfabric.fold.results/v1", "molfabric.fold.provenance/v1"
 TABLE = ("file", "name", "status", "chains", "residues", "tokens", "meanPlddt", "confidentFraction", "veryConfidentFraction",
-         "ptm", "iptm", "meanPaeAngstrom", "alignedSequences", "relaxed", "untrained", "weightsSha256", "reason")  # fmt: skip
+         "ptm", "iptm", "meanPaeAngstrom", "alignedSequences", "templates", "relaxed", "untrained", "weightsSha256",
+         "reason")  # fmt: skip
 
 
 def gathered() -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], dict[str, str]]:
@@ -96,7 +97,8 @@ def table(request: dict[str, Any], rows: list[dict[str, Any]], failed: list[dict
     weights = request["weights"]
     same = {"untrained": str(not weights["trained"]).lower(), "weightsSha256": weights["digest"]}
     for row in rows:
-        writer.writerow({**{key: safe(value) for key, value in row.items()}, **same, "status": "folded", **relaxation(row)})
+        cells = {key: safe(value) for key, value in row.items()}
+        writer.writerow({**cells, **same, "status": "folded", **relaxation(row), **given(row)})
     for one in failed:
         writer.writerow({"name": safe(one["item"]), "status": "failed", "reason": safe(one["message"]), **same})
     return out.getvalue()
@@ -108,6 +110,11 @@ def relaxation(row: dict[str, Any]) -> dict[str, str]:
         return {}
     reason = f"not relaxed: {row['notRelaxed']}" if row["notRelaxed"] else ""
     return {"relaxed": str(row["relaxed"]).lower(), "reason": safe(reason)}
+
+
+def given(row: dict[str, Any]) -> dict[str, str]:
+    """What the table says of the templates of a model, of one that could have had some."""
+    return {"templates": " ".join(row["templates"])} if "templates" in row else {}
 
 
 def safe(value: Any) -> Any:

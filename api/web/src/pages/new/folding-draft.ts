@@ -20,11 +20,13 @@ export interface FoldingDraft {
   /** alphafold alone; '' leaves it to the service. */
   msa: '' | 'database' | 'single_sequence'
   relax: boolean
+  /** alphafold alone: ids of the Protein Data Bank, as they are typed. */
+  templates: string
   name: string
 }
 
 export const emptyFolding = (): FoldingDraft => ({
-  source: 'text', text: '', model: 'esmfold', device: 'cpu', models: '5', recycles: '3', seeds: '1', msa: '', relax: false, name: '',
+  source: 'text', text: '', model: 'esmfold', device: 'cpu', models: '5', recycles: '3', seeds: '1', msa: '', relax: false, templates: '', name: '',
 })
 
 const mostProteins = 1000
@@ -48,11 +50,19 @@ function whole(text: string, what: string, least: number, most: number, missing:
   return undefined
 }
 
+const idsOf = (text: string) => text.split(/[\s,;]+/).filter((id) => id !== '')
+
 function alphafoldParams(draft: FoldingDraft, missing: string[]) {
   const foldModels = whole(draft.models, 'Models', 1, 5, missing)
   const foldRecycles = whole(draft.recycles, 'Recycles', 0, 20, missing)
   const foldSeeds = whole(draft.seeds, 'Seeds', 1, 8, missing)
-  return { foldModels, foldRecycles, foldSeeds, foldRelax: draft.relax, ...(draft.msa ? { foldMsa: draft.msa } : {}) }
+  const foldTemplates = idsOf(draft.templates)
+  const wrong = foldTemplates.find((id) => !/^[0-9][A-Za-z0-9]{3}$/.test(id))
+  if (wrong !== undefined) missing.push(`Templates: “${wrong}” is no id of the Protein Data Bank, such as 1CBS.`)
+  return {
+    foldModels, foldRecycles, foldSeeds, foldRelax: draft.relax, ...(draft.msa ? { foldMsa: draft.msa } : {}),
+    ...(foldTemplates.length > 0 ? { foldTemplates } : {}),
+  }
 }
 
 export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: EstimateRequest } {
@@ -99,5 +109,6 @@ function alphafoldFlags(draft: FoldingDraft): [string, string][] {
   return [
     ['--models', unusual(draft.models, usual.models)], ['--recycles', unusual(draft.recycles, usual.recycles)],
     ['--seeds', unusual(draft.seeds, usual.seeds)], ['--msa', draft.msa],
+    ['--templates', idsOf(draft.templates).join(',')],
   ]
 }

@@ -113,6 +113,11 @@ function AlphaFold({ draft, set, errors }: AlphaFoldProps) {
         <option value="database">To the database of this service</option>
         <option value="single_sequence">None: single sequences</option>
       </Select>
+      <TextField
+        label="Templates" value={draft.templates} error={errors.at('foldTemplates')} placeholder="none"
+        hint="Entries of the Protein Data Bank that models may look at: 1CBS, 2CBS."
+        onChange={(event) => set({ templates: event.target.value })}
+      />
       <Check
         label="Relax the best model with OpenMM" hint="Pulls bonds and clashes right." checked={draft.relax}
         onChange={(event) => set({ relax: event.target.checked })}
