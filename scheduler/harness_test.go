@@ -90,8 +90,8 @@ func newFabric(t testing.TB, rdb redis.UniversalClient, prefix string, change ..
 	if err != nil {
 		t.Fatal(err)
 	}
+	pgtest.Alter(t, longAgo)
 	db := pgtest.New(t)
-	asOwner(t, longAgo)
 	f := &fabric{t: t, db: db, rdb: rdb, queue: queue.New(rdb, prefix), ledger: billing.NewLedger(book, id.New)}
 	deps := scheduler.Deps{DB: db, Queue: f.queue, Engines: engines.NewRegistry(threeStages{}), Prices: book,
 		Ledger: f.ledger, Log: slog.New(slog.DiscardHandler), Now: time.Now}
@@ -103,9 +103,9 @@ func newFabric(t testing.TB, rdb redis.UniversalClient, prefix string, change ..
 }
 
 // longAgo has attempts handed out long before they are: the workers of these tests say that they have worked for minutes and years.
-const longAgo = `CREATE OR REPLACE FUNCTION long_ago() RETURNS trigger LANGUAGE plpgsql AS $$
+const longAgo = `CREATE FUNCTION long_ago() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN NEW.queued_at := NEW.queued_at - interval '100 years'; RETURN NEW; END $$;
-	CREATE OR REPLACE TRIGGER long_ago BEFORE UPDATE OF queued_at ON tasks FOR EACH ROW EXECUTE FUNCTION long_ago()`
+	CREATE TRIGGER long_ago BEFORE UPDATE OF queued_at ON tasks FOR EACH ROW EXECUTE FUNCTION long_ago()`
 
 // asOwner changes the test's tables.
 func asOwner(t testing.TB, statements string) {
