@@ -64,7 +64,7 @@ func environment(shard engines.Shard) map[string]string {
 
 // Spec describes the engine. A prediction on a device needs a worker of that class; see Shard.Class.
 func (AlphaFold) Spec() engines.Spec {
-	probe := python.Probe(probeProgram, probeWayOut, checkVersions)
+	probe := python.Probe(probeProgram, probeWayOut, checkPrograms)
 	probe.Argv[0] = Interpreter
 	return engines.Spec{
 		ID: ID, Aliases: []string{"alphafold2", "af2"}, Title: title, Hardware: engines.HardwareCPU, GPU: true,
@@ -96,15 +96,20 @@ print(json.dumps(found))`
 
 const probeWayOut = "install the environment with ColabFold by `make setup-fold`, or deploy/setup.sh --fold"
 
-// checkVersions refuses another ColabFold than the one that the programs are written for.
-func checkVersions(versions map[string]string) error {
-	if found := versions["colabfold"]; found != colabfold {
-		return fmt.Errorf("colabfold is %q, and must be %s; %s", found, colabfold, probeWayOut)
-	}
+// checkPrograms refuses an installation without what templates are searched and aligned with.
+func checkPrograms(versions map[string]string) error {
 	for _, program := range []string{"hhsearch", "kalign"} {
 		if versions[program] == "" {
 			return fmt.Errorf("%s is missing, which templates need; %s", program, probeWayOut)
 		}
+	}
+	return checkVersions(versions)
+}
+
+// checkVersions refuses another ColabFold than the one that the programs are written for.
+func checkVersions(versions map[string]string) error {
+	if found := versions["colabfold"]; found != colabfold {
+		return fmt.Errorf("colabfold is %q, and must be %s; %s", found, colabfold, probeWayOut)
 	}
 	return nil
 }

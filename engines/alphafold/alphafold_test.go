@@ -95,7 +95,7 @@ func TestEngine(t *testing.T) {
 	device.Parameters = map[string]string{"foldDevice": "cuda"}
 	tasks := foldtest.RequestOf(t, ">a\n"+short+"\n>b\n"+other+"\n>c\nMKVAA\n", trueWeights())
 	tasks.TaskCount = 2
-	aligned := foldtest.RequestOf(t, ">one\n"+petN+"\n>pair\n"+petN+":"+psbI+"\n", tiny)
+	aligned := foldtest.RequestOf(t, ">pair\n"+petN+":"+psbI+"\n", tiny)
 	aligned.Params = json.RawMessage(`{"foldModels":1,"foldRecycles":0,"foldMsa":"database"}`)
 	folder, database := alignmentDatabase(t)
 	aligned.Found.Alignment = database
@@ -216,7 +216,7 @@ func foldedAligned(t *testing.T, o *enginestest.Outcome) {
 	var results struct {
 		Sequences []struct{ AlignedSequences int }
 	}
-	if err != nil || json.Unmarshal(content, &results) != nil || len(results.Sequences) != 2 {
+	if err != nil || json.Unmarshal(content, &results) != nil || len(results.Sequences) != 1 {
 		t.Fatal(err, string(content))
 	}
 	for i, one := range results.Sequences {
@@ -225,7 +225,7 @@ func foldedAligned(t *testing.T, o *enginestest.Outcome) {
 		}
 	}
 	for folder, names := range map[string][]string{
-		"msa-0001": {alignmentOf(petN)}, "msa-0002": {alignmentOf(psbI)}, "fold-001": {"0001-one.a3m", "0002-pair.a3m"},
+		"msa-0001": {alignmentOf(petN)}, "msa-0002": {alignmentOf(psbI)}, "fold-001": {"0001-pair.a3m"},
 	} {
 		for _, name := range names {
 			text, err := os.ReadFile(o.Dirs[folder].Out(name))
@@ -235,7 +235,7 @@ func foldedAligned(t *testing.T, o *enginestest.Outcome) {
 		}
 	}
 	for name, want := range map[string]string{"report.html": "aligned to chloroplast 1", "provenance.json": `"name": "chloroplast"`,
-		"structures.csv": "alignedSequences", "0001-one.coverage.svg": "sequences"} {
+		"structures.csv": "alignedSequences", "0001-pair.coverage.svg": "sequences"} {
 		text, err := os.ReadFile(o.Dirs["report"].Out(name))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s does not say %q: %v", name, want, err)
