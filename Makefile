@@ -103,6 +103,10 @@ test: ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow the
 		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
 
+.PHONY: test-long
+test-long: ## Run the tests of make test, and those that lose workers of each engine and dock known structures again: two hours
+	@MOLFABRIC_TEST_LONG=1 $(MAKE) --no-print-directory test
+
 .PHONY: check
 check: ## Check the formatting, then vet and test the packages whose tests need no server and no engine; needs Go alone
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "not formatted: $$unformatted"; exit 1; }

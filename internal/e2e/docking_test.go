@@ -21,6 +21,7 @@ import (
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/redistest"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // The box around the place of imatinib (abl1.SiteCenterAngstrom), made smaller; small molecules in it dock within seconds.
@@ -251,6 +252,7 @@ func chargedTimes(t *testing.T, c *client.Client, jobID string, times int) {
 // the job and charge it once.
 func TestRestartInMidJob(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	s := start(t, "MOLFABRIC_DRAIN_GRACE=1ms")
 	c := s.user()
 	scene, err := c.UploadFile(t.Context(), receptor(t))

@@ -19,6 +19,7 @@ import (
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // metric reads one of the system's own figures, labels and all; 0 for one that it does not have yet.
@@ -59,6 +60,7 @@ func (c *chemist) digests(run runView) map[string]string {
 // docked, and expects the next attempt to go on behind it and to find what an undisturbed one finds.
 func TestLostWorkerRedoesUnfinishedLigands(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	const stored = `molfabric_checkpoints_total{engine="autodock-vina",outcome="stored"}`
 	const resumed = `molfabric_checkpoints_total{engine="autodock-vina",outcome="resumed"}`
 	c := start(t, "MOLFABRIC_SLOTS=1", "MOLFABRIC_LIMIT_CREDENTIAL=100000").chemist(t)

@@ -21,6 +21,7 @@ import (
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/fault"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 const (
@@ -166,6 +167,7 @@ func decoded[T any](t *testing.T, text []byte) (value T) {
 // against that of an undisturbed run. Then it goes on from the undisturbed run's end.
 func TestKilledDynamicsLosesNoFrame(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	c := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=100000").chemist(t)
 	protein := c.peptide()
 	calm := c.simulate(simulation(protein, disturbedSteps, nil))

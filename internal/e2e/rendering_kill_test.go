@@ -11,6 +11,7 @@ import (
 
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // framesToLose are the frames of a rendering that is killed twice, in one task. They have as many samples as it takes to be caught
@@ -27,6 +28,7 @@ const (
 // one.
 func TestKilledRenderingBillsEachFrameOnce(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	needRenderers(t)
 	folder := blends(t)
 	c := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=100000").chemist(t)

@@ -16,6 +16,7 @@ import (
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/job"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // sequenceFiles are FASTA files: what is searched, and what is searched for in it.
@@ -399,6 +400,7 @@ func testCancelledSearch(c *chemist) {
 // search finds, byte for byte, and nothing twice.
 func TestLostWorkerSearchesAgain(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	needBLAST(t)
 	s := start(t, "MOLFABRIC_SLOTS=1", "MOLFABRIC_LIMIT_CREDENTIAL=100000")
 	s.addDatabase("proteome", "../../engines/blast/testdata/proteins.faa")

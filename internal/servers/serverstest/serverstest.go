@@ -39,6 +39,14 @@ func Check(t testing.TB, err error) {
 	t.Fatal(err)
 }
 
+// Long skips a test that takes minutes and tells of a fault that shorter ones would show too, unless MOLFABRIC_TEST_LONG is 1.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("MOLFABRIC_TEST_LONG") != "1" {
+		t.Skip("SKIPPED: it takes minutes; make test-long runs it")
+	}
+}
+
 // Dir returns a temporary directory that the servers' users may enter, which t.TempDir is not. The test's end removes it.
 func Dir(t testing.TB) string {
 	t.Helper()

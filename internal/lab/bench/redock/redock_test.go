@@ -73,6 +73,7 @@ func alone(entry string) string {
 // whose ligand is not there.
 func TestRedocking(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	python, folder, entry := enginestest.Python(t), serverstest.Dir(t), trypsin(t)
 	program, err := serverstest.Build(folder)
 	if err != nil {
