@@ -141,9 +141,12 @@ func checkPlan(t *testing.T, e engines.Engine, c PlanCase) {
 	}
 	checkOrder(t, shards)
 	essential := false
-	for i, shard := range shards {
+	stages := map[engines.From]int{}
+	for _, shard := range shards {
 		checkShard(t, e.Spec(), shard)
-		checkInputs(t, shards[:i], shard)
+		checkInputs(t, stages, shard)
+		stages[engines.From{Stage: shard.Stage}] = shard.StageIndex
+		stages[engines.From{Stage: shard.Stage, Shard: shard.Name}] = shard.StageIndex
 		essential = essential || shard.Essential
 	}
 	// Of thousands of shards, some from everywhere: a command reads all programs of its engine.
@@ -218,8 +221,9 @@ func checkShard(t *testing.T, spec engines.Spec, shard engines.Shard) {
 	}
 }
 
-// checkInputs wants every input to name an object or an output of an earlier stage.
-func checkInputs(t *testing.T, earlier []engines.Shard, shard engines.Shard) {
+// checkInputs wants every input to name an object or an output of an earlier stage. stages are the numbers of the stages so far,
+// and of those of each shard.
+func checkInputs(t *testing.T, stages map[engines.From]int, shard engines.Shard) {
 	seen := map[string]bool{}
 	for _, input := range shard.Inputs {
 		if !safePath(input.Name) || seen[input.Name] {
@@ -236,12 +240,8 @@ func checkInputs(t *testing.T, earlier []engines.Shard, shard engines.Shard) {
 			}
 			continue
 		}
-		found := false
-		for _, other := range earlier {
-			found = found || (other.Stage == input.From.Stage && other.StageIndex < shard.StageIndex &&
-				(input.From.Shard == "" || input.From.Shard == other.Name))
-		}
-		if !found || !safePath(input.From.Output) {
+		stage, found := stages[engines.From{Stage: input.From.Stage, Shard: input.From.Shard}]
+		if !found || stage >= shard.StageIndex || !safePath(input.From.Output) {
 			t.Errorf("shard %s: input %s comes from %+v, which no earlier stage has", shard.Name, input.Name, *input.From)
 		}
 	}
