@@ -104,7 +104,7 @@ test: ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow the
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
 
 .PHONY: test-long
-test-long: ## Run the tests of make test, and those that lose workers of each engine and dock known structures again: two hours
+test-long: ## Run the tests of make test, and those that lose workers of each engine and dock known structures again
 	@MOLFABRIC_TEST_LONG=1 $(MAKE) --no-print-directory test
 
 .PHONY: check

@@ -68,13 +68,17 @@ logged() {
 # together STEPS...: takes steps that do not need each other side by side: what one downloads, another unpacks.
 together() {
   local step running=() status=0
+  set -m # a step has a process group of its own, so that an interruption ends all of it
   for step in "$@"; do
     "$step" &
     running+=($!)
   done
+  set +m
+  trap 'kill -- "${running[@]/#/-}" 2>/dev/null; exit 130' INT TERM
   for step in "${running[@]}"; do
     wait "$step" || status=1
   done
+  trap - INT TERM
   return $status
 }
 

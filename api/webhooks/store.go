@@ -75,11 +75,11 @@ func (s store) insert(ctx context.Context, tx *sqlx.Tx, r row) error {
 	return wrap(err, "storing a webhook")
 }
 
-// update replaces what an owner writes. One that is enabled again begins anew. Errors: sql.ErrNoRows.
+// update replaces what an owner writes. One that is enabled again, or asks for more, begins anew. Errors: sql.ErrNoRows.
 func (s store) update(ctx context.Context, r row) (changed row, err error) {
 	err = s.db.GetContext(ctx, &changed, `UPDATE webhooks SET url = $3, description = $4, events = $5, low_credit_pence = $6,
 			enabled = $7, disabled_reason = CASE WHEN $7 THEN '' ELSE disabled_reason END,
-			since = CASE WHEN $7 AND NOT enabled THEN $8 ELSE since END,
+			since = CASE WHEN $7 AND NOT enabled OR NOT events @> $5 THEN $8 ELSE since END,
 			credit_low_at = CASE WHEN low_credit_pence = $6 THEN credit_low_at END
 		WHERE id = $1 AND account_id = $2 RETURNING `+columns,
 		r.ID, r.AccountID, r.URL, r.Description, r.Events, r.LowCreditPence, r.Enabled, r.Since)
@@ -139,8 +139,8 @@ const deliveryColumns = `id, event, subject, body, state, attempts, next_at, las
 
 func (s store) deliveries(ctx context.Context, accountID, webhookID string, limit int) ([]deliveryRow, error) {
 	var rows []deliveryRow
-	err := s.db.SelectContext(ctx, &rows, `SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE webhook_id = $1 AND account_id = $2
-		ORDER BY place DESC LIMIT $3`, webhookID, accountID, limit)
+	err := s.db.SelectContext(ctx, &rows, `SELECT `+deliveryColumns+` FROM webhook_deliveries
+		WHERE webhook_id = $1 AND account_id = $2 ORDER BY place DESC LIMIT $3`, webhookID, accountID, limit)
 	return rows, wrap(err, "listing messages to webhook %s", webhookID)
 }
 
@@ -148,8 +148,8 @@ func (s store) deliveries(ctx context.Context, accountID, webhookID string, limi
 func (s store) addTest(
 	ctx context.Context, accountID, webhookID, messageID string, body []byte, now time.Time,
 ) (made deliveryRow, err error) {
-	err = s.db.GetContext(ctx, &made, `INSERT INTO webhook_deliveries (webhook_id, id, account_id, event, subject, body, state, next_at,
-		created_at)
+	err = s.db.GetContext(ctx, &made, `INSERT INTO webhook_deliveries (webhook_id, id, account_id, event, subject, body, state,
+		next_at, created_at)
 		SELECT id, $3, account_id, $4, '', $5, '`+pending+`', $6, $6 FROM webhooks WHERE id = $1 AND account_id = $2
 		RETURNING `+deliveryColumns, webhookID, accountID, messageID, contract.EventWebhookTest, postgres.Bytes(body), now)
 	return made, wrap(err, "writing down a message to webhook %s", webhookID)

@@ -138,7 +138,8 @@ func (s store) claim(ctx context.Context, now time.Time, lease time.Duration) ([
 	var found []message
 	err := s.db.SelectContext(ctx, &found, `
 WITH due AS (
-	SELECT p.webhook_id, p.id FROM (SELECT DISTINCT webhook_id FROM webhook_deliveries WHERE state = '`+pending+`' AND next_at <= $1) h
+	SELECT p.webhook_id, p.id
+	FROM (SELECT DISTINCT webhook_id FROM webhook_deliveries WHERE state = '`+pending+`' AND next_at <= $1) h
 	JOIN webhooks w ON w.id = h.webhook_id AND w.enabled
 	CROSS JOIN LATERAL (
 		SELECT q.webhook_id, q.id FROM webhook_deliveries q
@@ -173,7 +174,8 @@ func (s store) record(ctx context.Context, m message, came outcome) (disabled bo
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		disabled = false
 		_, err := tx.ExecContext(ctx, `UPDATE webhook_deliveries SET state = $3, last_status = $4, last_error = $5,
-			next_at = CASE WHEN $3 = '`+pending+`' THEN $6 ELSE next_at END, delivered_at = CASE WHEN $3 = '`+delivered+`' THEN $7::timestamptz END
+			next_at = CASE WHEN $3 = '`+pending+`' THEN $6 ELSE next_at END,
+			delivered_at = CASE WHEN $3 = '`+delivered+`' THEN $7::timestamptz END
 			WHERE webhook_id = $1 AND id = $2 AND attempts = $8`,
 			m.WebhookID, m.ID, came.state, came.status, came.problem, came.next, came.at, m.Attempts)
 		if err != nil || came.state != failed {

@@ -28,6 +28,9 @@ import (
 
 const path = "/api/v1/settings/webhooks"
 
+// hangsFor is when a receiver is given up that does not answer: long, for those that do so on a busy machine.
+const hangsFor = 5 * time.Second
+
 // receiver is a server of an account's own. answer is what it says to the n-th request, from 1.
 type receiver struct {
 	*httptest.Server
@@ -81,9 +84,9 @@ func open(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, now: time.Now().UTC().Truncate(time.Microsecond), hosts: map[string]string{}}
 	roots := x509.NewCertPool()
-	any1 := httptest.NewTLSServer(http.NotFoundHandler())
-	roots.AddCert(any1.Certificate()) // all servers of httptest have the same
-	any1.Close()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	roots.AddCert(server.Certificate()) // all servers of httptest have the same
+	server.Close()
 	h.Door = apitest.Open(t, func(deps *api.Deps) {
 		guard, err := reach.New(nil, func(ctx context.Context, network, address string) (net.Conn, error) {
 			_, port, err := net.SplitHostPort(address)
@@ -102,7 +105,7 @@ func open(t *testing.T) *house {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.teller = service.NewTeller(webhooks.TellerDeps{Roots: roots, Patience: time.Second})
+		h.teller = service.NewTeller(webhooks.TellerDeps{Roots: roots, Patience: hangsFor})
 		deps.Groups = []func(huma.API){func(a huma.API) { webhooks.Register(a, service) }}
 	})
 	return h
@@ -285,6 +288,33 @@ func TestAJobsEndIsToldOnce(t *testing.T) {
 	if len(list) != 2 || list[0].State != "DELIVERED" || list[0].LastStatus != 204 || list[0].DeliveredAt == nil ||
 		list[0].NextAt != nil || list[0].Attempts != 1 || list[0].Subject != "job_a" {
 		t.Errorf("got %+v", list)
+	}
+}
+
+// TestMoreIsToldFromNowOn: a webhook that asks for more is not told of what has happened before.
+func TestMoreIsToldFromNowOn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ada := h.SignUp()
+	r := listen(t, status(204))
+	made := want[contract.Webhook](t, ada, 201, "POST", path, `{"events":["credit.low"],"lowCreditPence":1,"url":"`+h.url(r)+`"}`)
+	h.later(time.Second)
+	h.job(ada.AccountID, "job_before", 1)
+	h.later(time.Second)
+	want[contract.Webhook](t, ada, 200, "PUT", path+"/"+made.ID, asking(made.URL, `,"lowCreditPence":1`))
+	h.later(time.Second)
+	h.job(ada.AccountID, "job_after", 1)
+	h.pass()
+	// To ask for less, or the same, changes nothing.
+	want[contract.Webhook](t, ada, 200, "PUT", path+"/"+made.ID, `{"events":["job.ended"],"url":"`+made.URL+`"}`)
+	h.job(ada.AccountID, "job_after", 2)
+	h.pass()
+	var ids []string
+	for _, one := range r.all() {
+		ids = append(ids, one.id)
+	}
+	if fmt.Sprint(ids) != "[msg_job_after_1 msg_job_after_2]" {
+		t.Errorf("heard %v, want the job that ended afterwards", ids)
 	}
 }
 

@@ -186,6 +186,17 @@ func TestChainsAreAlignedOnce(t *testing.T) {
 	}
 }
 
+// TestTemplatesAreLookedUp wants each entry that a request names, at its place.
+func TestTemplatesAreLookedUp(t *testing.T) {
+	t.Parallel()
+	r := foldtest.RequestOf(t, ">a\n"+short, trueWeights())
+	r.Params = json.RawMessage(`{"foldTemplates":["1cbs","2CBS"]}`)
+	wants, err := New().Wants(r)
+	if err != nil || len(wants.Entries) != 2 || wants.Entries[1].Path != "foldTemplates[1]" || wants.Entries[1].ID != "2CBS" {
+		t.Errorf("got %+v, %v; want two entries", wants.Entries, err)
+	}
+}
+
 // TestAligner wants the helper to run no job of its own, and its probe to refuse other programs and a worker without a database.
 func TestAligner(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/contract"
+	"github.com/molfabric/molfabric/internal/fault"
 )
 
 // The environment variables that the commands read.
@@ -179,6 +180,19 @@ func command(
 		return run(cmd.Context(), inv, given)
 	}
 	return cmd
+}
+
+// sessionCommand makes a command that needs a session; advice is for what it does not find.
+func sessionCommand(
+	spec cobra.Command, args cobra.PositionalArgs, advice string,
+	run func(ctx context.Context, inv *invocation, args []string) error,
+) *cobra.Command {
+	return command(spec, args, func(ctx context.Context, inv *invocation, given []string) error {
+		if err := inv.hasSession(); err != nil {
+			return err
+		}
+		return advise(run(ctx, inv, given), fault.NotFound, advice)
+	})
 }
 
 // invocation is one run of a command: whom it talks to, and where it prints.

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/contract"
-	"github.com/molfabric/molfabric/internal/fault"
 )
 
 func licensesCommand() *cobra.Command {
@@ -36,16 +35,11 @@ tasks at once than there are seats. It needs the session of ` + "`molfabric logi
 	return cmd
 }
 
-// licenseCommand makes a command that needs a session.
+// licenseCommand makes a command of the group.
 func licenseCommand(
 	spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error,
 ) *cobra.Command {
-	return command(spec, args, func(ctx context.Context, inv *invocation, given []string) error {
-		if err := inv.hasSession(); err != nil {
-			return err
-		}
-		return advise(run(ctx, inv, given), fault.NotFound, "`molfabric licenses list` lists yours")
-	})
+	return sessionCommand(spec, args, "`molfabric licenses list` lists yours", run)
 }
 
 func listLicenses(ctx context.Context, inv *invocation, _ []string) error {

@@ -10,22 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/molfabric/molfabric/internal/contract"
-	"github.com/molfabric/molfabric/internal/fault"
 )
 
 func webhooksCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "webhooks", Short: "Have a server of your own told when jobs end or credit runs low", Args: cobra.ArbitraryArgs,
 		RunE: groupRun,
-		Long: `Manages webhooks: servers of the account's own that are told of events, by messages that are signed as Standard Webhooks has it, and
-sent again where they do not arrive. It needs the session of ` + "`molfabric login`.",
+		Long: `Manages webhooks: servers of the account's own that are told of events, by messages that are signed as Standard
+Webhooks has it, and sent again where they do not arrive. It needs the session of ` + "`molfabric login`.",
 	}
 	cmd.AddCommand(
 		webhookCommand(cobra.Command{Use: "list", Short: "List the account's webhooks"}, cobra.NoArgs, listWebhooks),
 		webhooksAddCommand(),
 		webhookCommand(cobra.Command{
 			Use: "test ID", Short: "Send a message of the type " + contract.EventWebhookTest,
-			Long: "Sends a message of the type " + contract.EventWebhookTest + ". `molfabric webhooks deliveries ID` then says what came of it.",
+			Long: "Sends a message of the type " + contract.EventWebhookTest + ". `molfabric webhooks deliveries ID` then says " +
+				"what came of it.",
 		}, one("ID"), testWebhook),
 		webhookCommand(cobra.Command{
 			Use: "deliveries ID", Short: "List the newest messages to a webhook",
@@ -47,16 +47,11 @@ sent again where they do not arrive. It needs the session of ` + "`molfabric log
 	return cmd
 }
 
-// webhookCommand makes a command that needs a session.
+// webhookCommand makes a command of the group.
 func webhookCommand(
 	spec cobra.Command, args cobra.PositionalArgs, run func(ctx context.Context, inv *invocation, args []string) error,
 ) *cobra.Command {
-	return command(spec, args, func(ctx context.Context, inv *invocation, given []string) error {
-		if err := inv.hasSession(); err != nil {
-			return err
-		}
-		return advise(run(ctx, inv, given), fault.NotFound, "`molfabric webhooks list` lists yours")
-	})
+	return sessionCommand(spec, args, "`molfabric webhooks list` lists yours", run)
 }
 
 func listWebhooks(ctx context.Context, inv *invocation, _ []string) error {

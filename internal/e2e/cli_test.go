@@ -291,7 +291,8 @@ func (sh *shell) webhooks() {
 	sh.contains(gone, "molfabric webhooks list")
 }
 
-// TestAccountWithTheCommandLine walks through what is no job: projects, keys that end, licence servers, webhooks, credit, the service.
+// TestAccountWithTheCommandLine walks through what is no job: projects, keys that end, licence servers, webhooks, credit, the
+// service.
 func TestAccountWithTheCommandLine(t *testing.T) {
 	t.Parallel()
 	sh := start(t).signIn()

@@ -58,7 +58,8 @@ func TestFolding(t *testing.T) {
 	if _, err := os.Stat(database); err != nil {
 		enginestest.Skip(t, "there is no database to align to; deploy/setup.sh --tests makes it")
 	}
-	s := start(t, "MOLFABRIC_FOLD_PYTHON="+python, "MOLFABRIC_ALPHAFOLD_PYTHON="+alphafold, "MOLFABRIC_FOLD_DATABASE="+database)
+	s := start(t, "MOLFABRIC_FOLD_PYTHON="+python, "MOLFABRIC_ALPHAFOLD_PYTHON="+alphafold, "MOLFABRIC_FOLD_DATABASE="+database,
+		"MOLFABRIC_STRUCTURES="+mirror(t))
 	sh := s.signIn()
 	file := writeText(t, "seqs.fasta", ">cage\n"+trpCage+"\n>bad\nMKX\n>dimer\nMKVLLA:MKVLLA\n>cage\nMKV\n")
 	_, refused := sh.want(5, "", "fold", file, "--detach")
@@ -115,10 +116,13 @@ func testAlphaFold(s *system, sh *shell) {
 	}
 }
 
-// testAlignedOnce folds a protein with another seed: its chain has been aligned before, and is not aligned again.
+// testAlignedOnce folds a protein with another seed and a template: its chain has been aligned before, and is not aligned again.
 func testAlignedOnce(s *system, sh *shell, c *client.Client) {
-	printed, _ := sh.want(0, "", "fold", writeText(s.t, "again.fasta", ">again\n"+petN+"\n"), "--model", "alphafold", "--models",
-		"1", "--recycles", "0", "--seed", "8", "--detach")
+	again := []string{"fold", writeText(s.t, "again.fasta", ">again\n"+petN+"\n"), "--model", "alphafold", "--models", "1",
+		"--recycles", "0", "--seed", "8", "--detach", "--templates"}
+	_, unknown := sh.want(5, "", append(again, "1uyd,9zzz")...)
+	sh.contains(unknown, "foldTemplates[1]")
+	printed, _ := sh.want(0, "", append(again, "1uyd")...)
 	sh.contains(printed, "1 of its 3 tasks have been done before")
 	jobID := submittedJob.FindString(printed)
 	s.eventually("the alignment is taken over", func() bool {

