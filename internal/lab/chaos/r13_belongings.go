@@ -36,6 +36,7 @@ const (
 	aRequestName, aRunName, aLigandName          = "requestName", "runName", "ligandName"
 	anInChIKey, aTitle, anIdempotencyKey         = "inchiKey", "title", "idempotencyKey"
 	aPackage                                     = "package" // a project's files among the uploads
+	aWebhook, aMessage                           = "webhook", "message"
 )
 
 // tenant is an account with everything that it can own, and the credentials of both kinds.
@@ -146,10 +147,10 @@ func under(value any, member string) (found []string) {
 }
 
 // settle gives a tenant one or more of everything: work of three engines that has ended, files, uploads, projects, keys, licence
-// servers.
+// servers, a webhook.
 func (t *tenant) settle(ctx context.Context) error {
 	for _, one := range []func(context.Context) error{t.dock, t.search, t.probe, t.keepFiles, t.keepProjects, t.keepSettings,
-		t.converse} {
+		t.keepWebhook, t.converse} {
 		if err := one(ctx); err != nil {
 			return err
 		}
@@ -300,6 +301,24 @@ func (t *tenant) keepProjects(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// keepWebhook makes a webhook with a message to it, and disables it, so that nothing about it changes afterwards.
+func (t *tenant) keepWebhook(ctx context.Context) error {
+	const path = "/settings/webhooks"
+	asked := map[string]any{"url": "https://secret.example.org/told", "events": []string{"credit.low"}, "description": "secret"}
+	var webhook, message struct{ ID string }
+	if _, err := t.ask(ctx, t.byBrowser, http.MethodPost, path, asked, &webhook); err != nil {
+		return err
+	}
+	if _, err := t.ask(ctx, t.byBrowser, http.MethodPost, path+"/"+webhook.ID+"/test", nil, &message); err != nil {
+		return err
+	}
+	asked["enabled"] = false
+	t.note(aWebhook, webhook.ID)
+	t.note(aMessage, message.ID)
+	_, err := t.ask(ctx, t.byBrowser, http.MethodPut, path+"/"+webhook.ID, asked, &webhook)
+	return err
 }
 
 // keepSettings makes a licence server, and looks the keys up.

@@ -110,9 +110,12 @@ func kindOf(path, name string) string {
 		return aSession
 	case "name":
 		return aSceneFile
+	case "deliveryId":
+		return aMessage
 	}
 	for prefix, kind := range map[string]string{
 		"/v1/jobs/{id}": aJob, "/v1/keys/{id}": aKey, "/v1/settings/license-servers/{id}": aLicenseServer,
+		"/v1/settings/webhooks/{id}":           aWebhook,
 		"/v1/molecular/blast/searches/{jobId}": aSearch, "/v1/molecular/docking/experiments/{id}": anExperiment,
 		"/v1/molecular/docking/batches/{id}": aBatch, "/v1/molecular/docking/runs/{id}": aRun,
 		"/v1/molecular/docking/results/{id}": aResult, "/v1/molecular/docking/poses/{id}": aPose,
@@ -152,8 +155,9 @@ var unreached = map[string]string{
 	"close-account":   "takes the caller's own password",
 	"verify-email":    "takes a link that was sent to an address", "send-verification": "sends one to the caller's own address",
 	"create-key": "makes a key", "create-project": "makes a project", "older-create-project": "makes a project",
-	"create-license-server": "makes a server", "resolve-ligand": "looks into everybody's dictionary",
-	"top-up": "begins a payment of the caller's", "receive-payment-event": "is signed by the payment provider; R19 delivers " +
+	"create-license-server": "makes a server", "create-webhook": "makes a webhook",
+	"resolve-ligand": "looks into everybody's dictionary",
+	"top-up":         "begins a payment of the caller's", "receive-payment-event": "is signed by the payment provider; R19 delivers " +
 		"false ones",
 }
 
