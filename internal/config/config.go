@@ -133,6 +133,8 @@ type Config struct {
 	GPUTasksEach int    `yaml:"gpuTasksEach" env:"MOLFABRIC_GPU_TASKS_EACH"` // small tasks that may share a device
 	// Previews is how many accounts keep a warm renderer of their own on a worker, beside the spare one; 0 for no previews.
 	Previews int `yaml:"previews" env:"MOLFABRIC_PREVIEWS"`
+	// PreviewLimit is how long a preview may be drawn before its renderer is ended.
+	PreviewLimit time.Duration `yaml:"previewLimit" env:"MOLFABRIC_PREVIEW_LIMIT"`
 
 	// StoreAccess is how workers reach the object store: ByPermit, or ByKey where the store knows no POST policies.
 	StoreAccess string `yaml:"storeAccess" env:"MOLFABRIC_STORE_ACCESS"`
@@ -202,7 +204,8 @@ type S3 struct {
 func Load(flags *pflag.FlagSet) (Config, error) {
 	cfg := Config{
 		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), GPUs: "auto", GPUTasksEach: 1, Previews: 1,
-		Sandbox: "bubblewrap", QuotaBytes: defaultQuotaBytes, QuotaObjects: defaultQuotaObjects, CacheBytes: defaultCacheBytes,
+		PreviewLimit: defaultPreviewLimit,
+		Sandbox:      "bubblewrap", QuotaBytes: defaultQuotaBytes, QuotaObjects: defaultQuotaObjects, CacheBytes: defaultCacheBytes,
 		Director:    Director{Timeout: MaxDirectorTimeout},
 		StoreAccess: ByPermit, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text",
 		S3: S3{Region: "us-east-1", Bucket: "molfabric"},
@@ -272,6 +275,9 @@ func (c Config) complete() (Config, error) {
 	if c.Previews < 0 || c.Previews > maxPreviews {
 		return c, fmt.Errorf("previews: %d; give for how many accounts a worker keeps a warm renderer, at most %d, or 0 for no "+
 			"previews", c.Previews, maxPreviews)
+	}
+	if c.PreviewLimit < time.Second || c.PreviewLimit > maxPreviewLimit {
+		return c, fmt.Errorf("previewLimit: %s; give how long a preview may be drawn, 1s to %s", c.PreviewLimit, maxPreviewLimit)
 	}
 	if c.KeepEvents < 0 {
 		return c, fmt.Errorf("keepEvents: %s; give how long the events of ended jobs are kept, or 0 for ever", c.KeepEvents)
@@ -408,6 +414,9 @@ const maxGPUTasksEach = 48
 
 // maxPreviews bounds the renderers of a worker: each takes a gigabyte of memory.
 const maxPreviews = 16
+
+// Somebody waits for a preview.
+const defaultPreviewLimit, maxPreviewLimit = 20 * time.Second, 2 * time.Minute
 
 // defaultStructures is the server of the RCSB Protein Data Bank.
 const defaultStructures = "https://files.rcsb.org"

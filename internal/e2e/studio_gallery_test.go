@@ -38,7 +38,7 @@ func TestStudioGallery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sh := start(t, "MOLFABRIC_PREVIEWS=1").signIn()
+	sh := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_PREVIEW_LIMIT=2m").signIn()
 	for _, one := range found {
 		name := filepath.Join("../../doc", one[1])
 		var sentences []string

@@ -58,7 +58,8 @@ func webHarness(s *system) *httptest.Server {
 func TestWebApp(t *testing.T) {
 	playwright := needWeb(t)
 	python, tiny := foldEnvironment(t)
-	s := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_OPERATORS=operator@example.org", "MOLFABRIC_FOLD_PYTHON="+python)
+	s := start(t, "MOLFABRIC_PREVIEWS=1", "MOLFABRIC_PREVIEW_LIMIT=2m", "MOLFABRIC_OPERATORS=operator@example.org",
+		"MOLFABRIC_FOLD_PYTHON="+python)
 	pictures := os.Getenv("MOLFABRIC_SCREENSHOTS")
 	if pictures == "" {
 		pictures = t.TempDir()

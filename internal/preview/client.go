@@ -47,7 +47,7 @@ func (c *Client) Warm(ctx context.Context) (int, error) {
 	return count, nil
 }
 
-// Draw returns a scene's picture as PNG. It waits for a renderer at most some seconds, and for the picture at most DrawLimit more;
+// Draw returns a scene's picture as PNG. It waits for a renderer at most some seconds, and for the picture as long as it is drawn;
 // a context that ends earlier takes the request back, unless it is being drawn. Requests of one account are drawn one after the
 // other.
 //

@@ -22,9 +22,6 @@ const (
 	MaxPictureBytes = 4 << 20
 )
 
-// DrawLimit is how long a scene may take from the moment at which a warm renderer has it.
-const DrawLimit = 20 * time.Second
-
 // The formats of scenes.
 const (
 	FormatMVSJ = "mvsj" // a MolViewSpec document

@@ -271,7 +271,7 @@ func workerEnvironment(cfg config.Config) []string {
 		"MOLFABRIC_REDIS_PREFIX=" + cfg.RedisPrefix, "MOLFABRIC_STORE_ACCESS=" + cfg.StoreAccess,
 		"MOLFABRIC_SIMULATORS=" + strings.Join(cfg.Simulators, ","), "MOLFABRIC_GPUS=" + cfg.GPUs,
 		"MOLFABRIC_GPU_TASKS_EACH=" + strconv.Itoa(cfg.GPUTasksEach), "MOLFABRIC_PREVIEWS=" + strconv.Itoa(cfg.Previews),
-		"MOLFABRIC_CACHE=" + cfg.Cache,
+		"MOLFABRIC_PREVIEW_LIMIT=" + cfg.PreviewLimit.String(), "MOLFABRIC_CACHE=" + cfg.Cache,
 		"MOLFABRIC_CACHE_BYTES=" + strconv.FormatInt(cfg.CacheBytes, 10), "MOLFABRIC_PYTHON=" + cfg.Python,
 		"MOLFABRIC_FOLD_PYTHON=" + cfg.FoldPython, "MOLFABRIC_ALPHAFOLD_PYTHON=" + cfg.AlphaFoldPython,
 		"MOLFABRIC_FOLD_DATABASE=" + cfg.FoldDatabase,

@@ -73,7 +73,7 @@ func previewsOf(client redis.UniversalClient, cfg config.Config, runner *sandbox
 		return nil
 	}
 	return previews.New(previews.Config{Desk: preview.NewDesk(client, cfg.RedisPrefix), Runner: runner, Keep: cfg.Previews,
-		Log: log})
+		DrawLimit: cfg.PreviewLimit, Log: log})
 }
 
 // storeByKey opens the object store for workers that are to have its key; nil for those that come with permits.

@@ -31,7 +31,7 @@ type Config struct {
 	// Keep is how many accounts keep a renderer of their own, which is warm when they ask again; there is one more, the spare. At
 	// least 1, at most preview.MaxRenderers - 1.
 	Keep int
-	// DrawLimit is how long a scene may take before its renderer is ended; 0 means preview.DrawLimit.
+	// DrawLimit is how long a scene may take before its renderer is ended.
 	DrawLimit time.Duration
 	Log       *slog.Logger
 }
@@ -46,9 +46,6 @@ type Service struct {
 
 // New prepares a service; it starts nothing yet.
 func New(cfg Config) *Service {
-	if cfg.DrawLimit == 0 {
-		cfg.DrawLimit = preview.DrawLimit
-	}
 	return &Service{Config: cfg, taken: map[string]preview.Ask{}}
 }
 
