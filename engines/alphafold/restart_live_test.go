@@ -2,7 +2,6 @@ package alphafold
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestRestart(t *testing.T) { //nolint:paralleltest // what it compiles is th
 	}
 	printed := foldtest.Restart(t, New(), plan[0], objects, "0002-other-0000000000000000.json",
 		[]string{"0001-short.pdb", "0001-short.cif", "0001-short.scores.json", "0002-other.pdb", "0002-other.scores.json"},
-		compiled+"="+os.Getenv(compiled))
+		quickly()...)
 	if strings.Count(printed, "checkpoint/") != 1 {
 		t.Errorf("the next attempt printed %s, want one protein folded", printed)
 	}

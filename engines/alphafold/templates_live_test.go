@@ -21,7 +21,7 @@ func TestTemplates(t *testing.T) {
 	r := foldtest.RequestOf(t, ">crabp2\nPNFSGNWKIIRSENFEELLKVLGVNVMLRK\n", weights)
 	r.Params = json.RawMessage(`{"foldModels":1,"foldRecycles":0,"foldTemplates":["1cbs"]}`)
 	r.Found.Structures = map[string]engines.Object{"1CBS": {StorageKey: key, SHA256: strings.Repeat("1", 64), ByteSize: 1}}
-	outcome := enginestest.Drive(t, New(), r, objects)
+	outcome := enginestest.Drive(t, New(), r, objects, quickly()...)
 	if len(outcome.Failures) > 0 {
 		t.Fatalf("failures %v, logs %v", outcome.Failures, outcome.Logs)
 	}
