@@ -97,15 +97,30 @@ tools: $(tools:%=bin/tools/%)
 
 # Set-up waits for downloads while the compiler works.
 .PHONY: test
-test: ## Run all tests with the race detector; PACKAGES and TESTFLAGS narrow them
+test: ## Run all tests; PACKAGES and TESTFLAGS narrow them
 	@$(MAKE) --no-print-directory -j2 setup-tests tools
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" \
 		bin/tools/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary output --jsonfile bin/test.json \
 		--post-run-command .ci/tally --raw-command -- .ci/test $(PACKAGES)
 
+# The detector finds nothing in the simulation, each of whose histories is one goroutine's, nor in the tests that read the sources,
+# those of the adapters, which wait for programs, and those that drive a system from outside.
+.PHONY: test-race
+test-race: ## Run with the race detector the tests of all packages whose goroutines share something, half an hour
+	@TESTFLAGS="-race $$TESTFLAGS" \
+		PACKAGES="$$(go list ./... | grep -v '/engines\|/internal/\(e2e\|arch\|lab\)' | tr '\n' ' ')" \
+		$(MAKE) --no-print-directory test
+
 .PHONY: test-long
 test-long: ## Run the tests of make test, and those that lose workers of each engine and dock known structures again
 	@MOLFABRIC_TEST_LONG=1 $(MAKE) --no-print-directory test
+
+# The control plane is none of the tools of make test: to build it takes longer than what it is needed for.
+.PHONY: test-kubernetes
+test-kubernetes: ## Install the chart with Helm into a real control plane on loopback, and work there; builds it first, ten minutes
+	@$(MAKE) --no-print-directory -j2 setup-tests bin/tools/kube bin/tools/keda-scaledjobs.yaml
+	@MOLFABRIC_TEST_KUBERNETES=1 MOLFABRIC_TEST_REQUIRE=1 MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" \
+		go test ./internal/lab/chaos -run TestKubernetes -count=1 -v -timeout 30m
 
 .PHONY: check
 check: ## Check the formatting, then vet and test the packages whose tests need no server and no engine; needs Go alone
@@ -182,6 +197,12 @@ bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 
 bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/crd
 	@.ci/kubernetes/crd $@
+
+# Helm and the API server read which version it is.
+version_of_kube := $(foreach set,gitVersion=v1.37.2 gitMajor=1 gitMinor=37,-X k8s.io/component-base/version.$(set))
+bin/tools/kube: .ci/controlplane/go.mod .ci/controlplane/go.sum .ci/controlplane/main.go
+	@echo "building the control plane of Kubernetes from source (708 MB to download and some seven minutes the first time)"
+	@go build -C .ci/controlplane -ldflags '-s -w $(version_of_kube)' -o ../../$@ .
 
 bin/tools/promql: .ci/promql/go.mod .ci/promql/go.sum .ci/promql/main.go
 	@echo "building the reader of Prometheus' queries from source"
