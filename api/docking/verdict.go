@@ -14,9 +14,6 @@ import (
 const statusCompleted, statusFailed = "COMPLETED", "FAILED"
 
 const (
-	// toleranceKcalMol is how far two scores of a ligand may be apart: far less than Vina's scores are off by themselves
-	// (standard error 2.85 kcal/mol against measured affinities, Trott and Olson 2010, doi:10.1002/jcc.21334).
-	toleranceKcalMol = 0.1
 	// scoreSteps is how finely differences of scores are told, in steps a kcal/mol: far finer than a score's last digit, so that
 	// 0.1 apart is within, however binary numbers round it.
 	scoreSteps = 1e6
@@ -45,7 +42,7 @@ type facts struct {
 // compare holds the repetition of a run against the run.
 func compare(of, again facts) contract.DockingReproduction {
 	verdict := contract.DockingReproduction{OfRunID: of.RunID, Verdict: contract.VerdictPending,
-		Tolerance: contract.DockingTolerance{ScoreKcalMol: toleranceKcalMol}, Reasons: []string{}}
+		Tolerance: contract.DockingTolerance{ScoreKcalMol: contract.ScoreToleranceKcalMol}, Reasons: []string{}}
 	if !of.Ended || !again.Ended {
 		return verdict
 	}
@@ -120,7 +117,7 @@ func comparePair(a, b outcome) (verdict, reason string) {
 		return contract.VerdictDifferent, fmt.Sprintf("ligand %s: %s, then %s", a.LigandID, a.fate(), b.fate())
 	case a.BestScoreKcalMol == nil || b.BestScoreKcalMol == nil:
 		return contract.VerdictDifferent, fmt.Sprintf("ligand %s: has no score in one of the runs, or in both", a.LigandID)
-	case scoresApart(a, b) <= toleranceKcalMol:
+	case scoresApart(a, b) <= contract.ScoreToleranceKcalMol:
 		return contract.VerdictWithinTolerance, fmt.Sprintf("ligand %s: other poses; score %.3f, then %.3f kcal/mol", a.LigandID,
 			*a.BestScoreKcalMol,
 			*b.BestScoreKcalMol)

@@ -47,8 +47,8 @@ var exitCodes = []struct {
 	{ExitPartlyFailed, "the job ended with results, but a part of it failed (for docking: at least one ligand)"},
 	{ExitJobCancelled, "the job was cancelled"},
 	{ExitUnavailable, "the server does not answer, or asks to come back later"},
-	{ExitDifferent, "a docking that was run again has found something else (reproduce --watch), or a receipt or a file does " +
-		"not hold (verify)"},
+	{ExitDifferent, "a docking that was run again has found something else (reproduce --watch), or a receipt, a file or a " +
+		"sample of the job does not hold (verify)"},
 	{ExitInterrupted, "interrupted (Ctrl-C); a job that was submitted goes on, and an upload in parts can be resumed"},
 }
 

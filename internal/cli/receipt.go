@@ -64,23 +64,37 @@ against it.`,
 type verifyOptions struct {
 	keys, folder string
 	complete     bool
+	sample       sampleFlags
 }
 
 func verifyCommand() *cobra.Command {
 	var o verifyOptions
-	cmd := command(cobra.Command{
-		Use: "verify RECEIPT", Short: "Check a receipt, and files against it",
+	var cmd *cobra.Command
+	cmd = command(cobra.Command{
+		Use: "verify RECEIPT", Short: "Check a receipt, and files against it; run a sample of it again",
 		Long: `Checks the signature of a receipt and its Merkle root and, with --dir, every file of a folder that the receipt has:
 as "molfabric outputs -o" lays them, or as they lie in an unpacked bundle. A file with other bytes is named, and the exit code
 is 11.
 
 With --keys nothing is asked of anybody: it takes the answer of GET /api/v1/receipts/keys, or a public key in PEM. Without it, the
-keys are read from the server. Keep them from a day when you trusted it: who signs with a key is all that a signature tells.`,
-		Example: "  molfabric verify receipt.json\n  molfabric verify receipt.json --keys keys.json --dir results --complete",
-	}, one("RECEIPT"), func(ctx context.Context, inv *invocation, args []string) error { return inv.verify(ctx, args[0], o) })
+keys are read from the server. Keep them from a day when you trusted it: who signs with a key is all that a signature tells.
+
+--sample draws ligands of a docking by chance and docks them again as a job on your server, which may be your own "molfabric up"
+with another account, and is charged there. Poses must be the same to the byte; where the programs there are others, scores may be
+0.1 kcal/mol apart. What differs is named, and the exit code is 11. Of other engines that make the same each time, the whole job is
+run again. It needs the submission and the input files: from --dir, by their SHA-256, or from a server that has the job.`,
+		Example: "  molfabric verify receipt.json\n  molfabric verify receipt.json --keys keys.json --dir results --complete\n" +
+			"  molfabric verify receipt.json --keys keys.json --dir bundle --sample 1%",
+	}, one("RECEIPT"), func(ctx context.Context, inv *invocation, args []string) error {
+		if err := o.sample.check(cmd); err != nil {
+			return err
+		}
+		return inv.verify(ctx, args[0], o)
+	})
 	cmd.Flags().StringVar(&o.keys, "keys", "", "file with the public keys (default: ask the server)")
 	cmd.Flags().StringVar(&o.folder, "dir", "", "folder with the job's files, or an unpacked bundle")
 	cmd.Flags().BoolVar(&o.complete, "complete", false, "with --dir: a file of the receipt that is not there is an error too")
+	o.sample.define(cmd.Flags())
 	return cmd
 }
 
@@ -106,15 +120,31 @@ func (inv *invocation) verify(ctx context.Context, path string, o verifyOptions)
 			return err
 		}
 	}
-	if inv.json {
-		err = inv.printVerdict(opened, found)
-	} else if err = showReceiptOf(inv.out, opened); err == nil && o.folder != "" {
-		err = found.show(inv.out, o.folder)
+	if !inv.json {
+		if err = showReceiptOf(inv.out, opened); err == nil && o.folder != "" {
+			err = found.show(inv.out, o.folder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var sampled *sampling
+	judged := found.verdict(o)
+	if judged == nil && o.sample.size != "" {
+		if sampled, judged = inv.sample(ctx, opened.Statement, o); sampled == nil {
+			return judged
+		}
+	}
+	switch {
+	case inv.json:
+		err = inv.printVerdict(opened, found, sampled)
+	case sampled != nil:
+		err = sampled.show(inv.out)
 	}
 	if err != nil {
 		return err
 	}
-	return found.verdict(o)
+	return judged
 }
 
 // readFile reads a file, or standard input for "-", up to a bound.
@@ -196,15 +226,16 @@ func showReceiptOf(w io.Writer, opened receipt.Opened) error {
 }
 
 // printVerdict is what scripts read.
-func (inv *invocation) printVerdict(opened receipt.Opened, found comparison) error {
+func (inv *invocation) printVerdict(opened receipt.Opened, found comparison, sampled *sampling) error {
 	text, err := json.Marshal(struct {
 		JobID string         `json:"jobId"`
 		Run   int            `json:"run"`
 		KeyID string         `json:"keyid"`
 		Root  receipt.Merkle `json:"merkle"`
 		comparison
+		Sample *sampling `json:"sample,omitempty"`
 	}{opened.Statement.Predicate.Job.ID, opened.Statement.Predicate.Job.Run, opened.KeyID, opened.Statement.Predicate.Merkle,
-		found})
+		found, sampled})
 	if err != nil {
 		return err
 	}
