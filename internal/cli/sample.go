@@ -75,7 +75,8 @@ func parseSampleSize(text string) (sampleSize, error) {
 }
 
 func wrongSampleSize(text string) error {
-	return usage("--sample %q: must be a percentage above 0 and up to 100, such as 1%%, or a number of ligands from 1, such as 5", text)
+	return usage("--sample %q: must be a percentage above 0 and up to 100, such as 1%%, or a number of ligands from 1, such as 5",
+		text)
 }
 
 // of is how many of so many parts are drawn: at least one.
@@ -191,7 +192,8 @@ func (inv *invocation) tellDrawn(found *sampling, parts []part) {
 		for i, p := range parts {
 			names[i] = labelOf(p.ligand)
 		}
-		fmt.Fprintf(inv.out, "With the seed %d, %d of %d docked ligands are drawn: %s\n", found.Seed, found.Drawn, found.Of, named(names))
+		fmt.Fprintf(inv.out, "With the seed %d, %d of %d docked ligands are drawn: %s\n", found.Seed, found.Drawn, found.Of,
+			named(names))
 	}
 	fmt.Fprintf(inv.out, "Running it again on %s is expected to cost %s.\n", inv.api.Server(),
 		money(found.EstimatedCost, found.Currency))

@@ -162,10 +162,11 @@ func (s *sampling) noteToolchains(parts []part, made receipt.Statement) {
 	}
 	switch {
 	case stated[""]:
-		s.Notes = append(s.Notes, "the receipt does not state which programs made all of it, so other bytes alone are no difference")
+		s.Notes = append(s.Notes, "the receipt does not state which programs made all of it, so other bytes alone are no "+
+			"difference")
 	case len(others) > 0:
-		s.Notes = append(s.Notes, fmt.Sprintf("the programs here are others than the receipt's (toolchain %s), so other bytes alone "+
-			"are no difference: where bytes differ, scores of a docking are compared, and may be %g kcal/mol apart", named(others),
+		s.Notes = append(s.Notes, fmt.Sprintf("the programs here are others than the receipt's (toolchain %s), so other bytes "+
+			"alone are no difference: where bytes differ, scores of a docking are compared, and may be %g kcal/mol apart", named(others),
 			contract.ScoreToleranceKcalMol))
 	}
 }
@@ -185,8 +186,8 @@ func (s *sampling) verdict() error {
 	case len(different) > 0:
 		return unverified(fmt.Errorf("run again, it is different: %s", named(different)))
 	case len(undecided) > 0:
-		return unverified(fmt.Errorf("not decided, since other programs ran it: %s; a worker with the receipt's toolchain decides it",
-			named(undecided)))
+		return unverified(fmt.Errorf("not decided, since other programs ran it: %s; a worker with the receipt's toolchain decides "+
+			"it", named(undecided)))
 	}
 	return nil
 }

@@ -71,8 +71,8 @@ func (s source) submission(ctx context.Context) ([]byte, error) {
 		}
 	}
 	if !s.there {
-		return nil, invalidInput("--sample: the submission is needed: give --dir with %s, as an unpacked bundle has it; the server "+
-			"%s does not have job %s for this account", requestFile, s.inv.api.Server(), s.of.Predicate.Job.ID)
+		return nil, invalidInput("--sample: the submission is needed: give --dir with %s, as an unpacked bundle has it; the "+
+			"server %s does not have job %s for this account", requestFile, s.inv.api.Server(), s.of.Predicate.Job.ID)
 	}
 	kept, err := s.inv.api.Provenance(ctx, s.of.Predicate.Job.ID)
 	if err != nil {
@@ -163,8 +163,8 @@ func (s source) bring(ctx context.Context, request map[string]any, input receipt
 	case scene && input.Digest == nil && !readsScene(request, s.of):
 		return s.standIn(ctx, request)
 	case input.Digest == nil:
-		return "", invalidInput("--sample: %s: the receipt states no SHA-256 of it, so no file can be held against it; it can be run "+
-			"again where it was run, by its own account", labelOf(input.Name))
+		return "", invalidInput("--sample: %s: the receipt states no SHA-256 of it, so no file can be held against it; it can be "+
+			"run again where it was run, by its own account", labelOf(input.Name))
 	}
 	return "", invalidInput("--sample: --dir: no file with the SHA-256 %s, which is that of the input %s", input.Digest.SHA256,
 		labelOf(input.Name))

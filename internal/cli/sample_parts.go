@@ -34,8 +34,8 @@ var posesForm = regexp.MustCompile(`^poses/([0-9]{5,6})\.pdbqt$`)
 func repeatable(s receipt.Statement) ([]part, error) {
 	job := s.Predicate.Job
 	if job.Type != jobTypeSimulation {
-		return nil, invalidInput("--sample: job %s is of the type %s, which is not run again; its signature, its root, its bill and, "+
-			"with --dir, its files can be verified without --sample", job.ID, labelOf(job.Type))
+		return nil, invalidInput("--sample: job %s is of the type %s, which is not run again; its signature, its root, its bill "+
+			"and, with --dir, its files can be verified without --sample", job.ID, labelOf(job.Type))
 	}
 	tasks, together := tasksOf(s), map[int]int{}
 	var parts []part
@@ -55,8 +55,8 @@ func repeatable(s receipt.Statement) ([]part, error) {
 		parts[i].shared = isDocked(s) && together[parts[i].task.Index] > 1
 	}
 	if len(parts) == 0 {
-		return nil, invalidInput("--sample: job %s (%s) has no task that makes the same each time, so there is nothing to run again; "+
-			"its signature, its root, its bill and, with --dir, its files can be verified without --sample", job.ID,
+		return nil, invalidInput("--sample: job %s (%s) has no task that makes the same each time, so there is nothing to run "+
+			"again; its signature, its root, its bill and, with --dir, its files can be verified without --sample", job.ID,
 			labelOf(s.Predicate.Engine.ID))
 	}
 	return parts, nil

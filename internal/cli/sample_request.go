@@ -71,7 +71,8 @@ func drawLigands(params map[string]any, parts []part) error {
 	drawn := make([]any, len(parts))
 	for i := range parts {
 		if parts[i].place >= len(library) {
-			return unverified(fmt.Errorf("%s is of ligand %d, and the submission has %d", parts[i].Name, parts[i].place+1, len(library)))
+			return unverified(fmt.Errorf("%s is of ligand %d, and the submission has %d", parts[i].Name, parts[i].place+1,
+				len(library)))
 		}
 		entry, _ := library[parts[i].place].(map[string]any)
 		parts[i].ligand, _ = entry["ligandId"].(string)

@@ -216,7 +216,8 @@ func TestSubmissionOfASample(t *testing.T) {
 	}
 	const want = `{"attachments":["k/read"],"jobName":"sample of job_1","noReuse":true,"sceneFile":"k/read",` +
 		`"simulationParams":{"dockingExecution":{"shardSize":2},"dockingReport":{"picture":"none"},` +
-		`"ligandLibrary":[{"ligandId":"b","source":{"artifact":{"storageKey":"k/b"}}},{"ligandId":"c"}],"seed":12345678901234567890}}`
+		`"ligandLibrary":[{"ligandId":"b","source":{"artifact":{"storageKey":"k/b"}}},{"ligandId":"c"}],` +
+		`"seed":12345678901234567890}}`
 	if string(got) != want || parts[1].ligand != "b" || parts[2].ligand != "c" {
 		t.Errorf("got %s for %v\nwant %s", got, parts[1:], want)
 	}
@@ -232,5 +233,30 @@ func TestSubmissionOfASample(t *testing.T) {
 	}
 	if err := repeat(request, of, beyond); ExitCode(err) != ExitDifferent || !strings.Contains(err.Error(), "is of ligand 4") {
 		t.Errorf("poses of a ligand that was not asked for: got %v", err)
+	}
+}
+
+func TestShowSample(t *testing.T) {
+	t.Parallel()
+	parts, err := repeatable(docked("ours", "one", "two"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts[0].ligand, parts[1].ligand = "aspirin", "caffeine"
+	made := docked("theirs", "one", "2")
+	found := sampling{JobID: "job_2", Compared: compareParts(parts, made, true, nil)}
+	found.noteToolchains(parts, made)
+	var out strings.Builder
+	if err := found.show(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ligand", "caffeine", "not decided", "other programs, other bytes", "the same bytes",
+		"the programs here are others than the receipt's (toolchain theirs)", "1 the same to the byte", "1 not decided"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+	if strings.Index(out.String(), "caffeine") > strings.Index(out.String(), "aspirin") {
+		t.Errorf("what is well stands first:\n%s", out.String())
 	}
 }

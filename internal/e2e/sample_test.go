@@ -36,8 +36,8 @@ func TestSampleIsRunAgain(t *testing.T) {
 	}
 	sample := []string{"--sample", "50%", "--seed", fmt.Sprint(seed), "--dir", dir}
 	verdict, said, code := verifier.verifies(dir, append([]string{"receipt.json", "--keys", "keys.json"}, sample...)...)
-	if code != 0 || len(verdict.Compared) != 1 || verdict.Of != 2 || verdict.Seed != seed || verdict.Compared[0].LigandID != "caffeine" ||
-		verdict.Compared[0].Verdict != contract.VerdictIdentical {
+	if code != 0 || len(verdict.Compared) != 1 || verdict.Of != 2 || verdict.Seed != seed ||
+		verdict.Compared[0].LigandID != "caffeine" || verdict.Compared[0].Verdict != contract.VerdictIdentical {
 		t.Errorf("a true receipt: got %d %+v\n%s", code, verdict, said)
 	}
 	forge(t, dir, "poses/00002.pdbqt")
@@ -189,8 +189,8 @@ func signedBy(t *testing.T, signer *receipt.Signer, statement receipt.Statement)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(contract.Receipt{PayloadType: receipt.PayloadType, Payload: base64.StdEncoding.EncodeToString(payload),
-		Signatures: []contract.ReceiptSignature{{KeyID: signer.Key().ID(), Sig: base64.StdEncoding.EncodeToString(signature)}}})
+	text, err := json.Marshal(contract.Receipt{PayloadType: receipt.PayloadType,
+		Payload: base64.StdEncoding.EncodeToString(payload), Signatures: []contract.ReceiptSignature{{KeyID: signer.Key().ID(), Sig: base64.StdEncoding.EncodeToString(signature)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
