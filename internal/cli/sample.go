@@ -123,7 +123,7 @@ func (inv *invocation) sample(ctx context.Context, of receipt.Statement, o verif
 	if err != nil {
 		return nil, err
 	}
-	found.EstimatedCost, found.Currency = price.Body.EstimatedCost, price.Body.Currency
+	found.EstimatedCost, found.Currency, found.KnownTasks = price.Body.EstimatedCost, price.Body.Currency, price.Body.KnownTasks
 	inv.tellDrawn(found, parts)
 	if o.sample.estimate {
 		return found, nil
@@ -135,7 +135,8 @@ func (inv *invocation) sample(ctx context.Context, of receipt.Statement, o verif
 	if err := source.compare(ctx, found, parts, made, again.keys); err != nil {
 		return nil, err
 	}
-	return found, found.verdict()
+	err = found.verdict()
+	return found, err
 }
 
 // draw draws the parts that are run again: ligands of a docking, and of other engines all.
@@ -195,8 +196,13 @@ func (inv *invocation) tellDrawn(found *sampling, parts []part) {
 		fmt.Fprintf(inv.out, "With the seed %d, %d of %d docked ligands are drawn: %s\n", found.Seed, found.Drawn, found.Of,
 			named(names))
 	}
-	fmt.Fprintf(inv.out, "Running it again on %s is expected to cost %s.\n", inv.api.Server(),
+	fmt.Fprintf(inv.out, "Running it again on %s is expected to cost %s", inv.api.Server(),
 		money(found.EstimatedCost, found.Currency))
+	if found.KnownTasks > 0 { // estimates count them as free
+		fmt.Fprintf(inv.out, " and the price of %d tasks that this account has run before, and that are run again all the same",
+			found.KnownTasks)
+	}
+	fmt.Fprintln(inv.out, ".")
 }
 
 // runSample runs the submission and returns what the server's receipt says of it.
@@ -206,10 +212,8 @@ func (inv *invocation) runSample(ctx context.Context, request any, found *sampli
 	if err != nil {
 		return none, err
 	}
-	found.JobID = submitted.Body.JobID
-	if !inv.json {
-		fmt.Fprintf(inv.out, "Job %s is submitted.\n", found.JobID)
-	}
+	found.JobID, found.EstimatedCost, found.KnownTasks = submitted.Body.JobID, submitted.Body.EstimatedCost, 0
+	inv.tellSubmitted(submitted.Body)
 	ended, err := inv.follow(ctx, found.JobID, nil)
 	if err != nil {
 		return none, err

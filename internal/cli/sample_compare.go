@@ -28,7 +28,8 @@ type sampling struct {
 	Whole         bool            `json:"whole"` // nothing is drawn: all of the job is run again
 	EstimatedCost contract.Pounds `json:"estimatedCost"`
 	Currency      string          `json:"currency"`
-	JobID         string          `json:"jobId,omitempty"` // that ran them; "" where only the price was asked for
+	KnownTasks    int             `json:"knownTasks,omitempty"` // that a price counts as free though they are run; 0 once they are
+	JobID         string          `json:"jobId,omitempty"`      // that ran them; "" where only the price was asked for
 	Compared      []compared      `json:"compared"`
 	Notes         []string        `json:"notes"`
 }
@@ -166,8 +167,8 @@ func (s *sampling) noteToolchains(parts []part, made receipt.Statement) {
 			"difference")
 	case len(others) > 0:
 		s.Notes = append(s.Notes, fmt.Sprintf("the programs here are others than the receipt's (toolchain %s), so other bytes "+
-			"alone are no difference: where bytes differ, scores of a docking are compared, and may be %g kcal/mol apart", named(others),
-			contract.ScoreToleranceKcalMol))
+			"alone are no difference: where bytes differ, scores of a docking are compared, and may be %g kcal/mol apart",
+			named(others), contract.ScoreToleranceKcalMol))
 	}
 }
 

@@ -65,9 +65,9 @@ func (s source) prepare(ctx context.Context, parts []part) (repetition, error) {
 // submission is the text of request.json: of the folder, else of the server.
 func (s source) submission(ctx context.Context) ([]byte, error) {
 	if s.folder != "" {
-		text, err := s.inv.readFile(filepath.Join(s.folder, requestFile), maxRequestBytes)
-		if _, gone := os.Stat(filepath.Join(s.folder, requestFile)); !errors.Is(gone, fs.ErrNotExist) {
-			return text, err
+		file := filepath.Join(s.folder, requestFile)
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			return s.inv.readFile(file, maxRequestBytes)
 		}
 	}
 	if !s.there {

@@ -29,6 +29,9 @@ func isDocked(s receipt.Statement) bool { return s.Predicate.Engine.ID == simula
 // posesForm is the file of a docked ligand's poses. It is called after the ligand's place in the submission, and nothing in it is.
 var posesForm = regexp.MustCompile(`^poses/([0-9]{5,6})\.pdbqt$`)
 
+// byChance says of engines whose tasks have an identity why their files are not the same to the byte all the same.
+var byChance = map[string]string{"fpocket": "volumes of pockets are estimates by chance (Monte Carlo)"}
+
 // repeatable are the files of a receipt that are the same to the byte whenever they are made: results of tasks with an identity, of
 // a docking the poses. Errors: *inputError for a receipt that has none.
 func repeatable(s receipt.Statement) ([]part, error) {
@@ -36,6 +39,10 @@ func repeatable(s receipt.Statement) ([]part, error) {
 	if job.Type != jobTypeSimulation {
 		return nil, invalidInput("--sample: job %s is of the type %s, which is not run again; its signature, its root, its bill "+
 			"and, with --dir, its files can be verified without --sample", job.ID, labelOf(job.Type))
+	}
+	if why := byChance[s.Predicate.Engine.ID]; why != "" {
+		return nil, invalidInput("--sample: job %s is of %s, which does not make the same bytes each time: %s; its signature, its "+
+			"root, its bill and, with --dir, its files can be verified without --sample", job.ID, s.Predicate.Engine.ID, why)
 	}
 	tasks, together := tasksOf(s), map[int]int{}
 	var parts []part

@@ -83,8 +83,10 @@ func TestRepeatableParts(t *testing.T) {
 	render := docked("t", "one")
 	render.Predicate.Job.Type = "render"
 	search := docked("t", "one")
-	search.Predicate.Engine.ID = "fpocket"
-	search.Subject = append(search.Subject, madeFileOf(0, "pockets.csv", "rank"))
+	search.Predicate.Engine.ID = "blastp"
+	pockets := docked("t", "one")
+	pockets.Predicate.Engine.ID = "fpocket"
+	search.Subject = append(search.Subject, madeFileOf(0, "hits.tsv", "rank"))
 	log := madeFileOf(0, "log.txt", "10:03 begun")
 	log.Annotations.Role = "log"
 	search.Subject = append(search.Subject, log)
@@ -95,7 +97,8 @@ func TestRepeatableParts(t *testing.T) {
 		refusal string
 	}{
 		{"a docking", docking, "poses/00001.pdbqt@0 poses/00003.pdbqt@2", ""},
-		{"a search", search, "poses/00001.pdbqt@0 pockets.csv@0", ""},
+		{"a search", search, "poses/00001.pdbqt@0 hits.tsv@0", ""},
+		{"pockets", pockets, "", "job job_1 is of fpocket, which does not make the same bytes each time: volumes"},
 		{"tasks without an identity", unknown, "", "no task that makes the same each time"},
 		{"a rendering", render, "", "job job_1 is of the type render"},
 	} {

@@ -218,8 +218,8 @@ type DockingDownload struct {
 	Artifact  DockingArtifact `json:"artifact" doc:"The file."`
 }
 
-// ScoreToleranceKcalMol is how far two scores of a ligand may be apart that was docked twice: far less than Vina's scores are off by
-// themselves (standard error 2.85 kcal/mol against measured affinities, Trott and Olson 2010, doi:10.1002/jcc.21334).
+// ScoreToleranceKcalMol is how far two scores of a ligand may be apart that was docked twice: far less than Vina's scores are off
+// by themselves (standard error 2.85 kcal/mol against measured affinities, Trott and Olson 2010, doi:10.1002/jcc.21334).
 const ScoreToleranceKcalMol = 0.1
 
 // The verdicts of a DockingReproduction.
