@@ -19,7 +19,8 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves]
   --waves     also SWAN, the model of waves near the shore, built from its source with Debian's gfortran
   --tests     also SWAN and what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
               a C compiler for the race detector, Slurm, and the programs that hold the OpenAPI
-              document against other people's understanding of it, in DIR/contract; the schemas of Kubernetes, in DIR/kubernetes
+              document against other people's understanding of it, in DIR/contract; the schemas of Kubernetes, in DIR/kubernetes; what
+              builds the Python package and runs its notebooks, in DIR/sdk
 TEXT
 }
 
@@ -553,6 +554,26 @@ install_contract() {
   echo "$contract_digest" >"$contract/stamp"
 }
 
+# --- what builds and tests the Python package ---
+
+sdk=$home/sdk
+sdk_digest=$(digest api/sdk/python/requirements.lock)
+
+make_sdk() {
+  "$1" -m venv "$sdk" &&
+    "$sdk/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --only-binary :all: -r api/sdk/python/requirements.lock
+}
+
+install_sdk() {
+  local python
+  stamped "$sdk/stamp" "$sdk_digest" && return
+  python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
+  rm -rf "$sdk"
+  say "installing what builds and tests the Python package into $sdk (150 MB to download, 580 MB on disk, a minute)"
+  logged sdk make_sdk "$python"
+  echo "$sdk_digest" >"$sdk/stamp"
+}
+
 # --- the schemas of Kubernetes ---
 
 kubernetes=$home/kubernetes
@@ -599,6 +620,7 @@ programs() {
   ! $waves || install_swan
   ! $tests || install_contract
   ! $tests || install_kubernetes
+  ! $tests || install_sdk
 }
 folds() {
   $fold || return 0
