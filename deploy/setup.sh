@@ -569,7 +569,7 @@ install_sdk() {
   stamped "$sdk/stamp" "$sdk_digest" && return
   python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
   rm -rf "$sdk"
-  say "installing what builds and tests the Python package into $sdk (150 MB to download, 580 MB on disk, a minute)"
+  say "installing what builds and tests the Python package into $sdk (104 MB to download, 560 MB on disk, a minute)"
   logged sdk make_sdk "$python"
   echo "$sdk_digest" >"$sdk/stamp"
 }

@@ -83,7 +83,7 @@ func TestPython(t *testing.T) {
 	k.env = append(k.env, "MOLFABRIC_SERVER="+s.url, "MOLFABRIC_API_KEY="+s.key())
 	k.run(k.source, "-m", "unittest", "discover", "--start-directory", "tests")
 	for name, shown := range map[string][]string{
-		"dock_and_rank": {"COMPLETED_WITH_FAILURES", "aspirin", "no molecule", "results/results.csv"},
+		"dock_and_rank": {"widget-view+json", "benzamidine", "unclosed ring", "results/results.csv"},
 		"poses":         {"0.0", "image/svg+xml", "<iframe sandbox"},
 		"screens":       {"1CBS", "1UYD", "caffeine"},
 	} {

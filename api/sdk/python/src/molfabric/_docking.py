@@ -122,7 +122,8 @@ def box_params(box: str | Box | Sequence[float] | None) -> SimulationParams:
         return {}
     if len(box) not in (4, 6):
         raise ValueError(f"box {box!r}: give x, y, z and an edge, or x, y, z and three edges, in Å")
-    return box_params(Box((box[0], box[1], box[2]), box[3] if len(box) == 4 else (box[3], box[4], box[5])))
+    x, y, z, *edges = map(float, box)
+    return box_params(Box((x, y, z), edges[0] if len(edges) == 1 else (edges[0], edges[1], edges[2])))
 
 
 # --- what comes out ---
@@ -158,7 +159,8 @@ class AsyncDocking(AsyncJob):
         import pandas
 
         found = await self.results()
-        return pandas.DataFrame({column: [one.get(member) for one in found] for column, member in COLUMNS.items()})
+        table = pandas.DataFrame({column: [one.get(member) for one in found] for column, member in COLUMNS.items()})
+        return table.astype({"rank": "Int64"})
 
     async def poses(self, ligand: str | None = None) -> list[Mol]:
         """Poses as RDKit molecules with hydrogens, best first, with their figures as properties: all of a ligand's, by its

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx
 
 from ._transport import Transport, refusal, retrying
-from .errors import APIError, ChecksumError, Error, InvalidRequest
+from .errors import APIError, ChecksumError, Error, NotFound
 from .schema import ArtifactReference, MultipartInitResponse, MultipartStatus, Output, UploadPartDone
 
 PARTS_FROM_BYTES = 64 << 20  # below it the whole file is sent again within seconds on most lines
@@ -234,7 +234,7 @@ class _Download:
         for one in found:
             if one["artifactId"] == self.output["artifactId"]:
                 return one
-        raise InvalidRequest(404, "NOT_FOUND", f"{self.output['name']}: the job has no such file any more")
+        raise NotFound(404, "NOT_FOUND", f"{self.output['name']}: the job has no such file any more")
 
 
 class _together:
