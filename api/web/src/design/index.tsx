@@ -108,8 +108,9 @@ export function Check({ label, hint, ...rest }: { label: ReactNode; hint?: strin
 }
 
 const tones: Record<string, string> = {
-  COMPLETED: 'text-good', SUCCEEDED: 'text-good', READY: 'text-good', COMPLETED_WITH_FAILURES: 'text-warn', CANCELLING: 'text-warn',
-  FAILED: 'text-bad', NOT_READY: 'text-bad', CANCELLED: 'text-soft',
+  COMPLETED: 'text-good', SUCCEEDED: 'text-good', READY: 'text-good', DELIVERED: 'text-good', ENABLED: 'text-good',
+  COMPLETED_WITH_FAILURES: 'text-warn', CANCELLING: 'text-warn', FAILED: 'text-bad', NOT_READY: 'text-bad',
+  CANCELLED: 'text-soft', DISABLED: 'text-soft',
 }
 
 /** A state in words; its colour only repeats them. */

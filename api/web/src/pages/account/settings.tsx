@@ -8,6 +8,7 @@ import { Verification } from '../entry/verification'
 import { CloseAccount } from './close-account'
 import { LicenceServers } from './licence-servers'
 import { Password } from './password'
+import { Webhooks } from './webhooks'
 
 export function Settings() {
   const session = useQuery(sessionQuery)
@@ -42,6 +43,7 @@ export function Settings() {
           </div>
         </Card>
         <LicenceServers />
+        <Webhooks />
         {account ? <Password email={account.email} /> : null}
         <CloseAccount />
       </div>
