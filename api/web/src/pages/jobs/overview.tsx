@@ -1,5 +1,6 @@
 // A job at a glance: how far it is, what happened to it, what it costs.
 
+import { Link } from '@tanstack/react-router'
 import type { Job } from '@/api/client'
 import { Card, Facts, Failure, Progress, State } from '@/design'
 import { count, duration, money, when } from '@/words'
@@ -39,9 +40,10 @@ function Stages({ job }: { job: Job }) {
           <li key={stage.name}>
             <div className="flex flex-wrap justify-between gap-2 text-sm">
               <span className="font-medium">{stage.name}</span>
-              <span
-                className="tabular-nums"
-              >{stage.done} of {count(stage.total, 'task')} done{stage.failed > 0 ? `, ${stage.failed} failed` : ''}</span>
+              <span className="tabular-nums">
+                {stage.done} of {count(stage.total, 'task')} done{stage.failed > 0 ? `, ${stage.failed} failed` : ''}
+                {stage.known > 0 ? `, ${stage.known} known` : ''}
+              </span>
             </div>
             <Progress percent={stage.percent} label={`Stage ${stage.name}`} />
           </li>
@@ -62,8 +64,23 @@ function Bill({ job }: { job: Job }) {
         ['Estimated', money(estimated)], ['Set aside', job.terminal ? 'given back' : money(held)], ['Used so far', money(accrued)],
         ['Charged', final === null ? 'when it ends' : <strong key="final">{money(final)}</strong>],
       ]} />
+      <Known job={job} />
       <p className="mt-3 text-sm text-soft">A job is never charged more than was set aside for it.</p>
     </Card>
+  )
+}
+
+/** How much of a job its account had run before. */
+function Known({ job }: { job: Job }) {
+  const { data } = useStages(job)
+  const sum = (of: 'known' | 'total') => (data?.stages ?? []).reduce((all, stage) => all + stage[of], 0)
+  if (!data || sum('known') === 0) return null
+  const [known, read] = [sum('known').toLocaleString('en-GB'), count(sum('total'), 'task')]
+  return (
+    <p className="mt-3 text-sm">
+      {data.whole ? `${known} of ${read}` : `Of the first ${read}, ${known}`} {sum('known') === 1 ? 'was' : 'were'} known and cost
+      nothing. <Link to="/jobs/$jobId" params={{ jobId: job.jobId }} search={{ tab: 'tasks' }}>See which</Link>
+    </p>
   )
 }
 

@@ -1,5 +1,6 @@
 // How the results of a job came to be.
 
+import { Link } from '@tanstack/react-router'
 import type { Job, Provenance } from '@/api/client'
 import { Button, Card, Empty, Facts, Failure, Loading, Table } from '@/design'
 import { count, duration, size, stateWords, when } from '@/words'
@@ -69,7 +70,10 @@ function Shown({ provenance: p }: { provenance: Provenance }) {
             <tr key={`${one.taskId}.${one.run}.${one.attempt}`}>
               <td
                 className="whitespace-nowrap"
-              >{one.taskIndex}. {one.name}, attempt {one.attempt}</td><td>{one.stage}</td><td>{stateWords(one.outcome)}</td>
+              >{one.taskIndex}. {one.name}, attempt {one.attempt}</td><td>{one.stage}</td>
+              <td>{stateWords(one.outcome)}{one.reusedFrom ? <>, from <Link
+                to="/jobs/$jobId" params={{ jobId: one.reusedFrom.jobId }} search={{ tab: 'provenance' }}
+              >an earlier job</Link></> : null}</td>
               <td
                 className="whitespace-nowrap"
               >{duration(one.usage.wallSeconds)}</td><td

@@ -54,17 +54,27 @@ export interface Stage {
   percent: number
   done: number
   failed: number
+  /** Tasks whose outputs were taken over from an earlier job. */
+  known: number
+}
+
+/** What is read of the tasks of a job, for all of them together. */
+export interface Stages {
+  stages: Stage[]
+  /** Whether these are of all tasks, or of the first ones alone. */
+  whole: boolean
 }
 
 /** The stages that tasks belong to, in the order of the plan. */
-export function stagesOf(tasks: Pick<Task, 'stage' | 'status' | 'progress'>[]): Stage[] {
+export function stagesOf(tasks: Pick<Task, 'stage' | 'status' | 'progress' | 'reused'>[]): Stage[] {
   const stages = new Map<string, Stage>()
   for (const task of tasks) {
-    const stage = stages.get(task.stage) ?? { name: task.stage, total: 0, percent: 0, done: 0, failed: 0 }
+    const stage = stages.get(task.stage) ?? { name: task.stage, total: 0, percent: 0, done: 0, failed: 0, known: 0 }
     stages.set(task.stage, stage)
     stage.total++
     if (task.status === 'SUCCEEDED') stage.done++
     if (task.status === 'FAILED') stage.failed++
+    if (task.reused) stage.known++
     stage.percent += task.status === 'SUCCEEDED' ? 100 : task.status === 'RUNNING' ? task.progress : 0
   }
   return [...stages.values()].map((stage) => ({ ...stage, percent: stage.percent / stage.total }))
@@ -72,7 +82,7 @@ export function stagesOf(tasks: Pick<Task, 'stage' | 'status' | 'progress'>[]): 
 
 export const useStages = (job: Job) => useQuery({
   queryKey: ['job', job.jobId, 'stages'],
-  queryFn: async (): Promise<{ stages: Stage[]; whole: boolean }> => {
+  queryFn: async (): Promise<Stages> => {
     const tasks: Task[] = []
     let cursor: string | undefined
     for (let read = 0; read < mostStagePages; read++) {

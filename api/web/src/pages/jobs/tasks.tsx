@@ -1,5 +1,6 @@
 // The tasks of a job: a strip of squares, and each with its attempts and what went wrong.
 
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Job, Task } from '@/api/client'
 import { Button, Card, Empty, Failure, Loading, Select, State, Table } from '@/design'
@@ -14,13 +15,17 @@ const states: { status: Task['status']; letter: string; look: string }[] = [
   { status: 'FAILED', letter: 'F', look: 'border-2 border-bad text-bad' },
   { status: 'CANCELLED', letter: 'C', look: 'border-dashed border-soft text-soft' },
 ]
-const lookOf = (status: Task['status']) => states.find((state) => state.status === status)!
+/** What was known needs a sign of its own: it is done, and was not run. */
+const knownLook = { letter: 'K', look: 'border-dashed border-good text-good' }
+const lookOf = (task: Task) => (task.reused ? knownLook : states.find((state) => state.status === task.status)!)
+const stateOf = (task: Task) => (task.reused ? `${stateWords(task.status)}, known` : stateWords(task.status))
 const failuresShown = 5
 
 export function Tasks({ job }: { job: Job }) {
   const [status, setStatus] = useState<Task['status'] | ''>('')
   const list = useTasks(job, status || undefined)
   const tasks = list.data?.pages.flatMap((page) => page.tasks) ?? []
+  const known = tasks.filter((task) => task.reused).length
   const counts = job.progress.tasks
   const of = (state: Task['status']) => counts[state.toLowerCase() as keyof typeof counts]
   return (
@@ -28,16 +33,17 @@ export function Tasks({ job }: { job: Job }) {
       <Card title="Tasks at a glance">
         <p className="text-sm">
           {count(counts.total, 'task')}: {states.map(({ status: one, letter }) => `${of(one)} ${stateWords(one)} (${letter})`).join(', ')}.
+          {known > 0 ? ' Those with a K were known: their files were taken over from an earlier job, and they cost nothing.' : ''}
         </p>
         <ol aria-label="Tasks by state" className="mt-3 flex flex-wrap gap-1">
           {tasks.map((task) => (
             <li
-              key={task.taskId} title={`${task.index}. ${task.name}: ${stateWords(task.status)}`}
-              className={`grid size-6 place-items-center rounded border text-xs font-medium ${lookOf(task.status).look}`}
+              key={task.taskId} title={`${task.index}. ${task.name}: ${stateOf(task)}`}
+              className={`grid size-6 place-items-center rounded border text-xs font-medium ${lookOf(task).look}`}
             >
-              <span aria-hidden="true">{lookOf(task.status).letter}</span><span
+              <span aria-hidden="true">{lookOf(task).letter}</span><span
                 className="sr-only"
-              >{task.name}: {stateWords(task.status)}</span>
+              >{task.name}: {stateOf(task)}</span>
             </li>
           ))}
         </ol>
@@ -76,9 +82,10 @@ function Row({ task }: { task: Task }) {
     <tr>
       <td className="whitespace-nowrap">{task.index}. {task.name}</td>
       <td>{task.stage}</td>
-      <td
-        className="whitespace-nowrap"
-      ><State status={task.status} />{task.status === 'RUNNING' ? ` ${task.progress.toFixed(0)} %` : ''}</td>
+      <td className="whitespace-nowrap">
+        <State status={task.status} />{task.reused ? ' known' : ''}
+        {task.status === 'RUNNING' ? ` ${task.progress.toFixed(0)} %` : ''}
+      </td>
       <td>{task.items}{task.itemFailureCount > 0 ? `, ${task.itemFailureCount} failed` : ''}</td>
       <td><Attempts task={task} /></td>
       <td className="whitespace-nowrap">{task.usage.cpuSeconds > 0 ? duration(task.usage.cpuSeconds) : '–'}</td>
@@ -87,6 +94,11 @@ function Row({ task }: { task: Task }) {
     </tr>
   )
 }
+
+const attemptWords = (one: Task['attempts'][number]) => [
+  `${one.attempt}. ${stateWords(one.outcome)}`, duration(one.usage.wallSeconds), one.reusedFrom ? 'taken over' : money(one.cost),
+  one.workerId,
+].filter(Boolean).join(', ')
 
 function Attempts({ task }: { task: Task }) {
   if (task.attempts.length === 0) return <>{task.attempt}</>
@@ -97,7 +109,7 @@ function Attempts({ task }: { task: Task }) {
         {task.attempts.map((one) => (
           <li
             key={`${one.run}.${one.attempt}`}
-          >{one.attempt}. {stateWords(one.outcome)}, {duration(one.usage.wallSeconds)}, {money(one.cost)}{one.workerId ? `, ${one.workerId}` : ''}</li>
+          >{attemptWords(one)}</li>
         ))}
       </ul>
     </details>
@@ -105,8 +117,12 @@ function Attempts({ task }: { task: Task }) {
 }
 
 function Said({ task }: { task: Task }) {
+  const from = task.reused ? task.attempts.findLast((one) => one.reusedFrom)?.reusedFrom : undefined
   return (
     <>
+      {from ? <p>Not run again: its files are from <Link
+        to="/jobs/$jobId" params={{ jobId: from.jobId }} search={{ tab: 'tasks' }} aria-label={`an earlier job, for ${task.name}`}
+      >an earlier job</Link>.</p> : null}
       {task.error ? <p
         className="text-bad wrap-anywhere"
       >{task.error.message} <span className="text-soft">({task.error.code})</span></p> : <p

@@ -37,6 +37,7 @@ export function dockingCommand(draft: DockingDraft): string | undefined {
   flag('--seed', draft.seed)
   flag('--rank-by', draft.rankBy)
   flag('--picture', draft.picture === 'molstar' ? '' : draft.picture)
+  if (draft.noReuse) flags.push(['--no-reuse'])
   flag('--name', draft.name)
   const line = commandLine(['molfabric', 'dock', receptor], flags)
   return written.length > mostFlags ? `# ligands.smi holds the ${written.length} lines of SMILES and names above\n${line}` : line

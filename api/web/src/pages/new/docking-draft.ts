@@ -30,13 +30,14 @@ export interface DockingDraft {
   seed: string
   rankBy: '' | 'vina' | 'cnn'
   picture: 'molstar' | 'cycles' | 'none'
+  noReuse: boolean
   name: string
 }
 
 export const emptyDocking = (): DockingDraft => ({
   receptor: 'pdb', pdbId: '', chains: '', waters: 'none', keep: '', remove: '', site: 'auto', siteLigand: '', residues: '',
   numbers: ['', '', '', '22', '22', '22'], lines: '', components: [], files: [], redock: false, gate: '', exhaustiveness: 'auto',
-  numModes: '9', seed: '', rankBy: '', picture: 'molstar', name: '',
+  numModes: '9', seed: '', rankBy: '', picture: 'molstar', noReuse: false, name: '',
 })
 
 export const pdbIdForm = /^[0-9][A-Za-z0-9]{3}$/
@@ -138,7 +139,10 @@ export function dockingPlan(draft: DockingDraft): { plan: Plan; estimate?: Estim
     ...given(ligands.length, { ligandLibrary: entriesOf(ligands) }),
   }
   const job = { jobType: 'simulation', simulator: 'autodock-vina' } as const
-  const request: SubmitRequest = { ...job, jobName: draft.name.trim() || nameOf(draft, ligands), simulationParams: params }
+  const request: SubmitRequest = {
+    ...job, jobName: draft.name.trim() || nameOf(draft, ligands), simulationParams: params,
+    ...given(draft.noReuse, { noReuse: true }),
+  }
   // The service fetches an entry of the Protein Data Bank itself; the scene, which every job has, is then the request.
   const scene = draft.receptor === 'file' ? draft.file?.storageKey : undefined
   const document = scene ? undefined : { name: 'docking.json', text: JSON.stringify(request, null, 1) }

@@ -34,6 +34,7 @@ export function NewDocking() {
     <NewJob
       title="New docking" lead="Docks ligands into a receptor with AutoDock Vina, checks the poses and ranks them."
       plan={plan} price={price} submission={submission} error={errors.rest} command={dockingCommand(draft)} onClear={clear}
+      again={{ noReuse: draft.noReuse, set }}
       summary={[
         ['Receptor', receptorTitle(draft) || 'none yet'],
         ['Ligands', count(ligandsOf(draft).ligands.length, 'ligand') + (draft.redock ? ', and the bound one' : '')],

@@ -22,11 +22,14 @@ export interface FoldingDraft {
   relax: boolean
   /** alphafold alone: ids of the Protein Data Bank, as they are typed. */
   templates: string
+  /** alphafold alone, of which alignments can be known. */
+  noReuse: boolean
   name: string
 }
 
 export const emptyFolding = (): FoldingDraft => ({
-  source: 'text', text: '', model: 'esmfold', device: 'cpu', models: '5', recycles: '3', seeds: '1', msa: '', relax: false, templates: '', name: '',
+  source: 'text', text: '', model: 'esmfold', device: 'cpu', models: '5', recycles: '3', seeds: '1', msa: '', relax: false,
+  templates: '', noReuse: false, name: '',
 })
 
 const mostProteins = 1000
@@ -78,13 +81,18 @@ export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: Estima
     ...(draft.device === 'cuda' ? { parameters: { foldDevice: 'cuda' } } : {}),
   } satisfies EstimateRequest
   const title = draft.source === 'file' ? (draft.file?.name ?? '') : (/^>\s*(\S+)/.exec(text)?.[1] ?? 'proteins')
-  const request: SubmitRequest = { ...job, jobName: (draft.name.trim() || `fold of ${title}`).slice(0, 512) }
+  const request: SubmitRequest = {
+    ...job, jobName: (draft.name.trim() || `fold of ${title}`).slice(0, 512), ...(alignsAgain(draft) ? { noReuse: true } : {}),
+  }
   const plan: Plan = {
     ...(missing.length === 0 ? { request } : {}), scene: draft.source === 'file' ? draft.file?.storageKey : undefined,
     document: draft.source === 'text' ? { name: 'proteins.fasta', text: text + '\n' } : undefined, missing,
   }
   return { plan, estimate: { ...job, simulationParams: { ...simulationParams, ...priced(draft) } } }
 }
+
+/** Whether known alignments are made again; nothing else of a prediction can be known. */
+const alignsAgain = (draft: FoldingDraft) => draft.model === 'alphafold' && draft.noReuse
 
 /** What the price goes by. What is too long is not folded; the service says so of the sequences themselves. */
 function priced(draft: FoldingDraft): { foldLengths?: number[] } {
@@ -100,7 +108,8 @@ export function foldingCommand(draft: FoldingDraft): string {
   ]
   const file = (draft.source === 'file' && draft.file?.name) || 'proteins.fasta'
   const relax = draft.model === 'alphafold' && draft.relax ? ['--relax'] : []
-  return commandLine(['molfabric', 'fold', file, ...relax], flags.filter(([, value]) => value !== ''))
+  const again = alignsAgain(draft) ? ['--no-reuse'] : []
+  return commandLine(['molfabric', 'fold', file, ...relax, ...again], flags.filter(([, value]) => value !== ''))
 }
 
 function alphafoldFlags(draft: FoldingDraft): [string, string][] {

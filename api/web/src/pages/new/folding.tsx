@@ -26,6 +26,7 @@ export function NewFolding() {
       title="Predict structures"
       lead="Predicts how proteins fold with ESMFold or AlphaFold 2, and says how sure the model is of each residue."
       plan={plan} price={price} submission={submission} error={errors.rest} command={foldingCommand(draft)} onClear={clear}
+      again={draft.model === 'alphafold' ? { noReuse: draft.noReuse, set } : undefined}
     >
       <Card title="1. Sequences">
         <div className="grid gap-4">

@@ -7,6 +7,7 @@ import { answered, ApiError, submitJob, type SubmitRequest } from '@/api/client'
 import { Button, Card, Failure, PageHead } from '@/design'
 import { upload } from '@/uploads'
 import { attemptAt, forgetAttempt, keepAttempt } from './draft'
+import { type Again, KnownWork } from './known'
 import { Price, type PriceQuery } from './price'
 import { Review } from './review'
 
@@ -62,11 +63,13 @@ interface Props {
   /** The same job on the command line; absent where it has no such form. */
   command?: string
   summary?: [string, ReactNode][]
+  /** Of a job whose tasks can be known from an earlier one. */
+  again?: Again
   onClear: () => void
   children: ReactNode
 }
 
-export function NewJob({ title, lead, plan, price, submission, error, command, summary = [], onClear, children }: Props) {
+export function NewJob({ title, lead, plan, price, submission, error, command, summary = [], again, onClear, children }: Props) {
   return (
     <>
       <PageHead title={title} lead={lead} actions={<Button kind="quiet" onClick={onClear}>Begin anew</Button>} />
@@ -91,6 +94,7 @@ export function NewJob({ title, lead, plan, price, submission, error, command, s
               </ul>
             ) : null}
             <Price query={price} />
+            {again ? <KnownWork price={price.data} again={again} /> : null}
             <div className="mt-3 grid gap-3">
               {plan.missing.length > 0 ? (
                 <ul

@@ -15,10 +15,11 @@ const draftName = 'pockets'
 interface Draft {
   file?: StoredFile
   maxPockets: string
+  noReuse: boolean
   name: string
 }
 
-const empty = (): Draft => ({ maxPockets: '10', name: '' })
+const empty = (): Draft => ({ maxPockets: '10', noReuse: false, name: '' })
 
 function planOf(draft: Draft): { plan: Plan; estimate: EstimateRequest } {
   const missing = draft.file ? [] : ['Choose the protein.']
@@ -26,7 +27,7 @@ function planOf(draft: Draft): { plan: Plan; estimate: EstimateRequest } {
   if (!Number.isInteger(maxPockets) || maxPockets < 1) missing.push('Pockets: write a whole number from 1 to 20.')
   const job = { jobType: 'simulation', simulator: 'fpocket', simulationParams: { maxPockets: maxPockets || 10 } } as const
   const jobName = draft.name.trim() || `pockets of ${(draft.file?.name ?? '').replace(/\.[^.]+$/, '')}`
-  const request: SubmitRequest = { ...job, jobName }
+  const request: SubmitRequest = { ...job, jobName, ...(draft.noReuse ? { noReuse: true } : {}) }
   return { plan: { ...(missing.length === 0 ? { request } : {}), scene: draft.file?.storageKey, missing }, estimate: job }
 }
 
@@ -35,12 +36,14 @@ export function NewPockets() {
   const { plan, estimate } = planOf(draft)
   const price = usePrice(estimate)
   const submission = useSubmission(draftName, plan, clear)
+  const again = draft.noReuse ? ['--no-reuse'] : []
+  const command = draft.file && commandLine(['molfabric', 'pockets', draft.file.name, ...again], [['--max', draft.maxPockets]])
   const errors = fieldErrors(submission.error ?? price.error, ['sceneFile', 'maxPockets', 'jobName'])
   return (
     <NewJob
       title="Find pockets" lead="Finds the pockets of a protein with fpocket, with a box to dock into for each."
       plan={plan} price={price} submission={submission} error={errors.rest} onClear={clear}
-      command={draft.file ? commandLine(['molfabric', 'pockets', draft.file.name], [['--max', draft.maxPockets]]) : undefined}
+      command={command} again={{ noReuse: draft.noReuse, set }}
     >
       <Card title="1. Protein">
         <StructureField

@@ -16,13 +16,14 @@ export interface SearchDraft {
   database: string
   evalue: string
   maxHits: string
+  noReuse: boolean
   name: string
 }
 
 export type Program = 'blastp' | 'blastn'
 
 export const emptySearch = (): SearchDraft => ({
-  source: 'text', text: '', program: '', database: '', evalue: '10', maxHits: '500', name: '',
+  source: 'text', text: '', program: '', database: '', evalue: '10', maxHits: '500', noReuse: false, name: '',
 })
 
 /** The share of ACGTUN among the letters from which on a sequence is one of nucleotides; of proteins they are a third. */
@@ -73,7 +74,7 @@ export function searchPlan(draft: SearchDraft): { plan: Plan; estimate?: Estimat
   const title = draft.source === 'file' ? draft.file?.name ?? '' : (/^>\s*(\S+)/.exec(text)?.[1] ?? 'sequences')
   const against = blastDatabaseName ? ` against ${blastDatabaseName}` : ''
   const jobName = (draft.name.trim() || `${job.simulator} of ${title}${against}`).slice(0, 512)
-  const request: SubmitRequest = { ...job, jobName }
+  const request: SubmitRequest = { ...job, jobName, ...(draft.noReuse ? { noReuse: true } : {}) }
   const plan: Plan = {
     ...(missing.length === 0 ? { request } : {}), scene: draft.source === 'file' ? draft.file?.storageKey : undefined,
     document: draft.source === 'text' ? { name: 'queries.fasta', text: text + '\n' } : undefined, missing,
@@ -87,5 +88,6 @@ export function searchCommand(draft: SearchDraft): string {
     ['--max-hits', draft.maxHits], ['--name', draft.name],
   ]
   const file = (draft.source === 'file' && draft.file?.name) || 'queries.fasta'
-  return commandLine(['molfabric', 'blast', file], flags.filter(([, value]) => value !== ''))
+  const again = draft.noReuse ? ['--no-reuse'] : []
+  return commandLine(['molfabric', 'blast', file, ...again], flags.filter(([, value]) => value !== ''))
 }

@@ -29,6 +29,7 @@ export function NewSearch() {
       title="New sequence search"
       lead="Searches a database of sequences with NCBI BLAST+, in tasks side by side."
       plan={plan} price={price} submission={submission} error={errors.rest} command={searchCommand(draft)} onClear={clear}
+      again={{ noReuse: draft.noReuse, set }}
     >
       <Card title="1. Sequences">
         <div className="grid gap-4">
