@@ -6,6 +6,7 @@ import { Card, Facts, Failure, Progress, State } from '@/design'
 import { count, duration, money, when } from '@/words'
 import { secondsOf } from './engines'
 import { useStages } from './queries'
+import { ReceiptCard } from './receipt'
 import { queueWords, useNow } from './running'
 
 export function Overview({ job }: { job: Job }) {
@@ -24,6 +25,7 @@ export function Overview({ job }: { job: Job }) {
         </ol>
       </Card>
       <About job={job} />
+      {job.terminal ? <ReceiptCard job={job} /> : null}
     </div>
   )
 }
