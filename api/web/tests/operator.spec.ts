@@ -1,5 +1,5 @@
-import { expect, test } from '@playwright/test'
-import { inspect, listen, proved, ready, signIn, signUp } from './support'
+import { expect, type Page, test, type TestInfo } from '@playwright/test'
+import { inspect, inspectBoth, listen, proved, ready, signIn, signUp } from './support'
 
 test('an operator sees the fleet, and nobody else does', async ({ page, browser }, info) => {
   const heard = listen(page)
@@ -10,6 +10,7 @@ test('an operator sees the fleet, and nobody else does', async ({ page, browser 
   await expect(page.getByText('This page is for those who run the service')).toBeVisible()
 
   await page.goto('/settings')
+  await test.step('sets up a webhook', () => setUpWebhook(page, info))
   await page.getByRole('button', { name: 'Send the link again' }).click()
   await expect(page.getByText('The link is on its way again')).toBeVisible()
   await proved(page)
@@ -30,3 +31,39 @@ test('an operator sees the fleet, and nobody else does', async ({ page, browser 
   await expect(stranger.getByText('This page is for those who run the service')).toBeVisible()
   await other.close()
 })
+
+/** Adds a webhook, has it told, and removes it again. Nobody is at its address. */
+async function setUpWebhook(page: Page, info: TestInfo) {
+  const address = `https://nobody.invalid/${Date.now()}`
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Add a webhook' }).click()
+  await dialog.getByLabel('Address').fill('https://127.0.0.1/molfabric')
+  await dialog.getByLabel('Credit runs low').check()
+  await dialog.getByLabel('Credit is low below, in pence').fill('2000')
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await expect(dialog.getByLabel('Address')).toHaveAttribute('aria-invalid', 'true')
+  await dialog.getByLabel('Address').fill(address)
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await expect(dialog.getByText(/^whsec_/)).toBeVisible()
+  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  await expect(page.getByRole('row').filter({ hasText: address })).toContainText('credit below £20.00')
+
+  await page.getByRole('button', { name: `Send a test to ${address}` }).click()
+  const message = page.getByRole('table', { name: 'Messages' }).getByRole('row').nth(1)
+  await expect(message).toContainText('No answer')
+  await expect(message).toContainText('pending')
+  await inspectBoth(page, info, 'webhooks')
+  await message.getByRole('button', { name: /^Send again: a test/ }).click()
+  await expect(message).toContainText('pending')
+
+  await page.getByRole('button', { name: `New secret of ${address}` }).click()
+  await dialog.getByRole('button', { name: 'Make a new secret' }).click()
+  await expect(dialog.getByText(/^whsec_/)).toBeVisible()
+  await dialog.getByRole('button', { name: 'I have kept it' }).click()
+  await page.getByRole('button', { name: `Disable ${address}` }).click()
+  await expect(page.getByRole('button', { name: `Enable ${address}` })).toBeVisible()
+  await expect(page.getByRole('button', { name: `Send a test to ${address}` })).toBeDisabled()
+  await page.getByRole('button', { name: `Remove ${address}` }).click()
+  await dialog.getByRole('button', { name: 'Remove the webhook' }).click()
+  await expect(page.getByText(address)).toHaveCount(0)
+}

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { inspect, inspectBoth, listen, ready, shown3D, signUp } from './support'
 
@@ -14,13 +15,19 @@ async function submitted(page: Page, ending = 'completed') {
   await expect(page.getByText(ending, { exact: true }).first()).toBeVisible({ timeout: 480_000 })
 }
 
-test('a search is read down to its alignments', async ({ page }, info) => {
+test('a search is read down to its alignments, and is not paid for twice', async ({ page }, info) => {
   test.setTimeout(600_000)
   const heard = listen(page)
   await signUp(page, `searcher-${Date.now()}@example.org`)
   await page.goto('/new/search')
   await page.getByLabel('FASTA').fill(globin)
   await submitted(page)
+  const first = page.url()
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download the receipt' }).click()
+  const receipt = await saved
+  expect(receipt.suggestedFilename()).toMatch(/^job_.+-receipt\.json$/)
+  expect(JSON.parse(readFileSync(await receipt.path(), 'utf8'))).toHaveProperty('payloadType', 'application/vnd.in-toto+json')
   await page.getByRole('link', { name: 'See the hits' }).click()
   await expect(page.getByRole('heading', { level: 1 })).toContainText('blastp of query')
   await ready(page)
@@ -29,6 +36,20 @@ test('a search is read down to its alignments', async ({ page }, info) => {
   await expect(page.getByText('HBB_HUMAN').first()).toBeVisible()
   await ready(page)
   await inspect(page, info, 'desk-alignments')
+
+  await page.goto('/new/search')
+  await page.getByLabel('FASTA').fill(globin)
+  await page.getByLabel('Run everything again').check()
+  await expect(page.getByText(/"noReuse": true/)).toBeVisible()
+  await expect(page.getByText(/molfabric blast queries.fasta --no-reuse/)).toBeVisible()
+  await page.getByLabel('Run everything again').uncheck()
+  await submitted(page)
+  await expect(page.getByText(/^\d+ of \d+ tasks were known and cost nothing/)).toBeVisible()
+  await inspectBoth(page, info, 'known')
+  await page.getByRole('link', { name: 'See which' }).click()
+  await expect(page.getByText(/Those with a K were known/)).toBeVisible()
+  await page.getByRole('link', { name: /^an earlier job/ }).first().click()
+  await expect(page).toHaveURL(`${first}?tab=tasks`)
   expect(heard).toEqual([])
 })
 
