@@ -32,7 +32,7 @@ export function SettingsStep({ draft, set, errors }: StepProps) {
           onChange={(event) => set({ numModes: event.target.value })}
         />
         <TextField
-          label="Seed" inputMode="numeric" value={draft.seed} placeholder="made from the job’s id"
+          label="Seed" inputMode="numeric" value={draft.seed} placeholder="1"
           hint="One seed and the same inputs give the same poses."
           error={errors.at('seed')} onChange={(event) => set({ seed: event.target.value })}
         />
