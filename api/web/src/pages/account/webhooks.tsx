@@ -2,7 +2,9 @@
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { answered, deleteWebhook, listWebhooks, replaceWebhook, rotateWebhookSecret, testWebhook, type Webhook } from '@/api/client'
+import {
+  answered, deleteWebhook, listWebhooks, replaceWebhook, rotateWebhookSecret, testWebhook, type Webhook, type WebhookRequest,
+} from '@/api/client'
 import { Button, Card, Dialog, Failure, Loading, State, Table } from '@/design'
 import { Confirm } from '@/design/confirm'
 import { pence } from '@/words'
@@ -61,8 +63,11 @@ function Row({ one, start, shown, show }: RowProps) {
     },
   })
   const turn = useMutation({
-    mutationFn: () => answered(replaceWebhook({ path: { id: one.id }, body: { url: one.url, description: one.description,
-      events: one.events as ('job.ended' | 'credit.low')[], lowCreditPence: one.lowCreditPence, enabled: !one.enabled } })),
+    mutationFn: () => {
+      const { url, description, events, lowCreditPence, enabled } = one
+      const body = { url, description, events: events as WebhookRequest['events'], lowCreditPence, enabled: !enabled }
+      return answered(replaceWebhook({ path: { id: one.id }, body }))
+    },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['webhooks'] }),
   })
   const act = one.enabled ? 'Disable' : 'Enable'
