@@ -49,7 +49,7 @@ async function setUpWebhook(page: Page, info: TestInfo) {
   await expect(page.getByRole('row').filter({ hasText: address })).toContainText('credit below £20.00')
 
   await page.getByRole('button', { name: `Send a test to ${address}` }).click()
-  const message = page.getByRole('table', { name: 'Messages' }).getByRole('row').nth(1)
+  const message = page.getByRole('table', { name: 'Messages' }).getByRole('row').filter({ hasText: 'a test' })
   await expect(message).toContainText('No answer')
   await expect(message).toContainText('pending')
   await inspectBoth(page, info, 'webhooks')
