@@ -43,6 +43,7 @@ export function useSubmission(name: string, plan: Plan, clear: () => void) {
       clear()
       void queries.invalidateQueries({ queryKey: ['jobs'] })
       void queries.invalidateQueries({ queryKey: ['balance'] })
+      void queries.invalidateQueries({ queryKey: ['estimate'] }) // what this job makes is known then
       void navigate({ to: '/jobs/$jobId', params: { jobId: receipt.jobId } })
     },
     onError: (error) => {
