@@ -20,7 +20,7 @@ import (
 // IDs are the benchmarks that there are, in the order of the report. Those with a slash are one workload in several forms: ligands
 // a task, submissions a second, commands, renderers.
 var IDs = []string{"B1/1", "B1/10", "B2", "B3/50", "B3/200", "B4", "B5", "B6", "B7", "B8", "B9", "B10/fpocket", "B10/docking",
-	"B11/molstar", "B11/cycles", "B12", "fleet", "scale", historyID}
+	"B11/molstar", "B11/cycles", "B12", knownID, freshID, "fleet", "scale", historyID}
 
 // Options say what to measure, and with what.
 type Options struct {
@@ -148,7 +148,7 @@ func (o Options) measure(ctx context.Context, scratch string) ([]Result, error) 
 		{[]string{"B10/fpocket", "B10/docking"}, o.measureBoxes},
 		{[]string{"B12"}, alone(o.measureScale)}, {[]string{"fleet"}, alone(o.measureThousand)},
 		{[]string{"scale"}, alone(o.measureCosts)}, {[]string{historyID}, alone(o.measureHistory)},
-		{[]string{"B1/1", "B1/10", "B4", "B9", "B11/molstar", "B11/cycles"}, o.measureSystem},
+		{[]string{"B1/1", "B1/10", "B4", "B9", "B11/molstar", "B11/cycles", knownID, freshID}, o.measureSystem},
 	})
 }
 
@@ -203,7 +203,7 @@ func (o Options) measureSystem(ctx context.Context, scratch string) (results []R
 	}
 	return o.measureGroups(ctx, home, []group{
 		{[]string{"B1/1", "B1/10", "B4"}, on(o.measureDockings)}, {[]string{"B9"}, on(o.measureSearch)},
-		{[]string{"B11/molstar", "B11/cycles"}, on(o.measureFrames)},
+		{[]string{"B11/molstar", "B11/cycles"}, on(o.measureFrames)}, {[]string{knownID, freshID}, on(o.measureReuse)},
 	})
 }
 

@@ -40,11 +40,14 @@ type Account struct {
 
 // Account opens an account with a live key of every scope and exactly pence of available credit. An API must run.
 func (w *World) Account(ctx context.Context, pence int64) (*Account, error) {
-	apis := w.APIs()
-	if len(apis) == 0 {
+	server := w.entrance
+	if apis := w.APIs(); server == "" && len(apis) > 0 {
+		server = apis[0].URL
+	}
+	if server == "" {
 		return nil, errors.New("open an account: no API runs")
 	}
-	visitor, err := client.New(client.Options{Server: apis[0].URL})
+	visitor, err := client.New(client.Options{Server: server})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func (w *World) Account(ctx context.Context, pence int64) (*Account, error) {
 	if err := setCredit(ctx, w.db, a.ID, pence); err != nil {
 		return nil, err
 	}
-	if a.Client, err = a.At(apis[0]); err != nil {
+	if a.Client, err = client.New(client.Options{Server: server, APIKey: a.Key}); err != nil {
 		return nil, err
 	}
 	uploaded, err := a.Client.Upload(ctx, "scene.txt", bytes.NewReader([]byte("nobody reads this\n")), 18)

@@ -83,6 +83,7 @@ type World struct {
 	queue          *queue.Queue
 	objects        *object.Store
 	workerRedisURL string   // as the user of workers
+	entrance       string   // URL of APIs that the World did not start; "" for none
 	stores         []string // the environment that names the stores
 	secret         string
 
