@@ -46,17 +46,18 @@ const (
 
 // Cluster is a running Kubernetes.
 type Cluster struct {
-	t       testing.TB
-	dir     string
-	kube    string // the program of the control plane
-	helm    string
-	program string // what every image runs
-	server  string // the API server's address
-	client  *http.Client
-	parts   []*part
-	ctx     context.Context // ends with the test, before the parts do
-	nodes   sync.WaitGroup
-	pods    atomic.Int64 // that have ever run
+	t        testing.TB
+	dir      string
+	kube     string // the program of the control plane
+	helm     string
+	program  string // what every image runs
+	readable []string
+	server   string // the API server's address
+	client   *http.Client
+	parts    []*part
+	ctx      context.Context // ends with the test, before the parts do
+	nodes    sync.WaitGroup
+	pods     atomic.Int64 // that have ever run
 }
 
 // part is one running part of the control plane.
@@ -66,8 +67,9 @@ type part struct {
 }
 
 // Start starts a cluster of so many nodes. kube is the control plane's program, and program is what the containers of every image
-// run, with their arguments. The test's end stops it.
-func Start(t testing.TB, kube, program string, nodes int) *Cluster {
+// run, with their arguments. readable are folders that they can read whoever they are: what an image would hold. The test's end
+// stops the cluster.
+func Start(t testing.TB, kube, program string, nodes int, readable ...string) *Cluster {
 	t.Helper()
 	if _, err := os.Stat(kube); err != nil {
 		serverstest.Check(t, &servers.MissingError{Program: "kube", Install: "make bin/tools/kube"})
@@ -80,7 +82,7 @@ func Start(t testing.TB, kube, program string, nodes int) *Cluster {
 		t.Skip("SKIPPED: the nodes of a test start pods as other users, for which they must be root")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{t: t, dir: serverstest.Dir(t), kube: kube, helm: helm, program: program, ctx: ctx}
+	c := &Cluster{t: t, dir: serverstest.Dir(t), kube: kube, helm: helm, program: program, readable: readable, ctx: ctx}
 	t.Cleanup(func() {
 		cancel()
 		c.nodes.Wait()

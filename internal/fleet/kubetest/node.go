@@ -181,6 +181,7 @@ func (c *Cluster) launch(p *pod, ip string) (*process, error) {
 	of := p.Spec.Containers[0]
 	script := []string{"set -e", "mount --make-rprivate /", "mount -t tmpfs none /mnt", "touch /mnt/program",
 		"mount --bind " + c.program + " /mnt/program"}
+	script = append(script, uncover(c.readable)...)
 	volumes, err := c.volumes(p)
 	if err != nil {
 		return nil, err
@@ -219,6 +220,33 @@ func (c *Cluster) launch(p *pod, ip string) (*process, error) {
 		close(run.done)
 	}()
 	return run, nil
+}
+
+// uncover are commands after which everybody can read some folders, also those below a folder that nobody else may enter, as
+// root's home is.
+func uncover(folders []string) (script []string) {
+	var covers, back []string
+	for i, folder := range folders {
+		cover := ""
+		for above := folder; above != "/"; above = filepath.Dir(above) {
+			if info, err := os.Stat(above); err == nil && info.Mode()&0o001 == 0 {
+				cover = above
+			}
+		}
+		if cover == "" {
+			continue
+		}
+		place := "/mnt/readable" + strconv.Itoa(i)
+		script = append(script, "mkdir "+place, "mount --bind "+folder+" "+place)
+		if !slices.Contains(covers, cover) {
+			covers = append(covers, cover)
+		}
+		back = append(back, "mkdir -p "+folder, "mount --bind "+place+" "+folder)
+	}
+	for _, cover := range covers {
+		script = append(script, "mount -t tmpfs -o mode=755 none "+cover)
+	}
+	return append(script, back...)
 }
 
 // volumes are the directories of a pod's volumes, by their names.
