@@ -92,5 +92,6 @@ var ownPrograms = finding.Digest()
 // Programs implements engines.Repeater.
 func (Fpocket) Programs() string { return ownPrograms }
 
-// Repeats implements engines.Repeater.
+// Repeats implements engines.Repeater. Volumes are estimates by chance, and differ by some percent from run to run: another search
+// would know them no better.
 func (Fpocket) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }
