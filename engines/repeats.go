@@ -10,7 +10,8 @@ import (
 )
 
 // Repeater is an Engine whose shards, or some of them, have the same outputs whenever and wherever they are run on the same inputs
-// by the same programs, or such as are no better and no worse. What such a shard has made once need not be made, nor paid for, again.
+// by the same programs, or such as are no better and no worse. What such a shard has made once need not be made, nor paid for,
+// again.
 type Repeater interface {
 	// Repeats says, for each shard of a plan and in its order, what decides the shard's outputs. It is pure.
 	Repeats(plan []Shard) []Repeat
