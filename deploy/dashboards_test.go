@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/molfabric/molfabric/internal/fleet/keeper"
 	"github.com/molfabric/molfabric/scheduler"
 	"github.com/molfabric/molfabric/scheduler/archive"
 )
@@ -241,13 +242,16 @@ func (d described) add(one *prometheus.Desc) {
 	}
 }
 
-// shownMetrics are the metrics of the product with their labels: the scheduler's as it registers them, and the others as they stand
-// in their rooms, which keep them to themselves.
+// shownMetrics are the metrics of the product with their labels: those of the scheduler and of a fleet's keeper as they register
+// them, and the others as they stand in their rooms, which keep them to themselves.
 func shownMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	shown := described{labels: map[string][]string{}}
 	scheduler.NewMetrics(shown)
 	archive.NewMetrics(shown)
+	if _, err := keeper.New(keeper.File{}, nil, nil, shown); err != nil {
+		t.Fatal(err)
+	}
 	shown.MustRegister(describer(func(ch chan<- *prometheus.Desc) { (&scheduler.Scheduler{}).Describe(ch) }))
 	if got := shown.labels["molfabric_tasks"]; !slices.Equal(got, []string{"queue", "status"}) || len(shown.labels) < 30 {
 		t.Fatalf("the scheduler's metrics were not understood: %v", shown.labels)
