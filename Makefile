@@ -112,7 +112,7 @@ test-race: ## Run with the race detector the tests of all packages whose gorouti
 		$(MAKE) --no-print-directory test
 
 .PHONY: test-long
-test-long: ## Run the tests of make test, and those that lose workers of each engine and dock known structures again
+test-long: ## Run the tests of make test, and those that lose workers, dock known structures again and fuzz for longer
 	@MOLFABRIC_TEST_LONG=1 $(MAKE) --no-print-directory test
 
 # The control plane is none of the tools of make test: to build it takes longer than what it is needed for.
@@ -150,7 +150,8 @@ redock: setup lab ## Dock the ligands of known structures again, beside bare Vin
 .PHONY: fuzz
 fuzz: setup-tests ## Attack a running system for ten minutes with what its OpenAPI document allows and forbids
 	@MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" MOLFABRIC_CONTRACT="$$MOLFABRIC_HOME/contract" MOLFABRIC_TEST_REQUIRE=1 \
-		MOLFABRIC_FUZZ_SECONDS="$${MOLFABRIC_FUZZ_SECONDS:-600}" go test ./internal/e2e -run TestFuzzerFindsNothing -count=1 -v -timeout 30m
+		MOLFABRIC_TEST_LONG=1 MOLFABRIC_FUZZ_SECONDS="$${MOLFABRIC_FUZZ_SECONDS:-600}" \
+		go test ./internal/e2e -run TestFuzzerFindsNothing -count=1 -v -timeout 30m
 
 .PHONY: lint-tools
 lint-tools: bin/tools/golangci-lint bin/tools/govulncheck

@@ -26,7 +26,7 @@ export default defineConfig({
     },
     viewport: { width: 1280, height: 800 },
     reducedMotion: 'reduce',
-    trace: 'retain-on-failure',
+    trace: 'on-first-retry', // a picture of every change takes longer than what it shows
     screenshot: 'only-on-failure',
   },
 })

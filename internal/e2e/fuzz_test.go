@@ -14,6 +14,7 @@ import (
 	"github.com/molfabric/molfabric/internal/client"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // fuzzSeconds is how long the fuzzer runs when MOLFABRIC_FUZZ_SECONDS does not say: long enough to send some thousand
@@ -24,6 +25,7 @@ const fuzzSeconds = 60
 // all of its checks: no failure of ours, no undocumented status, no answer outside its schema, no ignored credential, and no object
 // that lives on after its end.
 func TestFuzzerFindsNothing(t *testing.T) {
+	serverstest.Long(t) // R20 of the chaos suite lets the fuzzer in, too
 	tools := contractTools(t)
 	s := start(t, "MOLFABRIC_LIMIT_CREDENTIAL=10000000", "MOLFABRIC_LIMIT_ADDRESS=10000000")
 	duration := fuzzSeconds

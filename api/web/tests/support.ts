@@ -51,8 +51,8 @@ export async function inspect(page: Page, info: TestInfo, name: string) {
   expect(overflow, `${name} is wider than the window`).toBeLessThanOrEqual(0)
   const found = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']).analyze()
   expect(found.violations.map((v) => `${v.id}: ${v.nodes.map((node) => node.target.join(' ')).join(', ')}`), name).toEqual([])
-  await info.attach(name, { body: await page.screenshot({ fullPage: true }), contentType: 'image/png' })
-  await page.screenshot({ path: info.outputPath(`${name}.png`), fullPage: true })
+  const body = await page.screenshot({ path: info.outputPath(`${name}.png`), fullPage: true })
+  await info.attach(name, { body, contentType: 'image/png' })
 }
 
 /** Looks at a page on a desk, and as it is on a phone in the dark. */
