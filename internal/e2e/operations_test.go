@@ -204,6 +204,7 @@ func (f *fleet) ended(c *client.Client, jobID string, tasks int) {
 // of this one, with old and new ones of every role side by side in between.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
+	serverstest.Long(t)
 	before, now := previousRelease(t), program(t)
 	f := startFleet(t, "MOLFABRIC_SIMULATORS=autodock-vina")
 	f.must(before, "migrate")
