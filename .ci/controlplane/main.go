@@ -1,5 +1,5 @@
-// Command kube is the control plane of Kubernetes in one program, for tests: etcd, the API server, the controllers and the scheduler
-// share most of what they are made of, so that one build takes a third of four.
+// Command kube is the control plane of Kubernetes in one program, for tests: etcd, the API server, the controllers and the
+// scheduler share most of what they are made of, so that one build takes a third of four.
 package main
 
 import (

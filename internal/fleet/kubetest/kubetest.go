@@ -22,48 +22,33 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/molfabric/molfabric/internal/proc"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 const (
-	// patience bounds every wait: the cluster is up in four seconds on a quiet machine.
-	patience = 3 * time.Minute
-	poll     = 100 * time.Millisecond
-	// stopGrace is what a part of the control plane gets to end.
-	stopGrace = 10 * time.Second
+	poll = 100 * time.Millisecond
 	// token is the administrator's, of a cluster that lives as long as its test.
 	token = "administrator-of-a-test"
 )
 
 // Cluster is a running Kubernetes.
 type Cluster struct {
-	t        testing.TB
-	dir      string
+	serverstest.Daemons
 	kube     string // the program of the control plane
 	helm     string
 	program  string // what every image runs
 	readable []string
 	server   string // the API server's address
 	client   *http.Client
-	parts    []*part
-	ctx      context.Context // ends with the test, before the parts do
+	ctx      context.Context // ends with the test, before the control plane does
 	nodes    sync.WaitGroup
 	pods     atomic.Int64 // that have ever run
-}
-
-// part is one running part of the control plane.
-type part struct {
-	cmd  *exec.Cmd
-	done chan struct{}
 }
 
 // Start starts a cluster of so many nodes. kube is the control plane's program, and program is what the containers of every image
@@ -82,13 +67,12 @@ func Start(t testing.TB, kube, program string, nodes int, readable ...string) *C
 		t.Skip("SKIPPED: the nodes of a test start pods as other users, for which they must be root")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{t: t, dir: serverstest.Dir(t), kube: kube, helm: helm, program: program, readable: readable, ctx: ctx}
+	c := &Cluster{Daemons: serverstest.Daemons{T: t, Dir: serverstest.Dir(t)}, ctx: ctx, kube: kube,
+		helm: helm, program: program, readable: readable}
 	t.Cleanup(func() {
 		cancel()
 		c.nodes.Wait()
-		for i := len(c.parts) - 1; i >= 0; i-- {
-			_ = proc.Stop(context.Background(), c.parts[i].cmd.Process.Pid, c.parts[i].done, syscall.SIGTERM, stopGrace)
-		}
+		c.Stop()
 	})
 	c.startControl()
 	for i := range nodes {
@@ -99,21 +83,21 @@ func Start(t testing.TB, kube, program string, nodes int, readable ...string) *C
 
 // startControl starts the control plane and waits until it answers.
 func (c *Cluster) startControl() {
-	c.t.Helper()
-	ports := c.freePorts(5)
+	c.T.Helper()
+	ports := serverstest.FreePorts(c.T, 5)
 	etcd, peers := loopback(ports[0]), loopback(ports[1])
-	c.part("etcd", "--data-dir", filepath.Join(c.dir, "etcd"), "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers,
-		"--unsafe-no-fsync")
+	c.Daemons.Start("etcd", c.kube, "etcd", "--data-dir", filepath.Join(c.Dir, "etcd"), "--listen-client-urls", etcd,
+		"--advertise-client-urls", etcd, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+		"--initial-cluster", "default="+peers, "--unsafe-no-fsync")
 
 	key := c.accountKey()
 	c.write("tokens.csv", token+`,admin,admin,"system:masters"`+"\n")
-	certificates := filepath.Join(c.dir, "certificates")
-	c.part("apiserver", "--etcd-servers", etcd, "--bind-address=127.0.0.1", "--endpoint-reconciler-type=none",
-		"--secure-port", strconv.Itoa(ports[2]), "--cert-dir", certificates, "--authorization-mode=RBAC",
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", key,
+	certificates := filepath.Join(c.Dir, "certificates")
+	c.Daemons.Start("apiserver", c.kube, "apiserver", "--etcd-servers", etcd, "--bind-address=127.0.0.1",
+		"--endpoint-reconciler-type=none", "--secure-port", strconv.Itoa(ports[2]), "--cert-dir", certificates,
+		"--authorization-mode=RBAC", "--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file", key,
 		"--service-account-signing-key-file", key, "--service-cluster-ip-range=10.96.0.0/16",
-		"--token-auth-file", filepath.Join(c.dir, "tokens.csv"))
+		"--token-auth-file", filepath.Join(c.Dir, "tokens.csv"))
 	c.server = "https://127.0.0.1:" + strconv.Itoa(ports[2])
 	authority := filepath.Join(certificates, "apiserver.crt")
 	c.Eventually("the API server answers", func() bool {
@@ -127,7 +111,7 @@ func (c *Cluster) startControl() {
 			MinVersion: tls.VersionTLS12}}}
 		return c.Do(http.MethodGet, "/readyz", nil, nil) == nil
 	})
-	c.t.Cleanup(c.client.CloseIdleConnections)
+	c.T.Cleanup(c.client.CloseIdleConnections)
 
 	c.write("config", fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "test",
 		"clusters": [{"name": "test", "cluster": {"server": %q, "certificate-authority": %q}}],
@@ -139,73 +123,32 @@ func (c *Cluster) startControl() {
 		if name == "controllers" {
 			arguments = append(arguments, "--service-account-private-key-file", key)
 		}
-		c.part(name, arguments...)
+		c.Daemons.Start(name, c.kube, append([]string{name}, arguments...)...)
 	}
 }
 
 func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 // config is the kubeconfig of the administrator.
-func (c *Cluster) config() string { return filepath.Join(c.dir, "config") }
+func (c *Cluster) config() string { return filepath.Join(c.Dir, "config") }
 
 // accountKey makes the key that the cluster signs its service accounts' tokens with.
 func (c *Cluster) accountKey() (path string) {
-	c.t.Helper()
+	c.T.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
 	c.write("accounts.key", string(pem.EncodeToMemory(block)))
-	return filepath.Join(c.dir, "accounts.key")
+	return filepath.Join(c.Dir, "accounts.key")
 }
 
 func (c *Cluster) write(name, text string) {
-	c.t.Helper()
-	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o600); err != nil {
+		c.T.Fatal(err)
 	}
-}
-
-// part starts a part of the control plane with a log of its own.
-func (c *Cluster) part(name string, arguments ...string) {
-	c.t.Helper()
-	log, err := os.Create(filepath.Join(c.dir, name+".log"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = log.Close() }()
-	p := &part{done: make(chan struct{})}
-	p.cmd = exec.Command(c.kube, append([]string{name}, arguments...)...) //nolint:noctx // ended by Start's cleanup
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := proc.Start(p.cmd); err != nil {
-		c.t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait()
-		close(p.done)
-	}()
-	c.parts = append(c.parts, p)
-}
-
-// freePorts are ports of loopback that nobody listens on, all of them open at once so that they differ.
-func (c *Cluster) freePorts(n int) (ports []int) {
-	c.t.Helper()
-	var open []net.Listener
-	defer func() {
-		for _, listener := range open {
-			_ = listener.Close()
-		}
-	}()
-	for range n {
-		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		open = append(open, listener)
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // StatusError is an answer of the API server that refuses something.
@@ -272,32 +215,10 @@ func (c *Cluster) send(method, path, form string, text []byte, into any) error {
 // Helm runs Helm as the administrator, and returns what it prints on both ways.
 func (c *Cluster) Helm(arguments ...string) (string, error) {
 	cmd := exec.CommandContext(c.ctx, c.helm, append(arguments, "--kubeconfig", c.config())...)
-	home := filepath.Join(c.dir, "helm")
+	home := filepath.Join(c.Dir, "helm")
 	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	text, err := cmd.CombinedOutput()
 	return string(text), err
-}
-
-// Eventually waits until something holds.
-func (c *Cluster) Eventually(what string, holds func() bool) {
-	c.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(poll) {
-		if holds() {
-			return
-		}
-	}
-	c.t.Fatalf("not within %s: %s\n%s", patience, what, c.Logs())
-}
-
-// Logs are the last lines of the control plane and of all pods.
-func (c *Cluster) Logs() string {
-	var all strings.Builder
-	paths, _ := filepath.Glob(filepath.Join(c.dir, "*.log"))
-	for _, path := range paths {
-		text, _ := os.ReadFile(path)
-		fmt.Fprintf(&all, "--- %s\n%s\n", filepath.Base(path), text[max(0, len(text)-2000):])
-	}
-	return all.String()
 }
 
 // Pods are the names of the pods with a label that have not ended and are not being ended.
@@ -351,12 +272,12 @@ func (c *Cluster) Endpoints(namespace, service string) ([]string, error) {
 // Forward is a port of loopback that leads to the pods of a service, as the cluster's network would: a new connection goes to one
 // that is ready.
 func (c *Cluster) Forward(namespace, service string) (address string) {
-	c.t.Helper()
+	c.T.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(c.ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	c.t.Cleanup(func() { _ = listener.Close() })
+	c.T.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for turn := 0; ; turn++ {
 			from, err := listener.Accept()

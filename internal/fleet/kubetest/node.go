@@ -83,7 +83,7 @@ func (p *pod) path() string {
 
 // startNode adds a node and runs what the scheduler gives it until the test ends.
 func (c *Cluster) startNode(name string) {
-	c.t.Helper()
+	c.T.Helper()
 	room := map[string]string{"cpu": "64", "memory": "64Gi", "ephemeral-storage": "500Gi", "pods": "110"}
 	state := func() map[string]any {
 		now := time.Now().UTC().Format(time.RFC3339)
@@ -93,7 +93,7 @@ func (c *Cluster) startNode(name string) {
 	err := c.Do(http.MethodPost, "/api/v1/nodes", map[string]any{"apiVersion": "v1", "kind": "Node", "status": state(),
 		"metadata": map[string]any{"name": name, "labels": map[string]string{"kubernetes.io/hostname": name}}}, nil)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	c.nodes.Go(func() {
 		for beat := time.Now(); c.ctx.Err() == nil; <-time.After(poll) {
@@ -138,7 +138,7 @@ func (c *Cluster) runPod(ctx context.Context, p *pod) {
 	for {
 		ended, err := c.launch(p, ip)
 		if err != nil {
-			c.t.Errorf("pod %s: %v", p.Metadata.Name, err)
+			c.T.Errorf("pod %s: %v", p.Metadata.Name, err)
 			return
 		}
 		code = c.follow(ctx, p, ip, restarts, ended)
@@ -146,7 +146,7 @@ func (c *Cluster) runPod(ctx context.Context, p *pod) {
 			break
 		}
 		restarts++
-		c.t.Logf("pod %s: its container has ended with %d and is started again", p.Metadata.Name, code)
+		c.T.Logf("pod %s: its container has ended with %d and is started again", p.Metadata.Name, code)
 		select {
 		case <-ctx.Done():
 		case <-time.After(restartPause):
@@ -200,7 +200,7 @@ func (c *Cluster) launch(p *pod, ip string) (*process, error) {
 	script = append(script, "mount -o remount,bind,ro /", "cd /",
 		"exec setpriv --reuid="+id+" --regid="+id+" --clear-groups --no-new-privs --inh-caps=-all --bounding-set=-all "+
 			`/mnt/program "$@"`)
-	log, err := os.OpenFile(filepath.Join(c.dir, p.Metadata.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(c.Dir, p.Metadata.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +256,7 @@ func (c *Cluster) volumes(p *pod) (map[string]string, error) {
 		if volume.EmptyDir == nil {
 			return nil, fmt.Errorf("the nodes of a test know empty directories alone, and %s is none", volume.Name)
 		}
-		dir := filepath.Join(c.dir, "volumes", p.Metadata.UID, volume.Name)
+		dir := filepath.Join(c.Dir, "volumes", p.Metadata.UID, volume.Name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
@@ -398,6 +398,6 @@ func (c *Cluster) tell(p *pod, ip string, restarts int, ready bool, phase string
 		"containerStatuses": []map[string]any{{"name": of.Name, "image": of.Image, "imageID": of.Image, "ready": ready,
 			"started": phase == "Running", "restartCount": restarts, "state": state}}}}, nil)
 	if err != nil && !refused(err, http.StatusNotFound) {
-		c.t.Logf("pod %s: its state could not be told: %v", p.Metadata.Name, err)
+		c.T.Logf("pod %s: its state could not be told: %v", p.Metadata.Name, err)
 	}
 }

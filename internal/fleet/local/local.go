@@ -133,12 +133,11 @@ func (d *Driver) List(context.Context) ([]keeper.Allocation, error) {
 
 // read reads one process; ok is false for those that are not the fleet's.
 func (d *Driver) read(dir string) (a keeper.Allocation, ok bool) {
-	environment, err := os.ReadFile(dir + "/environ")
-	if err != nil {
-		return a, false // another user's, or gone
+	if !leads(dir) {
+		return a, false
 	}
 	var name string
-	for line := range strings.SplitSeq(string(environment), "\x00") {
+	for line := range strings.SplitSeq(environmentOf(dir), "\x00") {
 		key, value, _ := strings.Cut(line, "=")
 		switch key {
 		case jobEnv:
@@ -149,7 +148,7 @@ func (d *Driver) read(dir string) (a keeper.Allocation, ok bool) {
 			}
 		}
 	}
-	if a.Pool, a.Token, ok = keeper.ReadJobName(name, d.File.Fleet); !ok || !leads(dir) {
+	if a.Pool, a.Token, ok = keeper.ReadJobName(name, d.File.Fleet); !ok {
 		return a, false
 	}
 	a.ID, a.Worker, a.State = filepath.Base(dir), d.worker(a.Token), keeper.Running
@@ -159,6 +158,20 @@ func (d *Driver) read(dir string) (a keeper.Allocation, ok bool) {
 		}
 	}
 	return a, true
+}
+
+// environmentOf is the environment of a process; "" of another user's, and of one that is gone. While a process takes on another
+// program it has none for a moment, which is waited for: the shell becomes the worker right after its start.
+func environmentOf(dir string) string {
+	const moment, looks = time.Millisecond, 50
+	for range looks {
+		text, err := os.ReadFile(dir + "/environ")
+		if err != nil || len(text) > 0 {
+			return string(text)
+		}
+		time.Sleep(moment)
+	}
+	return ""
 }
 
 // leads tells whether a process leads its session, as what Start starts does and what a worker starts does not.

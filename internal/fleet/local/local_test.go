@@ -1,8 +1,10 @@
 package local
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +22,7 @@ func TestDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := keeper.Pool{Name: "cpu", Cores: 2, MemoryMiB: 512, Walltime: time.Hour, IdleExit: time.Minute, DrainGrace: 5 * time.Second}
-	f := keeper.File{Fleet: "test-" + strings.ToLower(filepath.Base(filepath.Dir(dir)))[:4], Pools: []keeper.Pool{p},
+	f := keeper.File{Fleet: fmt.Sprintf("test-%d", time.Now().UnixNano()), Pools: []keeper.Pool{p},
 		Worker: keeper.Worker{Program: program, Logs: filepath.Join(dir, "logs")}}
 	first, second := &Driver{File: f}, &Driver{File: f}
 	ctx := t.Context()
@@ -33,15 +35,22 @@ func TestDriver(t *testing.T) {
 		}
 	}
 	found, err := second.List(ctx)
+	t.Cleanup(func() {
+		for _, left := range found {
+			if pid, err := strconv.Atoi(left.ID); err == nil && left.State == keeper.Running {
+				_ = syscall.Kill(-pid, syscall.SIGKILL)
+			}
+		}
+	})
 	if err != nil || len(found) != 1 || found[0].State != keeper.Running || found[0].Cores != 2 || found[0].Pool != "cpu" ||
 		found[0].Worker != "local/"+f.Fleet+"/aaa" || time.Since(found[0].Since) > time.Minute {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	pid := 0
-	for _, r := range found[0].ID {
-		pid = pid*10 + int(r-'0')
+	pid, err := strconv.Atoi(found[0].ID)
+	if err == nil {
+		err = syscall.Kill(-pid, syscall.SIGKILL)
 	}
-	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {

@@ -16,17 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/molfabric/molfabric/internal/proc"
 	"github.com/molfabric/molfabric/internal/servers"
 	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 const (
-	// patience bounds every wait: a cluster is up in one to three seconds on a quiet machine, which that of a test rarely is.
+	// patience bounds a program of Slurm's, which hangs while slurmctld is away.
 	patience = 3 * time.Minute
 	poll     = 50 * time.Millisecond
-	// stopGrace is what a daemon gets to end.
-	stopGrace = 10 * time.Second
 	// KillWait is what a job gets between the signal to end and SIGKILL.
 	KillWait = 15 * time.Second
 
@@ -43,19 +40,11 @@ type Node struct {
 
 // Cluster is a running Slurm.
 type Cluster struct {
-	t      testing.TB
-	dir    string
-	nodes  []Node
-	host   string
-	ports  []int // of slurmctld, then of the nodes
-	ctld   *daemon
-	others []*daemon // in the order of their start
-}
-
-// daemon is one running program of Slurm.
-type daemon struct {
-	cmd  *exec.Cmd
-	done chan struct{}
+	serverstest.Daemons
+	nodes []Node
+	host  string
+	ports []int // of slurmctld, then of the nodes
+	ctld  *serverstest.Daemon
 }
 
 // Start starts a cluster with one partition, called work, of so many nodes, and waits until all of them are idle. The test's end
@@ -74,13 +63,15 @@ func Start(t testing.TB, nodes ...Node) *Cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{t: t, dir: serverstest.Dir(t), nodes: nodes, host: strings.Split(host, ".")[0], ports: freePorts(t, len(nodes)+1)}
+	c := &Cluster{Daemons: serverstest.Daemons{T: t, Dir: serverstest.Dir(t)}, nodes: nodes, host: strings.Split(host, ".")[0],
+		ports: serverstest.FreePorts(t, len(nodes)+1)}
+	c.Daemons.Env = c.Env()
 	t.Cleanup(c.stop)
 	c.write()
 	c.startMunge()
 	c.StartController()
 	for _, node := range nodes {
-		c.others = append(c.others, c.daemon("slurmd-"+node.Name, "slurmd", "-D", "-f", c.Conf(), "-N", node.Name))
+		c.Daemons.Start("slurmd-"+node.Name, "slurmd", "-D", "-f", c.Conf(), "-N", node.Name)
 	}
 	c.Eventually("all nodes are idle", func() bool {
 		out, err := c.Try("sinfo", "-h", "-N", "-o", "%N %t")
@@ -90,17 +81,17 @@ func Start(t testing.TB, nodes ...Node) *Cluster {
 }
 
 // Conf is the cluster's slurm.conf.
-func (c *Cluster) Conf() string { return filepath.Join(c.dir, "slurm.conf") }
+func (c *Cluster) Conf() string { return filepath.Join(c.Dir, "slurm.conf") }
 
 // Env is what a client of the cluster needs in its environment.
 func (c *Cluster) Env() []string { return []string{"SLURM_CONF=" + c.Conf()} }
 
 // Run runs a program of Slurm's, such as scancel, and returns what it prints.
 func (c *Cluster) Run(program string, args ...string) string {
-	c.t.Helper()
+	c.T.Helper()
 	out, err := c.Try(program, args...)
 	if err != nil {
-		c.t.Fatalf("%s %s: %v", program, strings.Join(args, " "), err)
+		c.T.Fatalf("%s %s: %v", program, strings.Join(args, " "), err)
 	}
 	return out
 }
@@ -123,56 +114,34 @@ func (c *Cluster) Try(program string, args ...string) (string, error) {
 // StopController ends slurmctld as an administrator does: it saves its state, clients hang and fail until it is started again,
 // and jobs run on. One that is killed forgets the seconds since its last save.
 func (c *Cluster) StopController() {
-	c.t.Helper()
-	if err := proc.Stop(context.Background(), c.ctld.cmd.Process.Pid, c.ctld.done, syscall.SIGTERM, stopGrace); err != nil {
-		c.t.Fatal(err)
+	c.T.Helper()
+	if err := c.ctld.Stop(); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
 // StartController starts slurmctld with the state that it has saved, if any, and waits until it answers.
 func (c *Cluster) StartController() {
-	c.t.Helper()
-	c.ctld = c.daemon("slurmctld", "slurmctld", "-D", "-f", c.Conf())
+	c.T.Helper()
+	c.ctld = c.Daemons.Start("slurmctld", "slurmctld", "-D", "-f", c.Conf())
 	c.Eventually("slurmctld answers", func() bool {
 		_, err := c.Try("scontrol", "ping")
 		return err == nil
 	})
 }
 
-// Eventually waits until something holds.
-func (c *Cluster) Eventually(what string, holds func() bool) {
-	c.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); <-time.After(poll) {
-		if holds() {
-			return
-		}
-	}
-	c.t.Fatalf("not within %s: %s\n%s", patience, what, c.Logs())
-}
-
-// Logs are the last lines of all daemons.
-func (c *Cluster) Logs() string {
-	var all strings.Builder
-	paths, _ := filepath.Glob(filepath.Join(c.dir, "*.log"))
-	for _, path := range paths {
-		text, _ := os.ReadFile(path)
-		fmt.Fprintf(&all, "--- %s\n%s\n", filepath.Base(path), text[max(0, len(text)-3000):])
-	}
-	return all.String()
-}
-
 // startMunge starts munged, by which the daemons know each other.
 func (c *Cluster) startMunge() {
-	c.t.Helper()
-	munge := filepath.Join(c.dir, "munge")
+	c.T.Helper()
+	munge := filepath.Join(c.Dir, "munge")
 	if err := os.Mkdir(munge, 0o711); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	key, socket := filepath.Join(munge, "key"), c.mungeSocket()
 	c.Run("mungekey", "--create", "--keyfile="+key)
-	c.others = append(c.others, c.daemon("munged", "munged", "--foreground", "--force", "--key-file="+key, "--socket="+socket,
+	c.Daemons.Start("munged", "munged", "--foreground", "--force", "--key-file="+key, "--socket="+socket,
 		"--pid-file="+filepath.Join(munge, "pid"), "--seed-file="+filepath.Join(munge, "seed"),
-		"--log-file="+filepath.Join(munge, "log")))
+		"--log-file="+filepath.Join(munge, "log"))
 	c.Eventually("munged listens", func() bool {
 		conn, err := (&net.Dialer{}).DialContext(context.Background(), "unix", socket)
 		if err == nil {
@@ -182,28 +151,7 @@ func (c *Cluster) startMunge() {
 	})
 }
 
-func (c *Cluster) mungeSocket() string { return filepath.Join(c.dir, "munge", "socket") }
-
-// daemon starts a program whose output goes into a log of its own.
-func (c *Cluster) daemon(name, program string, args ...string) *daemon {
-	c.t.Helper()
-	log, err := os.OpenFile(filepath.Join(c.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer func() { _ = log.Close() }()
-	d := &daemon{cmd: exec.Command(program, args...), done: make(chan struct{})} //nolint:noctx // ended by stop
-	d.cmd.Env = append(os.Environ(), c.Env()...)
-	d.cmd.Stdout, d.cmd.Stderr = log, log
-	if err := proc.Start(d.cmd); err != nil {
-		c.t.Fatal(err)
-	}
-	go func() {
-		_ = d.cmd.Wait()
-		close(d.done)
-	}()
-	return d
-}
+func (c *Cluster) mungeSocket() string { return filepath.Join(c.Dir, "munge", "socket") }
 
 // stop cancels what runs, waits for its end, and stops the daemons.
 func (c *Cluster) stop() {
@@ -215,21 +163,18 @@ func (c *Cluster) stop() {
 		}
 		for end := time.Now().Add(2 * KillWait); time.Now().Before(end) && !gone(); <-time.After(poll) {
 		}
-		c.others = append(c.others, c.ctld)
 	}
-	for i := len(c.others) - 1; i >= 0; i-- {
-		_ = proc.Stop(context.Background(), c.others[i].cmd.Process.Pid, c.others[i].done, syscall.SIGTERM, stopGrace)
-	}
+	c.Daemons.Stop()
 }
 
 // write writes the configuration. The values that are no defaults are so for a reason: jobs of an ordinary cluster share nodes by
 // cores and memory; this machine is no cgroup tree of Slurm's; a pretended node has more cores than the machine.
 func (c *Cluster) write() {
-	c.t.Helper()
+	c.T.Helper()
 	conf := strings.Join([]string{"ClusterName=lab", "SlurmctldHost=" + c.host + "(127.0.0.1)",
 		"SlurmctldPort=" + strconv.Itoa(c.ports[0]), "SlurmUser=root", "AuthType=auth/munge", "AuthInfo=socket=" + c.mungeSocket(),
-		"StateSaveLocation=" + filepath.Join(c.dir, "state"), "SlurmdSpoolDir=" + filepath.Join(c.dir, "spool-%n"),
-		"SlurmctldPidFile=" + filepath.Join(c.dir, "slurmctld.pid"), "SlurmdPidFile=" + filepath.Join(c.dir, "slurmd-%n.pid"),
+		"StateSaveLocation=" + filepath.Join(c.Dir, "state"), "SlurmdSpoolDir=" + filepath.Join(c.Dir, "spool-%n"),
+		"SlurmctldPidFile=" + filepath.Join(c.Dir, "slurmctld.pid"), "SlurmdPidFile=" + filepath.Join(c.Dir, "slurmd-%n.pid"),
 		"ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none", "JobAcctGatherType=jobacct_gather/none",
 		"SelectType=select/cons_tres", "SelectTypeParameters=CR_Core_Memory", "SlurmdParameters=config_overrides",
 		"MpiDefault=none", "SwitchType=switch/none", "GresTypes=gpu", "ReturnToService=2", "SlurmctldTimeout=5",
@@ -249,44 +194,24 @@ func (c *Cluster) write() {
 	conf += "PartitionName=work Nodes=ALL Default=YES MaxTime=60 State=UP\n"
 	for name, text := range map[string]string{"slurm.conf": conf, "gres.conf": gres,
 		"cgroup.conf": "CgroupPlugin=cgroup/v1\n"} { // none is used; the other value that this version knows fails on new kernels
-		if err := os.WriteFile(filepath.Join(c.dir, name), []byte(text), 0o644); err != nil {
-			c.t.Fatal(err)
+		if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o644); err != nil {
+			c.T.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(c.dir, "state"), 0o700); err != nil {
-		c.t.Fatal(err)
+	if err := os.Mkdir(filepath.Join(c.Dir, "state"), 0o700); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
-func (c *Cluster) device(node Node) string { return filepath.Join(c.dir, "gpu-"+node.Name) }
+func (c *Cluster) device(node Node) string { return filepath.Join(c.Dir, "gpu-"+node.Name) }
 
 // makeDevices makes the device files of pretended GPUs: with plain files Slurm hands none out.
 func (c *Cluster) makeDevices(node Node) {
-	c.t.Helper()
+	c.T.Helper()
 	for i := range node.GPUs {
 		const null = 1<<8 | 3 // major and minor number of /dev/null
 		if err := syscall.Mknod(fmt.Sprintf("%s-%d", c.device(node), i), syscall.S_IFCHR|0o666, null); err != nil {
-			c.t.Fatal(err)
+			c.T.Fatal(err)
 		}
 	}
-}
-
-// freePorts are ports of loopback that nobody listens on, all of them open at once so that they differ.
-func freePorts(t testing.TB, n int) (ports []int) {
-	t.Helper()
-	var open []net.Listener
-	defer func() {
-		for _, listener := range open {
-			_ = listener.Close()
-		}
-	}()
-	for range n {
-		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, listener)
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

@@ -9,7 +9,7 @@ import (
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := Start(t, Node{Name: "n1", CPUs: 4, MemoryMB: 4000}, Node{Name: "g1", CPUs: 2, MemoryMB: 2000, GPUs: 2})
-	file := c.dir + "/said"
+	file := c.Dir + "/said"
 	c.Run("sbatch", "--gres=gpu:1", "--mem=100M", "--output="+file, "--wrap=env")
 	c.StopController()
 	c.StartController()

@@ -1,5 +1,6 @@
-// Package serverstest helps tests to run real servers: it finds them a directory and says what a missing program means. It
-// holds no server; packages pgtest and redistest share theirs between the tests of a process with it.
+// Package serverstest helps tests to run real servers: it finds them a directory and ports, starts and ends those that make a
+// cluster, and says what a missing program means. It holds no server; packages pgtest and redistest share theirs between the
+// tests of a process with it.
 package serverstest
 
 import (
