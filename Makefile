@@ -106,7 +106,7 @@ test: ## Run all tests; PACKAGES and TESTFLAGS narrow them
 # The detector finds nothing in the simulation, each of whose histories is one goroutine's, nor in the tests that read the sources,
 # those of the adapters, which wait for programs, and those that drive a system from outside.
 .PHONY: test-race
-test-race: ## Run with the race detector the tests of all packages whose goroutines share something, half an hour
+test-race: ## Run with the race detector the tests of all packages whose goroutines share something
 	@TESTFLAGS="-race $$TESTFLAGS" \
 		PACKAGES="$$(go list ./... | grep -v '/engines\|/internal/\(e2e\|arch\|lab\)' | tr '\n' ' ')" \
 		$(MAKE) --no-print-directory test
@@ -202,7 +202,7 @@ bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/crd
 # Helm and the API server read which version it is.
 version_of_kube := $(foreach set,gitVersion=v1.37.2 gitMajor=1 gitMinor=37,-X k8s.io/component-base/version.$(set))
 bin/tools/kube: .ci/controlplane/go.mod .ci/controlplane/go.sum .ci/controlplane/main.go
-	@echo "building the control plane of Kubernetes from source (708 MB to download and some seven minutes the first time)"
+	@echo "building the control plane of Kubernetes from source (708 MB to download, ten minutes of two cores the first time)"
 	@go build -C .ci/controlplane -ldflags '-s -w $(version_of_kube)' -o ../../$@ .
 
 bin/tools/promql: .ci/promql/go.mod .ci/promql/go.sum .ci/promql/main.go
