@@ -32,6 +32,8 @@ const (
 	maxStatusBytes = 64 << 10
 	// killPatience is how long the killed first process of a sandbox has to take bwrap with it before bwrap is killed too.
 	killPatience = 2 * time.Second
+	// setUpPatience is how long a launcher has to name the sandbox's first process before it is taken for one that hangs.
+	setUpPatience = time.Second
 	// lookEvery is how often the files below out/ are counted, of which a program writes at most a few gigabytes in that time, and
 	// what it uses is held against what it may.
 	lookEvery = time.Second
@@ -50,6 +52,7 @@ type process struct {
 	started  time.Time
 	wall     time.Duration
 	exited   chan struct{} // closed when the launcher has been reaped and its report read
+	adopted  chan struct{} // closed when childFD is held
 
 	mu       sync.Mutex
 	childPid int  // first process of the sandbox, or 0 before it is known
@@ -60,7 +63,8 @@ type process struct {
 // start starts a staged command inside g, which may be nil. Its output goes to capture; meter, which may be nil, reads it from its
 // first line on.
 func start(s *stage, g *group, capture *capture, meter *Meter) (*process, error) {
-	p := &process{isolated: s.isolated, group: g, capture: capture, exited: make(chan struct{}), childFD: -1}
+	p := &process{isolated: s.isolated, group: g, capture: capture, exited: make(chan struct{}),
+		adopted: make(chan struct{}), childFD: -1}
 	var ours, theirs []*os.File
 	closeAll := func(files []*os.File) {
 		for _, f := range files {
@@ -145,7 +149,7 @@ func (p *process) reap(report *os.File) {
 			break
 		}
 		p.mu.Lock()
-		if status.ChildPid > 0 {
+		if status.ChildPid > 0 && p.childPid == 0 {
 			p.adopt(status.ChildPid)
 		}
 		p.finished = p.finished || status.ExitCode != nil
@@ -172,6 +176,7 @@ func (p *process) adopt(pid int) {
 		return
 	}
 	p.childFD = fd
+	close(p.adopted)
 }
 
 // awaitNamespace waits for the end of the sandbox's first process. bwrap has reaped it, unless bwrap itself was killed; the
@@ -239,6 +244,9 @@ func (p *process) exitsWithin(d time.Duration) bool {
 // terminate asks every process of the command to end. The launcher is left out: it would take the rest with it at once.
 // The kernel drops the signal for the first process of the namespace.
 func (p *process) terminate() {
+	if p.isolated {
+		p.awaitAdoption()
+	}
 	p.mu.Lock()
 	child, fd := p.childPid, p.childFD
 	p.mu.Unlock()
@@ -246,13 +254,25 @@ func (p *process) terminate() {
 	case p.isolated && fd >= 0:
 		signalNamespace(child, unix.SIGTERM)
 	case p.isolated:
-		p.kill() // still being set up: nothing of the program's can be lost
+		p.kill() // the launcher hangs before the program: nothing of the program's can be lost
 	case p.group != nil:
 		for _, pid := range p.group.pids() {
 			_ = unix.Kill(pid, unix.SIGTERM) // ended meanwhile
 		}
 	default:
 		_ = proc.SignalGroup(p.cmd.Process.Pid, syscall.SIGTERM)
+	}
+}
+
+// awaitAdoption waits until the sandbox's first process is held. bwrap names it before the program starts, but on a busy machine
+// the program may already run, and have something to save, when that is read.
+func (p *process) awaitAdoption() {
+	timer := time.NewTimer(setUpPatience)
+	defer timer.Stop()
+	select {
+	case <-p.adopted:
+	case <-p.exited:
+	case <-timer.C:
 	}
 }
 
