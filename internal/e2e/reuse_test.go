@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
@@ -34,7 +35,10 @@ func TestNothingIsPaidTwice(t *testing.T) {
 		ligand("pain", smiles["aspirin"])}
 	price := func(noReuse bool) contract.EstimateResponse {
 		t.Helper()
-		request := submission(scene, larger, pocketBox)
+		var request map[string]any
+		if err := json.Unmarshal(submission(scene, larger, pocketBox), &request); err != nil {
+			t.Fatal(err)
+		}
 		delete(request, "jobName")
 		request["noReuse"] = noReuse
 		estimate, err := c.api.Estimate(t.Context(), request)
