@@ -352,6 +352,11 @@ func TestAKeyFromSomewhereNew(t *testing.T) {
 	if strings.Contains(got[0], key) {
 		t.Error("the mail holds the key")
 	}
+	var again int
+	err := h.DB.Get(&again, `SELECT count(*) FROM api_key_networks WHERE key_id = $1 AND last_seen_at > first_seen_at`, keyID)
+	if err != nil || again != 0 {
+		t.Errorf("%d networks were written down more than once within the hour, %v", again, err)
+	}
 	// Another instance has not seen the key yet.
 	elsewhere := keys.New(h.Deps.DB, h.Deps.Config.KeySecrets, slog.New(slog.DiscardHandler), time.Now)
 	for _, address := range []string{"203.0.113.9", "198.51.100.7", "2001:db8:1::/64"} {

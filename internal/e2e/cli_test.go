@@ -297,7 +297,7 @@ func (sh *shell) notices() {
 	usual, _ := sh.want(0, "", "notices")
 	sh.contains(usual, "credit.low", "key.new_network")
 	changed, _ := sh.want(0, "", "notices", "--on", "job.ended", "--off", "credit.low")
-	sh.contains(changed, "key.new_network, job.ended")
+	sh.contains(changed, "job.ended, key.new_network")
 	_, unknown := sh.want(5, "", "notices", "--on", "job.began")
 	sh.contains(unknown, "events")
 }
