@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/jobs/lookup"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/alphafold"
 	"github.com/molfabric/molfabric/engines/esmfold"
@@ -72,7 +73,7 @@ func TestEveryJobReachesItsEngine(t *testing.T) {
 			func(r engines.Request) bool { return r.JobType == "molecular" }},
 	} {
 		response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate", "{"+c.body+"}")
-		if got := all[c.engine].request(); response.StatusCode != http.StatusOK || got.SceneFile.StorageKey != unknownScene ||
+		if got := all[c.engine].request(); response.StatusCode != http.StatusOK || got.SceneFile != lookup.NoScene ||
 			c.want != nil && !c.want(got) {
 			t.Errorf("%s: estimate gave %d %s for %+v", c.name, response.StatusCode, text, got)
 		}

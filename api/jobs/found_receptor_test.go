@@ -200,12 +200,12 @@ func TestForecast(t *testing.T) {
 		}
 	}
 	estimate := func(caller access.Principal, params string, scene ...string) (int, string) {
-		named := ""
+		query := ""
 		for _, file := range scene {
-			named = fmt.Sprintf(`"sceneFile":%q,`, file)
+			query = "?sceneFile=" + file
 		}
-		response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate",
-			strings.Replace(dock(params), `"sceneFile":"receptor.pdb",`, named, 1))
+		response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate"+query,
+			strings.Replace(dock(params), `"sceneFile":"receptor.pdb",`, "", 1))
 		return response.StatusCode, text
 	}
 	status, text := estimate(caller, params)

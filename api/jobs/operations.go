@@ -124,7 +124,11 @@ func (s *Service) submit(ctx context.Context, in *submitInput) (*submitOutput, e
 	return submitAnswer(receipt)
 }
 
-type estimateInput struct{ Body EstimateRequest }
+type estimateInput struct {
+	SceneFile string `query:"sceneFile" doc:"Storage key of the job's input file, where the account has it: then the answer knows what the file holds, and which tasks the account has run before."`
+	NoReuse   bool   `query:"noReuse" doc:"Prices a submission with noReuse, which runs every task."`
+	Body      EstimateRequest
+}
 
 // Resolve is submitInput's.
 func (in *estimateInput) Resolve(ctx huma.Context) []error {
@@ -134,6 +138,7 @@ func (in *estimateInput) Resolve(ctx huma.Context) []error {
 type estimateOutput struct{ Body contract.EstimateResponse }
 
 func (s *Service) estimate(ctx context.Context, in *estimateInput) (*estimateOutput, error) {
+	in.Body.SceneFile, in.Body.NoReuse = in.SceneFile, in.NoReuse
 	estimate, err := s.Estimate(ctx, access.From(ctx).AccountID, in.Body)
 	if err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 	if err != nil {
 		return contract.EstimateResponse{}, err
 	}
-	if work.SceneFile, work.Attachments, err = s.filesToPrice(ctx, accountID, request); err != nil {
+	if work.SceneFile, err = s.sceneToPrice(ctx, accountID, request.SceneFile); err != nil {
 		return contract.EstimateResponse{}, err
 	}
 	if work.Found, err = s.lookup.Estimate(ctx, accountID, engine, work); err != nil {
@@ -143,21 +143,18 @@ func receptorForecast(text json.RawMessage) (*contract.Forecast, error) {
 	return &forecast, nil
 }
 
-// filesToPrice finds the files that an estimate names: lookup.NoScene where it names none. Errors: fault.Validation,
-// fault.SceneNotFound, fault.ArtifactNotFound.
-func (s *Service) filesToPrice(
-	ctx context.Context, accountID string, request EstimateRequest,
-) (engines.Object, []engines.Object, error) {
+// sceneToPrice finds the file that an estimate names: lookup.NoScene where it names none. Errors: fault.Validation,
+// fault.SceneNotFound.
+func (s *Service) sceneToPrice(ctx context.Context, accountID, key string) (engines.Object, error) {
 	switch {
-	case request.SceneFile == "" && len(request.Attachments) > 0:
-		return engines.Object{}, nil, fault.New(fault.Validation, "attachments: belong to a sceneFile; give it too, or leave them out")
-	case request.SceneFile == "":
-		return lookup.NoScene, nil, nil
+	case key == "":
+		return lookup.NoScene, nil
 	case accountID == "":
-		return engines.Object{}, nil, fault.New(fault.Validation,
+		return engines.Object{}, fault.New(fault.Validation,
 			"sceneFile: is an account's own file, and nobody is signed in; leave it out, or ask POST /v1/jobs/estimate")
 	}
-	return s.lookup.Files(ctx, accountID, request.SceneFile, request.Attachments, nil)
+	scene, _, err := s.lookup.Files(ctx, accountID, key, nil, nil)
+	return scene, err
 }
 
 // submission is the job that an estimate asks about, without its files.

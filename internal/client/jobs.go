@@ -27,9 +27,11 @@ func (c *Client) Submit(ctx context.Context, request any, idempotencyKey string)
 	if idempotencyKey == "" {
 		idempotencyKey = uuid.NewString()
 	}
-	request, err := c.asked(request)
-	if err != nil {
-		return Answer[contract.SubmitResponse]{}, err
+	if c.fresh {
+		var err error
+		if request, err = withNoReuse(request); err != nil {
+			return Answer[contract.SubmitResponse]{}, err
+		}
 	}
 	return ask[contract.SubmitResponse](ctx, c, call{
 		method: http.MethodPost, path: "/v1/jobs/submit", body: request, idempotent: true,
@@ -37,35 +39,60 @@ func (c *Client) Submit(ctx context.Context, request any, idempotencyKey string)
 	})
 }
 
-// asked is a submission or an estimate with Options.NoReuse.
-func (c *Client) asked(request any) (any, error) {
-	if !c.fresh {
-		return request, nil
-	}
+// withNoReuse asks for a submission that everything be run.
+func withNoReuse(request any) (json.RawMessage, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("writing the submission: %w", err)
 	}
 	members, object := bytes.CutPrefix(bytes.TrimSpace(text), []byte("{"))
 	if !object {
-		return json.RawMessage(text), nil // the server says what is wrong with it
+		return text, nil // the server says what is wrong with it
 	}
 	asked := []byte(`{"noReuse":true`)
 	if rest := bytes.TrimSpace(members); !bytes.HasPrefix(rest, []byte("}")) {
 		asked = append(asked, ',')
 	}
-	return json.RawMessage(append(asked, members...)), nil
+	return append(asked, members...), nil
 }
 
-// Estimate prices a job. request is as in Submit, in the shape of an estimate.
+// Estimate prices a job. request is as in Submit; of its members beyond those of an estimate, sceneFile and noReuse are sent beside
+// the body, and so is Options.NoReuse.
 func (c *Client) Estimate(ctx context.Context, request any) (Answer[contract.EstimateResponse], error) {
-	request, err := c.asked(request)
+	body, query, err := estimateOf(request)
 	if err != nil {
 		return Answer[contract.EstimateResponse]{}, err
 	}
+	if c.fresh {
+		query.Set("noReuse", "true")
+	}
 	return ask[contract.EstimateResponse](ctx, c, call{
-		method: http.MethodPost, path: "/v1/jobs/estimate", body: request, idempotent: true,
+		method: http.MethodPost, path: "/v1/jobs/estimate", query: query, body: body, idempotent: true,
 	})
+}
+
+// estimateOf is a submission as the body and the query of an estimate.
+func estimateOf(request any) (body any, query url.Values, err error) {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing the request to price: %w", err)
+	}
+	var members map[string]json.RawMessage
+	query = url.Values{}
+	if json.Unmarshal(text, &members) != nil {
+		return json.RawMessage(text), query, nil // the server says what is wrong with it
+	}
+	var scene string
+	if json.Unmarshal(members["sceneFile"], &scene) == nil && scene != "" {
+		query.Set("sceneFile", scene)
+	}
+	if string(members["noReuse"]) == "true" {
+		query.Set("noReuse", "true")
+	}
+	for _, member := range []string{"sceneFile", "noReuse", "jobName", "attachments"} {
+		delete(members, member)
+	}
+	return members, query, nil
 }
 
 // Jobs reads a page of the account's jobs.

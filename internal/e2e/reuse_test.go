@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
@@ -35,13 +34,7 @@ func TestNothingIsPaidTwice(t *testing.T) {
 		ligand("pain", smiles["aspirin"])}
 	price := func(noReuse bool) contract.EstimateResponse {
 		t.Helper()
-		var request map[string]any
-		if err := json.Unmarshal(submission(scene, larger, pocketBox), &request); err != nil {
-			t.Fatal(err)
-		}
-		delete(request, "jobName")
-		request["noReuse"] = noReuse
-		estimate, err := c.api.Estimate(t.Context(), request)
+		estimate, err := s.client(client.Options{Server: s.url, APIKey: c.key, NoReuse: noReuse}).Estimate(t.Context(), submission(scene, larger, pocketBox))
 		if err != nil {
 			t.Fatal(err)
 		}

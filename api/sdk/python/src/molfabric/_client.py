@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack
+from urllib.parse import urlencode
 
 from . import _files
 from ._docking import (
@@ -74,8 +75,9 @@ class AsyncClient:
     ) -> EstimateResponse:
         """What a docking would cost, which takes what dock takes. Its files are uploaded, and nothing is run."""
         request = await self._docking(receptor, ligands, box, options)
-        request.pop("jobName", None)
-        answer: EstimateResponse = await self.transport.call("POST", "/v1/jobs/estimate", request)
+        beside = {"sceneFile": request["sceneFile"], "noReuse": str(request.get("noReuse", False)).lower()}
+        body = {member: request[member] for member in ("jobType", "simulator", "simulationParams")}
+        answer: EstimateResponse = await self.transport.call("POST", f"/v1/jobs/estimate?{urlencode(beside)}", body)
         return answer
 
     async def _docking(

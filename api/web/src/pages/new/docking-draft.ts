@@ -1,10 +1,10 @@
 // What the form of a docking holds, and the request that it makes: the one that `molfabric dock` makes of the same choices.
 
-import type { EstimateRequest, SimulationParams, SubmitRequest } from '@/api/client'
+import type { SimulationParams, SubmitRequest } from '@/api/client'
 import { extensionOf } from '@/uploads'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
-import { priced } from './price'
+import type { ToPrice } from './price'
 import { entriesOf, type Ligand, maxLigands, readLines } from './ligands'
 import { readLigandPlace, readNumbers, readResidues } from './site'
 
@@ -117,7 +117,7 @@ function number(text: string, what: string, missing: string[]): number | undefin
 }
 
 /** What a draft asks for, and what can be priced of it. */
-export function dockingPlan(draft: DockingDraft): { plan: Plan; estimate?: EstimateRequest } {
+export function dockingPlan(draft: DockingDraft): { plan: Plan; estimate?: ToPrice } {
   const missing: string[] = []
   const { ligands, problems } = ligandsOf(draft)
   const known = draft.receptor === 'pdb' ? pdbIdForm.test(draft.pdbId) : draft.file !== undefined
@@ -149,5 +149,5 @@ export function dockingPlan(draft: DockingDraft): { plan: Plan; estimate?: Estim
   const document = scene ? undefined : { name: 'docking.json', text: JSON.stringify(request, null, 1) }
   const plan: Plan = { ...given(missing.length === 0, { request }), scene, document, missing }
   if (!known) return { plan }
-  return { plan, estimate: { ...job, simulationParams: params, ...priced(scene, draft.noReuse) } }
+  return { plan, estimate: { ...job, simulationParams: params, sceneFile: scene, noReuse: draft.noReuse } }
 }

@@ -3,7 +3,7 @@
 import type { EstimateRequest, SubmitRequest } from '@/api/client'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
-import { priced } from './price'
+import type { ToPrice } from './price'
 import { commandLine } from './shell-word'
 
 export interface FoldingDraft {
@@ -69,7 +69,7 @@ function alphafoldParams(draft: FoldingDraft, missing: string[]) {
   }
 }
 
-export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: EstimateRequest } {
+export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: ToPrice } {
   const missing: string[] = []
   const text = draft.source === 'text' ? draft.text.trim() : ''
   if (draft.source === 'file' ? !draft.file : text === '') missing.push('Give the sequences to fold.')
@@ -90,7 +90,7 @@ export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: Estima
     document: draft.source === 'text' ? { name: 'proteins.fasta', text: text + '\n' } : undefined, missing,
   }
   // What aligns is priced by its file, so that known alignments count; what does not, by lengths, without reading it.
-  if (draft.model === 'alphafold' && plan.scene) return { plan, estimate: { ...job, ...priced(plan.scene, draft.noReuse) } }
+  if (draft.model === 'alphafold' && plan.scene) return { plan, estimate: { ...job, sceneFile: plan.scene, noReuse: draft.noReuse } }
   return { plan, estimate: { ...job, simulationParams: { ...simulationParams, ...lengthsToPrice(draft) } } }
 }
 

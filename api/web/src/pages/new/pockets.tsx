@@ -1,12 +1,12 @@
 // The form of a search for pockets.
 
-import type { EstimateRequest, SubmitRequest } from '@/api/client'
+import type { SubmitRequest } from '@/api/client'
 import { Card, TextField } from '@/design'
 import { useDraft } from './draft'
 import { fieldErrors } from './fields'
 import type { StoredFile } from './file-field'
 import { NewJob, type Plan, useSubmission } from './frame'
-import { priced, usePrice } from './price'
+import { type ToPrice, usePrice } from './price'
 import { commandLine } from './shell-word'
 import { StructureField } from './structure-field'
 
@@ -21,7 +21,7 @@ interface Draft {
 
 const empty = (): Draft => ({ maxPockets: '10', noReuse: false, name: '' })
 
-function planOf(draft: Draft): { plan: Plan; estimate: EstimateRequest } {
+function planOf(draft: Draft): { plan: Plan; estimate: ToPrice } {
   const missing = draft.file ? [] : ['Choose the protein.']
   const maxPockets = Number(draft.maxPockets)
   if (!Number.isInteger(maxPockets) || maxPockets < 1) missing.push('Pockets: write a whole number from 1 to 20.')
@@ -30,7 +30,7 @@ function planOf(draft: Draft): { plan: Plan; estimate: EstimateRequest } {
   const request: SubmitRequest = { ...job, jobName, ...(draft.noReuse ? { noReuse: true } : {}) }
   const scene = draft.file?.storageKey
   const plan: Plan = { ...(missing.length === 0 ? { request } : {}), scene, missing }
-  return { plan, estimate: { ...job, ...priced(scene, draft.noReuse) } }
+  return { plan, estimate: { ...job, sceneFile: scene, noReuse: draft.noReuse } }
 }
 
 export function NewPockets() {

@@ -18,12 +18,22 @@ export function useSettled<T>(value: T, ms = quietMs): T {
   return settled
 }
 
+/** An estimate, and what stands beside it: the job's file, where it is uploaded, and whether what is known is run too. */
+export interface ToPrice extends EstimateRequest {
+  sceneFile?: string
+  noReuse?: boolean
+}
+
+async function ask({ sceneFile, noReuse, ...body }: ToPrice, signal: AbortSignal) {
+  return answered(estimateJob({ body, query: { sceneFile, noReuse }, signal }))
+}
+
 /** The price of a request; none while there is nothing to price. */
-export function usePrice(request: EstimateRequest | undefined) {
+export function usePrice(request: ToPrice | undefined) {
   const text = useSettled(request ? JSON.stringify(request) : '')
   const query = useQuery({
     queryKey: ['estimate', text],
-    queryFn: ({ signal }) => answered(estimateJob({ body: JSON.parse(text) as EstimateRequest, signal })),
+    queryFn: ({ signal }) => ask(JSON.parse(text) as ToPrice, signal),
     enabled: text !== '',
     placeholderData: keepPreviousData,
     staleTime: 60_000,
@@ -32,11 +42,6 @@ export function usePrice(request: EstimateRequest | undefined) {
   const settling = text !== (request ? JSON.stringify(request) : '')
   return { ...query, data: text ? query.data : undefined, error: text ? query.error : null, settling }
 }
-
-/** What an estimate says of the job's file, where it is uploaded, and of what is known. */
-export const priced = (sceneFile: string | undefined, noReuse: boolean) => ({
-  ...(sceneFile ? { sceneFile } : {}), ...(noReuse ? { noReuse } : {}),
-})
 
 export type PriceQuery = ReturnType<typeof usePrice>
 

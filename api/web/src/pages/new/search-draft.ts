@@ -3,7 +3,7 @@
 import type { EstimateRequest, SubmitRequest } from '@/api/client'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
-import { priced } from './price'
+import type { ToPrice } from './price'
 import { commandLine } from './shell-word'
 
 export interface SearchDraft {
@@ -53,7 +53,7 @@ export function chosenProgram(draft: SearchDraft): Program | undefined {
   return draft.program || (draft.source === 'file' ? draft.fileProgram : guess(draft.text).program)
 }
 
-export function searchPlan(draft: SearchDraft): { plan: Plan; estimate?: EstimateRequest } {
+export function searchPlan(draft: SearchDraft): { plan: Plan; estimate?: ToPrice } {
   const missing: string[] = []
   const program = chosenProgram(draft)
   const text = draft.source === 'text' ? draft.text.trim() : ''
@@ -80,7 +80,7 @@ export function searchPlan(draft: SearchDraft): { plan: Plan; estimate?: Estimat
     ...(missing.length === 0 ? { request } : {}), scene: draft.source === 'file' ? draft.file?.storageKey : undefined,
     document: draft.source === 'text' ? { name: 'queries.fasta', text: text + '\n' } : undefined, missing,
   }
-  return program ? { plan, estimate: { ...job, ...priced(plan.scene, draft.noReuse) } } : { plan }
+  return program ? { plan, estimate: { ...job, sceneFile: plan.scene, noReuse: draft.noReuse } } : { plan }
 }
 
 export function searchCommand(draft: SearchDraft): string {
