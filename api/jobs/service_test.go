@@ -151,7 +151,8 @@ func TestEstimate(t *testing.T) {
 	d.file(caller, "receptor.pdb", 1000, "")
 	_, err = d.Estimate(t.Context(), "", simulation)
 	wantFault(t, "a visitor's file", err, fault.Validation, "sceneFile: ")
-	_, err = d.Estimate(t.Context(), d.account().AccountID, simulation)
+	other := d.account()
+	_, err = d.Estimate(access.With(t.Context(), other), other.AccountID, simulation)
 	wantFault(t, "another's file", err, fault.SceneNotFound, "sceneFile: ")
 	_, err = d.Estimate(t.Context(), "", EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina",
 		TaskCount: ref(10_001)})
