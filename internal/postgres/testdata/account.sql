@@ -72,3 +72,5 @@ INSERT INTO webhooks (id, account_id, url, description, events, low_credit_pence
     VALUES ('whk_@', 'acct_@', 'https://example.org', '', '{job.ended}', 500, false, '', '', now(), now());
 INSERT INTO webhook_deliveries (webhook_id, id, account_id, event, subject, body, state, next_at, created_at)
     VALUES ('whk_@', 'msg_@', 'acct_@', 'job.ended', 'job_@', '{}', 'PENDING', now(), now());
+INSERT INTO repeats (id, account_id, job_id, task_id, task_attempt, engine, queue, toolchain, first_worker, first_cpu_us, status, chosen_at, not_before)
+    VALUES ('repeat_@', 'acct_@', 'job_@', 'task_@', 1, 'autodock-vina', 'cpu.autodock-vina', '', 'wrk_@', 1, 'WAITING', now(), now());
