@@ -53,7 +53,7 @@ meters and bills.
 	cmd.AddGroup(&cobra.Group{ID: "server", Title: "Running molfabric:"})
 	for _, c := range []*cobra.Command{upCommand(), apiCommand(), schedulerCommand(), workerCommand(), migrateCommand(),
 		operator.BlastDBCommand(), operator.WeightsCommand(), auditCommand(), operator.AccountCommand(),
-		operator.AuditLogCommand(), operator.SecretCommand(), operator.FleetCommand(),
+		operator.AuditLogCommand(), operator.RepeatsCommand(), operator.SecretCommand(), operator.FleetCommand(),
 		doctorCommand(), readyCommand(), demoCommand()} {
 		c.GroupID = "server"
 		config.Flags(c.Flags())

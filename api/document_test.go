@@ -250,13 +250,18 @@ func TestReferencePageLoadsNothingFromOutside(t *testing.T) {
 	if strings.Contains(page.Text, "//") && strings.Contains(page.Text, "http") {
 		t.Errorf("the page names another host: %s", page.Text)
 	}
+	counts := c.Send("GET", "/docs/repeats", "")
+	if counts.StatusCode != 200 || !strings.Contains(counts.Text, `data-counts="/api/v1/public/repeats"`) ||
+		counts.Header.Get("Content-Security-Policy") != page.Header.Get("Content-Security-Policy") {
+		t.Errorf("/docs/repeats: %d %s", counts.StatusCode, counts.Text)
+	}
 	policy := page.Header.Get("Content-Security-Policy")
 	for _, rule := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'"} {
 		if !strings.Contains(policy, rule) {
 			t.Errorf("the policy %q lacks %q", policy, rule)
 		}
 	}
-	for _, part := range strings.FieldsFunc(page.Text, func(r rune) bool { return r == '"' }) {
+	for _, part := range strings.FieldsFunc(page.Text+counts.Text, func(r rune) bool { return r == '"' }) {
 		if !strings.HasPrefix(part, "/docs/") {
 			continue
 		}

@@ -183,7 +183,7 @@ func (d *Deps) mountPages(app *fiber.App, proofs *proofPage, document []byte) {
 	proofs.mount(app)
 	limit := proofs.guard.edge.limitAddress
 	app.Get("/.well-known/openapi.json", limit, func(c *fiber.Ctx) error { return sendDocument(c, document) })
-	docs.Mount(app, prefix+documentPath)
+	docs.Mount(app, prefix+documentPath, prefix+"/v1/public/repeats")
 	for _, mount := range d.Pages {
 		mount(app, limit)
 	}

@@ -26,6 +26,22 @@ type Adopter interface {
 	Adopt(shard Shard, dir Dir, result Result) (Result, error)
 }
 
+// Uneven is a Repeater whose results are not all the same to the byte, though one is as good as the other.
+type Uneven interface {
+	// SameBytes reports whether the result of this name has the same bytes whenever it is made.
+	SameBytes(name string) bool
+}
+
+// SameBytes reports whether what a shard that repeats has left is the same to the byte whenever the shard is run: a result, as
+// other files hold times, unless the engine excepts it.
+func SameBytes(engine Engine, file Artifact) bool {
+	if _, repeats := engine.(Repeater); !repeats || file.Role != RoleResult {
+		return false
+	}
+	uneven, ok := engine.(Uneven)
+	return !ok || uneven.SameBytes(file.Name)
+}
+
 // Repeat is what decides the outputs of a shard. The zero value says that nothing is known to: the shard is always run.
 type Repeat struct {
 	// Decides are the parameters that decide, as JSON without those that do not, such as threads; nil for a shard that is always

@@ -43,10 +43,21 @@ func (s *Scheduler) collectLoop(ctx context.Context) {
 // collectOnce waits up to block for events (not at all when it is negative) and applies a batch of them.
 func (s *Scheduler) collectOnce(ctx context.Context, block time.Duration) error {
 	deliveries, err := s.Queue.Receive(ctx, collectBatch, block)
-	if err != nil || len(deliveries) == 0 {
+	if err != nil {
 		return err
 	}
-	return s.collect(ctx, deliveries)
+	var tasks, repeats []queue.Delivery
+	for i := range deliveries {
+		if isRepeat(deliveries[i].Ref.TaskID) && s.repeats != nil {
+			repeats = append(repeats, deliveries[i])
+		} else {
+			tasks = append(tasks, deliveries[i])
+		}
+	}
+	if len(tasks) > 0 {
+		err = s.collect(ctx, tasks)
+	}
+	return errors.Join(err, s.collectRepeats(ctx, repeats))
 }
 
 // collect applies a batch in one transaction. When that fails the events are applied one by one, so that a single bad one

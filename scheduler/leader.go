@@ -23,3 +23,6 @@ func (l *Leader) Tidy(ctx context.Context) error { return l.s.tidy(ctx) }
 
 // Watch does one round of the watch.
 func (l *Leader) Watch(ctx context.Context) error { return l.s.watchOnce(ctx, l.watch) }
+
+// Repeat draws tasks that are to be run again, and hands out what may run.
+func (l *Leader) Repeat(ctx context.Context) error { return l.s.repeatOnce(ctx) }

@@ -45,6 +45,8 @@ type Metrics struct {
 	renewed     prometheus.Counter
 	leftBehind  prometheus.Counter
 	reused      *prometheus.CounterVec
+	repeats     *prometheus.CounterVec
+	repeatCPU   *prometheus.CounterVec
 }
 
 // What proved no claim, for the metric.
@@ -103,6 +105,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			"by engine.", "engine"),
 		reused: counter("tasks_reused_total", "Tasks whose outputs their account had already, so that nothing was run, by "+
 			"engine.", "engine"),
+		repeats: counter("repeats_total", "Tasks that were run again by chance, by engine and by whether they made the same.",
+			"engine", "verdict"),
+		repeatCPU: counter("repeat_cpu_seconds_total", "Processor time of running tasks again by chance, which nobody pays for.",
+			"engine"),
 		givenBack: counter("tasks_given_back_total", "Attempts that workers gave back unstarted, by the reason.", "queue", "code"),
 		keptOff: counter("workers_kept_off_total", "Times that a worker was kept off a job after failing it too often, by queue.",
 			"queue"),
@@ -116,6 +122,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		m.forged.WithLabelValues(kind) // else the first of a kind would be no increase
 	}
 	return m
+}
+
+// expectRepeats shows a zero for each verdict on these engines, or the first would be no increase.
+func (m *Metrics) expectRepeats(engineIDs []string) {
+	for _, engineID := range engineIDs {
+		for _, verdict := range repeatVerdicts {
+			m.repeats.WithLabelValues(engineID, verdict.label())
+		}
+	}
 }
 
 // fleet shows the living workers.

@@ -36,7 +36,8 @@ const (
 	errorPause = 500 * time.Millisecond
 )
 
-// Deps is what a Scheduler needs. All are required but Metrics, NewID, Random, Recorders, Permits and Remover.
+// Deps is what a Scheduler needs. All are required but Metrics, NewID, Random, Recorders, Permits, Remover and
+// RepeatRate.
 type Deps struct {
 	DB      *sqlx.DB
 	Queue   Queue
@@ -56,12 +57,15 @@ type Deps struct {
 	Permits Permits
 	// Remover removes checkpoints that are of no use any more. Without it they stay.
 	Remover Remover
+	// RepeatRate is the chance with which a task that has ended well is run again, 0 to 1.
+	RepeatRate float64
 }
 
 // Scheduler is safe for concurrent use. Submit, Estimate, Cancel and Retry work on every instance; Run leads when elected.
 type Scheduler struct {
 	Deps
 	store    Store
+	repeats  *repeatStore // nil over a store that is not Postgres
 	wake     chan struct{}
 	slots    capacity
 	fleet    livingFleet
@@ -81,7 +85,10 @@ func (f *capacity) of(queueName string) int {
 
 // New returns a Scheduler over Postgres. It starts nothing.
 func New(deps Deps) *Scheduler {
-	return NewOver(InPostgres(deps.DB, deps.Recorders), deps)
+	s := NewOver(InPostgres(deps.DB, deps.Recorders), deps)
+	s.repeats = &repeatStore{deps.DB}
+	s.Metrics.expectRepeats(deps.Engines.IDs())
+	return s
 }
 
 // NewOver returns a Scheduler over a store of any kind; deps.DB and deps.Recorders are those of Postgres alone. Without them there
@@ -125,7 +132,7 @@ func (s *Scheduler) lead(ctx context.Context, lease *lease) {
 	s.Metrics.leader.Set(1)
 	defer s.Metrics.leader.Set(0)
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){s.dispatchLoop, s.collectLoop, s.watchLoop, s.tidyLoop, s.listen} {
+	for _, loop := range []func(context.Context){s.dispatchLoop, s.collectLoop, s.watchLoop, s.tidyLoop, s.repeatLoop, s.listen} {
 		loops.Go(func() { loop(ctx) })
 	}
 	lease.keep(ctx)

@@ -57,13 +57,14 @@ func (s *Scheduler) watchOnce(ctx context.Context, w *watch) error {
 		errs = append(errs, s.account(ctx, w, task))
 	}
 	w.keepOnly(inFlight)
-	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, inFlight), s.brake(ctx, w, inFlight),
+	tasks := onlyTasks(inFlight)
+	errs = append(errs, s.pursueStops(ctx), s.stopStale(ctx, w), s.followProgress(ctx, w, tasks), s.brake(ctx, w, tasks),
 		s.renewPermits(ctx, w, inFlight))
 	return errors.Join(errs...)
 }
 
-// look reads the tasks in flight and then the heartbeats, in this order: a task that is reported and acknowledged in between
-// is found ended when it is looked at again.
+// look reads the tasks and repetitions in flight and then the heartbeats, in this order: a task that is reported and acknowledged
+// in between is found ended when it is looked at again.
 func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
 	marked, err := s.Queue.IsMarked(ctx, w.epoch)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Scheduler) look(ctx context.Context, w *watch) ([]TaskRow, error) {
 			return nil, err
 		}
 	}
-	inFlight, err := s.store.TasksInFlight(ctx)
+	inFlight, err := s.inFlight(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func (s *Scheduler) account(ctx context.Context, w *watch, task TaskRow) error {
 	if !w.lost(ref, task.WorkerID.String, s.Now()) {
 		return nil
 	}
-	taken, err := s.changeTask(ctx, task, s.takeBack)
+	taken, err := s.takeBackFrom(ctx, task)
 	if err != nil {
 		return err
 	}
@@ -147,6 +148,27 @@ func (s *Scheduler) account(ctx context.Context, w *watch, task TaskRow) error {
 	}
 	s.wakeUp()
 	return s.Queue.StopAttempts(ctx, ref)
+}
+
+// inFlight are the tasks in flight, and the repetitions as if they were tasks.
+func (s *Scheduler) inFlight(ctx context.Context) ([]TaskRow, error) {
+	tasks, err := s.store.TasksInFlight(ctx)
+	if err != nil || s.repeats == nil {
+		return tasks, err
+	}
+	repeats, err := s.repeats.inFlight(ctx)
+	for _, r := range repeats {
+		tasks = append(tasks, r.task())
+	}
+	return tasks, err
+}
+
+// takeBackFrom ends a lost attempt of a task or a repetition. It reports whether that was the current one still.
+func (s *Scheduler) takeBackFrom(ctx context.Context, seen TaskRow) (taken bool, err error) {
+	if isRepeat(seen.ID) {
+		return s.takeBackRepeat(ctx, seen)
+	}
+	return s.changeTask(ctx, seen, s.takeBack)
 }
 
 // takeBack ends a lost attempt: the task waits for its next one, or ends when its job is being stopped or it has been
@@ -216,7 +238,20 @@ func (s *Scheduler) followProgress(ctx context.Context, w *watch, inFlight []Tas
 
 // stopStale tells workers that hold attempts which are no longer current to end them.
 func (s *Scheduler) stopStale(ctx context.Context, w *watch) error {
-	stale, err := s.store.StaleRefs(ctx, w.runningRefs())
+	var tasks, repeats []queue.Ref
+	for _, ref := range w.runningRefs() {
+		if isRepeat(ref.TaskID) && s.repeats != nil {
+			repeats = append(repeats, ref)
+		} else {
+			tasks = append(tasks, ref)
+		}
+	}
+	stale, err := s.store.StaleRefs(ctx, tasks)
+	if err == nil && len(repeats) > 0 {
+		var more []queue.Ref
+		more, err = s.repeats.stale(ctx, repeats)
+		stale = append(stale, more...)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package docs serves the interactive API reference from the binary. Nothing on the page comes from another host, and its
-// Content-Security-Policy would let nothing through.
+// Package docs serves the interactive API reference from the binary, and the page with the counts of repetitions. Nothing on the
+// pages comes from another host, and their Content-Security-Policy would let nothing through.
 package docs
 
 import (
@@ -19,8 +19,12 @@ import (
 //go:embed page
 var page embed.FS
 
-// Path is where the reference is served.
-const Path = "/docs"
+const (
+	// Path is where the reference is served.
+	Path = "/docs"
+	// RepeatsPath is where people read how often running tasks again made the same.
+	RepeatsPath = Path + "/repeats"
+)
 
 // policy allows this host alone. Swagger UI writes style attributes, and draws its icons from data: URLs.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
@@ -37,18 +41,13 @@ var assets = []struct {
 	{"swagger-ui.css", true}, {"swagger-ui-bundle.js", true}, {"favicon-32x32.png", false},
 }
 
-// Mount adds the reference of the OpenAPI document at documentPath, and sends visitors of "/" to it.
-func Mount(app *fiber.App, documentPath string) {
+// Mount adds the reference of the OpenAPI document at documentPath, and sends visitors of "/" to it. countsPath is the address of
+// the operation that counts repetitions.
+func Mount(app *fiber.App, documentPath, countsPath string) {
 	app.Get("/", func(c *fiber.Ctx) error { return c.Redirect(Path, http.StatusFound) })
-	app.Get(Path, func(c *fiber.Ctx) error {
-		text, err := page.ReadFile("page/index.html")
-		if err != nil {
-			return fmt.Errorf("read the reference page: %w", err)
-		}
-		c.Set(fiber.HeaderContentSecurityPolicy, policy)
-		return send(c, "index.html", bytes.ReplaceAll(text, []byte("{{document}}"), []byte(documentPath)))
-	})
-	for _, name := range []string{"page.css", "page.js"} {
+	app.Get(Path, func(c *fiber.Ctx) error { return sendPage(c, "index.html", "{{document}}", documentPath) })
+	app.Get(RepeatsPath, func(c *fiber.Ctx) error { return sendPage(c, "repeats.html", "{{counts}}", countsPath) })
+	for _, name := range []string{"page.css", "page.js", "repeats.js"} {
 		app.Get(Path+"/"+name, func(c *fiber.Ctx) error {
 			text, err := page.ReadFile("page/" + name)
 			if err != nil {
@@ -60,6 +59,16 @@ func Mount(app *fiber.App, documentPath string) {
 	for _, asset := range assets {
 		app.Get(Path+"/"+asset.name, func(c *fiber.Ctx) error { return sendAsset(c, asset.name, asset.compressed) })
 	}
+}
+
+// sendPage sends a page in which a placeholder stands for the address of what it shows.
+func sendPage(c *fiber.Ctx, name, placeholder, address string) error {
+	text, err := page.ReadFile("page/" + name)
+	if err != nil {
+		return fmt.Errorf("read the page %s: %w", name, err)
+	}
+	c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	return send(c, name, bytes.ReplaceAll(text, []byte(placeholder), []byte(address)))
 }
 
 func sendAsset(c *fiber.Ctx, name string, compressed bool) error {

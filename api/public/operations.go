@@ -36,6 +36,13 @@ func Register(api huma.API, s *Service) {
 		func(ctx context.Context, _ *struct{}) (*statusOutput, error) {
 			return &statusOutput{CacheControl: cacheStatus, Body: s.Status(ctx)}, nil
 		})
+	huma.Register(api, get("get-repeats", "/v1/public/repeats", "Read how often running again made the same",
+		"The service runs some tasks a second time, chosen by chance among those that ended well, at its own cost, and compares "+
+			"the files by their digests. The counts are of all accounts together, by simulator."),
+		func(ctx context.Context, _ *struct{}) (*repeatsOutput, error) {
+			report, err := s.Repeats(ctx)
+			return &repeatsOutput{CacheControl: cacheStatus, Body: report}, err
+		})
 }
 
 func get(id, path, summary, text string) huma.Operation {
@@ -52,6 +59,11 @@ type pricingOutput struct {
 type simulatorsOutput struct {
 	CacheControl string `header:"Cache-Control"`
 	Body         contract.SimulatorList
+}
+
+type repeatsOutput struct {
+	CacheControl string `header:"Cache-Control"`
+	Body         contract.RepeatReport
 }
 
 type statusOutput struct {

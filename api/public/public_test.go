@@ -16,6 +16,7 @@ import (
 	"github.com/molfabric/molfabric/engines/wavewatch3"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // world is what the service asks, and how often it was asked.
@@ -191,5 +192,39 @@ func TestSimulatorsOnDevices(t *testing.T) {
 		if count := s.Status(t.Context()).Workers[0].Workers; count != min(len(tt.queues), 1) {
 			t.Errorf("%s: %d workers, want one that serves any queue of it counted once", name, count)
 		}
+	}
+}
+
+// TestRepeats adds up what the store counts, once a while.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	w := &world{now: time.Unix(1e9, 0)}
+	s, asked := w.service(t), 0
+	s.deps.RepeatRate = 0.25
+	s.deps.Repeats = func(_ context.Context, since time.Time) ([]scheduler.RepeatCount, error) {
+		asked++
+		if !since.Equal(w.now.Add(-recentRepeats)) {
+			t.Errorf("counts since %s", since)
+		}
+		return []scheduler.RepeatCount{{Engine: "blastp", Verdict: "SAME", All: 9, Recent: 4},
+			{Engine: "blastp", All: 2},
+			{Engine: "swan", Verdict: "DIFFERENT", All: 1}, {Engine: "swan", Verdict: "NOT_COMPARABLE", All: 3, Recent: 3}}, nil
+	}
+	for range 2 {
+		got, err := s.Repeats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.AllTime.Repeated != 13 || got.AllTime.Same != 9 || got.AllTime.Different != 1 || got.AllTime.NotComparable != 3 ||
+			got.AllTime.SameRate == nil || *got.AllTime.SameRate != 0.9 || got.Open != 2 || got.Chance != 0.25 {
+			t.Errorf("all time: %+v, %+v", got, got.AllTime)
+		}
+		if got.Recent.Repeated != 7 || *got.Recent.SameRate != 1 || len(got.Simulators) != 2 || got.Simulators[0].Open != 2 ||
+			got.Simulators[1].Recent.SameRate != nil || *got.Simulators[1].AllTime.SameRate != 0 {
+			t.Errorf("the rest: %+v", got)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("counted %d times within a moment", asked)
 	}
 }

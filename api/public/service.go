@@ -15,6 +15,7 @@ import (
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/contract"
 	"github.com/molfabric/molfabric/internal/queue"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 const (
@@ -38,9 +39,13 @@ type Deps struct {
 	Parts   []Part
 	// Unready are the engines, by id, that lack something which workers do not bring, as the weights of a model. It may be nil.
 	Unready func(context.Context) ([]string, error)
-	Version string
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Repeats counts the tasks that were run again, those that have ended since a moment apart. It may be nil: there are none.
+	Repeats func(ctx context.Context, since time.Time) ([]scheduler.RepeatCount, error)
+	// RepeatRate is the chance with which a task is run again.
+	RepeatRate float64
+	Version    string
+	Log        *slog.Logger
+	Now        func() time.Time
 }
 
 // Service is safe for concurrent use.
@@ -49,6 +54,9 @@ type Service struct {
 
 	mu   sync.Mutex
 	last look
+
+	counting sync.Mutex
+	repeats  contract.RepeatReport // as last counted
 }
 
 // look is what was found when the parts and the workers were asked last.

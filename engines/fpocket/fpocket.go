@@ -22,6 +22,7 @@ var (
 	_ engines.Progresser = Fpocket{}
 	_ engines.Explainer  = Fpocket{}
 	_ engines.Repeater   = Fpocket{}
+	_ engines.Uneven     = Fpocket{}
 )
 
 // New returns the engine.
@@ -95,3 +96,6 @@ func (Fpocket) Programs() string { return ownPrograms }
 // Repeats implements engines.Repeater. Volumes are estimates by chance, and differ by some percent from run to run: another search
 // would know them no better.
 func (Fpocket) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }
+
+// SameBytes implements engines.Uneven: every file holds volumes.
+func (Fpocket) SameBytes(string) bool { return false }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/python"
@@ -15,6 +16,7 @@ import (
 var (
 	_ engines.Repeater = Vina{}
 	_ engines.Adopter  = Vina{}
+	_ engines.Uneven   = Vina{}
 )
 
 var ownPrograms = docking.Digest()
@@ -46,6 +48,11 @@ func (Vina) Repeats(plan []engines.Shard) []engines.Repeat {
 		}
 	}
 	return repeats
+}
+
+// SameBytes implements engines.Uneven: of a docking the poses. Reports and analyses name programs, times or several ligands.
+func (Vina) SameBytes(name string) bool {
+	return strings.HasPrefix(name, "poses/") && strings.HasSuffix(name, ".pdbqt")
 }
 
 // receptorRepeat leaves out an earlier preparation, which changes how a receptor is made and not what comes of it.

@@ -173,3 +173,17 @@ func TestANotFittingDockingIsNotAdopted(t *testing.T) {
 		t.Error("an empty directory was adopted")
 	}
 }
+
+// TestPosesAloneAreTheSameToTheByte leaves out what may hold programs, times or several ligands.
+func TestPosesAloneAreTheSameToTheByte(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{posesArtifact(0, "pdbqt").Name: true, posesArtifact(0, "sdf").Name: false,
+		outputReceptor: false, outputAnalysis: false} {
+		if got := engines.SameBytes(New(), engines.Artifact{Name: name, Role: engines.RoleResult}); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if engines.SameBytes(New(), engines.Artifact{Name: posesArtifact(0, "pdbqt").Name, Role: engines.RoleIntermediate}) {
+		t.Error("a file that is no result")
+	}
+}

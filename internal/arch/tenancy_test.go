@@ -38,6 +38,7 @@ var beyondOneAccount = map[string]map[string]int{
 		"scheduler/metrics.go":           1,
 		"scheduler/scheduler.go":         1,
 		"scheduler/store_history.go":     1,
+		"scheduler/store_repeats.go":     1,
 	},
 	"postgres.OpenEveryone": {"internal/postgres/pgtest/pgtest.go": 1},
 	// The schema's owner, whom no policy binds.

@@ -141,7 +141,10 @@ type Config struct {
 
 	Sandbox string `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"` // bubblewrap, container or direct
 	// of the sandbox container, by digest: name@sha256:… or sha256:…
-	Image      string        `yaml:"image" env:"MOLFABRIC_IMAGE"`
+	Image string `yaml:"image" env:"MOLFABRIC_IMAGE"`
+	// RepeatRate is the chance with which a task that has ended well is run again, free of charge, to see whether that makes the
+	// same.
+	RepeatRate float64       `yaml:"repeatRate" env:"MOLFABRIC_REPEAT_RATE"`
 	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
 	KeepEvents time.Duration `yaml:"keepEvents" env:"MOLFABRIC_KEEP_EVENTS"` // of ended jobs; 0 for ever
 	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`     // debug, info, warn or error
@@ -278,6 +281,10 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.PreviewLimit < time.Second || c.PreviewLimit > maxPreviewLimit {
 		return c, fmt.Errorf("previewLimit: %s; give how long a preview may be drawn, 1s to %s", c.PreviewLimit, maxPreviewLimit)
+	}
+	if !(c.RepeatRate >= 0 && c.RepeatRate <= 1) {
+		return c, fmt.Errorf("repeatRate (MOLFABRIC_REPEAT_RATE): %g; give the share of tasks that are run again by chance, 0 to 1",
+			c.RepeatRate)
 	}
 	if c.KeepEvents < 0 {
 		return c, fmt.Errorf("keepEvents: %s; give how long the events of ended jobs are kept, or 0 for ever", c.KeepEvents)

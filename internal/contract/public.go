@@ -104,3 +104,30 @@ type WorkerCount struct {
 	Workers   int    `json:"workers" doc:"Workers that were heard of within the last seconds."`
 	Slots     int    `json:"slots" doc:"Cores that they have for engines."`
 }
+
+// RepeatReport is how often running a task again made the same.
+type RepeatReport struct {
+	Chance     float64            `json:"chance" minimum:"0" maximum:"1" doc:"Chance with which a task is run again that has ended well and makes the same files each time; 0 where none is." example:"0.01"`
+	Open       int                `json:"open" doc:"Tasks that were chosen and have not been compared yet: they wait until nobody's work does."`
+	AllTime    RepeatTally        `json:"allTime" doc:"Of all simulators, since the first."`
+	Recent     RepeatTally        `json:"last90Days" doc:"Of all simulators, those that ended within the last 90 days."`
+	Simulators []SimulatorRepeats `json:"simulators" doc:"By canonical id; simulators of which nothing was chosen are left out."`
+	CountedAt  time.Time          `json:"countedAt" doc:"When this was counted, at most 10 seconds ago."`
+}
+
+// SimulatorRepeats is a simulator's part of a RepeatReport.
+type SimulatorRepeats struct {
+	Simulator string      `json:"simulator" doc:"Canonical id." example:"autodock-vina"`
+	Open      int         `json:"open" doc:"Tasks that were chosen and have not been compared yet."`
+	AllTime   RepeatTally `json:"allTime" doc:"Since the first."`
+	Recent    RepeatTally `json:"last90Days" doc:"Those that ended within the last 90 days."`
+}
+
+// RepeatTally counts tasks that were run again.
+type RepeatTally struct {
+	Repeated      int      `json:"repeated" doc:"Tasks that were chosen and have ended: the sum of the next three."`
+	Same          int      `json:"same" doc:"All files that were compared have the same bytes."`
+	Different     int      `json:"different" doc:"The same programs made other bytes."`
+	NotComparable int      `json:"notComparable" doc:"There was nothing to compare: files had been deleted, the programs of the first run are gone, or the second run failed or was lost."`
+	SameRate      *float64 `json:"sameRate,omitempty" minimum:"0" maximum:"1" doc:"same / (same + different); left out where nothing was compared."`
+}

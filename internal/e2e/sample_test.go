@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,7 +27,7 @@ import (
 func TestSampleIsRunAgain(t *testing.T) {
 	t.Parallel()
 	needBLAST(t)
-	s := start(t)
+	s := start(t, "MOLFABRIC_REPEAT_RATE=1")
 	owner, verifier := s.chemist(t), s.chemist(t)
 	run := owner.ended(owner.submit(submission(owner.pocket(), []map[string]any{ligand("aspirin", smiles["aspirin"]),
 		ligand("caffeine", smiles["caffeine"])}, pocketBox)), job.Completed)
@@ -58,6 +60,49 @@ func TestSampleIsRunAgain(t *testing.T) {
 	}
 	owner.checkWholeSearch(dir)
 	owner.checkPockets(dir)
+	s.checkRepeats()
+}
+
+// checkRepeats waits until all that repeats has been run again by the service itself, and reads what it tells anybody.
+func (s *system) checkRepeats() {
+	s.t.Helper()
+	var report contract.RepeatReport
+	tallies := map[string]contract.RepeatTally{}
+	s.eventually("what was drawn has been run again", func() bool {
+		report = contract.RepeatReport{}
+		if err := json.Unmarshal(s.public("/api/v1/public/repeats"), &report); err != nil {
+			s.t.Fatal(err)
+		}
+		clear(tallies)
+		for _, one := range report.Simulators {
+			tallies[one.Simulator] = one.AllTime
+		}
+		return report.Open == 0 && tallies["autodock-vina"].Repeated >= 3 && tallies["blastp"].Repeated >= 2
+	})
+	if report.Chance != 1 || report.AllTime.Same != report.AllTime.Repeated || report.Recent.Repeated != report.AllTime.Repeated {
+		s.t.Errorf("run again: %+v, want all the same", report)
+	}
+	if tally, drawn := tallies["fpocket"]; drawn {
+		s.t.Errorf("pockets were run again: %+v; their volumes are estimates by chance", tally)
+	}
+	if page := string(s.public("/docs/repeats")); !strings.Contains(page, `data-counts="/api/v1/public/repeats"`) {
+		s.t.Errorf("the page of the counts is %s", page)
+	}
+}
+
+// public reads what needs no credential.
+func (s *system) public(path string) []byte {
+	s.t.Helper()
+	answer, err := http.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %d %s %v", path, answer.StatusCode, body, err)
+	}
+	return body
 }
 
 // checkWholeSearch has a search of sequences run again, of which no part can be drawn.

@@ -28,6 +28,7 @@ var shared = map[string]string{
 	"model_weights":      "weights of the deployment's models, offered to all accounts",
 	"receipt_keys":       "public keys of the deployment's receipts",
 	"closed_addresses":   "keyed hashes of addresses whose accounts are closed, which are nobody's",
+	"repeat_draws":       "up to where tasks were drawn to be run again, which the leader alone reads",
 	"goose_db_version":   "which migrations the schema has had",
 	"ledger_violations":  "a view over all accounts for the operator, who alone may read it",
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/id"
 	"github.com/molfabric/molfabric/internal/secret"
+	"github.com/molfabric/molfabric/scheduler"
 )
 
 // WithOperator calls use with the accounts of the configured database, or of the one that the system of the home has. A database
@@ -26,6 +27,17 @@ func WithOperator(ctx context.Context, cfg config.Config, log *slog.Logger, use 
 		return use(ctx, auth.Operator{DB: db, Ledger: billing.NewLedger(prices, id.New), User: userName(), Now: time.Now,
 			Secrets: func() (secret.Ring, error) { return knownSecrets(cfg) }})
 	})
+}
+
+// DifferentRepeats are the newest tasks that made something else when they were run again, of the database as in WithOperator.
+func DifferentRepeats(
+	ctx context.Context, cfg config.Config, log *slog.Logger, limit int,
+) (found []scheduler.DifferentRepeat, err error) {
+	err = withAccounts(ctx, cfg, log, func(ctx context.Context, db *sqlx.DB) error {
+		found, err = scheduler.ListDifferentRepeats(ctx, db, limit)
+		return err
+	})
+	return found, err
 }
 
 // userName is who runs this process, for the audit log.

@@ -128,7 +128,7 @@ func openControl(ctx context.Context, cfg config.Config, log *slog.Logger) (*con
 	c.queue = newQueue(c.redis, cfg)
 	c.scheduler = scheduler.New(scheduler.Deps{DB: c.db, Queue: c.queue, Engines: c.registry, Prices: c.prices,
 		Permits: permits(cfg, c.objects), Remover: c.objects, Ledger: c.ledger, Log: log, Metrics: scheduler.NewMetrics(c.metrics),
-		Now: time.Now,
+		Now: time.Now, RepeatRate: cfg.RepeatRate,
 		Recorders: map[string]scheduler.Recorder{records.EngineID: records.Recorder{},
 			searchrecords.EngineProtein: searchrecords.Recorder{}, searchrecords.EngineNucleotide: searchrecords.Recorder{},
 			renders.EngineRaster: renders.Recorder{}, renders.EngineTraced: renders.Recorder{}}})
@@ -227,7 +227,10 @@ func (c *control) known(version string) *public.Service {
 	}
 	return public.New(public.Deps{Engines: c.registry, Prices: c.prices, Workers: c.queue.Workers, Unready: c.unready,
 		Version: version, Log: c.log,
-		Now: time.Now, Parts: parts})
+		Now: time.Now, Parts: parts, RepeatRate: c.cfg.RepeatRate,
+		Repeats: func(ctx context.Context, since time.Time) ([]scheduler.RepeatCount, error) {
+			return scheduler.CountRepeats(ctx, c.db, since)
+		}})
 }
 
 // server wires the front door. publicURL is how browsers reach it when the configuration does not say.

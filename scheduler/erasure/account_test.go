@@ -30,6 +30,7 @@ var kept = map[string]string{
 	"task_attempts":      "what was used",
 	"audit_log":          "what happened, without addresses",
 	"removals":           "what is looked at once more",
+	"repeats":            "how often running again made the same, without names of files",
 }
 
 // TestAClosedAccount has a row in every table, and keeps those of the books; another account keeps all.
@@ -50,6 +51,7 @@ func TestAClosedAccount(t *testing.T) {
 	w.exec(`UPDATE job_status_history SET reason = 'secret'`)
 	w.exec(`UPDATE task_details SET message = 'secret', error_message = 'secret', summary = '"secret"', shard = '"secret"',
 		item_failures = '["secret"]'`)
+	w.exec(`UPDATE repeats SET file = 'secret'`)
 	w.exec(`UPDATE accounts SET email = 'secret@' || id, name = 'secret', password_hash = 'secret'`)
 	w.exec(`INSERT INTO audit_log (at, account_id, actor, event, detail, address) SELECT now(), id, 'owner', 'key.created',
 		'secret', '192.0.2.7' FROM accounts`)

@@ -105,7 +105,7 @@ func (e *Eraser) remove(ctx context.Context, r removal) error {
 		return wrap(err, "delete what is below %s", r.Prefix)
 	}
 	if r.firstLook() {
-		e.Log.Info("deleted what its owner asked for", "account", r.AccountID, "below", r.Prefix, "objects", n)
+		e.Log.Info("deleted what was written down as to be deleted", "account", r.AccountID, "below", r.Prefix, "objects", n)
 	}
 	return finish(ctx, e.DB, r)
 }

@@ -209,9 +209,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := promauto.With(reg)
 	return &Metrics{
 		waiting: f.NewGauge(prometheus.GaugeOpts{Name: "molfabric_removals_waiting",
-			Help: "Deletions that their owners asked for and whose objects are still in the store."}),
+			Help: "Deletions that owners asked for, or that follow repetitions, and whose objects are still in the store."}),
 		removed: f.NewCounter(prometheus.CounterOpts{Name: "molfabric_removed_objects_total",
-			Help: "Objects that were deleted because their owners asked for it."}),
+			Help: "Objects that were deleted because their owners asked for it, or because a repetition had left them."}),
 	}
 }
 

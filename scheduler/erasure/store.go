@@ -172,6 +172,7 @@ func deleteResults(ctx context.Context, tx *sqlx.Tx, jobID string, at time.Time)
 		`UPDATE task_details SET summary = NULL, item_failures = NULL, message = '' WHERE task_id IN ` + tasks,
 		`DELETE FROM artifacts WHERE job_id = $1`,
 		`DELETE FROM receipts WHERE job_id = $1`,
+		`UPDATE repeats SET file = '' WHERE job_id = $1 AND file <> ''`, // open ones the scheduler ends
 	} {
 		if _, err := tx.ExecContext(ctx, statement, jobID); err != nil {
 			return wrap(err, "delete what %s made and found", jobID)

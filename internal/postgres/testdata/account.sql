@@ -77,3 +77,5 @@ INSERT INTO api_key_networks (key_id, network, account_id, news, first_seen_at, 
 INSERT INTO notice_settings (account_id, events, low_credit_pence, since) VALUES ('acct_@', '{job.ended}', 100, now());
 INSERT INTO notices (account_id, id, event, subject, body, state, next_at, created_at)
     VALUES ('acct_@', 'msg_@', 'job.ended', 'job_@', '{}', 'PENDING', now(), now());
+INSERT INTO repeats (id, account_id, job_id, task_id, task_attempt, engine, queue, toolchain, first_worker, first_cpu_us, status, chosen_at, not_before)
+    VALUES ('repeat_@', 'acct_@', 'job_@', 'task_@', 1, 'autodock-vina', 'cpu.autodock-vina', '', 'wrk_@', 1, 'WAITING', now(), now());
