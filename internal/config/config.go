@@ -141,7 +141,10 @@ type Config struct {
 
 	Sandbox string `yaml:"sandbox" env:"MOLFABRIC_SANDBOX"` // bubblewrap, container or direct
 	// of the sandbox container, by digest: name@sha256:… or sha256:…
-	Image      string        `yaml:"image" env:"MOLFABRIC_IMAGE"`
+	Image string `yaml:"image" env:"MOLFABRIC_IMAGE"`
+	// OwnImage is the image of the container that a worker itself runs in, by digest, as who started it says: nobody in a container
+	// can tell. Jobs that ask for another one are refused.
+	OwnImage   string        `yaml:"ownImage" env:"MOLFABRIC_OWN_IMAGE"`
 	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
 	KeepEvents time.Duration `yaml:"keepEvents" env:"MOLFABRIC_KEEP_EVENTS"` // of ended jobs; 0 for ever
 	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`     // debug, info, warn or error
@@ -288,6 +291,10 @@ func (c Config) complete() (Config, error) {
 	if (c.Image != "") != (c.Sandbox == "container") {
 		return c, fmt.Errorf("image: %q with the sandbox %s; the sandbox container needs an image, and no other takes one", c.Image,
 			c.Sandbox)
+	}
+	if c.OwnImage != "" && c.Sandbox == "container" {
+		return c, fmt.Errorf("ownImage (MOLFABRIC_OWN_IMAGE): %q with the sandbox container, whose image is named by image "+
+			"(MOLFABRIC_IMAGE)", c.OwnImage)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)
