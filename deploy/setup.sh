@@ -404,7 +404,7 @@ make_swan() {
     "$folder/python/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r "$swan_build_lock" &&
     PYTHONPATH=$folder/empty "$folder/python/bin/python" -m pip download --no-input --disable-pip-version-check --require-hashes --no-deps \
       --no-build-isolation --no-binary :all: -r "$swan_lock" -d "$folder" &&
-    tar -xzf "$folder"/omuse-swan-*.tar.gz -C "$folder" --strip-components 1 && (
+    tar -xzf "$folder"/omuse-swan-*.tar.gz -C "$folder" --strip-components 1 --no-same-owner && (
     cd "$folder/src/omuse/community/swan/src/swan" && make config &&
       sed -i -e 's/^FLAGS_MSC = .*/& -std=legacy -fallow-argument-mismatch/' -e 's/^FLAGS_OMP = .*/& -static-libgfortran/' macros.inc &&
       make omp && install -m 755 swan.exe "$swan")

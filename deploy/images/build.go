@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -115,6 +115,9 @@ func (b Builder) own(ctx context.Context, layout *Layout, recipe Recipe) ([]File
 		trusted, err := b.authorities(ctx, layout)
 		if err != nil {
 			return nil, err
+		}
+		for _, place := range []string{"dev", "proc", "sys", "run"} { // where a container's runtime mounts what it gives
+			files = append(files, File{Name: place, Mode: fs.ModeDir | 0o755})
 		}
 		files = append(files,
 			File{Name: strings.TrimPrefix(certificates, "/"), Mode: 0o644, Text: trusted},

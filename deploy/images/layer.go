@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/klauspost/compress/gzip"
@@ -183,7 +183,7 @@ func writeLayer(folder string, files []File) (layer v1.Layer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(partial.Name())
+	defer os.RemoveAll(partial.Name())
 	sum := sha256.New()
 	err = archiveTo(io.MultiWriter(partial, sum), files)
 	if closeErr := partial.Close(); err == nil {

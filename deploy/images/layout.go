@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/match"
@@ -166,7 +166,8 @@ func (l *Layout) knownParts() (map[string]made, error) {
 	if err != nil {
 		return nil, err
 	}
-	return known, json.Unmarshal(text, &known)
+	err = json.Unmarshal(text, &known)
+	return known, err
 }
 
 func (l *Layout) rememberParts(known map[string]made) error {
@@ -271,8 +272,8 @@ func described(place Place, image, digest string) (v1.Image, error) {
 	return found, nil
 }
 
-// readLayers has use read each layer of an image as it is kept, the lowest first, and compares it with its digest. What use has read
-// may be wrong until readLayers has returned.
+// readLayers has use read each layer of an image as it is kept, the lowest first, and compares it with its digest. What use has
+// read may be wrong until readLayers has returned.
 func readLayers(image v1.Image, use func(content io.Reader) error) error {
 	manifest, err := image.Manifest()
 	if err != nil {

@@ -51,6 +51,7 @@ var parts = []part{
 	// What the programs of several fleets load comes here; a few megabytes too many cost less than layers of their own.
 	{Name: "base", Packages: []string{"bubblewrap", "ca-certificates", "libexpat1", "libgomp1", "libquadmath0", "libsm6",
 		"libx11-6", "libxrender1", "python3-venv", "util-linux"}, Compile: []string{"/usr/lib/python3", "/usr/lib/python3.11"}},
+	{Name: "depictions", Below: []string{"base"}, Packages: []string{"libxext6"}}, // RDKit's drawings
 	{Name: "blast", Below: []string{"base"}, Packages: []string{"ncbi-blast+"}},
 	{Name: "drawing", Below: []string{"base"}, Packages: []string{"chromium", "ffmpeg", "fonts-liberation", "libegl1", "libgl1",
 		"libgl1-mesa-dri", "libxfixes3", "libxi6", "libxkbcommon0"}},
@@ -87,7 +88,7 @@ type Recipe struct {
 var Recipes = []Recipe{
 	{Name: Control},
 	{Name: "sequences", Parts: []string{"base", "blast"}, Engines: []string{"blastp", "blastn"}, python: "/usr/bin/python3"},
-	{Name: "docking", Parts: []string{"base", "python"}, Engines: []string{"autodock-vina", "fpocket"}},
+	{Name: "docking", Parts: []string{"base", "depictions", "python"}, Engines: []string{"autodock-vina", "fpocket"}},
 	{Name: "dynamics", Parts: []string{"base", "python"}, Engines: []string{"openmm"}},
 	{Name: "waves", Parts: []string{"base", "python", "swan"}, Engines: []string{"swan"}},
 	{Name: "rendering", Parts: []string{"base", "drawing", "python", "blender", "viewer"}, Engines: []string{"molstar", "cycles"}},

@@ -16,7 +16,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/static"
@@ -27,8 +27,8 @@ import (
 // the signed one, with its ECDSA signature as an annotation.
 const (
 	payloadType         types.MediaType = "application/vnd.dev.cosign.simplesigning.v1+json"
-	signatureAnnotation                 = "dev.cosignproject.cosign/signature"
-	payloadKind                         = "cosign container image signature"
+	signatureAnnotation string          = "dev.cosignproject.cosign/signature"
+	payloadKind         string          = "cosign container image signature"
 	// maxPayloadBytes bounds a payload that is read; ours have 300 bytes.
 	maxPayloadBytes = 64 << 10
 )

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/v1"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/molfabric/molfabric/deploy/images"
 	"github.com/molfabric/molfabric/internal/object/order"
@@ -201,7 +201,7 @@ func simulatesInImage(c *chemist, in container) {
 
 func propagatesInImage(c *chemist, _ container) {
 	sh := c.signIn()
-	done, _ := sh.want(0, "", "waves", waveCase(c.t, coarseDeck(c.t)), "--out", "results")
+	done, _ := sh.want(0, "", "waves", bayCase(c.t, coarseDeck(c.t)), "--out", "results")
 	sh.contains(done, "Converged", "Bill")
 }
 

@@ -18,8 +18,8 @@ func coarseDeck(t *testing.T) string {
 	return strings.Replace(readText(t, decks+"stationary/INPUT"), "50 50 CIRCLE 36 0.04 1.0 32", "20 20 CIRCLE 18 0.04 1.0 20", 1)
 }
 
-// waveCase makes the folder of a bay with a deck and its bottom.
-func waveCase(t *testing.T, deck string) string {
+// bayCase makes the folder of a bay with a deck and its bottom.
+func bayCase(t *testing.T, deck string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "bay")
 	for name, content := range map[string]string{"INPUT": deck, "bottom.bot": readText(t, decks+"bottom.bot")} {
@@ -41,7 +41,7 @@ func TestWaves(t *testing.T) {
 		enginestest.Skip(t, "there is no swan.exe; deploy/setup.sh --waves builds it")
 	}
 	sh := start(t).signIn()
-	bay := func(deck string) string { return waveCase(t, deck) }
+	bay := func(deck string) string { return bayCase(t, deck) }
 	coarse := coarseDeck(t)
 
 	_, refused := sh.want(5, "", "waves", bay(readText(t, decks+"e2/INPUT")))
