@@ -156,7 +156,7 @@ func (b Builder) authorities(ctx context.Context, layout *Layout) (text []byte, 
 
 // key is what a part is made of.
 func (b Builder) key(p part) (string, error) {
-	recipe, err := json.Marshal([]any{p, p.packages(), suite, runtime.GOARCH, moment, b.Mirror})
+	recipe, err := json.Marshal([]any{p, p.packages(), suite, runtime.GOARCH, moment, b.Mirror, compileScript})
 	if err != nil {
 		return "", err
 	}

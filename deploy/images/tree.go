@@ -147,14 +147,16 @@ func (b Builder) within(ctx context.Context, root string, command ...string) err
 	return nil
 }
 
-// compile compiles the modules of folders anew, so that the same modules give the same bytes: without times, and in one process.
-// Nothing can compile them later, in a container that cannot write. Modules of other versions of Python do not compile, and are
-// never loaded.
+// compileScript compiles the modules of a folder anew, so that the same modules give the same bytes: without times, and in one
+// process that leaves none behind of the modules that it loads itself (-B). Modules of other versions of Python do not compile, and
+// are never loaded.
+const compileScript = `find "$1" -depth -name __pycache__ -exec rm -rf {} + && ` +
+	`{ python3.11 -B -m compileall -q -f -j 1 --invalidation-mode unchecked-hash "$1" >/dev/null || true; }`
+
+// compile compiles the modules of folders, since nothing can do so later, in a container that cannot write.
 func (b Builder) compile(ctx context.Context, root string, folders []string) error {
 	for _, folder := range folders {
-		const script = `find "$1" -depth -name __pycache__ -exec rm -rf {} + && ` +
-			`{ python3.11 -m compileall -q -j 1 --invalidation-mode unchecked-hash "$1" >/dev/null || true; }`
-		if err := b.within(ctx, root, "sh", "-c", script, "sh", folder); err != nil {
+		if err := b.within(ctx, root, "sh", "-c", compileScript, "sh", folder); err != nil {
 			return err
 		}
 	}
