@@ -211,7 +211,8 @@ func (c Config) withDefaults() (Config, error) {
 			c.Isolation, Container)
 	}
 	if c.OwnImage != "" && c.Isolation == Container {
-		return c, fmt.Errorf("own image %q with isolation %q: commands run in the image that is named for them", c.OwnImage, Container)
+		return c, fmt.Errorf("own image %q with isolation %q: commands run in the image that is named for them", c.OwnImage,
+			Container)
 	}
 	if c.Isolation == Container && len(c.ReadOnlyPaths) > 0 {
 		return c, errors.New("read-only paths: an image holds all that its programs need")

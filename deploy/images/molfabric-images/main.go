@@ -92,6 +92,11 @@ they are; --fresh builds them anew, from what Debian's archive has now.`,
 			if builder.Repository, err = filepath.Abs(builder.Repository); err != nil {
 				return err
 			}
+			if syft != "" {
+				if syft, err = filepath.Abs(syft); err != nil { // it runs in another folder
+					return err
+				}
+			}
 			if _, err := os.Stat(builder.Components); err != nil {
 				builder.Components = "" // set-up has not made it; the control plane does without
 			}
