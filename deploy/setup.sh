@@ -44,7 +44,7 @@ while [ $# -gt 0 ]; do
     --waves) waves=true ;;
     --demo) demo=true ;;
     --images) images=true ;;
-    --only) only=${2:?--only needs a part} ; shift ;;
+    --only) only=${2:?--only needs a part}; shift ;;
     -h | --help) usage; exit ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -623,7 +623,7 @@ install_syft() {
   stamped "$syft/stamp" "$syft_digest" && return
   python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
   rm -rf "$syft"
-  say "installing syft into $syft (17 MB to download, 60 MB on disk, some seconds)"
+  say "installing syft into $syft (17 MB to download, 70 MB on disk, some seconds)"
   logged syft make_syft "$python"
   echo "$syft_digest" >"$syft/stamp"
 }
