@@ -34,6 +34,13 @@ HISTORIES ?= 100000
 SENTENCES ?=
 DIRECTOR ?=
 
+# Which images `make images` builds, the key that signs them, the repository that the signatures name, and how they are built, e.g.
+# make images IMAGES='control docking' KEY=images.key AT=registry.example.org/molfabric BUILD=--fresh
+IMAGES ?=
+KEY ?= $(MOLFABRIC_HOME)/images.key
+AT ?= molfabric
+BUILD ?=
+
 # Another vulnerability database for `make lint`, e.g. VULNDB=file:///srv/vulndb
 VULNDB ?=
 
@@ -121,6 +128,25 @@ test-kubernetes: ## Install the chart with Helm into a real control plane on loo
 	@$(MAKE) --no-print-directory -j2 setup-tests bin/tools/kube bin/tools/keda-scaledjobs.yaml
 	@MOLFABRIC_TEST_KUBERNETES=1 MOLFABRIC_TEST_REQUIRE=1 MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" \
 		go test ./internal/lab/chaos -run TestKubernetes -count=1 -v -timeout 30m
+
+# The key of who builds is made once, and never leaves the machine.
+.PHONY: images
+images: build bin/molfabric-images ## Build, list and sign container images without a daemon; IMAGES='control docking' narrows it
+	@deploy/setup.sh --images
+	@[ -e "$(KEY)" ] || bin/molfabric-images key "$(KEY)"
+	@bin/molfabric-images build $(IMAGES) --components "$$MOLFABRIC_HOME/components.jsonl.gz" --key "$(KEY)" --at "$(AT)" \
+		--syft "$$MOLFABRIC_HOME/syft/bin/syft" $(BUILD)
+
+.PHONY: test-images
+test-images: bin/molfabric-images ## Check the images that make images has built, and have each do a piece of work
+	@$(MAKE) --no-print-directory setup-tests
+	@bin/molfabric-images verify --key "$(KEY).pub"
+	@MOLFABRIC_TEST_IMAGES="$$MOLFABRIC_HOME/oci" MOLFABRIC_TEST_REQUIRE=1 MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" \
+		go test ./internal/e2e -run 'TestImages$$' -count=1 -v -timeout 30m
+
+.PHONY: bin/molfabric-images
+bin/molfabric-images:
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION)' -o $@ ./deploy/images/molfabric-images
 
 .PHONY: check
 check: ## Check the formatting, then vet and test the packages whose tests need no server and no engine; needs Go alone

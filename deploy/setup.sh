@@ -7,7 +7,8 @@ umask 022 # engines run as another user, who must be able to read what is instal
 
 usage() {
   cat <<'TEXT'
-usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves]
+usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves] [--images]
+       deploy/setup.sh --home DIR --only PART
 
   --home DIR  where the scientific Python goes: DIR/python (default $MOLFABRIC_HOME, else .molfabric in the repository); and,
               where no Node of 20.19 or newer with npm is found, a Node for set-up and the tests: DIR/node
@@ -17,6 +18,8 @@ usage: deploy/setup.sh [--home DIR] [--demo | --tests] [--fold] [--waves]
               ColabFold with OpenMM and MMseqs2, in DIR/alphafold. The weights of the models are not among it;
               `molfabric weights add --help` tells where they come from
   --waves     also SWAN, the model of waves near the shore, built from its source with Debian's gfortran
+  --images    what builds container images: mmdebstrap, and syft in DIR/syft; nothing else but that
+  --only PART within an image: only python, swan, blender, viewer, fold or alphafold, and nothing from Debian
   --tests     also SWAN and what folds proteins, with models of random weights in their folders tiny-model, and what the test suite needs:
               a C compiler for the race detector, Slurm, and the programs that hold the OpenAPI
               document against other people's understanding of it, in DIR/contract; the schemas of Kubernetes, in DIR/kubernetes; what
@@ -31,6 +34,8 @@ tests=false
 demo=false
 fold=false
 waves=false
+images=false
+only=
 while [ $# -gt 0 ]; do
   case $1 in
     --home) home=${2:?--home needs a directory}; shift ;;
@@ -38,6 +43,8 @@ while [ $# -gt 0 ]; do
     --fold) fold=true ;;
     --waves) waves=true ;;
     --demo) demo=true ;;
+    --images) images=true ;;
+    --only) only=${2:?--only needs a part}; shift ;;
     -h | --help) usage; exit ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -136,6 +143,12 @@ TEXT
 
 # missing_packages prints what is not there of what is wanted.
 missing_packages() {
+  if $images; then
+    has mmdebstrap || echo mmdebstrap
+    has bwrap || echo bubblewrap
+    find_python >/dev/null || echo python3-venv
+    return
+  fi
   has_postgres || echo postgresql
   has redis-server || echo redis-server
   has bwrap || echo bubblewrap
@@ -391,7 +404,7 @@ make_swan() {
     "$folder/python/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r "$swan_build_lock" &&
     PYTHONPATH=$folder/empty "$folder/python/bin/python" -m pip download --no-input --disable-pip-version-check --require-hashes --no-deps \
       --no-build-isolation --no-binary :all: -r "$swan_lock" -d "$folder" &&
-    tar -xzf "$folder"/omuse-swan-*.tar.gz -C "$folder" --strip-components 1 && (
+    tar -xzf "$folder"/omuse-swan-*.tar.gz -C "$folder" --strip-components 1 --no-same-owner && (
     cd "$folder/src/omuse/community/swan/src/swan" && make config &&
       sed -i -e 's/^FLAGS_MSC = .*/& -std=legacy -fallow-argument-mismatch/' -e 's/^FLAGS_OMP = .*/& -static-libgfortran/' macros.inc &&
       make omp && install -m 755 swan.exe "$swan")
@@ -594,6 +607,27 @@ install_kubernetes() {
   echo "$kubernetes_digest" >"$kubernetes/stamp"
 }
 
+# --- what lists what an image holds ---
+
+syft=$home/syft
+syft_lock=deploy/syft.lock
+syft_digest=$(digest "$syft_lock")
+
+make_syft() {
+  "$1" -m venv "$syft" &&
+    "$syft/bin/python" -m pip install --no-input --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r "$syft_lock"
+}
+
+install_syft() {
+  local python
+  stamped "$syft/stamp" "$syft_digest" && return
+  python=$(find_python) || fail "Python 3.11 is missing; install it with: sudo apt-get install python3.11 python3.11-venv"
+  rm -rf "$syft"
+  say "installing syft into $syft (17 MB to download, 70 MB on disk, some seconds)"
+  logged syft make_syft "$python"
+  echo "$syft_digest" >"$syft/stamp"
+}
+
 # --- Go modules ---
 
 install_modules() {
@@ -632,7 +666,16 @@ folds() {
   install_alignments
 }
 
+case $only in
+  '') ;;
+  python | swan | blender | viewer | fold | alphafold) "install_$only"; exit ;;
+  *) usage >&2; exit 2 ;;
+esac
 install_packages
+if $images; then
+  install_syft
+  exit
+fi
 install_python
 ! $tests || install_node # which two of what follows would install
 together install_components pages programs folds

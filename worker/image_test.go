@@ -80,6 +80,29 @@ func TestATaskForTheImageRuns(t *testing.T) {
 	}
 }
 
+// TestAWorkerKnowsTheImageThatItIsIn, because it is told: a task that asks for another one fails, and one for this image is told of
+// it as well.
+func TestAWorkerKnowsTheImageThatItIsIn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	box, err := sandbox.New(b.ctx, sandbox.Config{Isolation: sandbox.Direct, OwnImage: "molfabric/dynamics@" + ownImage,
+		Grace: killGrace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.hire(1, func(cfg *worker.Config) { cfg.Runner = box })
+	o := order(shellParams{Script: "true", Image: otherImage})
+	b.enqueue(o)
+	if end := b.ending(o); end.Kind != queue.Failed || end.Failure.Code != "WORKER_IMAGE_MISMATCH" {
+		t.Errorf("another image: got %s %+v", end.Kind, end.Failure)
+	}
+	o = order(shellParams{Script: `test "$MOLFABRIC_WORKER_IMAGE" = ` + ownImage, Image: ownImage})
+	b.enqueue(o)
+	if end := b.ending(o); end.Kind != queue.Succeeded {
+		t.Errorf("its own image: got %s %+v", end.Kind, end.Failure)
+	}
+}
+
 // TestAFloodOfOutputFails has a reason that the owner of the job can read.
 func TestAFloodOfOutputFails(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ REDIS_WORKER_PASSWORD=$(new)
 STORE_SECRET_KEY=$(new)
 MOLFABRIC_KEY_SECRET=$(new)
 
-# Images by digest, of your registry. The fleets that run are those of COMPOSE_PROFILES.
+# Images by digest, of your registry; molfabric-images list --for compose prints these lines. The fleets that run are those of COMPOSE_PROFILES.
 MOLFABRIC_CONTROL_IMAGE=
 MOLFABRIC_SEQUENCES_IMAGE=
 COMPOSE_PROFILES=sequences

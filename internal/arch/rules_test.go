@@ -20,6 +20,8 @@ var rooms = []room{
 	{"billing", []string{"internal"}},
 	{"engines", []string{"internal"}},
 
+	{"deploy", []string{}}, // builds images of what is built, and knows nothing of it
+
 	{"internal", []string{"internal"}},
 	{"internal/roles", []string{"api", "scheduler", "worker", "engines", "billing", "internal"}}, // wires the processes for main
 	// commands for who runs a deployment
@@ -71,9 +73,9 @@ var exclusive = []only{
 	{"database/sql", databaseRooms, noDatabase},
 	{"github.com/pressly/goose", []string{"internal/postgres"}, "one place migrates"},
 	// The benchmarks run molfabric as others do, and its peers; the chaos suite its processes, to kill them. A sequence database is
-	// built where its FASTA lies.
+	// built where its FASTA lies, and an image by Debian's programs.
 	{"os/exec", []string{"worker", "internal/proc", "internal/servers", "internal/roles", "internal/lab", "internal/sequences",
-		"internal/fleet"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
+		"internal/fleet", "deploy/images"}, "engines describe processes; the worker runs them, `molfabric up` its servers"},
 	{"github.com/gofiber", []string{"api"}, webFramework},
 	{"github.com/danielgtaylor/huma/v2/adapters", []string{"api"}, webFramework},
 	{"github.com/valyala/fasthttp", []string{"api"}, webFramework},
@@ -81,10 +83,11 @@ var exclusive = []only{
 		"the rest sees the queue's own small face; the benchmarks run it bare"},
 	{"github.com/stripe", []string{"api/credits"}, "the rest knows tiers and a ledger, no payment provider"},
 	{"github.com/sashabaranov/go-openai", []string{"internal/director/model"}, "the rest sees operations, whoever understood them"},
+	{"github.com/google/go-containerregistry", []string{"deploy/images"}, "the product knows images by their digests alone"},
 	{"github.com/versity", []string{"internal/object/versity"}, "the rest sees an S3 endpoint"},
 	{module + "/internal/object/versity", []string{"internal/object/molfabric-store"}, noServer},
 	{"github.com/aws", []string{"internal/object"}, "the rest sees our object store"},
-	{"github.com/spf13/cobra", []string{".", "internal/cli", "internal/operator", "internal/lab"},
+	{"github.com/spf13/cobra", []string{".", "internal/cli", "internal/operator", "internal/lab", "deploy/images"},
 		"commands are the outermost layer"},
 	{"github.com/vbauerster/mpb", []string{"internal/cli"}, "only the client draws on terminals"},
 	{module + "/internal/lab", []string{"internal/lab"}, "the product holds nothing of what it is tried with"},

@@ -144,7 +144,10 @@ type Config struct {
 	Image string `yaml:"image" env:"MOLFABRIC_IMAGE"`
 	// RepeatRate is the chance with which a task that has ended well is run again, free of charge, to see whether that makes the
 	// same.
-	RepeatRate float64       `yaml:"repeatRate" env:"MOLFABRIC_REPEAT_RATE"`
+	RepeatRate float64 `yaml:"repeatRate" env:"MOLFABRIC_REPEAT_RATE"`
+	// OwnImage is the image of the container that a worker itself runs in, by digest, as who started it says: nobody in a container
+	// can tell. Jobs that ask for another one are refused.
+	OwnImage   string        `yaml:"ownImage" env:"MOLFABRIC_OWN_IMAGE"`
 	DrainGrace time.Duration `yaml:"drainGrace" env:"MOLFABRIC_DRAIN_GRACE"`
 	KeepEvents time.Duration `yaml:"keepEvents" env:"MOLFABRIC_KEEP_EVENTS"` // of ended jobs; 0 for ever
 	LogLevel   string        `yaml:"logLevel" env:"MOLFABRIC_LOG_LEVEL"`     // debug, info, warn or error
@@ -295,6 +298,10 @@ func (c Config) complete() (Config, error) {
 	if (c.Image != "") != (c.Sandbox == "container") {
 		return c, fmt.Errorf("image: %q with the sandbox %s; the sandbox container needs an image, and no other takes one", c.Image,
 			c.Sandbox)
+	}
+	if c.OwnImage != "" && c.Sandbox == "container" {
+		return c, fmt.Errorf("ownImage (MOLFABRIC_OWN_IMAGE): %q with the sandbox container, whose image is named by image "+
+			"(MOLFABRIC_IMAGE)", c.OwnImage)
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)

@@ -9,6 +9,30 @@ import (
 	"github.com/molfabric/molfabric/engines/enginestest"
 )
 
+// decks are those of the tests of the engine.
+const decks = "../../engines/swan/testdata/"
+
+// coarseDeck is a bay that takes seconds.
+func coarseDeck(t *testing.T) string {
+	t.Helper()
+	return strings.Replace(readText(t, decks+"stationary/INPUT"), "50 50 CIRCLE 36 0.04 1.0 32", "20 20 CIRCLE 18 0.04 1.0 20", 1)
+}
+
+// bayCase makes the folder of a bay with a deck and its bottom.
+func bayCase(t *testing.T, deck string) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "bay")
+	for name, content := range map[string]string{"INPUT": deck, "bottom.bot": readText(t, decks+"bottom.bot")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
 // TestWaves is the path of a coastal engineer: a deck that is refused with its line before it costs anything, a case that runs to
 // its report, and one that did not converge and says so (exit 8).
 func TestWaves(t *testing.T) {
@@ -17,29 +41,10 @@ func TestWaves(t *testing.T) {
 		enginestest.Skip(t, "there is no swan.exe; deploy/setup.sh --waves builds it")
 	}
 	sh := start(t).signIn()
-	const decks = "../../engines/swan/testdata/"
-	read := func(name string) string {
-		content, err := os.ReadFile(decks + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
-	bay := func(deck string) string {
-		folder := filepath.Join(t.TempDir(), "bay")
-		for name, content := range map[string]string{"INPUT": deck, "bottom.bot": read("bottom.bot")} {
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return folder
-	}
-	coarse := strings.Replace(read("stationary/INPUT"), "50 50 CIRCLE 36 0.04 1.0 32", "20 20 CIRCLE 18 0.04 1.0 20", 1)
+	bay := func(deck string) string { return bayCase(t, deck) }
+	coarse := coarseDeck(t)
 
-	_, refused := sh.want(5, "", "waves", bay(read("e2/INPUT")))
+	_, refused := sh.want(5, "", "waves", bay(readText(t, decks+"e2/INPUT")))
 	sh.contains(refused, "INPUT, line 11", "GEN9")
 	_, refused = sh.want(5, "", "waves", bay(strings.Replace(coarse, "'bottom.bot'", "'../bottom.bot'", 1)))
 	sh.contains(refused, "line 7", "outside the case")

@@ -276,7 +276,8 @@ func workerEnvironment(cfg config.Config) []string {
 		"MOLFABRIC_FOLD_PYTHON=" + cfg.FoldPython, "MOLFABRIC_ALPHAFOLD_PYTHON=" + cfg.AlphaFoldPython,
 		"MOLFABRIC_FOLD_DATABASE=" + cfg.FoldDatabase,
 		"MOLFABRIC_WW3=" + cfg.WW3,
-		"MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
+		"MOLFABRIC_SANDBOX=" + cfg.Sandbox, "MOLFABRIC_IMAGE=" + cfg.Image, "MOLFABRIC_OWN_IMAGE=" + cfg.OwnImage,
+		"MOLFABRIC_DRAIN_GRACE=" + cfg.DrainGrace.String(),
 		"MOLFABRIC_LOG_LEVEL=" + cfg.LogLevel, "MOLFABRIC_LOG_FORMAT=" + cfg.LogFormat, "MOLFABRIC_LOG_FILE=" + cfg.LogFile,
 	}
 	if cfg.StoreAccess == config.ByKey {

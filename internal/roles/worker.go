@@ -155,7 +155,7 @@ func newRunner(ctx context.Context, cfg config.Config, log *slog.Logger) (*sandb
 	paths, environment = withBuilds(cfg, log, paths, environment)
 	runner, err := sandbox.New(ctx, sandbox.Config{Isolation: sandbox.Isolation(cfg.Sandbox),
 		Programs: programsOf(cfg), ReadOnlyPaths: paths, Environment: environment, Devices: devices, Image: cfg.Image,
-		ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
+		OwnImage: cfg.OwnImage, ImageDir: filepath.Join(cfg.Home, "images"), Log: log})
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

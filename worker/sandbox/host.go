@@ -72,6 +72,13 @@ func inspectHost(ctx context.Context, cfg Config) (host, error) {
 		err = h.showImage(found)
 		return h, err
 	}
+	if cfg.OwnImage != "" {
+		digest, err := digestOf(cfg.OwnImage)
+		if err != nil {
+			return h, fmt.Errorf("the worker's own %w", err)
+		}
+		h.image = digest
+	}
 	if err := h.requireLaunchers(); err != nil {
 		return h, err
 	}

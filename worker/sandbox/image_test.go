@@ -112,6 +112,8 @@ func TestImageAndIsolationGoTogether(t *testing.T) {
 		"nowhere":            {Isolation: Container, Image: testDigest},
 		"image elsewhere":    {Isolation: Bubblewrap, Image: testDigest, ImageDir: t.TempDir()},
 		"paths of the host":  {Isolation: Container, Image: testDigest, ImageDir: t.TempDir(), ReadOnlyPaths: []string{"/usr"}},
+		"own image by tag":   {Isolation: Direct, OwnImage: "molfabric:latest"},
+		"two images":         {Isolation: Container, Image: testDigest, OwnImage: testDigest, ImageDir: t.TempDir()},
 		"image of no record": {Isolation: Container, Image: testDigest, ImageDir: spoiledImage(t)},
 	} {
 		if _, err := New(t.Context(), cfg); err == nil {

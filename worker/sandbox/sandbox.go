@@ -66,6 +66,9 @@ type Config struct {
 	// programs are found on its own PATH, Programs are not looked at; it needs sh, env, prlimit and setpriv as every Debian has
 	// them.
 	Image string
+	// OwnImage is the image of the container that this process runs in, by digest, where it runs in one and the isolation is not
+	// Container. Commands are told of it as they are of Image.
+	OwnImage string
 	// ImageDir is where images are laid out, once each.
 	ImageDir string
 	// Programs maps a name in Command.Argv[0] to an absolute path; "python" is the deployment's scientific Python, and "python-…"
@@ -206,6 +209,10 @@ func (c Config) withDefaults() (Config, error) {
 	if (c.Image != "") != (c.Isolation == Container) {
 		return c, fmt.Errorf("image %q with isolation %q: an image is what %q needs, and nothing else takes one", c.Image,
 			c.Isolation, Container)
+	}
+	if c.OwnImage != "" && c.Isolation == Container {
+		return c, fmt.Errorf("own image %q with isolation %q: commands run in the image that is named for them", c.OwnImage,
+			Container)
 	}
 	if c.Isolation == Container && len(c.ReadOnlyPaths) > 0 {
 		return c, errors.New("read-only paths: an image holds all that its programs need")

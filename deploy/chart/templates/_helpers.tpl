@@ -74,6 +74,7 @@ securityContext: { runAsNonRoot: true, fsGroup: 65534, seccompProfile: { type: R
 {{- $sandbox := default $common.sandbox $fleet.sandbox }}
 {{- $plain := merge (dict
   "MOLFABRIC_HOME" "/var/lib/molfabric" "MOLFABRIC_CONFIG" "off" "MOLFABRIC_LOG_FORMAT" "json" "MOLFABRIC_SANDBOX" $sandbox
+  "MOLFABRIC_OWN_IMAGE" $fleet.image
   "MOLFABRIC_SLOTS" ($fleet.cores | toString) "MOLFABRIC_DRAIN_GRACE" (printf "%vs" (int $common.drainGraceSeconds))
   "MOLFABRIC_SIMULATORS" (join "," $fleet.engines) "MOLFABRIC_GPUS" (ternary "auto" "off" (eq $fleet.class "gpu"))
   "MOLFABRIC_GPU_TASKS_EACH" (default 1 $fleet.tasksEachDevice | toString)) (default (dict) $fleet.env) $common.env }}
