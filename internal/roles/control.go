@@ -40,6 +40,7 @@ import (
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/api/webhooks"
+	"github.com/molfabric/molfabric/api/workers"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
@@ -92,6 +93,8 @@ type control struct {
 	teller    *webhooks.Teller
 	previews  *preview.Client
 	web       *web.App // nil when the program was built without
+	workers   *workers.Service
+	issuing   redis.UniversalClient // makes users for workers; nil where nobody does
 }
 
 // openControl connects to the stores and wires the rooms.
@@ -143,7 +146,11 @@ func permits(cfg config.Config, objects *object.Store) scheduler.Permits {
 }
 
 func (c *control) close() {
-	if err := errors.Join(c.db.Close(), c.redis.Close()); err != nil {
+	err := errors.Join(c.db.Close(), c.redis.Close())
+	if c.issuing != nil {
+		err = errors.Join(err, c.issuing.Close())
+	}
+	if err != nil {
 		c.log.Debug("stores not closed cleanly", "error", err)
 	}
 }
@@ -229,7 +236,10 @@ func (c *control) known(version string) *public.Service {
 }
 
 // server wires the front door. publicURL is how browsers reach it when the configuration does not say.
-func (c *control) server(version, publicURL string) (*api.Server, error) {
+func (c *control) server(ctx context.Context, version, publicURL string) (*api.Server, error) {
+	if err := c.issuer(ctx); err != nil {
+		return nil, err
+	}
 	secrets, err := keySecrets(c.cfg)
 	if err != nil {
 		return nil, err
@@ -293,7 +303,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { studio.Register(a, drawn) },
 		},
 		Mail: post, Storage: c.storage, Rankings: dockings.Ranking,
-		Pages:  []api.Page{workspaces.Mount},
+		Pages:  []api.Page{workspaces.Mount, c.workers.Mount},
 		App:    c.web,
 		Checks: c.checks(),
 		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
@@ -381,6 +391,7 @@ func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener
 	sweeper.Go(func() { c.files.Run(sweeping, c.log) })
 	sweeper.Go(func() { runMails(sweeping, c.mails) })
 	sweeper.Go(func() { c.teller.Run(sweeping) })
+	sweeper.Go(func() { c.workers.Run(sweeping) })
 	defer sweeper.Wait()
 	defer stop()
 	failed := make(chan error, 1)
@@ -410,7 +421,7 @@ func RunAPI(ctx context.Context, cfg config.Config, version string, log *slog.Lo
 	if c.fileStore, err = passedOnAt(cfg); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	server, err := c.server(version, "http://"+ln.Addr().String())
+	server, err := c.server(ctx, version, "http://"+ln.Addr().String())
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
