@@ -109,8 +109,8 @@ func (o Operator) Workers(ctx context.Context, all bool) ([]Worker, error) {
 var ErrUnknown = errors.New("is neither an enrolment nor a worker that came with one, or was revoked before; `molfabric fleet " +
 	"enrolments` and `molfabric fleet workers --all` list them")
 
-// Revoke ends an enrolment with all its workers, or one worker, and returns those that had credentials. It waits until Redis has none of their users any more, which a
-// running API sees to: ended is false when none did. Errors: ErrUnknown.
+// Revoke ends an enrolment with all its workers, or one worker, and returns those that had credentials. It waits until Redis has
+// none of their users any more, which a running API sees to: ended is false when none did. Errors: ErrUnknown.
 func (o Operator) Revoke(ctx context.Context, name string) (workerIDs []string, ended bool, err error) {
 	now := o.Now().UTC()
 	err = postgres.InTx(ctx, o.DB, func(tx *sqlx.Tx) error {

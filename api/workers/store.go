@@ -83,8 +83,8 @@ func (s store) renew(ctx context.Context, tx *sqlx.Tx, r identityRow) error {
 	return nil
 }
 
-// revoke takes identities their access: all of an enrolment, or that of one worker. It returns how many they were, and which of them
-// may have a user: the others were silent, and come back no more.
+// revoke takes identities their access: all of an enrolment, or that of one worker. It returns how many they were, and which of
+// them may have a user: the others were silent, and come back no more.
 func (s store) revoke(
 	ctx context.Context, tx *sqlx.Tx, enrolmentID, workerID, by string, at time.Time,
 ) (n int, living []string, err error) {

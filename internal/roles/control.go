@@ -235,11 +235,15 @@ func (c *control) known(version string) *public.Service {
 		Now: time.Now, Parts: parts})
 }
 
-// server wires the front door. publicURL is how browsers reach it when the configuration does not say.
+// server opens what only the front door needs, and wires it. publicURL is how browsers reach it when the configuration does not say.
 func (c *control) server(ctx context.Context, version, publicURL string) (*api.Server, error) {
 	if err := c.issuer(ctx); err != nil {
 		return nil, err
 	}
+	return c.frontDoor(version, publicURL)
+}
+
+func (c *control) frontDoor(version, publicURL string) (*api.Server, error) {
 	secrets, err := keySecrets(c.cfg)
 	if err != nil {
 		return nil, err

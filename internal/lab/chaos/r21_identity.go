@@ -21,8 +21,8 @@ import (
 const (
 	// credentialsLast is how long credentials are good here: the shortest that a deployment may choose.
 	credentialsLast = 10 * time.Second
-	// endedWithin is what a stolen credential may work for after that, and revokedWithin after an operator has begun a command, which
-	// takes a part of a second to start.
+	// endedWithin is what a stolen credential may work for after that, and revokedWithin after an operator has given a command,
+	// whose start is a part of it.
 	endedWithin, revokedWithin = 10 * time.Second, 2 * time.Second
 )
 
