@@ -235,7 +235,7 @@ func (c *control) known(version string) *public.Service {
 		Now: time.Now, Parts: parts})
 }
 
-// server opens what only the front door needs, and wires it. publicURL is how browsers reach it when the configuration does not say.
+// server opens what the front door alone needs, and wires it. publicURL is how browsers reach it when nothing is configured.
 func (c *control) server(ctx context.Context, version, publicURL string) (*api.Server, error) {
 	if err := c.issuer(ctx); err != nil {
 		return nil, err
