@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,8 +24,9 @@ const (
 	askPatience = 15 * time.Second
 	// retryPause is between requests that were not answered, and the least between those that Redis's refusals cause.
 	retryPause = time.Second
-	// renewAfter is the share of a grant's time after which the next one is asked for; the rest is for an API that is away.
-	renewAfter = 2
+	// renewAfter divides a grant's time: the next one is asked for after that part at the latest, and the rest is for an API that is
+	// away. spread divides that part again: workers that began together ask at some moment of its last fifth, and not together.
+	renewAfter, spread = 2, 5
 )
 
 // ErrEnded is for a worker whose access was ended: it gets no credentials any more.
@@ -137,7 +139,8 @@ func (h *Holder) Refused() {
 // While the API is away it goes on asking.
 func (h *Holder) Keep(ctx context.Context) error {
 	for {
-		timer := time.NewTimer(time.Until(h.Until()) / renewAfter)
+		wait := time.Until(h.Until()) / renewAfter
+		timer := time.NewTimer(wait - rand.N(max(wait/spread, 1))) //nolint:gosec // G404: nothing is to be kept from a guess
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
