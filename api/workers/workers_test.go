@@ -156,6 +156,20 @@ func (y *yard) tidy() {
 	}
 }
 
+// revoke ends a worker by a name while the service runs.
+func (y *yard) revoke(name string, worker *identity.Holder) {
+	y.t.Helper()
+	running, stop := context.WithCancel(y.t.Context())
+	var runs sync.WaitGroup
+	runs.Go(func() { y.service.Run(running) })
+	revoked, ended, err := y.operator.Revoke(y.everyone(), name)
+	if err != nil || !ended || !slices.Equal(revoked, []string{worker.WorkerID}) {
+		y.t.Errorf("%s: revoked %v, ended: %v, %v", name, revoked, ended, err)
+	}
+	stop()
+	runs.Wait()
+}
+
 // keeping is what a client has sent.
 type keeping struct {
 	body  []byte
@@ -267,15 +281,7 @@ func TestStolenCredentialsEnd(t *testing.T) {
 
 	thief = y.as(y.renew(holder)) // a worker that was away for long comes back
 	waits()
-	running, stop := context.WithCancel(t.Context())
-	var runs sync.WaitGroup
-	runs.Go(func() { y.service.Run(running) })
-	defer runs.Wait()
-	defer stop()
-	revoked, ended, err := y.operator.Revoke(y.everyone(), holder.WorkerID)
-	if err != nil || !ended || !slices.Equal(revoked, []string{holder.WorkerID}) {
-		t.Fatalf("revoked %v, ended: %v, %v", revoked, ended, err)
-	}
+	y.revoke(holder.WorkerID, holder)
 	ends("by command")
 	y.refused("a revoked worker", holder, "ended")
 	if _, _, err := y.operator.Revoke(y.everyone(), holder.WorkerID); !errors.Is(err, workers.ErrUnknown) {
@@ -317,11 +323,7 @@ func TestEnrolmentsAreBounded(t *testing.T) {
 	token = y.enrol("bench", 2)
 	another := y.worker(id.New("wrk_"), token)
 	y.renew(another)
-	revoked, ended, err := y.operator.Revoke(y.everyone(), "slurm")
-	if err != nil || !slices.Equal(revoked, []string{other.WorkerID}) {
-		t.Errorf("revoked %v, ended %v, %v", revoked, ended, err)
-	}
-	y.tidy()
+	y.revoke("slurm", other)
 	y.lets(client, false)
 	y.refused("a worker of a revoked enrolment", other, "ended")
 	y.renew(another)

@@ -24,8 +24,8 @@ const (
 	askPatience = 15 * time.Second
 	// retryPause is between requests that were not answered, and the least between those that Redis's refusals cause.
 	retryPause = time.Second
-	// renewAfter divides a grant's time: the next one is asked for after that part at the latest, and the rest is for an API that is
-	// away. spread divides that part again: workers that began together ask at some moment of its last fifth, and not together.
+	// renewAfter divides a grant's time: the next one is asked for after that part at the latest, and the rest is for an API that
+	// is away. spread divides that part again: workers that began together ask at some moment of its last fifth, and not together.
 	renewAfter, spread = 2, 5
 )
 
