@@ -74,7 +74,7 @@ func (g *guard) judge(c *fiber.Ctx, rule access.Rule) (access.Principal, error) 
 		}
 		return access.Principal{}, g.sameOrigin(c)
 	}
-	caller, err := g.identify(c.UserContext(), credentialOf(c))
+	caller, err := g.identify(g.edge.place(c.UserContext(), c), credentialOf(c))
 	if err != nil {
 		// Counted against the address: keys and tokens cannot be guessed at the pace of valid ones.
 		if limited := g.edge.takeAddress(c); limited != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/notices"
 	"github.com/molfabric/molfabric/api/operator"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
@@ -160,6 +161,9 @@ func groupsOf(deps *api.Deps, registry *engines.Registry, objects *object.Store)
 		func(a huma.API) { projects.Register(a, workspaces) },
 		func(a huma.API) { settings.Register(a, licences) },
 		func(a huma.API) { webhooks.Register(a, told) },
+		func(a huma.API) {
+			notices.Register(a, notices.New(notices.Deps{DB: deps.DB, Log: deps.Log, Now: deps.Now}))
+		},
 		func(a huma.API) { public.Register(a, open) },
 		func(a huma.API) { docking.Register(a, dockings) },
 		func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(library, signer)) },

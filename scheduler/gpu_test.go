@@ -90,7 +90,7 @@ func TestWithoutAPriceThereAreNoDevices(t *testing.T) {
 	delete(book.Hardware, engines.HardwareGPU)
 	f.Prices = &book
 	_, submitErr := f.Submit(t.Context(), sub)
-	_, estimateErr := f.Estimate(t.Context(), account, sub.Engine, engines.Request{Params: sub.Params})
+	_, estimateErr := f.Estimate(t.Context(), account, sub.Engine, engines.Request{Params: sub.Params}, false)
 	for _, err := range []error{submitErr, estimateErr} {
 		if !fault.Is(err, fault.UnsupportedSimulator) || !strings.Contains(err.Error(),
 			"this deployment has no GPU workers in its price book; choose the CPU") {
@@ -156,7 +156,7 @@ func TestRangeOnDevicesComesFromTheirTime(t *testing.T) {
 	f.Now = func() time.Time { return now }
 	estimate := func() billing.Quote {
 		t.Helper()
-		got, err := f.Estimate(t.Context(), "", threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600,"gpus":1}`)})
+		got, err := f.Estimate(t.Context(), "", threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600,"gpus":1}`)}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

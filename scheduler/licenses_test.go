@@ -45,7 +45,7 @@ func TestEstimateWithAndWithoutTheAccountsOwnLicence(t *testing.T) {
 	estimate := func(accountID, metadata string) scheduler.Estimation {
 		t.Helper()
 		got, err := f.Estimate(t.Context(), accountID, threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600}`),
-			Metadata: json.RawMessage(metadata)})
+			Metadata: json.RawMessage(metadata)}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,11 +92,16 @@ func TestWhatWasMadeBeforeIsNotRunAgain(t *testing.T) {
 	}
 	asked := submission(account, 4, "")
 	asked.SceneFile.SHA256 = "aa"
-	estimation, err := f.Estimate(context.Background(), account, repeating{}, asked.Request)
+	estimation, err := f.Estimate(context.Background(), account, repeating{}, asked.Request, false)
 	if err != nil || estimation.Known != 4 || estimation.Tasks != 6 {
 		t.Errorf("an estimate knows %d of %d tasks (%v), want 4 of 6", estimation.Known, estimation.Tasks, err)
 	}
-	if visitor, err := f.Estimate(context.Background(), "", repeating{}, asked.Request); err != nil || visitor.Known != 0 {
+	if fresh, err := f.Estimate(context.Background(), account, repeating{}, asked.Request, true); err != nil || fresh.Known != 0 ||
+		fresh.Quote.EstimatedPence <= estimation.Quote.EstimatedPence {
+		t.Errorf("an estimate of running everything knows %d tasks and says %d pence (%v), want none and more than %d", fresh.Known,
+			fresh.Quote.EstimatedPence, err, estimation.Quote.EstimatedPence)
+	}
+	if visitor, err := f.Estimate(context.Background(), "", repeating{}, asked.Request, false); err != nil || visitor.Known != 0 {
 		t.Errorf("a visitor's estimate knows %d tasks (%v), want none", visitor.Known, err)
 	}
 	second := f.repeat(account, 4, "aa")

@@ -39,7 +39,7 @@ func (f *fabric) finished(n int, outcome func(i int) (weight, used float64)) {
 func (f *fabric) estimate() billing.Quote {
 	f.t.Helper()
 	// 600 shards and two more tasks of 60 s: 241 pence of compute and 2 to start.
-	got, err := f.Estimate(f.t.Context(), "", threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600}`)})
+	got, err := f.Estimate(f.t.Context(), "", threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600}`)}, false)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -114,10 +114,10 @@ func replayed(stored []byte) (Receipt, error) {
 	return first, nil
 }
 
-// Estimate prices a request of an account without submitting it; accountID is "" for a visitor, who has no licence servers. The
-// engine's *engines.InvalidError is returned as it is.
+// Estimate prices a request of an account without submitting it, with noReuse as one that runs what is known too; accountID is ""
+// for a visitor, who has no licence servers. The engine's *engines.InvalidError is returned as it is.
 func (s *Scheduler) Estimate(
-	ctx context.Context, accountID string, engine engines.Engine, req engines.Request,
+	ctx context.Context, accountID string, engine engines.Engine, req engines.Request, noReuse bool,
 ) (Estimation, error) {
 	plan, err := engine.Plan(req)
 	if err != nil {
@@ -131,7 +131,10 @@ func (s *Scheduler) Estimate(
 	if err != nil {
 		return Estimation{}, err
 	}
-	known := s.knownOf(ctx, accountID, engine.Spec(), plan, engines.Identities(engine, plan))
+	known := make([]bool, len(plan))
+	if !noReuse {
+		known = s.knownOf(ctx, accountID, engine.Spec(), plan, engines.Identities(engine, plan))
+	}
 	quote, err := s.quote(engine, plan, known, named, spreads)
 	return Estimation{Quote: quote, Tasks: len(plan), Known: count(known)}, err
 }

@@ -4,6 +4,7 @@ package access
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -151,6 +152,30 @@ func WithAddress(ctx context.Context, address string) context.Context {
 func Address(ctx context.Context) string {
 	address, _ := ctx.Value(addressKey{}).(string)
 	return address
+}
+
+// Prefixes of the network around an address: the smallest that is routed by itself, so the least that one customer of a provider
+// with many addresses has.
+const (
+	networkBits4 = 24
+	networkBits6 = 48
+)
+
+// Network returns the network around Address, as 198.51.100.0/24 or 2001:db8:1::/48, or "" where there is no address.
+func Network(ctx context.Context) string {
+	counted := Address(ctx)
+	address, err := netip.ParseAddr(counted)
+	if prefix, notSingle := netip.ParsePrefix(counted); notSingle == nil {
+		address, err = prefix.Addr(), nil
+	}
+	if err != nil {
+		return counted
+	}
+	bits := networkBits6
+	if address.Is4() {
+		bits = networkBits4
+	}
+	return netip.PrefixFrom(address, bits).Masked().String()
 }
 
 type trustedKey struct{}

@@ -231,7 +231,7 @@ func (s *Service) post(ctx context.Context, letters ...mail.Message) {
 // countMail counts a mail to an address: of the caller's network, and of all. What the network may not send does not count
 // for all.
 func (s *Service) countMail(ctx context.Context, email string) throttle.Verdict {
-	asked := s.Limiter.Take(ctx, mailKey(around(access.Address(ctx))+" "+email), askerLimit)
+	asked := s.Limiter.Take(ctx, mailKey(access.Network(ctx)+" "+email), askerLimit)
 	if !asked.Allowed {
 		return asked
 	}

@@ -47,13 +47,6 @@ type Admission struct {
 	Limit, NetworkLimit throttle.Limit
 }
 
-// Prefixes of the network around an address: the smallest that is routed by itself, so the least that one customer of a provider
-// with many addresses has.
-const (
-	networkBits4 = 24
-	networkBits6 = 48
-)
-
 // mayOpen refuses who may not open an account with a password.
 func (s *Service) mayOpen() error {
 	switch s.Admission.Mode {
@@ -82,7 +75,7 @@ func (s *Service) countSignUp(ctx context.Context) error {
 	counts := []count{{"sign-up:" + from, s.WideLimit}}
 	if !access.Trusted(ctx) {
 		counts = append(counts, count{"sign-up-address:" + from, s.Admission.Limit},
-			count{"sign-up-network:" + around(from), s.Admission.NetworkLimit})
+			count{"sign-up-network:" + access.Network(ctx), s.Admission.NetworkLimit})
 	}
 	for _, one := range counts {
 		if verdict := s.Limiter.Take(ctx, one.key, one.limit); !verdict.Allowed {
@@ -90,22 +83,6 @@ func (s *Service) countSignUp(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// around is the network around what a caller's address is counted as.
-func around(counted string) string {
-	address, err := netip.ParseAddr(counted)
-	if prefix, notSingle := netip.ParsePrefix(counted); notSingle == nil {
-		address, err = prefix.Addr(), nil
-	}
-	if err != nil {
-		return counted
-	}
-	bits := networkBits6
-	if address.Is4() {
-		bits = networkBits4
-	}
-	return netip.PrefixFrom(address, bits).Masked().String()
 }
 
 // SignUp opens an account with a password and returns it with a new session. Where addresses are proved first (ModeVerified), it

@@ -44,7 +44,8 @@ billed and cannot submit jobs.
 
 1. POST {{prefix}}/v1/jobs/upload-url ` + "`{\"filename\": \"receptor.pdb\", \"contentType\": \"chemical/x-pdb\", \"size\": 123456}`" + `
    answers uploadUrl, headers and s3Key. PUT the file to uploadUrl with exactly these headers.
-2. POST {{prefix}}/v1/jobs/estimate with the body of step 3 without sceneFile, jobName and idempotencyKey answers estimatedCost.
+2. POST {{prefix}}/v1/jobs/estimate with the body of step 3 without jobName and idempotencyKey answers estimatedCost, and in
+   knownTasks how many of its tasks the account has run before: these cost nothing.
 3. POST {{prefix}}/v1/jobs/submit
 
 ` + "```json" + `

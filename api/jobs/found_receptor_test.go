@@ -199,9 +199,13 @@ func TestForecast(t *testing.T) {
 			t.Errorf("%s: got %+v", name, f.Components)
 		}
 	}
-	estimate := func(caller access.Principal, params string) (int, string) {
+	estimate := func(caller access.Principal, params string, scene ...string) (int, string) {
+		named := ""
+		for _, file := range scene {
+			named = fmt.Sprintf(`"sceneFile":%q,`, file)
+		}
 		response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate",
-			strings.Replace(dock(params), `"sceneFile":"receptor.pdb",`, "", 1))
+			strings.Replace(dock(params), `"sceneFile":"receptor.pdb",`, named, 1))
 		return response.StatusCode, text
 	}
 	status, text := estimate(caller, params)
@@ -212,6 +216,10 @@ func TestForecast(t *testing.T) {
 		contract.EstimateResponse
 		Schema string `json:"$schema"`
 	}](t, text).Receptor)
+	if status, text = estimate(caller, ethanol+`,"pocketLigand":"ZZZ"`, "r.pdb"); status == http.StatusOK ||
+		!strings.Contains(text, "pocketLigand: names ZZZ") {
+		t.Errorf("a scene without the ligand: got %d %s", status, text)
+	}
 	response, text := d.call(caller, http.MethodPost, "/v1/jobs/submit", strings.Replace(dock(params), "receptor.pdb", "r.pdb", 1),
 		"Idempotency-Key", "key-0001")
 	if response.StatusCode != http.StatusOK {

@@ -137,7 +137,7 @@ func TestEstimate(t *testing.T) {
 	for name, body := range map[string]string{
 		"pipeline":         `{"jobType":"pipeline"}`,
 		"unknown metadata": strings.Replace(body, `"fps":24`, `"ticket":1`, 1),
-		"scene":            docking,
+		"a job's name":     docking,
 	} {
 		if response, text := d.call(caller, http.MethodPost, "/v1/jobs/estimate",
 			body); response.StatusCode != http.StatusUnprocessableEntity {
@@ -146,6 +146,19 @@ func TestEstimate(t *testing.T) {
 	}
 	_, err := d.Estimate(t.Context(), "", EstimateRequest{})
 	wantFault(t, "render", err, fault.UnsupportedSimulator, "render")
+	simulation := EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina"}
+	withFiles := func(accountID, scene string, attachments ...string) error {
+		request := simulation
+		request.SceneFile, request.Attachments = scene, attachments
+		_, err := d.Estimate(t.Context(), accountID, request)
+		return err
+	}
+	d.file(caller, "receptor.pdb", 1000, "")
+	wantFault(t, "a visitor's file", withFiles("", "receptor.pdb"), fault.Validation, "sceneFile: ")
+	wantFault(t, "another's file", withFiles(d.account().AccountID, "receptor.pdb"), fault.SceneNotFound, "sceneFile: ")
+	wantFault(t, "no scene", withFiles(caller.AccountID, "", "receptor.pdb"), fault.Validation, "attachments: ")
+	wantFault(t, "an unknown attachment", withFiles(caller.AccountID, "receptor.pdb", "other.pdb"), fault.ArtifactNotFound,
+		"attachments[0]: ")
 	_, err = d.Estimate(t.Context(), "", EstimateRequest{JobType: ref(engines.JobTypeSimulation), Simulator: "vina",
 		TaskCount: ref(10_001)})
 	wantFault(t, "the engine's own rule", err, fault.Validation, "taskCount: is 10001")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/molfabric/molfabric/api/access"
+	"github.com/molfabric/molfabric/api/jobs/lookup"
 	"github.com/molfabric/molfabric/api/jobs/parameters"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/internal/contract"
@@ -81,10 +82,10 @@ func (s *Service) accept(
 	return receipt, asValidation(err)
 }
 
-// Estimate prices a job of an account without an input file; accountID is "" for a visitor. What says nothing of its work is priced
-// as its engine's typical case. Of a docking whose receptor is one of the account's files, or an entry that is kept here, it says
-// what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation, fault.ChecksumMismatch, fault.ArtifactNotFound,
-// fault.ProviderUnavailable.
+// Estimate prices a job of an account, with or without its input file; accountID is "" for a visitor, who has no files. What says
+// nothing of its work is priced as its engine's typical case. Of a docking whose receptor is one of the account's files, or an entry
+// that is kept here, it says what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation, fault.SceneNotFound,
+// fault.ChecksumMismatch, fault.ArtifactNotFound, fault.ProviderUnavailable.
 func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (contract.EstimateResponse, error) {
 	submission, err := request.submission()
 	if err != nil {
@@ -94,7 +95,9 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 	if err != nil {
 		return contract.EstimateResponse{}, err
 	}
-	work.SceneFile = engines.Object{StorageKey: unknownScene}
+	if work.SceneFile, work.Attachments, err = s.filesToPrice(ctx, accountID, request); err != nil {
+		return contract.EstimateResponse{}, err
+	}
 	if work.Found, err = s.lookup.Estimate(ctx, accountID, engine, work); err != nil {
 		return contract.EstimateResponse{}, asValidation(err)
 	}
@@ -108,7 +111,7 @@ func (s *Service) Estimate(ctx context.Context, accountID string, request Estima
 	if err != nil {
 		return contract.EstimateResponse{}, err
 	}
-	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work)
+	estimation, err := s.deps.Scheduler.Estimate(ctx, accountID, engine, work, request.NoReuse)
 	if err != nil {
 		return contract.EstimateResponse{}, asValidation(err)
 	}
@@ -140,10 +143,24 @@ func receptorForecast(text json.RawMessage) (*contract.Forecast, error) {
 	return &forecast, nil
 }
 
-// unknownScene stands for the input file of an estimate, which has none: no engine's price depends on its name.
-const unknownScene = "estimate"
+// filesToPrice finds the files that an estimate names: lookup.NoScene where it names none. Errors: fault.Validation,
+// fault.SceneNotFound, fault.ArtifactNotFound.
+func (s *Service) filesToPrice(
+	ctx context.Context, accountID string, request EstimateRequest,
+) (engines.Object, []engines.Object, error) {
+	switch {
+	case request.SceneFile == "" && len(request.Attachments) > 0:
+		return engines.Object{}, nil, fault.New(fault.Validation, "attachments: belong to a sceneFile; give it too, or leave them out")
+	case request.SceneFile == "":
+		return lookup.NoScene, nil, nil
+	case accountID == "":
+		return engines.Object{}, nil, fault.New(fault.Validation,
+			"sceneFile: is an account's own file, and nobody is signed in; leave it out, or ask POST /v1/jobs/estimate")
+	}
+	return s.lookup.Files(ctx, accountID, request.SceneFile, request.Attachments, nil)
+}
 
-// submission is the job that an estimate asks about, without its input file.
+// submission is the job that an estimate asks about, without its files.
 func (e EstimateRequest) submission() (SubmitRequest, error) {
 	metadata, err := json.Marshal(valueOr(e.Metadata, EstimateMetadata{}))
 	if err != nil {

@@ -91,7 +91,8 @@ func (m Metadata) MarshalJSON() ([]byte, error) { return m, nil }
 // SimulationParams is the union of the engines' parameters.
 type SimulationParams = parameters.SimulationParams
 
-// EstimateRequest is a job to price (doc/contract.md §2.5). Unlike a submission it needs no input file.
+// EstimateRequest is a job to price (doc/contract.md §2.5). Unlike a submission it needs no input file; with one it is priced as it
+// would be submitted.
 type EstimateRequest struct {
 	JobType          *string           `json:"jobType,omitempty" enum:"render,simulation,molecular" default:"render" doc:"Kind of job."`
 	FrameStart       *int64            `json:"frameStart,omitempty" doc:"First frame, inclusive."`
@@ -103,4 +104,7 @@ type EstimateRequest struct {
 	SimulationParams *SimulationParams `json:"simulationParams,omitempty" doc:"Parameters of the simulator. Without the work of a docking or an OpenMM run a typical one is priced, and the answer's assumed says which."`
 	Metadata         *EstimateMetadata `json:"metadata,omitempty" doc:"Unknown members are refused."`
 	Recovery         *Recovery         `json:"recovery,omitempty" doc:"What happens to a task whose worker is lost."`
+	SceneFile        string            `json:"sceneFile,omitempty" doc:"Storage key of the job's input file, where the account has it: then the answer knows what the file holds, and which tasks the account has run before. An estimate without an account has none."`
+	Attachments      []string          `json:"attachments,omitempty" maxItems:"1000" doc:"Storage keys of further files that the input refers to; only with sceneFile."`
+	NoReuse          bool              `json:"noReuse,omitempty" doc:"Prices a submission with noReuse, which runs every task."`
 }

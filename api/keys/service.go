@@ -49,6 +49,7 @@ type Service struct {
 	mu          sync.Mutex
 	revocations int // counts forget, so that no look-up that began before it is remembered after it
 	cached      map[[sha256.Size]byte]verified
+	seen        map[place]time.Time // until when a key's use from a network need not be written down
 }
 
 type verified struct {
@@ -58,7 +59,8 @@ type verified struct {
 
 // New returns the service. The secrets key the stored digests: a key whose digest was made under none of them is unknown.
 func New(db *sqlx.DB, secrets secret.Ring, log *slog.Logger, now func() time.Time) *Service {
-	return &Service{db: db, secrets: secrets, log: log, clock: now, cached: map[[sha256.Size]byte]verified{}}
+	return &Service{db: db, secrets: secrets, log: log, clock: now, cached: map[[sha256.Size]byte]verified{},
+		seen: map[place]time.Time{}}
 }
 
 // Create makes a key. Errors: fault.Validation when the account has MaxKeys live ones, or for an expiry out of range.
@@ -131,6 +133,9 @@ func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (contract
 		if at, err = revoke(ctx, tx, accountID, keyID, s.now()); err != nil {
 			return err
 		}
+		if err := forgetNetworks(ctx, tx, accountID, keyID); err != nil {
+			return err
+		}
 		return s.write(ctx, tx, accountID, auditlog.KeyRevoked, keyID)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -144,8 +149,20 @@ func (s *Service) Revoke(ctx context.Context, accountID, keyID string) (contract
 	return contract.Revocation{ID: keyID, RevokedAt: at}, nil
 }
 
-// Verify returns the caller behind a key. Errors: fault.Unauthorized, the same for a malformed, unknown, expired or revoked one.
+// Verify returns the caller behind a key, and notes from where the key is used. Errors: fault.Unauthorized, the same for a
+// malformed, unknown, expired or revoked one.
 func (s *Service) Verify(ctx context.Context, key string) (access.Principal, error) {
+	caller, err := s.callerBehind(ctx, key)
+	if err != nil {
+		return access.Principal{}, err
+	}
+	if err := s.noteNetwork(ctx, caller); err != nil {
+		return access.Principal{}, err
+	}
+	return caller, nil
+}
+
+func (s *Service) callerBehind(ctx context.Context, key string) (access.Principal, error) {
 	if !wellFormed(key) {
 		return access.Principal{}, unauthorized()
 	}

@@ -98,6 +98,32 @@ func revoke(ctx context.Context, tx *sqlx.Tx, accountID, keyID string, now time.
 	return at.UTC(), wrap(err, "revoke key")
 }
 
+// noteNetwork writes down that a key was used from a network, and lets go of the networks beyond the newest keep. Errors:
+// sql.ErrNoRows when the key is gone or revoked.
+func noteNetwork(ctx context.Context, tx *sqlx.Tx, accountID, keyID, network string, now time.Time, keep int) error {
+	var locked string // or two first uses at once would both find no other
+	err := tx.GetContext(ctx, &locked, `SELECT id FROM api_keys WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL
+		FOR NO KEY UPDATE`, keyID, accountID)
+	if err != nil {
+		return wrap(err, "lock key")
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO api_key_networks (key_id, network, account_id, news, first_seen_at, last_seen_at)
+		VALUES ($1, $2, $3, EXISTS (SELECT FROM api_key_networks WHERE key_id = $1), $4, $4)
+		ON CONFLICT (key_id, network) DO UPDATE SET last_seen_at = greatest(api_key_networks.last_seen_at, $4)`,
+		keyID, network, accountID, now)
+	if err != nil {
+		return wrap(err, "note the network of a key")
+	}
+	_, err = tx.ExecContext(ctx, `DELETE FROM api_key_networks WHERE key_id = $1 AND network IN (
+		SELECT network FROM api_key_networks WHERE key_id = $1 ORDER BY last_seen_at DESC, place DESC OFFSET $2)`, keyID, keep)
+	return wrap(err, "forget networks of a key")
+}
+
+func forgetNetworks(ctx context.Context, tx *sqlx.Tx, accountID, keyID string) error {
+	_, err := tx.ExecContext(ctx, `DELETE FROM api_key_networks WHERE key_id = $1 AND account_id = $2`, keyID, accountID)
+	return wrap(err, "forget the networks of a key")
+}
+
 func inUTC(k contract.Key) contract.Key {
 	k.CreatedAt = k.CreatedAt.UTC()
 	for _, at := range []*time.Time{k.LastUsedAt, k.ExpiresAt, k.RevokedAt} {

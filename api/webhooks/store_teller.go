@@ -7,10 +7,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
-	"github.com/molfabric/molfabric/internal/contract"
-	"github.com/molfabric/molfabric/internal/id"
+	"github.com/molfabric/molfabric/api/news"
 	"github.com/molfabric/molfabric/internal/postgres"
-	"github.com/molfabric/molfabric/internal/webhook"
 )
 
 // States of a message.
@@ -20,102 +18,32 @@ const (
 	failed    = "FAILED"
 )
 
-// ended is a job that a webhook is to be told of.
-type ended struct {
-	WebhookID    string    `db:"webhook_id"`
-	AccountID    string    `db:"account_id"`
-	JobID        string    `db:"job_id"`
-	JobName      string    `db:"job_name"`
-	JobType      string    `db:"job_type"`
-	Run          int       `db:"run"`
-	Status       string    `db:"status"`
-	FinishedAt   time.Time `db:"finished_at"`
-	ChargedPence int64     `db:"charged_pence"`
-}
+// lane is how webhooks are told.
+var lane = news.Lane{Readers: "webhooks", ID: "id", Enabled: "w.enabled", Written: "webhook_deliveries", Reader: "webhook_id"}
 
-// noteEnded writes down the jobs that have ended since a moment and that webhooks have not been told of. The id of the message is
-// made of the job's and its run, so that nothing is written down twice.
-func (s store) noteEnded(ctx context.Context, since, now time.Time) error {
-	for {
-		var found []ended
-		err := s.db.SelectContext(ctx, &found, `
-SELECT w.id AS webhook_id, w.account_id, j.id AS job_id, coalesce(j.job_name, '') AS job_name, j.job_type, j.attempts AS run,
-	j.status, j.finished_at, coalesce(j.charged_pence, 0) AS charged_pence
-FROM webhooks w JOIN jobs j ON j.account_id = w.account_id AND j.finished_at >= w.since AND j.finished_at > $1
-WHERE w.enabled AND $2 = ANY (w.events) AND NOT EXISTS (
-	SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.id = 'msg_' || j.id || '_' || j.attempts)
-ORDER BY j.finished_at LIMIT $3`, since, contract.EventJobEnded, maxNoted)
-		if err != nil {
-			return fmt.Errorf("looking for jobs that have ended: %w", err)
-		}
-		for _, one := range found {
-			err := s.note(ctx, s.db, one.WebhookID, one.AccountID, fmt.Sprintf("msg_%s_%d", one.JobID, one.Run), one.JobID, now,
-				webhook.Message{Type: contract.EventJobEnded, Timestamp: one.FinishedAt, Data: webhook.Ended{JobID: one.JobID,
-					JobName: one.JobName, JobType: one.JobType, Run: one.Run, Status: one.Status,
-					FinishedAt: one.FinishedAt.UTC(), ChargedPence: one.ChargedPence}})
-			if err != nil {
-				return err
-			}
-		}
-		if len(found) < maxNoted {
-			return nil
-		}
+// noteNews writes down what has happened since a moment and what webhooks have not been told.
+func (s store) noteNews(ctx context.Context, since, now time.Time) error {
+	note := func(ctx context.Context, db sqlx.ExecerContext, one news.Item) error {
+		return s.note(ctx, db, one, now)
 	}
+	if err := lane.Happened(ctx, s.db, since, note); err != nil {
+		return err
+	}
+	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return lane.LowCredit(ctx, tx, now, note) })
 }
 
-// fallen is a webhook whose account has less left than it says.
-type fallen struct {
-	WebhookID string `db:"id"`
-	AccountID string `db:"account_id"`
-	Threshold int64  `db:"low_credit_pence"`
-	Available int64  `db:"available"`
-}
-
-// available is what an account can spend; $1 is now.
-const available = `(c.wallet_pence - c.wallet_held_pence +
-	CASE WHEN c.monthly_reset_at > $1 THEN c.monthly_pence - c.monthly_held_pence ELSE 0 END)`
-
-// noteLowCredit writes down whose credit has fallen below what its webhook says, once until there was more again.
-func (s store) noteLowCredit(ctx context.Context, now time.Time) error {
-	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE webhooks w SET credit_low_at = NULL FROM credit_accounts c
-			WHERE c.account_id = w.account_id AND w.credit_low_at IS NOT NULL AND `+available+` >= w.low_credit_pence`, now)
-		if err != nil {
-			return fmt.Errorf("looking for credit that was topped up: %w", err)
-		}
-		var found []fallen
-		err = tx.SelectContext(ctx, &found, `UPDATE webhooks w SET credit_low_at = $1 FROM credit_accounts c
-			WHERE c.account_id = w.account_id AND w.enabled AND $2 = ANY (w.events) AND w.credit_low_at IS NULL
-				AND `+available+` < w.low_credit_pence
-			RETURNING w.id, w.account_id, w.low_credit_pence, `+available+` AS available`, now, contract.EventCreditLow)
-		if err != nil {
-			return fmt.Errorf("looking for credit that is low: %w", err)
-		}
-		for _, one := range found {
-			err := s.note(ctx, tx, one.WebhookID, one.AccountID, id.New("msg_"), "", now, webhook.Message{
-				Type: contract.EventCreditLow, Timestamp: now,
-				Data: webhook.Low{AvailablePence: one.Available, ThresholdPence: one.Threshold}})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (s store) note(
-	ctx context.Context, db sqlx.ExecerContext, webhookID, accountID, messageID, subject string, now time.Time, m webhook.Message,
-) error {
-	body, err := m.Body()
+func (s store) note(ctx context.Context, db sqlx.ExecerContext, one news.Item, now time.Time) error {
+	body, err := one.Message.Body()
 	if err != nil {
 		return err
 	}
 	_, err = db.ExecContext(ctx, `INSERT INTO webhook_deliveries (webhook_id, id, account_id, event, subject, body, state, next_at,
 		created_at)
 		SELECT w.id, $2, w.account_id, $4, $5, $6, '`+pending+`', $7, $7 FROM webhooks w WHERE w.id = $1 AND w.account_id = $3
-		ON CONFLICT (webhook_id, id) DO NOTHING`, webhookID, messageID, accountID, m.Type, subject, postgres.Bytes(body), now)
+		ON CONFLICT (webhook_id, id) DO NOTHING`, one.Reader, one.ID, one.AccountID, one.Message.Type, one.Subject,
+		postgres.Bytes(body), now)
 	if err != nil {
-		return fmt.Errorf("writing down a message to webhook %s: %w", webhookID, err)
+		return fmt.Errorf("writing down a message to webhook %s: %w", one.Reader, err)
 	}
 	return nil
 }

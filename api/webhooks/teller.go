@@ -23,8 +23,8 @@ import (
 const (
 	// passInterval is how long an event waits at most before its message is sent.
 	passInterval = 2 * time.Second
-	// recent is how far back every pass looks for jobs that have ended, and horizon how far the first one does and one in
-	// wholeInterval: what ended while no instance ran.
+	// recent is how far back every pass looks for what has happened, and horizon how far the first one does and one in
+	// wholeInterval: what happened while no instance ran.
 	recent, horizon = 10 * time.Minute, 3 * 24 * time.Hour
 	wholeInterval   = 10 * time.Minute
 	// keep is how long messages are listed that are no longer sent.
@@ -37,8 +37,6 @@ const (
 	maxAtOnce, maxSending = 4, 64
 	// maxAnswerBytes of an answer are read, to use its connection again.
 	maxAnswerBytes = 16 << 10
-	// maxNoted bounds the jobs that one statement writes down.
-	maxNoted = 500
 )
 
 // TellerDeps is what a Teller needs beside a Service. All may be left out.
@@ -75,7 +73,7 @@ type Teller struct {
 	*Service
 	metrics *Metrics
 	client  *http.Client
-	whole   time.Time // when jobs were last looked for as far back as horizon
+	whole   time.Time // when news were last looked for as far back as horizon
 	tidied  time.Time
 }
 
@@ -122,14 +120,11 @@ func (t *Teller) Pass(ctx context.Context) error {
 	if whole {
 		since = now.Add(-horizon)
 	}
-	if err := t.store.noteEnded(ctx, since, now); err != nil {
+	if err := t.store.noteNews(ctx, since, now); err != nil {
 		return err
 	}
 	if whole {
 		t.whole = now
-	}
-	if err := t.store.noteLowCredit(ctx, now); err != nil {
-		return err
 	}
 	if err := t.send(ctx); err != nil {
 		return err

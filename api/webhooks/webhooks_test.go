@@ -105,6 +105,7 @@ func open(t *testing.T) *house {
 		if err != nil {
 			t.Fatal(err)
 		}
+		deps.Config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} // so that a test says where it calls from
 		h.teller = service.NewTeller(webhooks.TellerDeps{Roots: roots, Patience: hangsFor})
 		deps.Groups = []func(huma.API){func(a huma.API) { webhooks.Register(a, service) }}
 	})
@@ -466,5 +467,37 @@ func TestATest(t *testing.T) {
 	got := r.all()
 	if len(got) != 1 || !strings.Contains(string(got[0].body), `"type":"webhook.test"`) {
 		t.Errorf("heard %s", got)
+	}
+}
+
+// TestAKeyFromSomewhereNew is told, with what shows which key it is.
+func TestAKeyFromSomewhereNew(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ada := h.SignUp()
+	r := listen(t, status(200))
+	made := want[contract.Webhook](t, ada, 201, "POST", path, `{"events":["key.new_network"],"url":"`+h.url(r)+`"}`)
+	keyID, key := ada.Key("live", "credits:read")
+	for _, address := range []string{"198.51.100.7", "203.0.113.9", "203.0.113.10"} {
+		if got := h.WithKey(key).Send("GET", "/api/v1/credits/balance", "", "X-Forwarded-For", address); got.StatusCode != 200 {
+			t.Fatalf("from %s: %d %s", address, got.StatusCode, got.Text)
+		}
+		h.pass()
+	}
+	got := r.all()
+	if len(got) != 1 {
+		t.Fatalf("heard %s", got)
+	}
+	var said struct {
+		Type string
+		Data struct{ KeyID, KeyName, KeyLast4, Network string }
+	}
+	if err := json.Unmarshal(got[0].body, &said); err != nil || said.Type != "key.new_network" || said.Data.KeyID != keyID ||
+		said.Data.KeyName != "test" || said.Data.KeyLast4 != key[len(key)-4:] || said.Data.Network != "203.0.113.0/24" ||
+		strings.Contains(string(got[0].body), key) {
+		t.Errorf("got %s, %v", got[0].body, err)
+	}
+	if list := h.deliveries(ada, made.ID); len(list) != 1 || list[0].Subject != keyID {
+		t.Errorf("got %+v", list)
 	}
 }

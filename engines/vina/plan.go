@@ -69,14 +69,17 @@ const (
 )
 
 // Plan cuts a docking request into its shards: receptor, ligand chunks, redocking where a native ligand is named, docking
-// shards, analysis, pictures, ranking. The ligands that are expected to take longest come first, so that no long one is left for
-// the end.
+// shards, analysis, pictures, ranking. What is expected to dock longest comes first, so that no long one is left for the end.
+// Chunks follow the request, so that a library to which ligands are added keeps those that were prepared and analysed before.
 func (Vina) Plan(r engines.Request) ([]engines.Shard, error) {
 	q, err := resolve(r)
 	if err != nil {
 		return nil, err
 	}
-	plan := planner{request: q, order: longestFirst(q.ligands, q.components)}
+	plan := planner{request: q, order: sizes(q.ligands, q.components)}
+	for run := range slices.Chunk(plan.order, plan.chunkLigands()) {
+		slices.SortStableFunc(run, func(a, b sized) int { return cmp.Compare(b.heavyAtoms, a.heavyAtoms) })
+	}
 	if q.nativeAlone && q.nativeAt != nil {
 		plan.order[0].heavyAtoms = float64(q.nativeAt.HeavyAtoms)
 	}
@@ -162,15 +165,18 @@ func (g dockGroup) docked(optional bool) engines.Input {
 	}
 }
 
-// longestFirst orders the ligands by falling size, equal ones as in the request.
-func longestFirst(ligands []mol.LigandEntry, components map[string]engines.Component) []sized {
-	order := make([]sized, len(ligands))
+// sizes are the ligands in the request's order.
+func sizes(ligands []mol.LigandEntry, components map[string]engines.Component) []sized {
+	all := make([]sized, len(ligands))
 	for i, ligand := range ligands {
-		order[i] = sized{index: i, heavyAtoms: heavyAtomsGuess(ligand.Source, components)}
+		all[i] = sized{index: i, heavyAtoms: heavyAtomsGuess(ligand.Source, components)}
 	}
-	slices.SortStableFunc(order, func(a, b sized) int { return cmp.Compare(b.heavyAtoms, a.heavyAtoms) })
-	return order
+	return all
 }
+
+// chunkLigands is how many ligands a preparation shard handles at most: a multiple of shardSize, so that the ligands of a docking
+// shard always come from one chunk.
+func (p *planner) chunkLigands() int { return max(maxChunkLigands/p.shardSize, 1) * p.shardSize }
 
 func (p *planner) add(shard engines.Shard, params any) {
 	shard.StageIndex = p.stage
@@ -247,14 +253,13 @@ func (p *planner) receptorComponents() map[string]engines.Component {
 	return known
 }
 
-// ligandShards cuts the library into chunks whose length is a multiple of shardSize, so that the ligands of a docking shard
-// always come from one chunk.
+// ligandShards cuts the library into chunks.
 func (p *planner) ligandShards() []chunk {
 	if p.nativeAlone {
 		return p.nativeShard()
 	}
 	var chunks []chunk
-	most := max(maxChunkLigands/p.shardSize, 1) * p.shardSize
+	most := p.chunkLigands()
 	for first := 0; first < len(p.order); {
 		params := ligandsParams{Program: programLigands, Seed: p.seed, LigandCPUSeconds: prepareLigandCPUSeconds}
 		var inputs []engines.Input
@@ -346,9 +351,10 @@ func (p *planner) searchWork(heavyAtoms float64) work {
 
 // dockShards cuts the chunks into docking shards of at most shardSize ligands. Towards the end of the library they become smaller:
 // a shard of several ligands takes no more than its share of what is still to be done (guided self-scheduling), so that no
-// processor waits for the last of them.
+// processor waits for the last of them. The groups are in the order of the chunks, their shards by falling work.
 func (p *planner) dockShards(chunks []chunk) []dockGroup {
 	var groups []dockGroup
+	var shards []planned
 	left := 0.0 // CPU seconds of the ligands that are in no shard yet
 	for _, ligand := range p.order {
 		left += p.searchWork(ligand.heavyAtoms).expected
@@ -366,15 +372,19 @@ func (p *planner) dockShards(chunks []chunk) []dockGroup {
 				atoms = max(atoms, ligand.heavyAtoms)
 			}
 			group := dockGroup{shard: fmt.Sprintf("dock-%05d", len(groups)), chunk: c, indices: params.Indices, heavyAtoms: atoms}
-			p.add(engines.Shard{
+			shards = append(shards, planned{engines.Shard{
 				Stage: stageDock, Name: group.shard, Items: len(params.Indices),
 				Inputs:             []engines.Input{fromReceptor(outputReceptor), fromReceptor(outputBox), c.prepared()},
 				Needs:              dockNeeds(p.threads, p.box, atoms, work.mostOr(work.expected)),
 				ExpectedCPUSeconds: roundCPUSeconds(work.expected), MostCPUSeconds: roundCPUSeconds(work.most),
-			}, params)
+			}, params})
 			groups = append(groups, group)
 			first = last
 		}
+	}
+	slices.SortStableFunc(shards, func(a, b planned) int { return cmp.Compare(b.ExpectedCPUSeconds, a.ExpectedCPUSeconds) })
+	for _, shard := range shards {
+		p.add(shard.Shard, shard.params)
 	}
 	return groups
 }

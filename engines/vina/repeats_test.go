@@ -2,9 +2,11 @@ package vina
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/molfabric/molfabric/engines"
@@ -18,6 +20,11 @@ func screen(t *testing.T, seed int64, first rune, texts ...string) []engines.Sha
 	for i, text := range texts {
 		ligands[i] = smiles(string(first+rune(i)), text)
 	}
+	return screenOf(t, seed, ligands)
+}
+
+func screenOf(t *testing.T, seed int64, ligands []mol.LigandEntry) []engines.Shard {
+	t.Helper()
 	request := requestFor(params(func(p *Params) { library(ligands...)(p); p.Seed = &seed }))
 	request.SceneFile.SHA256 = testDigest
 	plan, err := New().Plan(request)
@@ -53,6 +60,43 @@ func TestALigandIsKnownWhereverItStands(t *testing.T) {
 		if slices.Contains(before, identity) {
 			t.Error("another seed is taken for the same")
 		}
+	}
+}
+
+// TestALibraryThatGrowsKeepsWhatItHad adds ligands to whole chunks, some larger than all before and some smaller. Fewer ligands would
+// be analysed with their internal energies.
+func TestALibraryThatGrowsKeepsWhatItHad(t *testing.T) {
+	t.Parallel()
+	const chunks = 3
+	ligands := make([]mol.LigandEntry, chunks*maxChunkLigands+20)
+	for i := range ligands {
+		ligands[i] = smiles(fmt.Sprintf("L%03d", i), strings.Repeat("C", 1+i*37%len(ligands))+"O")
+	}
+	known := map[engines.Identity]bool{}
+	grown := screenOf(t, 7, ligands)
+	for _, identity := range engines.Identities(New(), grown) {
+		known[identity] = true
+	}
+	before := screenOf(t, 7, ligands[:chunks*maxChunkLigands])
+	stages := map[string]int{}
+	for i, identity := range engines.Identities(New(), before) {
+		shard := before[i]
+		if shard.Stage != stageRank && !known[identity] {
+			t.Errorf("%s of the smaller library is none of the larger", shard.Name)
+		}
+		stages[shard.Stage]++
+	}
+	if stages[stageDock] != chunks*maxChunkLigands || stages[stageAnalyse] < 2 {
+		t.Errorf("the smaller library has %v", stages)
+	}
+	var works []float64
+	for _, shard := range grown {
+		if shard.Stage == stageDock {
+			works = append(works, -shard.ExpectedCPUSeconds)
+		}
+	}
+	if !slices.IsSorted(works) {
+		t.Error("what is expected to dock longest is not docked first")
 	}
 }
 

@@ -21,6 +21,7 @@ var beyondOneAccount = map[string]map[string]int{
 		"api/auth/sign_up.go":            1,
 		"api/credits/webhook.go":         1,
 		"api/keys/service.go":            1,
+		"api/notices/teller.go":          1,
 		"api/operator/service.go":        1,
 		"api/projects/service.go":        1,
 		"api/uploads/sweep.go":           1,

@@ -55,7 +55,7 @@ func AddCommands(root *cobra.Command, version string) {
 		{"files", "Files and projects:", []*cobra.Command{uploadCommand(), projectsCommand()}},
 		{"account", "Your account, and the service:", []*cobra.Command{
 			loginCommand(), logoutCommand(), keysCommand(), balanceCommand(), topUpCommand(), licensesCommand(), webhooksCommand(),
-			serviceCommand(), closeAccountCommand(),
+			noticesCommand(), serviceCommand(), closeAccountCommand(),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})

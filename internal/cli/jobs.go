@@ -124,10 +124,7 @@ func (inv *invocation) tellSubmitted(receipt contract.SubmitResponse) {
 	}
 	fmt.Fprintf(inv.out, "Job %s is submitted; it is expected to cost %s.\n", receipt.JobID,
 		money(receipt.EstimatedCost, receipt.Currency))
-	if receipt.KnownTasks > 0 {
-		fmt.Fprintf(inv.out, "%d of its %d tasks have been done before: they cost nothing (--%s runs them).\n", receipt.KnownTasks,
-			receipt.Tasks, noReuseFlag)
-	}
+	showKnown(inv.out, receipt.KnownTasks, receipt.Tasks)
 }
 
 func (inv *invocation) showReceipt(receipt client.Answer[contract.SubmitResponse]) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/molfabric/molfabric/internal/client"
@@ -36,12 +37,20 @@ func showEstimate(inv *invocation, price contract.EstimateResponse, ligands int)
 		fmt.Fprintf(inv.out, ", about %s of one core", duration(spent))
 	}
 	fmt.Fprintf(inv.out, "\n  start     %s\n  storage   %s\n", amount(price.Breakdown.StartFee), amount(price.Breakdown.Storage))
+	showKnown(inv.out, price.KnownTasks, price.Tasks)
 	fmt.Fprintf(inv.out, "An amount above all of this is set aside while the job runs, and it never costs more than that.\n")
 	showForecast(inv.out, price.Receptor)
 }
 
+// showKnown says what of a job's tasks the account has run before.
+func showKnown(w io.Writer, known, tasks int) {
+	if known > 0 {
+		fmt.Fprintf(w, "%d of its %d tasks have been done before: they cost nothing (--%s runs them).\n", known, tasks, noReuseFlag)
+	}
+}
+
 // price asks for the price. The receptor, and a ligand around which the box is to lie, are uploaded, so that the server can say
-// what would be docked into; other files stand there with their size and a key that is none.
+// what would be docked into; other files stand there with their digest, their size and a key that is none.
 func (inv *invocation) price(ctx context.Context, d docking) (client.Answer[contract.EstimateResponse], error) {
 	var none client.Answer[contract.EstimateResponse]
 	files := dockFiles{ligands: map[string]client.Uploaded{}}
@@ -64,7 +73,13 @@ func (inv *invocation) price(ctx context.Context, d docking) (client.Answer[cont
 			*one.into = &file
 		}
 	}
-	return inv.api.Estimate(ctx, newDockRequest(d, files))
+	scene := ""
+	if files.receptor != nil { // it is the scene
+		scene, files.receptor = files.receptor.StorageKey, nil
+	}
+	request := newDockRequest(d, files)
+	request.SceneFile = scene
+	return inv.api.Estimate(ctx, request)
 }
 
 // measure is an upload of a ligand's file that has not happened.

@@ -124,7 +124,7 @@ func (d docking) ranking() string {
 	return d.search.rankBy
 }
 
-// newDockRequest writes the request for an estimate; a submission names the receptor as its scene.
+// newDockRequest writes the request without its scene.
 func newDockRequest(d docking, files dockFiles) dockRequest {
 	s := d.search
 	params := dockParams{

@@ -123,7 +123,7 @@ func (inv *invocation) sample(ctx context.Context, of receipt.Statement, o verif
 	if err != nil {
 		return nil, err
 	}
-	found.EstimatedCost, found.Currency, found.KnownTasks = price.Body.EstimatedCost, price.Body.Currency, price.Body.KnownTasks
+	found.EstimatedCost, found.Currency = price.Body.EstimatedCost, price.Body.Currency
 	inv.tellDrawn(found, parts)
 	if o.sample.estimate {
 		return found, nil
@@ -196,13 +196,8 @@ func (inv *invocation) tellDrawn(found *sampling, parts []part) {
 		fmt.Fprintf(inv.out, "With the seed %d, %d of %d docked ligands are drawn: %s\n", found.Seed, found.Drawn, found.Of,
 			named(names))
 	}
-	fmt.Fprintf(inv.out, "Running it again on %s is expected to cost %s", inv.api.Server(),
+	fmt.Fprintf(inv.out, "Running it again on %s is expected to cost %s.\n", inv.api.Server(),
 		money(found.EstimatedCost, found.Currency))
-	if found.KnownTasks > 0 { // estimates count them as free
-		fmt.Fprintf(inv.out, " and the price of %d tasks that this account has run before, and that are run again all the same",
-			found.KnownTasks)
-	}
-	fmt.Fprintln(inv.out, ".")
 }
 
 // runSample runs the submission and returns what the server's receipt says of it.
@@ -212,7 +207,7 @@ func (inv *invocation) runSample(ctx context.Context, request any, found *sampli
 	if err != nil {
 		return none, err
 	}
-	found.JobID, found.EstimatedCost, found.KnownTasks = submitted.Body.JobID, submitted.Body.EstimatedCost, 0
+	found.JobID, found.EstimatedCost = submitted.Body.JobID, submitted.Body.EstimatedCost
 	inv.tellSubmitted(submitted.Body)
 	ended, err := inv.follow(ctx, found.JobID, nil)
 	if err != nil {
@@ -260,7 +255,8 @@ func (s source) compare(
 // estimate is the submission in the form of an estimate.
 func (r repetition) estimate() map[string]any {
 	asked := map[string]any{}
-	for _, member := range []string{"jobType", "simulator", "simulationParams", "taskCount", "parameters", "recovery"} {
+	for _, member := range []string{"jobType", "simulator", "simulationParams", "taskCount", "parameters", "recovery", "sceneFile",
+		"attachments", "noReuse"} {
 		if value, ok := r.request[member]; ok {
 			asked[member] = value
 		}

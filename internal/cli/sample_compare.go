@@ -28,8 +28,7 @@ type sampling struct {
 	Whole         bool            `json:"whole"` // nothing is drawn: all of the job is run again
 	EstimatedCost contract.Pounds `json:"estimatedCost"`
 	Currency      string          `json:"currency"`
-	KnownTasks    int             `json:"knownTasks,omitempty"` // that a price counts as free though they are run; 0 once they are
-	JobID         string          `json:"jobId,omitempty"`      // that ran them; "" where only the price was asked for
+	JobID         string          `json:"jobId,omitempty"` // that ran them; "" where only the price was asked for
 	Compared      []compared      `json:"compared"`
 	Notes         []string        `json:"notes"`
 }

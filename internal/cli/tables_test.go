@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -119,6 +120,10 @@ func TestTables(t *testing.T) {
 		},
 		"deliveries.txt": func(w *bytes.Buffer) error {
 			return deliveriesTable(w, read[contract.WebhookDeliveryList](t, "deliveries.json").Deliveries)
+		},
+		"notices.txt": func(w *bytes.Buffer) error {
+			return errors.Join(showNotices(w, read[contract.NoticeSettings](t, "notices.json")),
+				showNotices(w, contract.NoticeSettings{SendsMail: true}))
 		},
 		"service.txt": func(w *bytes.Buffer) error {
 			return showService(w, "https://molfabric.example.org", read[contract.ServiceStatus](t, "service.json"))

@@ -14,8 +14,8 @@ import (
 
 func webhooksCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "webhooks", Short: "Have a server of your own told when jobs end or credit runs low", Args: cobra.ArbitraryArgs,
-		RunE: groupRun,
+		Use: "webhooks", Short: "Have a server of your own told when jobs end, credit runs low or a key moves",
+		Args: cobra.ArbitraryArgs, RunE: groupRun,
 		Long: `Manages webhooks: servers of the account's own that are told of events, by messages that are signed as Standard
 Webhooks has it, and sent again where they do not arrive. It needs the session of ` + "`molfabric login`.",
 	}
@@ -74,8 +74,8 @@ func webhooksAddCommand() *cobra.Command {
 		return present(inv, added, err, showAddedWebhook)
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVar(&asked.Events, "event", []string{contract.EventJobEnded}, "what is told: "+contract.EventJobEnded+" or "+
-		contract.EventCreditLow+"; may be repeated")
+	flags.StringArrayVar(&asked.Events, "event", []string{contract.EventJobEnded}, "what is told: "+contract.EventJobEnded+", "+
+		contract.EventCreditLow+" or "+contract.EventKeyNewNetwork+"; may be repeated")
 	flags.Int64Var(&below, "below", 0, "pence below which "+contract.EventCreditLow+" is told (500 where nothing is said)")
 	flags.StringVar(&asked.Description, "description", "", "a note for people")
 	return cmd

@@ -27,11 +27,9 @@ func (c *Client) Submit(ctx context.Context, request any, idempotencyKey string)
 	if idempotencyKey == "" {
 		idempotencyKey = uuid.NewString()
 	}
-	if c.fresh {
-		var err error
-		if request, err = withNoReuse(request); err != nil {
-			return Answer[contract.SubmitResponse]{}, err
-		}
+	request, err := c.asked(request)
+	if err != nil {
+		return Answer[contract.SubmitResponse]{}, err
 	}
 	return ask[contract.SubmitResponse](ctx, c, call{
 		method: http.MethodPost, path: "/v1/jobs/submit", body: request, idempotent: true,
@@ -39,25 +37,32 @@ func (c *Client) Submit(ctx context.Context, request any, idempotencyKey string)
 	})
 }
 
-// withNoReuse asks for a submission that everything be run.
-func withNoReuse(request any) (json.RawMessage, error) {
+// asked is a submission or an estimate with Options.NoReuse.
+func (c *Client) asked(request any) (any, error) {
+	if !c.fresh {
+		return request, nil
+	}
 	text, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("writing the submission: %w", err)
 	}
 	members, object := bytes.CutPrefix(bytes.TrimSpace(text), []byte("{"))
 	if !object {
-		return text, nil // the server says what is wrong with it
+		return json.RawMessage(text), nil // the server says what is wrong with it
 	}
 	asked := []byte(`{"noReuse":true`)
 	if rest := bytes.TrimSpace(members); !bytes.HasPrefix(rest, []byte("}")) {
 		asked = append(asked, ',')
 	}
-	return append(asked, members...), nil
+	return json.RawMessage(append(asked, members...)), nil
 }
 
 // Estimate prices a job. request is as in Submit, in the shape of an estimate.
 func (c *Client) Estimate(ctx context.Context, request any) (Answer[contract.EstimateResponse], error) {
+	request, err := c.asked(request)
+	if err != nil {
+		return Answer[contract.EstimateResponse]{}, err
+	}
 	return ask[contract.EstimateResponse](ctx, c, call{
 		method: http.MethodPost, path: "/v1/jobs/estimate", body: request, idempotent: true,
 	})

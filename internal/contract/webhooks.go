@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// Events that webhooks are told of.
+// Events that webhooks, and accounts by mail, are told of.
 const (
 	EventJobEnded  = "job.ended"  // a job has ended; after a retry once more
 	EventCreditLow = "credit.low" // what an account has left has fallen below what its webhook says
+	// EventKeyNewNetwork is told when an API key is used from a network that it was not used from before.
+	EventKeyNewNetwork = "key.new_network"
 	// EventWebhookTest is sent when its owner asks for it, whatever the webhook asks for.
 	EventWebhookTest = "webhook.test"
 )
@@ -17,7 +19,7 @@ const (
 type WebhookRequest struct {
 	URL            string   `json:"url" minLength:"1" maxLength:"2000" doc:"Where messages are posted: an https address at a public host." example:"https://example.org/molfabric"`
 	Description    string   `json:"description,omitempty" maxLength:"200" doc:"For people."`
-	Events         []string `json:"events" minItems:"1" maxItems:"10" enum:"job.ended,credit.low" doc:"What is told. job.ended: a job has ended, after a retry once more. credit.low: less is left than lowCreditPence."`
+	Events         []string `json:"events" minItems:"1" maxItems:"10" enum:"job.ended,credit.low,key.new_network" doc:"What is told. job.ended: a job has ended, after a retry once more. credit.low: less is left than lowCreditPence. key.new_network: an API key is used from a network that it was not used from before."`
 	LowCreditPence *int64   `json:"lowCreditPence,omitempty" minimum:"1" maximum:"100000000" default:"500" doc:"Below which credit.low is told; once, until there was more."`
 	Enabled        *bool    `json:"enabled,omitempty" default:"true" doc:"Whether anything is sent. What happens meanwhile is never told."`
 }
@@ -44,7 +46,7 @@ type WebhookList struct {
 type WebhookDelivery struct {
 	ID          string          `json:"id" doc:"The message's id, which it has at every sending (header webhook-id)."`
 	Event       string          `json:"event" doc:"What it tells."`
-	Subject     string          `json:"subject" doc:"The job that it tells of; empty of others."`
+	Subject     string          `json:"subject" doc:"The job or the key that it tells of; empty of others."`
 	State       string          `json:"state" enum:"PENDING,DELIVERED,FAILED" doc:"FAILED: given up after two and a half days."`
 	Attempts    int             `json:"attempts" doc:"How often it was sent."`
 	NextAt      *time.Time      `json:"nextAt" nullable:"true" doc:"When it is sent next, while it is PENDING."`

@@ -291,6 +291,17 @@ func (sh *shell) webhooks() {
 	sh.contains(gone, "molfabric webhooks list")
 }
 
+// notices turns mails on and off.
+func (sh *shell) notices() {
+	sh.t.Helper()
+	usual, _ := sh.want(0, "", "notices")
+	sh.contains(usual, "credit.low", "key.new_network")
+	changed, _ := sh.want(0, "", "notices", "--on", "job.ended", "--off", "credit.low")
+	sh.contains(changed, "job.ended, key.new_network")
+	_, unknown := sh.want(5, "", "notices", "--on", "job.began")
+	sh.contains(unknown, "events")
+}
+
 // TestAccountWithTheCommandLine walks through what is no job: projects, keys that end, licence servers, webhooks, credit, the
 // service.
 func TestAccountWithTheCommandLine(t *testing.T) {
@@ -355,6 +366,7 @@ func TestAccountWithTheCommandLine(t *testing.T) {
 	none, _ := sh.want(0, "", "licenses", "list")
 	sh.contains(none, "No licence servers")
 	sh.webhooks()
+	sh.notices()
 
 	tiers, _ := sh.want(0, "", "topup")
 	sh.contains(tiers, "£")

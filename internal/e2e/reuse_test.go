@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/molfabric/molfabric/internal/client"
@@ -30,8 +31,28 @@ func TestNothingIsPaidTwice(t *testing.T) {
 		return receipt.Body, c.digests(run)
 	}
 	first, before := dock(ligand("aspirin", smiles["aspirin"]), ligand("caffeine", smiles["caffeine"]))
-	second, after := dock(ligand("new", smiles["benzamidine"]), ligand("coffee", smiles["caffeine"]),
-		ligand("pain", smiles["aspirin"]))
+	larger := []map[string]any{ligand("new", smiles["benzamidine"]), ligand("coffee", smiles["caffeine"]),
+		ligand("pain", smiles["aspirin"])}
+	price := func(noReuse bool) contract.EstimateResponse {
+		t.Helper()
+		var request map[string]any
+		if err := json.Unmarshal(submission(scene, larger, pocketBox), &request); err != nil {
+			t.Fatal(err)
+		}
+		delete(request, "jobName")
+		request["noReuse"] = noReuse
+		estimate, err := c.api.Estimate(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return estimate.Body
+	}
+	known, all := price(false), price(true)
+	if known.KnownTasks != 3 || all.KnownTasks != 0 || known.Breakdown.Compute >= all.Breakdown.Compute {
+		t.Errorf("an estimate knows %d tasks and says %v of compute, one of running everything %d and %v; want 3 for less, and 0",
+			known.KnownTasks, known.Breakdown.Compute, all.KnownTasks, all.Breakdown.Compute)
+	}
+	second, after := dock(larger...)
 	if first.KnownTasks != 0 || second.KnownTasks != 3 { // the receptor and two dockings
 		t.Errorf("%d tasks of the first job and %d of the second were known before, want 0 and 3", first.KnownTasks,
 			second.KnownTasks)

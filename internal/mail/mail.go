@@ -29,6 +29,8 @@ type Message struct {
 	To      string // name@host
 	Subject string // one line
 	Text    string
+	// ID makes the Message-ID, so that a mail which is sent twice is known as one: letters, digits and underscores. "" for any.
+	ID string
 }
 
 // sender brings one message on its way, or says why not.
@@ -73,6 +75,20 @@ func (q *Queue) Run(ctx context.Context) {
 	}
 }
 
+// Send brings a message on its way at once, beside those that wait, and says whether the server has taken it. It tries once. See
+// Refused for the errors.
+func (q *Queue) Send(ctx context.Context, m Message) error {
+	ctx, cancel := context.WithTimeout(ctx, sendPatience)
+	defer cancel()
+	return q.to.send(ctx, m)
+}
+
+// Refused reports whether the error of a sending is one that another try does not change.
+func Refused(err error) bool {
+	refused := (*textproto.Error)(nil)
+	return errors.As(err, &refused) && refused.Code >= permanentCode
+}
+
 // permanentCode begins the codes with which a server refuses a mail for good (RFC 5321, section 4.2.1).
 const permanentCode = 500
 
@@ -85,7 +101,7 @@ func (q *Queue) deliver(ctx context.Context, m Message) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		if refused := (*textproto.Error)(nil); try == tries || errors.As(err, &refused) && refused.Code >= permanentCode {
+		if try == tries || Refused(err) {
 			q.log.Error("a mail was not sent; its reader can ask for it again", "tries", try, "error", err)
 			return
 		}
@@ -105,4 +121,10 @@ type Console struct{ Out io.Writer }
 func (c Console) Post(m Message) {
 	fmt.Fprintf(c.Out, "\nMail to %s (no mail server is configured): %s\n\n    %s\n\n", m.To, m.Subject,
 		strings.ReplaceAll(m.Text, "\n", "\n    "))
+}
+
+// Send writes a message.
+func (c Console) Send(_ context.Context, m Message) error {
+	c.Post(m)
+	return nil
 }

@@ -1,168 +1,27 @@
 package mail
 
 import (
-	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
-	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"mime"
-	"net"
 	netmail "net/mail"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/mail/mailtest"
 )
 
-// post is a mail server on a port of its own: it speaks as much of RFC 5321 as a sender needs, and keeps what it gets.
-type post struct {
-	t         *testing.T
-	address   string
-	trust     *tls.Config
-	server    *tls.Config
-	startTLS  bool
-	refusals  int // of the next senders, with a passing error
-	mu        sync.Mutex
-	got       []string // mails, as they came
-	encrypted []bool   // whether each came over TLS
-	logins    []string
-	arrived   chan struct{}
-}
-
-func startPost(t *testing.T, implicit, startTLS bool, refusals int) *post {
-	t.Helper()
-	p := &post{t: t, startTLS: startTLS, refusals: refusals, arrived: make(chan struct{}, 10)}
-	p.server, p.trust = certificate(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.address = ln.Addr().String()
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() {
-				defer conn.Close()
-				if implicit {
-					p.talk(tls.Server(conn, p.server), true)
-				} else {
-					p.talk(conn, false)
-				}
-			})
-		}
-	})
-	t.Cleanup(func() { ln.Close(); serving.Wait() })
-	return p
-}
-
-func certificate(t *testing.T) (server, trust *tls.Config) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(parsed)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{raw}, PrivateKey: key}}}, &tls.Config{RootCAs: roots}
-}
-
-func (p *post) talk(conn net.Conn, encrypted bool) {
-	lines := bufio.NewReader(conn)
-	say := func(format string, args ...any) { fmt.Fprintf(conn, format+"\r\n", args...) }
-	say("220 post")
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return
-		}
-		switch verb, rest, _ := strings.Cut(strings.TrimSpace(line), " "); strings.ToUpper(verb) {
-		case "EHLO":
-			if p.startTLS && !encrypted {
-				say("250-post\r\n250 STARTTLS")
-			} else {
-				say("250-post\r\n250 AUTH PLAIN")
-			}
-		case "STARTTLS":
-			say("220 go on")
-			secured := tls.Server(conn, p.server)
-			conn, lines, encrypted = secured, bufio.NewReader(secured), true
-		case "AUTH":
-			secret, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
-			p.mu.Lock()
-			p.logins = append(p.logins, strings.ReplaceAll(string(secret), "\x00", " "))
-			p.mu.Unlock()
-			say("235 welcome")
-		case "MAIL":
-			if p.refuses() {
-				say("451 later")
-				continue
-			}
-			say("250 ok")
-		case "DATA":
-			say("354 go on")
-			p.keep(lines, encrypted)
-			say("250 taken")
-		case "QUIT":
-			say("221 bye")
-			return
-		default:
-			say("250 ok")
-		}
-	}
-}
-
-func (p *post) refuses() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refusals--
-	return p.refusals >= 0
-}
-
-func (p *post) keep(lines *bufio.Reader, encrypted bool) {
-	var text strings.Builder
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil || line == ".\r\n" {
-			break
-		}
-		text.WriteString(line)
-	}
-	p.mu.Lock()
-	p.got, p.encrypted = append(p.got, text.String()), append(p.encrypted, encrypted)
-	p.mu.Unlock()
-	p.arrived <- struct{}{}
-}
-
 // sendOne hands one mail to a server through a queue and waits for it.
-func sendOne(t *testing.T, p *post, url string) (header netmail.Header, text string) {
+func sendOne(t *testing.T, p *mailtest.Server, url string) (header netmail.Header, text string) {
 	t.Helper()
 	server, err := NewSMTP(url, "Molfabric <molfabric@example.org>", time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.trust = p.trust
+	server.trust = p.Trust
 	q := newQueue(server, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	q.pause = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
@@ -170,42 +29,34 @@ func sendOne(t *testing.T, p *post, url string) (header netmail.Header, text str
 	running.Go(func() { q.Run(ctx) })
 	q.Post(Message{To: "ada@example.org", Subject: "Grüße", Text: strings.Repeat("A line ü.\n.\n", 20)})
 	select {
-	case <-p.arrived:
+	case <-p.Arrived():
 	case <-time.After(time.Minute):
 		t.Fatal("no mail came")
 	}
 	cancel()
 	running.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	message, err := netmail.ReadMessage(strings.NewReader(p.got[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, message.Body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return message.Header, string(body)
+	got := p.Mails(t)[0]
+	return got.Header, got.Text
 }
 
 func TestMailArrives(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
-		name, scheme       string
-		implicit, startTLS bool
-		refusals           int
-		encrypted          bool
+		name, scheme string
+		security     mailtest.Security
+		refusals     int
+		encrypted    bool
 	}{
-		{"STARTTLS", "smtp", false, true, 0, true},
-		{"TLS from the first byte", "smtps", true, false, 0, true},
-		{"plain, on this machine", "smtp", false, false, 0, false},
-		{"a server that is busy twice", "smtps", true, false, 2, true},
+		{"STARTTLS", "smtp", mailtest.StartTLS, 0, true},
+		{"TLS from the first byte", "smtps", mailtest.TLS, 0, true},
+		{"plain, on this machine", "smtp", mailtest.Plain, 0, false},
+		{"a server that is busy twice", "smtps", mailtest.TLS, 2, true},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
-			p := startPost(t, one.implicit, one.startTLS, one.refusals)
-			header, text := sendOne(t, p, one.scheme+"://mail%40er:s%3Acret@"+p.address)
+			p := mailtest.Start(t, one.security)
+			p.Refuse(one.refusals, "451 later")
+			header, text := sendOne(t, p, one.scheme+"://mail%40er:s%3Acret@"+p.Address)
 			subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
 			if err != nil || subject != "Grüße" || header.Get("To") != "<ada@example.org>" ||
 				!strings.Contains(header.Get("From"), "molfabric@example.org") {
@@ -214,27 +65,55 @@ func TestMailArrives(t *testing.T) {
 			if text != strings.Repeat("A line ü.\n.\n", 20) {
 				t.Errorf("text %q", text)
 			}
-			if p.encrypted[0] != one.encrypted || p.logins[0] != " mail@er s:cret" {
-				t.Errorf("encrypted %v, login %q", p.encrypted[0], p.logins[0])
+			if p.Secure()[0] != one.encrypted || p.Logins()[0] != " mail@er s:cret" {
+				t.Errorf("encrypted %v, login %q", p.Secure()[0], p.Logins()[0])
 			}
 		})
+	}
+}
+
+// TestASendingTellsWhatCameOfIt: the mail is there when Send returns, with the id that it was given; a refusal is told apart from
+// what another try may change.
+func TestASendingTellsWhatCameOfIt(t *testing.T) {
+	t.Parallel()
+	p := mailtest.Start(t, mailtest.Plain)
+	server, err := NewSMTP("smtp://"+p.Address, "molfabric@example.org", time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, m := NewQueue(server, slog.New(slog.NewTextHandler(io.Discard, nil))), Message{To: "ada@example.org", ID: "msg_1"}
+	for line, refused := range map[string]bool{"451 later": false, "550 nobody of this name": true} {
+		p.Refuse(1, line)
+		if err := q.Send(t.Context(), m); err == nil || Refused(err) != refused {
+			t.Errorf("%s: got %v, refused %v, want %v", line, err, Refused(err), refused)
+		}
+	}
+	p.Refuse(1, "") // it hangs
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if err := q.Send(ctx, m); err == nil || Refused(err) {
+		t.Errorf("from a server that hangs: %v", err)
+	}
+	if err := q.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Mails(t); len(got) != 1 || got[0].Header.Get("Message-Id") != "<msg_1@example.org>" {
+		t.Errorf("got %v", got)
 	}
 }
 
 // TestNothingIsSentInTheOpen: a server elsewhere without TLS gets neither the password nor the mail.
 func TestNothingIsSentInTheOpen(t *testing.T) {
 	t.Parallel()
-	p := startPost(t, false, false, 0)
-	server, err := NewSMTP("smtp://mailer:secret@"+p.address, "molfabric@example.org", time.Now)
+	p := mailtest.Start(t, mailtest.Plain)
+	server, err := NewSMTP("smtp://mailer:secret@"+p.Address, "molfabric@example.org", time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server.plain = false // as if it were elsewhere
 	err = server.send(t.Context(), Message{To: "ada@example.org", Subject: "s", Text: "t"})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil || !strings.Contains(err.Error(), "offers no TLS") || len(p.got)+len(p.logins) != 0 {
-		t.Errorf("got %v, %d mails, logins %v", err, len(p.got), p.logins)
+	if err == nil || !strings.Contains(err.Error(), "offers no TLS") || len(p.Mails(t))+len(p.Logins()) != 0 {
+		t.Errorf("got %v, %d mails, logins %v", err, len(p.Mails(t)), p.Logins())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"mime"
@@ -74,15 +73,13 @@ func (s *SMTP) send(ctx context.Context, m Message) error {
 		return fmt.Errorf("connect to the mail server: %w", err)
 	}
 	defer conn.Close()
-	if until, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(until); err != nil {
-			return err
-		}
-	}
+	// A server that hangs must not keep a process from ending.
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	encrypted := conn
 	if s.implicitTLS {
-		conn = tls.Client(conn, s.tls())
+		encrypted = tls.Client(conn, s.tls())
 	}
-	client, err := smtp.NewClient(conn, s.host)
+	client, err := smtp.NewClient(encrypted, s.host)
 	if err != nil {
 		return fmt.Errorf("greet the mail server: %w", err)
 	}
@@ -154,14 +151,16 @@ func (s *SMTP) write(m Message) ([]byte, error) {
 	if strings.ContainsAny(m.To, "\r\n") {
 		return nil, errors.New("the reader's address holds a line break")
 	}
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails
+	id := m.ID
+	if id == "" {
+		id = rand.Text()
+	}
 	_, domain, _ := strings.Cut(s.from.Address, "@")
 	var text strings.Builder
 	for _, line := range [][2]string{
 		{"From", s.from.String()}, {"To", (&netmail.Address{Address: m.To}).String()},
 		{"Subject", mime.QEncoding.Encode("utf-8", m.Subject)}, {"Date", s.now().UTC().Format(time.RFC1123Z)},
-		{"Message-ID", "<" + hex.EncodeToString(id) + "@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
+		{"Message-ID", "<" + id + "@" + domain + ">"}, {"Auto-Submitted", "auto-generated"},
 		{"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "base64"},
 	} {
 		fmt.Fprintf(&text, "%s: %s\r\n", line[0], line[1])

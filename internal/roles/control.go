@@ -29,6 +29,7 @@ import (
 	"github.com/molfabric/molfabric/api/databases"
 	"github.com/molfabric/molfabric/api/docking"
 	"github.com/molfabric/molfabric/api/jobs"
+	"github.com/molfabric/molfabric/api/notices"
 	"github.com/molfabric/molfabric/api/operator"
 	"github.com/molfabric/molfabric/api/projects"
 	"github.com/molfabric/molfabric/api/public"
@@ -91,6 +92,7 @@ type control struct {
 	console   io.Writer     // where `molfabric up` shows mails; nil elsewhere
 	mails     *mail.Queue   // nil without a mail server
 	teller    *webhooks.Teller
+	notifier  *notices.Teller // nil where no mail is sent
 	previews  *preview.Client
 	web       *web.App // nil when the program was built without
 	workers   *workers.Service
@@ -256,13 +258,14 @@ func (c *control) frontDoor(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	post, mails, err := mailer(c.cfg, c.console, c.log)
+	if c.cfg.PublicURL != "" {
+		publicURL = c.cfg.PublicURL
+	}
+	post, mailed, err := c.post(taking, publicURL)
 	if err != nil {
 		return nil, err
 	}
-	c.mails = mails
 	c.previews = newPreviews(c.redis, c.cfg, c.metrics, c.log)
-	noteSignUp(c.log, taking, post)
 	licences, told, err := c.settings(secrets)
 	if err != nil {
 		return nil, err
@@ -288,9 +291,6 @@ func (c *control) frontDoor(version, publicURL string) (*api.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.cfg.PublicURL != "" {
-		publicURL = c.cfg.PublicURL
-	}
 	return api.New(api.Deps{
 		DB: c.db, Redis: c.redis, Ledger: c.ledger, Metrics: c.metrics, Log: c.log, Now: time.Now,
 		Groups: []func(huma.API){
@@ -299,6 +299,7 @@ func (c *control) frontDoor(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { projects.Register(a, workspaces) },
 			func(a huma.API) { settings.Register(a, licences) },
 			func(a huma.API) { webhooks.Register(a, told) },
+			func(a huma.API) { notices.Register(a, mailed) },
 			c.condition(version),
 			func(a huma.API) { docking.Register(a, dockings) },
 			func(a huma.API) { docking.RegisterResolve(a, docking.NewResolver(known.Library, known.Signer)) },
@@ -312,6 +313,23 @@ func (c *control) frontDoor(version, publicURL string) (*api.Server, error) {
 		Checks: c.checks(),
 		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
 	})
+}
+
+// post is what carries mails, nil where there is nothing, and the settings of what accounts are told by them. The queue and the
+// teller are the process's.
+func (c *control) post(taking auth.Admission, publicURL string) (postman, *notices.Service, error) {
+	carrier, queued, err := mailer(c.cfg, c.console, c.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	noteSignUp(c.log, taking, carrier)
+	mailed := notices.New(notices.Deps{DB: c.db, Mail: carrier, PublicURL: publicURL, Log: c.log, Now: time.Now,
+		Limiter: throttle.New(c.redis, c.cfg.RedisPrefix+"limit:", c.log, time.Now)})
+	c.mails = queued
+	if carrier != nil {
+		c.notifier = mailed.NewTeller(notices.TellerDeps{Metrics: notices.NewMetrics(c.metrics)})
+	}
+	return carrier, mailed, nil
 }
 
 // settings are of the servers that accounts have: those that license their software, and those that are told of events. The teller
@@ -388,7 +406,7 @@ func limits(cfg config.Limits) api.Limits {
 	return limits
 }
 
-// serve answers requests on ln, clears abandoned uploads away and sends mails, until the context ends.
+// serve answers requests on ln, clears abandoned uploads away, sends mails and tells accounts of events, until the context ends.
 func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener) error {
 	sweeping, stop := context.WithCancel(ctx)
 	var sweeper sync.WaitGroup
@@ -396,6 +414,7 @@ func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener
 	sweeper.Go(func() { runMails(sweeping, c.mails) })
 	sweeper.Go(func() { c.teller.Run(sweeping) })
 	sweeper.Go(func() { c.workers.Run(sweeping) })
+	sweeper.Go(func() { c.notifier.Run(sweeping) })
 	defer sweeper.Wait()
 	defer stop()
 	failed := make(chan error, 1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/molfabric/molfabric/api"
 	"github.com/molfabric/molfabric/api/auth"
+	"github.com/molfabric/molfabric/api/notices"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/config"
 	"github.com/molfabric/molfabric/internal/mail"
@@ -72,8 +73,14 @@ func trustedNetworks(cfg config.Config, mode auth.Mode, single bool) ([]netip.Pr
 	return networks, nil
 }
 
+// postman carries mails: those that wait in its queue, and those whose sender waits to hear what came of them.
+type postman interface {
+	auth.Mailer
+	notices.Mailer
+}
+
 // mailer is what carries the deployment's mails, and what has to run for it; nil where there is none.
-func mailer(cfg config.Config, console io.Writer, log *slog.Logger) (auth.Mailer, *mail.Queue, error) {
+func mailer(cfg config.Config, console io.Writer, log *slog.Logger) (postman, *mail.Queue, error) {
 	if cfg.SMTP.URL == "" {
 		if console == nil {
 			return nil, nil, nil

@@ -48,6 +48,16 @@ type Low struct {
 	ThresholdPence int64 `json:"thresholdPence"`
 }
 
+// Moved is the data of contract.EventKeyNewNetwork: which key, as the list of keys shows it, and from where it was used.
+type Moved struct {
+	KeyID     string    `json:"keyId"`
+	KeyName   string    `json:"keyName"`
+	KeyPrefix string    `json:"keyPrefix"`
+	KeyLast4  string    `json:"keyLast4"`
+	Network   string    `json:"network"` // 198.51.100.0/24 or 2001:db8:1::/48
+	UsedAt    time.Time `json:"usedAt"`
+}
+
 // Body writes a message.
 func (m Message) Body() ([]byte, error) {
 	m.Timestamp = m.Timestamp.UTC()

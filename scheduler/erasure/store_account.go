@@ -30,11 +30,12 @@ func closeAccount(ctx context.Context, tx *sqlx.Tx, accountID string, at time.Ti
 func deleteCredentials(ctx context.Context, tx *sqlx.Tx, accountID string, at time.Time) error {
 	for _, statement := range []string{
 		`DELETE FROM sessions WHERE account_id = $1`,
-		`DELETE FROM api_keys WHERE account_id = $1`,
+		`DELETE FROM api_keys WHERE account_id = $1`, // and with them the networks that they were used from
 		`DELETE FROM email_proofs WHERE account_id = $1`,
 		`DELETE FROM account_identities WHERE account_id = $1`,
 		`DELETE FROM license_servers WHERE account_id = $1`,
 		`DELETE FROM webhooks WHERE account_id = $1`,
+		`DELETE FROM notice_settings WHERE account_id = $1`, // and with them the notices
 		`DELETE FROM idempotency_keys WHERE account_id = $1`,
 	} {
 		if _, err := tx.ExecContext(ctx, statement, accountID); err != nil {

@@ -37,14 +37,16 @@ func (s *search) contents(ctx context.Context, wants engines.Wants) (bool, error
 }
 
 // readable tells whether a file is to be read: of a submission every one, of an account's estimate an entry that is kept
-// here and files that the account has uploaded. An estimate has no scene, and what would only be checked is not read for
-// it. Errors: fault.ChecksumMismatch.
+// here and files that the account has uploaded. What would only be checked is not read for it. Errors: fault.ChecksumMismatch.
 func (s *search) readable(ctx context.Context, w engines.WantedContent) (bool, error) {
 	if !s.estimates || slices.Contains(slices.Collect(maps.Values(s.work.Found.Structures)), w.File) {
 		return true, nil
 	}
-	if s.accountID == "" || w.Path == sceneFile || w.As == engines.ReadNothing {
+	if s.accountID == "" || w.As == engines.ReadNothing {
 		return false, nil
+	}
+	if w.Path == sceneFile { // looked for before everything else
+		return !s.sceneless(), nil
 	}
 	named := referenceTo(engines.NamedFile{Path: w.Path, Object: w.File})
 	files, err := s.stored(ctx, s.accountID, []reference{named})

@@ -72,6 +72,9 @@ func (f *Finder) Submission(
 	return s.run(ctx)
 }
 
+// NoScene stands for the input file of an estimate that has none: no engine's price depends on its name.
+var NoScene = engines.Object{StorageKey: "estimate"}
+
 // Estimate finds what can be found for an estimate without asking anybody outside; accountID is "" for a visitor, who has
 // no files. What is not known is left out. A sequence database must be there: its size decides the price. Errors: those
 // of Submission, and fault.ChecksumMismatch for a file that is another than the estimate says.
@@ -92,6 +95,9 @@ type search struct {
 	estimates bool
 	repeats   bool
 }
+
+// sceneless tells whether the request has no input file that could be read.
+func (s *search) sceneless() bool { return s.work.SceneFile == NoScene }
 
 // run asks the engine after each kind of thing that was found, for it may now want more.
 func (s *search) run(ctx context.Context) (engines.Found, error) {

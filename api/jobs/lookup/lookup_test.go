@@ -67,7 +67,8 @@ func TestOneFindLeadsToTheNext(t *testing.T) {
 		}
 		return wants
 	}}
-	found, err := New(Deps{Knowledge: knowing{heard: &heard}}).Estimate(t.Context(), "acct_1", engine, engines.Request{})
+	found, err := New(Deps{Knowledge: knowing{heard: &heard}}).Estimate(t.Context(), "acct_1", engine,
+		engines.Request{SceneFile: NoScene})
 	if want := []string{"entry 1abc", "components ATP,STI"}; err != nil || !slices.Equal(heard, want) || rounds != 3 {
 		t.Errorf("asked for %q in %d rounds, %v; want %q in 3", heard, rounds, err, want)
 	}
@@ -83,7 +84,8 @@ func TestAnEngineThatNeverHasEnoughIsStopped(t *testing.T) {
 	engine := asking{asked: &rounds, wants: func(round int, _ engines.Found) engines.Wants {
 		return engines.Wants{Components: []engines.WantedComponent{component(fmt.Sprint(round))}}
 	}}
-	_, err := New(Deps{Knowledge: knowing{heard: &heard}}).Estimate(t.Context(), "acct_1", engine, engines.Request{})
+	_, err := New(Deps{Knowledge: knowing{heard: &heard}}).Estimate(t.Context(), "acct_1", engine,
+		engines.Request{SceneFile: NoScene})
 	if err == nil || rounds != maxRounds {
 		t.Errorf("got %v after %d rounds, want it stopped after %d", err, rounds, maxRounds)
 	}

@@ -22,10 +22,10 @@ type preparation struct {
 	TaskID                 string `db:"task_id"`
 }
 
-// preparation finds an earlier preparation of a submission's receptor. Whether it is still good for its programs, only
+// preparation finds an earlier preparation of an account's receptor. Whether it is still good for its programs, only
 // they can tell. Errors: fault.ArtifactNotFound, fault.Validation, fault.WorkerImageMismatch.
 func (s *search) preparation(ctx context.Context, wants engines.Wants) (bool, error) {
-	if s.estimates || wants.Preparation == nil || !s.once("preparation") {
+	if s.accountID == "" || wants.Preparation == nil || !s.once("preparation") {
 		return false, nil
 	}
 	found, err := s.prepared(ctx, *wants.Preparation)

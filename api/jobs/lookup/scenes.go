@@ -32,9 +32,9 @@ var sceneFormats = map[string]string{
 
 const sceneFormatList = "a MolViewSpec scene (.mvsj, .mvsx) or a structure (.cif, .bcif, .pdb, .pdbqt, .sdf, .mol2, .gro, .xyz)"
 
-// scene reads the scene of a submission, so that one which cannot be drawn is refused before it costs anything.
+// scene reads the scene of a molecular job, so that one which cannot be drawn is refused before it costs anything.
 func (s *search) scene(ctx context.Context, wants engines.Wants) (bool, error) {
-	if s.estimates || !wants.Scene || !s.once("scene") {
+	if s.sceneless() || !wants.Scene || !s.once("scene") {
 		return false, nil
 	}
 	found, err := s.readScene(ctx, s.work)
@@ -42,9 +42,9 @@ func (s *search) scene(ctx context.Context, wants engines.Wants) (bool, error) {
 	return true, err
 }
 
-// renderCost finds what frames of the scene of a submission have taken before.
+// renderCost finds what frames of the scene have taken before.
 func (s *search) renderCost(ctx context.Context, wants engines.Wants) (bool, error) {
-	if s.estimates || !wants.RenderCost || !s.once("render cost") {
+	if s.sceneless() || !wants.RenderCost || !s.once("render cost") {
 		return false, nil
 	}
 	cost, known, err := renders.Cost(ctx, s.DB, s.accountID, s.work.SceneFile, s.engine.Spec().ID)

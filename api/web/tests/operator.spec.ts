@@ -11,6 +11,11 @@ test('an operator sees the fleet, and nobody else does', async ({ page, browser 
 
   await page.goto('/settings')
   await test.step('sets up a webhook', () => setUpWebhook(page, info))
+  await test.step('chooses what is mailed', async () => {
+    await page.getByLabel('A job has ended').check()
+    await page.getByRole('button', { name: 'Save what is mailed' }).click()
+    await expect(page.getByText('The choice is saved.')).toBeVisible()
+  })
   await page.getByRole('button', { name: 'Send the link again' }).click()
   await expect(page.getByText('The link is on its way again')).toBeVisible()
   await proved(page)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -111,7 +110,7 @@ func (r *reusing) screen(ctx context.Context, api *client.Client, ligands []mol.
 	return screened{took, bill.AccruedMicropence, receipt.Body.KnownTasks}, err
 }
 
-// known docks a library, and then a larger one that holds it, in another order and under other names.
+// known docks a library, and then a larger one that begins with it.
 func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, error) {
 	told(fmt.Sprintf("%d ligands", knownLigands))
 	all := smallLigands(knownLigands + newLigands)
@@ -120,7 +119,7 @@ func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, 
 		return Result{}, err
 	}
 	told(fmt.Sprintf("%d ligands, of which %d are known", len(all), knownLigands))
-	second, err := r.screen(ctx, r.api, renamed(all), r.seed)
+	second, err := r.screen(ctx, r.api, all, r.seed)
 	if err != nil {
 		return Result{}, err
 	}
@@ -143,17 +142,6 @@ func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, 
 			lookedUp)},
 		MeasuredAt: time.Now().UTC(),
 	}, nil
-}
-
-// renamed is a library backwards and under other names, which decide nothing.
-func renamed(ligands []mol.LigandEntry) []mol.LigandEntry {
-	var others []mol.LigandEntry
-	for i := len(ligands) - 1; i >= 0; i-- {
-		other := ligands[i]
-		other.LigandID = strings.Replace(other.LigandID, "L", "M", 1)
-		others = append(others, other)
-	}
-	return others
 }
 
 // fresh docks what was never docked, with and without asking whether it was: every screen has a seed of its own.

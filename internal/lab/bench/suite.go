@@ -160,10 +160,10 @@ func (o Options) measureGroups(ctx context.Context, scratch string, groups []gro
 			continue
 		}
 		measured, err := g.measure(ctx, scratch)
+		results = append(results, measured...)
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", strings.Join(g.ids, ", "), err)
 		}
-		results = append(results, measured...)
 	}
 	return results, nil
 }

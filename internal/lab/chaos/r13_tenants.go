@@ -156,6 +156,7 @@ var unreached = map[string]string{
 	"verify-email":    "takes a link that was sent to an address", "send-verification": "sends one to the caller's own address",
 	"create-key": "makes a key", "create-project": "makes a project", "older-create-project": "makes a project",
 	"create-license-server": "makes a server", "create-webhook": "makes a webhook",
+	"replace-notices":       "is of the caller's own account",
 	"resolve-ligand":        "looks into everybody's dictionary",
 	"top-up":                "begins a payment of the caller's",
 	"receive-payment-event": "is signed by the payment provider; R19 delivers false ones",

@@ -72,3 +72,8 @@ INSERT INTO webhooks (id, account_id, url, description, events, low_credit_pence
     VALUES ('whk_@', 'acct_@', 'https://example.org', '', '{job.ended}', 500, false, '', '', now(), now());
 INSERT INTO webhook_deliveries (webhook_id, id, account_id, event, subject, body, state, next_at, created_at)
     VALUES ('whk_@', 'msg_@', 'acct_@', 'job.ended', 'job_@', '{}', 'PENDING', now(), now());
+INSERT INTO api_key_networks (key_id, network, account_id, news, first_seen_at, last_seen_at)
+    VALUES ('key_@', '198.51.100.0/24', 'acct_@', true, now(), now());
+INSERT INTO notice_settings (account_id, events, low_credit_pence, since) VALUES ('acct_@', '{job.ended}', 100, now());
+INSERT INTO notices (account_id, id, event, subject, body, state, next_at, created_at)
+    VALUES ('acct_@', 'msg_@', 'job.ended', 'job_@', '{}', 'PENDING', now(), now());

@@ -85,6 +85,11 @@ class System(unittest.TestCase):
         self.assertEqual((table["ligand"][2], table["status"][2].upper()), ("nothing", "FAILED"))
         self.assertTrue(table["error"][2])
 
+        prices = [self.client.price(POCKET, {"coffee": CAFFEINE}, "PU8", exhaustiveness=1, num_modes=2, seed=7, picture="none",
+                                    reuse=reuse) for reuse in (True, False)]
+        self.assertGreater(prices[0]["knownTasks"], 0)
+        self.assertNotIn("knownTasks", prices[1])
+
         self.assertEqual(len(job.poses()), 2)
         aspirin = job.poses("aspirin")
         self.assertEqual(aspirin[0].GetNumHeavyAtoms(), 13)

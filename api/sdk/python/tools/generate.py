@@ -18,9 +18,10 @@ TARGET = HERE / "src" / "molfabric" / "schema.py"
 
 # What the package's own code reads and writes.
 USED = [
-    "BlastHit", "BlastHitList", "DockingPose", "DockingResult", "DockingResultList", "DockingRun", "DockingRunList", "Job",
-    "LigandEntry", "MultipartInitResponse", "MultipartStatus", "Output", "Outputs", "PartURLsResponse", "ProgressEvent",
-    "Receipt", "SimulationParams", "StatusEvent", "SubmitRequest", "SubmitResponse", "TaskEvent", "UploadPartDone", "UploadURLResponse",
+    "BlastHit", "BlastHitList", "DockingPose", "DockingResult", "DockingResultList", "DockingRun", "DockingRunList",
+    "EstimateResponse", "Job", "LigandEntry", "MultipartInitResponse", "MultipartStatus", "Output", "Outputs", "PartURLsResponse",
+    "ProgressEvent", "Receipt", "SimulationParams", "StatusEvent", "SubmitRequest", "SubmitResponse", "TaskEvent", "UploadPartDone",
+    "UploadURLResponse",
 ]
 HEAD = '''"""Types of the API's requests and answers. Made by tools/generate.py from api/testdata/openapi.json: change them there."""
 

@@ -10,10 +10,12 @@ AsyncClient is the same for asyncio. Failures are those of molfabric.errors; typ
 
 from . import errors, schema
 from ._client import AsyncClient
-from ._docking import AsyncDocking, Box
+from ._docking import AsyncDocking, Box, DockingOptions
 from ._jobs import AsyncJob
 from ._sync import Client, Docking, Job
 from ._transport import Event
 from ._view import View
 
-__all__ = ["AsyncClient", "AsyncDocking", "AsyncJob", "Box", "Client", "Docking", "Event", "Job", "View", "errors", "schema"]
+__all__ = [
+    "AsyncClient", "AsyncDocking", "AsyncJob", "Box", "Client", "Docking", "DockingOptions", "Event", "Job", "View", "errors", "schema",
+]

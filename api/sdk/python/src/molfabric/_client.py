@@ -7,13 +7,15 @@ import json
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from . import _files
-from ._docking import PDB_ID, AsyncDocking, Box, Ligand, box_params, library, plain, read_ligands
+from ._docking import (
+    PDB_ID, AsyncDocking, Box, DockingOptions, Ligand, box_params, library, plain, read_ligands, search_params,
+)
 from ._jobs import AsyncJob
 from ._transport import Transport, settings
-from .schema import ArtifactReference, SimulationParams, SubmitRequest, SubmitResponse
+from .schema import ArtifactReference, EstimateResponse, SimulationParams, SubmitRequest, SubmitResponse
 
 RECORD_TRANSFERS = 8  # uploads of ligands at once: enough to hide the way there and back
 
@@ -54,37 +56,43 @@ class AsyncClient:
 
     async def dock(
         self, receptor: str | Path, ligands: Any, box: str | Box | Sequence[float] | None = None, *,
-        chains: Sequence[str] = (), exhaustiveness: int | str = "auto", num_modes: int | None = None, seed: int | None = None,
-        rank_by: str | None = None, picture: str | None = None, name: str | None = None, reuse: bool = True,
-        params: SimulationParams | None = None, idempotency_key: str | None = None,
+        idempotency_key: str | None = None, **options: Unpack[DockingOptions],
     ) -> AsyncDocking:
         """Docks ligands into a receptor.
 
         receptor is an entry of the Protein Data Bank, or a file: PDB, mmCIF or PDBQT, perhaps as .gz.
         ligands are SMILES or RDKit molecules: one, several, a mapping from names, a pandas Series; or an SDF file.
         box is a ligand of the structure (STI, STI:A:201), "bound", "pocket", a Box, or its numbers in Å. None: the bound ligand.
-        exhaustiveness is a number of searches, or "auto": until two agree. rank_by is "vina" or "cnn", which one ligand gets.
-        picture draws the report: "molstar", "cycles" or "none". reuse=False runs also what was run before.
-        params are further members of simulationParams, as the API's reference lists them.
+        The options are those of DockingOptions.
         """
+        request = await self._docking(receptor, ligands, box, options)
+        return AsyncDocking(self.transport, await self._submit(request, idempotency_key))
+
+    async def price(
+        self, receptor: str | Path, ligands: Any, box: str | Box | Sequence[float] | None = None,
+        **options: Unpack[DockingOptions],
+    ) -> EstimateResponse:
+        """What a docking would cost, which takes what dock takes. Its files are uploaded, and nothing is run."""
+        request = await self._docking(receptor, ligands, box, options)
+        request.pop("jobName", None)
+        answer: EstimateResponse = await self.transport.call("POST", "/v1/jobs/estimate", request)
+        return answer
+
+    async def _docking(
+        self, receptor: str | Path, ligands: Any, box: str | Box | Sequence[float] | None, options: DockingOptions,
+    ) -> SubmitRequest:
         found = read_ligands(ligands)
-        asked: SimulationParams = {"exhaustiveness": exhaustiveness}  # type: ignore[typeddict-item]
-        asked |= box_params(box)
+        asked = box_params(box) | search_params(options, len(found))
         asked["ligandLibrary"] = library(found, list(await self._sources(found)))
-        given: dict[str, Any] = {
-            "receptorChains": list(chains) or None, "numModes": num_modes, "seed": seed,
-            "rankBy": rank_by or ("cnn" if len(found) == 1 else None), "dockingReport": picture and {"picture": picture},
-        }
-        asked |= {member: value for member, value in given.items() if value is not None}  # type: ignore[typeddict-item]
         scene, receptor_name = await self._receptor(receptor, asked)
         request: SubmitRequest = {
             "jobType": "simulation", "simulator": "autodock-vina", "sceneFile": scene,
-            "jobName": name or f"{len(found)} ligand{'s' * (len(found) > 1)} into {receptor_name}",
-            "simulationParams": asked | (params or {}),
+            "jobName": options.get("name") or f"{len(found)} ligand{'s' * (len(found) > 1)} into {receptor_name}",
+            "simulationParams": asked | options.get("params", {}),
         }
-        if not reuse:
+        if not options.get("reuse", True):
             request["noReuse"] = True
-        return AsyncDocking(self.transport, await self._submit(request, idempotency_key))
+        return request
 
     async def _submit(self, request: SubmitRequest, idempotency_key: str | None) -> str:
         answer: SubmitResponse = await self.transport.call(

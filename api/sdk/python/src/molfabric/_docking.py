@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import quote
 
 from ._jobs import AsyncJob
@@ -33,6 +33,20 @@ class Box:
 
     center: tuple[float, float, float]
     size: float | tuple[float, float, float]
+
+
+class DockingOptions(TypedDict, total=False):
+    """What dock and price take beside receptor, ligands and box."""
+
+    chains: Sequence[str]  # of the structure; all of them when left out
+    exhaustiveness: int | str  # searches of each ligand, or "auto", the default: until two of them agree
+    num_modes: int  # poses kept
+    seed: int
+    rank_by: str  # "vina" or "cnn", which one ligand gets
+    picture: str  # of the report: "molstar", "cycles" or "none"
+    name: str  # of the job
+    reuse: bool  # False runs also what was run before
+    params: SimulationParams  # further members, as the API's reference lists them
 
 
 # --- what is asked for, as pure functions ---
@@ -124,6 +138,17 @@ def box_params(box: str | Box | Sequence[float] | None) -> SimulationParams:
         raise ValueError(f"box {box!r}: give x, y, z and an edge, or x, y, z and three edges, in Å")
     x, y, z, *edges = map(float, box)
     return box_params(Box((x, y, z), edges[0] if len(edges) == 1 else (edges[0], edges[1], edges[2])))
+
+
+def search_params(options: DockingOptions, ligands: int) -> SimulationParams:
+    """What a request for so many ligands says of the search."""
+    picture = options.get("picture")
+    given: dict[str, Any] = {
+        "receptorChains": list(options.get("chains", ())) or None, "exhaustiveness": options.get("exhaustiveness", "auto"),
+        "numModes": options.get("num_modes"), "seed": options.get("seed"),
+        "rankBy": options.get("rank_by") or ("cnn" if ligands == 1 else None), "dockingReport": picture and {"picture": picture},
+    }
+    return {member: value for member, value in given.items() if value is not None}  # type: ignore[return-value]
 
 
 # --- what comes out ---

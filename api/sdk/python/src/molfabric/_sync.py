@@ -122,3 +122,4 @@ class Client:
     job = twin_of(AsyncClient.job, Job)
     docking = twin_of(AsyncClient.docking, Docking)
     dock = twin_of(AsyncClient.dock, Docking)
+    price = twin(AsyncClient.price)

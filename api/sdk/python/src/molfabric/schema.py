@@ -64,6 +64,14 @@ class BlastHitList(TypedDict):
     nextCursor: str | None
 
 
+class Breakdown(TypedDict):
+    compute: float
+    egress: float
+    software: float
+    startFee: float
+    storage: float
+
+
 class CCDSource(TypedDict):
     componentId: str
     kind: Literal["ccd"]
@@ -87,6 +95,12 @@ class Cost(TypedDict):
     estimated: float
     final: float | None
     held: float
+
+
+class CostRange(TypedDict):
+    high: float
+    likely: float
+    low: float
 
 
 class DockingBox(TypedDict):
@@ -412,6 +426,20 @@ class DynamicsRequest(TypedDict):
 class Equilibration(TypedDict):
     nptSteps: int
     nvtSteps: int
+
+
+class EstimateResponse(TypedDict):
+    assumed: NotRequired[str]
+    breakdown: Breakdown
+    currency: str
+    estimatedCost: float
+    hasLicenseFee: bool
+    knownTasks: NotRequired[int]
+    licenseNames: list[str]
+    range: CostRange
+    receptor: NotRequired[Forecast]
+    tasks: NotRequired[int]
+    variableRates: VariableRates
 
 
 class FixedProtonationState(TypedDict):
@@ -822,3 +850,9 @@ class UploadURLResponse(TypedDict):
     provider: str
     s3Key: str
     uploadUrl: str
+
+
+class VariableRates(TypedDict):
+    egressRate: float
+    gpuRate: NotRequired[float]
+    hardwareRate: float

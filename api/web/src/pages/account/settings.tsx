@@ -7,6 +7,7 @@ import { count, size, when } from '@/words'
 import { Verification } from '../entry/verification'
 import { CloseAccount } from './close-account'
 import { LicenceServers } from './licence-servers'
+import { Notices } from './notices'
 import { Password } from './password'
 import { Webhooks } from './webhooks'
 
@@ -42,6 +43,7 @@ export function Settings() {
             </Select>
           </div>
         </Card>
+        <Notices />
         <LicenceServers />
         <Webhooks />
         {account ? <Password email={account.email} /> : null}

@@ -36,7 +36,8 @@ export function Deliveries({ webhook }: { webhook: Webhook }) {
   )
 }
 
-const tells: Record<string, string> = { 'job.ended': 'a job has ended', 'credit.low': 'credit runs low', 'webhook.test': 'a test' }
+const tells: Record<string, string> = { 'job.ended': 'a job has ended', 'credit.low': 'credit runs low',
+  'key.new_network': 'a key is used from somewhere new', 'webhook.test': 'a test' }
 
 const sent = (times: number) => (times === 0 ? 'not yet' : times === 1 ? 'once' : `${times} times`)
 

@@ -10,7 +10,9 @@ import { fieldErrors } from '../new/fields'
 
 type Event = WebhookRequest['events'][number]
 
-const eventWords: Record<Event, string> = { 'job.ended': 'A job has ended', 'credit.low': 'Credit runs low' }
+const eventWords: Record<Event, string> = {
+  'job.ended': 'A job has ended', 'credit.low': 'Credit runs low', 'key.new_network': 'An API key is used from somewhere new',
+}
 
 /** The members that a field of the form makes. */
 const known = ['url', 'description', 'events', 'lowCreditPence']

@@ -1,4 +1,4 @@
-// Servers of the account's own that are told when jobs end and when credit runs low.
+// Servers of the account's own that are told when jobs end, when credit runs low and when a key is used from somewhere new.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -27,7 +27,8 @@ export function Webhooks() {
       {list.isPending ? <Loading what="the webhooks" /> : null}
       <Failure error={list.error} retry={() => void list.refetch()} />
       {list.data && webhooks.length === 0
-        ? <p className="text-soft">None. A server of your own can be told when a job ends or credit runs low.</p> : null}
+        ? <p className="text-soft">None. A server of your own can be told when a job ends, credit runs low or a key is used from
+          somewhere new.</p> : null}
       {webhooks.length > 0 ? (
         <Table caption="Webhooks" head={['Address', 'Told of', 'State', 'Actions']}>
           {webhooks.map((one) => <Row key={one.id} one={one} start={(what) => setDoing({ what, one })} shown={one.id === shown}
@@ -43,8 +44,11 @@ export function Webhooks() {
   )
 }
 
-const toldOf = (one: Webhook) => one.events.map((event) =>
-  event === 'job.ended' ? 'jobs that end' : event === 'credit.low' ? `credit below ${pence(one.lowCreditPence)}` : event).join(', ')
+const toldOf = (one: Webhook) => {
+  const words: Record<string, string> = { 'job.ended': 'jobs that end', 'credit.low': `credit below ${pence(one.lowCreditPence)}`,
+    'key.new_network': 'keys used from somewhere new' }
+  return one.events.map((event) => words[event] ?? event).join(', ')
+}
 
 interface RowProps {
   one: Webhook

@@ -4,6 +4,7 @@ import type { EstimateRequest, SimulationParams, SubmitRequest } from '@/api/cli
 import { extensionOf } from '@/uploads'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
+import { priced } from './price'
 import { entriesOf, type Ligand, maxLigands, readLines } from './ligands'
 import { readLigandPlace, readNumbers, readResidues } from './site'
 
@@ -147,13 +148,6 @@ export function dockingPlan(draft: DockingDraft): { plan: Plan; estimate?: Estim
   const scene = draft.receptor === 'file' ? draft.file?.storageKey : undefined
   const document = scene ? undefined : { name: 'docking.json', text: JSON.stringify(request, null, 1) }
   const plan: Plan = { ...given(missing.length === 0, { request }), scene, document, missing }
-  return known ? { plan, estimate: { ...job, simulationParams: { ...params, ...receptorReference(draft) } } } : { plan }
-}
-
-/** In an estimate, which has no scene, the receptor's file stands among the parameters. */
-function receptorReference(draft: DockingDraft): SimulationParams {
-  const format = draft.receptor === 'file' && draft.file ? receptorFormat(draft.file.name) : undefined
-  if (!draft.file || !format) return {}
-  const { name: _, ...file } = draft.file
-  return { receptorArtifact: { schema: 'service.docking.artifact/v1', artifactId: 'receptor', ...file, format } }
+  if (!known) return { plan }
+  return { plan, estimate: { ...job, simulationParams: params, ...priced(scene, draft.noReuse) } }
 }

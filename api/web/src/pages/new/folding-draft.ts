@@ -3,6 +3,7 @@
 import type { EstimateRequest, SubmitRequest } from '@/api/client'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
+import { priced } from './price'
 import { commandLine } from './shell-word'
 
 export interface FoldingDraft {
@@ -88,14 +89,16 @@ export function foldingPlan(draft: FoldingDraft): { plan: Plan; estimate: Estima
     ...(missing.length === 0 ? { request } : {}), scene: draft.source === 'file' ? draft.file?.storageKey : undefined,
     document: draft.source === 'text' ? { name: 'proteins.fasta', text: text + '\n' } : undefined, missing,
   }
-  return { plan, estimate: { ...job, simulationParams: { ...simulationParams, ...priced(draft) } } }
+  // What aligns is priced by its file, so that known alignments count; what does not, by lengths, without reading it.
+  if (draft.model === 'alphafold' && plan.scene) return { plan, estimate: { ...job, ...priced(plan.scene, draft.noReuse) } }
+  return { plan, estimate: { ...job, simulationParams: { ...simulationParams, ...lengthsToPrice(draft) } } }
 }
 
 /** Whether known alignments are made again; nothing else of a prediction can be known. */
 const alignsAgain = (draft: FoldingDraft) => draft.model === 'alphafold' && draft.noReuse
 
 /** What the price goes by. What is too long is not folded; the service says so of the sequences themselves. */
-function priced(draft: FoldingDraft): { foldLengths?: number[] } {
+function lengthsToPrice(draft: FoldingDraft): { foldLengths?: number[] } {
   const lengths = draft.source === 'file' ? draft.fileLengths : lengthsOf(draft.text)
   const foldLengths = lengths?.filter((length) => length > 0 && length <= mostResidues[draft.device]).slice(0, mostProteins)
   return foldLengths?.length ? { foldLengths } : {}

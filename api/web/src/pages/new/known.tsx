@@ -19,15 +19,12 @@ export function KnownWork({ price, again }: Props) {
   const [known, tasks] = [price?.knownTasks ?? 0, price?.tasks ?? 0]
   return (
     <div className="mt-3 grid gap-2 border-t border-line pt-3 text-sm">
-      <p role="status" className="empty:hidden">{known > 0 ? words(known, tasks, again.noReuse) : ''}</p>
+      <p role="status" className="empty:hidden">{known > 0 ? words(known, tasks) : ''}</p>
       <Check label="Run everything again" checked={again.noReuse} onChange={(event) => again.set({ noReuse: event.target.checked })}
         hint="Otherwise tasks that you have run before are not run again, and cost nothing." />
     </div>
   )
 }
 
-function words(known: number, tasks: number, noReuse: boolean): string {
-  const are = `${known.toLocaleString('en-GB')} of ${count(tasks, 'task')} ${known === 1 ? 'is' : 'are'} known`
-  return noReuse ? `${are}, and will be run all the same. The price above does not hold them yet: the job will cost more.`
-    : `${are} and will cost nothing.`
-}
+const words = (known: number, tasks: number) =>
+  `${known.toLocaleString('en-GB')} of ${count(tasks, 'task')} ${known === 1 ? 'is' : 'are'} known and will cost nothing.`

@@ -6,7 +6,7 @@ import { useDraft } from './draft'
 import { fieldErrors } from './fields'
 import type { StoredFile } from './file-field'
 import { NewJob, type Plan, useSubmission } from './frame'
-import { usePrice } from './price'
+import { priced, usePrice } from './price'
 import { commandLine } from './shell-word'
 import { StructureField } from './structure-field'
 
@@ -28,7 +28,9 @@ function planOf(draft: Draft): { plan: Plan; estimate: EstimateRequest } {
   const job = { jobType: 'simulation', simulator: 'fpocket', simulationParams: { maxPockets: maxPockets || 10 } } as const
   const jobName = draft.name.trim() || `pockets of ${(draft.file?.name ?? '').replace(/\.[^.]+$/, '')}`
   const request: SubmitRequest = { ...job, jobName, ...(draft.noReuse ? { noReuse: true } : {}) }
-  return { plan: { ...(missing.length === 0 ? { request } : {}), scene: draft.file?.storageKey, missing }, estimate: job }
+  const scene = draft.file?.storageKey
+  const plan: Plan = { ...(missing.length === 0 ? { request } : {}), scene, missing }
+  return { plan, estimate: { ...job, ...priced(scene, draft.noReuse) } }
 }
 
 export function NewPockets() {

@@ -33,6 +33,11 @@ export function usePrice(request: EstimateRequest | undefined) {
   return { ...query, data: text ? query.data : undefined, error: text ? query.error : null, settling }
 }
 
+/** What an estimate says of the job's file, where it is uploaded, and of what is known. */
+export const priced = (sceneFile: string | undefined, noReuse: boolean) => ({
+  ...(sceneFile ? { sceneFile } : {}), ...(noReuse ? { noReuse } : {}),
+})
+
 export type PriceQuery = ReturnType<typeof usePrice>
 
 /** The time of one processor core that the compute part of a price stands for. */

@@ -3,6 +3,7 @@
 import type { EstimateRequest, SubmitRequest } from '@/api/client'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
+import { priced } from './price'
 import { commandLine } from './shell-word'
 
 export interface SearchDraft {
@@ -79,7 +80,7 @@ export function searchPlan(draft: SearchDraft): { plan: Plan; estimate?: Estimat
     ...(missing.length === 0 ? { request } : {}), scene: draft.source === 'file' ? draft.file?.storageKey : undefined,
     document: draft.source === 'text' ? { name: 'queries.fasta', text: text + '\n' } : undefined, missing,
   }
-  return program ? { plan, estimate: job } : { plan }
+  return program ? { plan, estimate: { ...job, ...priced(plan.scene, draft.noReuse) } } : { plan }
 }
 
 export function searchCommand(draft: SearchDraft): string {
