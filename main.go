@@ -111,9 +111,9 @@ func workerCommand() *cobra.Command {
 	started := time.Now()
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run a worker alone, here or on another machine", Args: cobra.NoArgs,
-		Long: `Runs a worker, which offers every engine that is installed on its machine. It needs REDIS_URL, and to
-reach the object store, of which it gets permits and no key; it needs no database. SIGTERM drains it: running
-tasks get a grace to finish, the rest is given back.
+		Long: `Runs a worker, which offers every engine that is installed on its machine. It needs REDIS_URL, or
+MOLFABRIC_WORKER_TOKEN and MOLFABRIC_WORKER_API (molfabric fleet enrol), and to reach the object store, of which it gets permits
+and no key; it needs no database. SIGTERM drains it: running tasks get a grace to finish, the rest is given back.
 
 Where its machine is lent for a time, --walltime or --until says when that ends: then it takes no task that is not expected to
 end before it leaves, and leaves in time. With --idle-exit it leaves, with 0, when nothing was to do for so long.

@@ -179,6 +179,7 @@ func (e *edge) limitAddress(c *fiber.Ctx) error {
 	if err := e.takeAddress(c); err != nil {
 		return err
 	}
+	c.SetUserContext(access.WithAddress(c.UserContext(), network(e.address(c))))
 	return c.Next()
 }
 

@@ -118,6 +118,8 @@ func TestChartRefusesValues(t *testing.T) {
 		"worker.sandbox=none":                                      "worker.sandbox",
 		"worker.env.S3_BUCKET=x":                                   "S3_BUCKET",
 		"worker.secretEnv.DATABASE_URL.secret=x":                   "DATABASE_URL",
+		"worker.secretEnv.REDIS_URL=null":                          "secretEnv",
+		"worker.env.MOLFABRIC_WORKER_TOKEN=mfw_x":                  "MOLFABRIC_WORKER_TOKEN",
 		"env.STRIPE_SECRET_KEY=sk_1":                               "STRIPE_SECRET_KEY",
 		"env.DATABASE_URL=postgres://x":                            "DATABASE_URL",
 		"secretEnv.DATABASE_URL.value=postgres://x":                "secretEnv.DATABASE_URL",
@@ -336,6 +338,37 @@ func TestChartNetworkPolicies(t *testing.T) {
 		if _, has := want[fmt.Sprint(component)]; m.podOf() != nil && !has {
 			t.Errorf("no policy is for the pods of %s", m.name())
 		}
+	}
+}
+
+// TestChartGivesTokens wants workers with a token to have no address of Redis, and to reach the API that they are told, both ways.
+func TestChartGivesTokens(t *testing.T) {
+	t.Parallel()
+	const set = "worker.secretEnv.REDIS_URL=null,worker.secretEnv.MOLFABRIC_WORKER_TOKEN.secret=enrolment," +
+		"worker.secretEnv.MOLFABRIC_WORKER_TOKEN.key=token"
+	workers, calls, called := 0, 0, 0
+	for _, m := range rendered(t, "--set", set) {
+		for _, container := range list(at(m.podOf(), "spec", "containers")) {
+			if at(container, "name") != "worker" {
+				continue
+			}
+			workers++
+			if given := fmt.Sprint(at(container, "env")); strings.Contains(given, "REDIS_URL") ||
+				!strings.Contains(given, "MOLFABRIC_WORKER_API value:http://molfabric-api.science.svc") {
+				t.Errorf("%s is given %s", m.name(), given)
+			}
+		}
+		if m.kind() != "NetworkPolicy" {
+			continue
+		}
+		component := fmt.Sprint(at(m, "spec", "podSelector", "matchLabels", "app.kubernetes.io/component"))
+		calls += strings.Count(fmt.Sprint(at(m, "spec", "egress")), "component:api")
+		if component == "api" {
+			called = strings.Count(fmt.Sprint(at(m, "spec", "ingress")), "component:worker-")
+		}
+	}
+	if workers != 3 || calls != workers || called != workers {
+		t.Errorf("of %d workers %d may call the API, and the API lets %d", workers, calls, called)
 	}
 }
 

@@ -4,6 +4,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -69,6 +70,8 @@ type Config struct {
 	Previews   *previews.Service
 	Version    string
 	DrainGrace time.Duration
+	// ID is the worker's name in heartbeats and records, made by NewID; "" for a new one.
+	ID string
 	// Name is what who started the worker calls it; "" for none.
 	Name string
 	// IdleExit ends Run when the worker has had nothing to do for so long; 0 for never.
@@ -102,6 +105,9 @@ type Worker struct {
 	attempts sync.WaitGroup
 }
 
+// NewID makes the name of a worker.
+func NewID() string { return id.New(workerPrefix) }
+
 // New prepares a worker; it claims nothing yet. It removes what dead workers left in the scratch directory.
 func New(cfg Config) (*Worker, error) {
 	if len(cfg.Offered) == 0 {
@@ -132,7 +138,7 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	workerID := id.New(workerPrefix)
+	workerID := cmp.Or(cfg.ID, NewID())
 	cfg.Log = cfg.Log.With("worker", workerID)
 	scratch, err := openScratch(cfg.ScratchDir, workerID, cfg.Log)
 	if err != nil {

@@ -26,6 +26,7 @@ var beyondOneAccount = map[string]map[string]int{
 		"api/projects/service.go":        1,
 		"api/uploads/sweep.go":           1,
 		"api/webhooks/teller.go":         1,
+		"api/workers/service.go":         1,
 		"internal/postgres/served.go":    1,
 		"internal/roles/audit.go":        1,
 		"internal/roles/blastdb.go":      1,

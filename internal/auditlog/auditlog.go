@@ -36,6 +36,9 @@ const (
 	AccountUnlocked  Event = "account.unlocked"
 	AccountClosed    Event = "account.closed"
 	JobFilesDeleted  Event = "job.files-deleted"
+	WorkersEnrolled  Event = "fleet.enrolled"
+	EnrolmentRevoked Event = "fleet.enrolment-revoked"
+	WorkerRevoked    Event = "fleet.worker-revoked"
 )
 
 // Actors that are no person of the operator's.

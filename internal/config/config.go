@@ -40,6 +40,15 @@ type Config struct {
 	// WorkerRedisURL is what `molfabric up` gives its worker: Redis as a user that may do what a worker does. Default RedisURL.
 	WorkerRedisURL string `yaml:"workerRedisUrl" env:"MOLFABRIC_WORKER_REDIS_URL"`
 
+	// IssuerRedisURL is Redis as a user that makes users: with it the API gives workers users of their own. "" for none.
+	IssuerRedisURL string `yaml:"issuerRedisUrl" env:"MOLFABRIC_ISSUER_REDIS_URL"`
+	// WorkerCredentials is how long such a user is good; workers renew theirs at half of it.
+	WorkerCredentials time.Duration `yaml:"workerCredentials" env:"MOLFABRIC_WORKER_CREDENTIALS"`
+
+	// WorkerToken is what a worker enrols with at WorkerAPI, the address of the API, in the place of RedisURL.
+	WorkerToken string `yaml:"workerToken" env:"MOLFABRIC_WORKER_TOKEN"`
+	WorkerAPI   string `yaml:"workerApi" env:"MOLFABRIC_WORKER_API"`
+
 	// RedisCA is a file of PEM certificates: the authorities that alone are believed of a Redis behind rediss://. Default the
 	// system's.
 	RedisCA string `yaml:"redisCa" env:"MOLFABRIC_REDIS_CA"`
@@ -210,8 +219,8 @@ type S3 struct {
 func Load(flags *pflag.FlagSet) (Config, error) {
 	cfg := Config{
 		Home: defaultHome(), Listen: "127.0.0.1:8080", Slots: runtime.NumCPU(), GPUs: "auto", GPUTasksEach: 1, Previews: 1,
-		PreviewLimit: defaultPreviewLimit,
-		Sandbox:      "bubblewrap", QuotaBytes: defaultQuotaBytes, QuotaObjects: defaultQuotaObjects, CacheBytes: defaultCacheBytes,
+		PreviewLimit: defaultPreviewLimit, WorkerCredentials: defaultWorkerCredentials,
+		Sandbox: "bubblewrap", QuotaBytes: defaultQuotaBytes, QuotaObjects: defaultQuotaObjects, CacheBytes: defaultCacheBytes,
 		Director:    Director{Timeout: MaxDirectorTimeout},
 		StoreAccess: ByPermit, DrainGrace: 20 * time.Second, KeepEvents: defaultKeepEvents, LogLevel: "info", LogFormat: "text",
 		S3: S3{Region: "us-east-1", Bucket: "molfabric"},
@@ -328,11 +337,27 @@ func (c Config) complete() (Config, error) {
 	if c.StoreAccess != ByPermit && c.StoreAccess != ByKey {
 		return c, fmt.Errorf("storeAccess: %q; allowed are %s and %s", c.StoreAccess, ByPermit, ByKey)
 	}
-	if err := c.Director.check(); err != nil {
+	if err := errors.Join(c.Director.check(), c.checkIdentity()); err != nil {
 		return c, err
 	}
 	return c, c.S3.check()
 }
+
+// checkIdentity looks at what gives workers users of Redis of their own.
+func (c Config) checkIdentity() error {
+	if c.WorkerCredentials < minWorkerCredentials || c.WorkerCredentials > maxWorkerCredentials {
+		return fmt.Errorf("MOLFABRIC_WORKER_CREDENTIALS (workerCredentials): %s; give how long a worker's user of Redis is good, "+
+			"%s to %s", c.WorkerCredentials, minWorkerCredentials, maxWorkerCredentials)
+	}
+	if (c.WorkerToken == "") != (c.WorkerAPI == "") {
+		return errors.New("MOLFABRIC_WORKER_TOKEN (workerToken) and MOLFABRIC_WORKER_API (workerApi): give both, the token that " +
+			"`molfabric fleet enrol` has printed and the address of the API, or neither")
+	}
+	return nil
+}
+
+// How long a worker's user of Redis is good: long enough for an API that is started again, and short for one who stole it.
+const defaultWorkerCredentials, minWorkerCredentials, maxWorkerCredentials = 10 * time.Minute, 10 * time.Second, time.Hour
 
 // MaxDirectorTimeout is what a sentence may take at a language model, and does by default: somebody waits for the answer.
 const MaxDirectorTimeout = 10 * time.Second

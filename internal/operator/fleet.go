@@ -24,7 +24,7 @@ import (
 // FleetCommand is `molfabric fleet`.
 func FleetCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "fleet", Short: "Keep as many workers as the backlog wants",
+		Use: "fleet", Short: "Keep as many workers as the backlog wants, and say which may work",
 		Long: `Starts workers when work waits for them, within the bounds of a pools file: as jobs of a Slurm cluster, or as processes of
 this machine. It needs the address of the demand endpoint and nothing of the stores. It ends no worker: workers leave when they
 are idle, and before their time is over. It may be stopped and started again at any time, and finds what it has started.
@@ -33,7 +33,15 @@ are idle, and before their time is over. It may be stopped and started again at 
   molfabric fleet local pools.yaml     on a machine of your own
   molfabric fleet status pools.yaml    what is wanted, what runs, and what keeps more from starting
 
-doc/slurm.md has an example with every field of the pools file.`,
+doc/slurm.md has an example with every field of the pools file.
+
+Where workers get users of Redis of their own (doc/operating.md), these say which; they need the deployment's DATABASE_URL, or
+the system of the home directory:
+
+  molfabric fleet enrol slurm          print a token for new workers
+  molfabric fleet enrolments           list the tokens' names
+  molfabric fleet workers              list the workers that came with one
+  molfabric fleet revoke slurm         end a token with its workers, or one worker`,
 	}
 	for _, c := range []*cobra.Command{
 		keepCommand("slurm", "Run workers as jobs of a Slurm cluster", func(f keeper.File) keeper.Driver {
@@ -42,7 +50,7 @@ doc/slurm.md has an example with every field of the pools file.`,
 		keepCommand("local", "Run workers as processes of this machine", func(f keeper.File) keeper.Driver {
 			return &local.Driver{File: f}
 		}),
-		fleetStatusCommand()} {
+		fleetStatusCommand(), enrolCommand(), enrolmentsCommand(), fleetWorkersCommand(), revokeCommand()} {
 		config.Flags(c.Flags())
 		cmd.AddCommand(c)
 	}

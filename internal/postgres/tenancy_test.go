@@ -26,6 +26,8 @@ var shared = map[string]string{
 	"components":         "public chemical components",
 	"sequence_databases": "databases of the deployment, offered to all accounts",
 	"model_weights":      "weights of the deployment's models, offered to all accounts",
+	"worker_enrolments":  "tokens of the deployment's workers, which no account may read",
+	"worker_identities":  "workers of the deployment, which no account may read",
 	"receipt_keys":       "public keys of the deployment's receipts",
 	"closed_addresses":   "keyed hashes of addresses whose accounts are closed, which are nobody's",
 	"repeat_draws":       "up to where tasks were drawn to be run again, which the leader alone reads",

@@ -15,13 +15,23 @@ func ControlACL(prefix string) string {
 		"+info +keys", prefix)
 }
 
-// WorkerACL is for workers: it cannot read the heartbeats of other workers, stop attempts, or wake and mark what the
-// scheduler does. A claim it can only take, which nobody does unseen: it can neither look at one, nor put one there, nor
-// list what there is; and so the scene of a preview, whose picture it can only leave. It needs Redis 7; an older one knows no
-// keys that may only be read or only be written, and no rights of their own for some keys.
-func WorkerACL(prefix string) string {
+// WorkerACL is for workers: it cannot stop attempts, or wake and mark what the scheduler does, or read the heartbeats of other
+// workers. A claim it can only take, which nobody does unseen: it can neither look at one, nor put one there, nor list what there
+// is; and so the scene of a preview, whose picture it can only leave. It needs Redis 7; an older one knows no keys that may only be
+// read or only be written, and no rights of their own for some keys.
+func WorkerACL(prefix string) string { return strings.Join(workerRules(prefix, "*"), " ") }
+
+// workerRules are the rules of WorkerACL for one worker, which can write no heartbeat but its own, nor take the acknowledgements of
+// others; "*" is all workers.
+func workerRules(prefix, workerID string) []string {
 	own := func(rule, key string) string { return rule + prefix + "molfabric:" + key }
-	return strings.Join([]string{"~asynq:*", own("~", "events"), own("~", "acks:*"), own("~", "workers"), own("%W~", "worker:*"),
+	return []string{"~asynq:*", own("~", "events"), own("~", "acks:"+workerID), own("~", "workers"), own("%W~", "worker:"+workerID),
 		own("%R~", "cancel:*"), own("~", "{preview}:desk:*"), own("%W~", "{preview}:picture:*"), "&asynq:*", "+@all", "-@admin",
-		"-@dangerous", "-scan", "-randomkey", "(" + own("~", "claim:*"), own("~", "{preview}:scene:*"), "+getdel)"}, " ")
+		"-@dangerous", "-scan", "-randomkey", "(" + own("~", "claim:*") + " " + own("~", "{preview}:scene:*") + " +getdel)"}
+}
+
+// IssuerACL is for the API where it gives workers users of their own. Who may make users can make one that may do everything, so
+// its address is guarded as that of an administrator; but it holds no key itself.
+func IssuerACL() string {
+	return "-@all +ping +acl|setuser +acl|deluser +acl|users +cluster|slots +cluster|shards +command"
 }

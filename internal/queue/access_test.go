@@ -168,7 +168,7 @@ func TestOperatorsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, rules := range []string{queue.ControlACL(""), queue.WorkerACL("")} {
+	for _, rules := range []string{queue.ControlACL(""), queue.WorkerACL(""), queue.IssuerACL()} {
 		if !strings.Contains(strings.Join(strings.Fields(string(guide)), " "), rules) {
 			t.Errorf("doc/operating.md does not show %s", rules)
 		}

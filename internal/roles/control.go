@@ -41,6 +41,7 @@ import (
 	"github.com/molfabric/molfabric/api/uploads"
 	"github.com/molfabric/molfabric/api/web"
 	"github.com/molfabric/molfabric/api/webhooks"
+	"github.com/molfabric/molfabric/api/workers"
 	"github.com/molfabric/molfabric/billing"
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/all"
@@ -94,6 +95,8 @@ type control struct {
 	notifier  *notices.Teller // nil where no mail is sent
 	previews  *preview.Client
 	web       *web.App // nil when the program was built without
+	workers   *workers.Service
+	issuing   redis.UniversalClient // makes users for workers; nil where nobody does
 }
 
 // openControl connects to the stores and wires the rooms.
@@ -145,7 +148,11 @@ func permits(cfg config.Config, objects *object.Store) scheduler.Permits {
 }
 
 func (c *control) close() {
-	if err := errors.Join(c.db.Close(), c.redis.Close()); err != nil {
+	err := errors.Join(c.db.Close(), c.redis.Close())
+	if c.issuing != nil {
+		err = errors.Join(err, c.issuing.Close())
+	}
+	if err != nil {
 		c.log.Debug("stores not closed cleanly", "error", err)
 	}
 }
@@ -233,8 +240,15 @@ func (c *control) known(version string) *public.Service {
 		}})
 }
 
-// server wires the front door. publicURL is how browsers reach it when the configuration does not say.
-func (c *control) server(version, publicURL string) (*api.Server, error) {
+// server opens what the front door alone needs, and wires it. publicURL is how browsers reach it when nothing is configured.
+func (c *control) server(ctx context.Context, version, publicURL string) (*api.Server, error) {
+	if err := c.issuer(ctx); err != nil {
+		return nil, err
+	}
+	return c.frontDoor(version, publicURL)
+}
+
+func (c *control) frontDoor(version, publicURL string) (*api.Server, error) {
 	secrets, err := keySecrets(c.cfg)
 	if err != nil {
 		return nil, err
@@ -297,7 +311,7 @@ func (c *control) server(version, publicURL string) (*api.Server, error) {
 			func(a huma.API) { studio.Register(a, drawn) },
 		},
 		Mail: post, Storage: c.storage, Rankings: dockings.Ranking,
-		Pages:  []api.Page{workspaces.Mount},
+		Pages:  []api.Page{workspaces.Mount, c.workers.Mount},
 		App:    c.web,
 		Checks: c.checks(),
 		Config: c.apiConfig(version, publicURL, secrets, proxies, taking),
@@ -402,6 +416,7 @@ func (c *control) serve(ctx context.Context, server *api.Server, ln net.Listener
 	sweeper.Go(func() { c.files.Run(sweeping, c.log) })
 	sweeper.Go(func() { runMails(sweeping, c.mails) })
 	sweeper.Go(func() { c.teller.Run(sweeping) })
+	sweeper.Go(func() { c.workers.Run(sweeping) })
 	sweeper.Go(func() { c.notifier.Run(sweeping) })
 	defer sweeper.Wait()
 	defer stop()
@@ -432,7 +447,7 @@ func RunAPI(ctx context.Context, cfg config.Config, version string, log *slog.Lo
 	if c.fileStore, err = passedOnAt(cfg); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	server, err := c.server(version, "http://"+ln.Addr().String())
+	server, err := c.server(ctx, version, "http://"+ln.Addr().String())
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}

@@ -24,7 +24,7 @@ func excessSecrets(cfg config.Config) []string {
 		{cfg.KeySecret, "MOLFABRIC_KEY_SECRET"}, {strings.Join(cfg.KeySecretsRead, ","), "MOLFABRIC_KEY_SECRETS_READ"},
 		{cfg.Stripe.SecretKey, "STRIPE_SECRET_KEY"}, {cfg.Stripe.WebhookSecret, "STRIPE_WEBHOOK_SECRET"},
 		{cfg.OIDC.ClientSecret, "MOLFABRIC_OIDC_CLIENT_SECRET"}, {cfg.SMTP.URL, "MOLFABRIC_SMTP_URL"},
-		{cfg.Director.Key, "MOLFABRIC_DIRECTOR_KEY"},
+		{cfg.Director.Key, "MOLFABRIC_DIRECTOR_KEY"}, {cfg.IssuerRedisURL, "MOLFABRIC_ISSUER_REDIS_URL"},
 		{byPermit(cfg, cfg.S3.AccessKey), "S3_ACCESS_KEY"}, {byPermit(cfg, cfg.S3.SecretKey), "S3_SECRET_KEY"},
 		{byPermit(cfg, cfg.S3.SessionToken), "S3_SESSION_TOKEN"},
 	} {
@@ -90,16 +90,22 @@ func excess(ctx context.Context, client redis.UniversalClient, cfg config.Config
 // examineWorker looks at the configuration as that of a worker.
 func examineWorker(ctx context.Context, cfg config.Config) Finding {
 	const part = "what a worker holds"
-	client, err := openRedis(ctx, cfg)
+	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	defer cancel()
+	passport, err := openPassport(ctx, &cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return finding(part, "", err)
 	}
-	defer client.Close()
-	told, err := excess(ctx, client, cfg)
+	defer passport.client.Close()
+	told, err := excess(ctx, passport.client, cfg)
 	if err == nil && told != "" {
 		err = errors.New(told)
 	}
-	return finding(part, "", err)
+	found := finding(part, "", errors.Join(err, passport.leave(ctx)))
+	if found.Healthy {
+		found.Note = passport.describe()
+	}
+	return found
 }
 
 // warnOfExcess lets a worker that holds more than it needs say so in its log.

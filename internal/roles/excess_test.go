@@ -53,6 +53,10 @@ func TestDoctorTellsWhatAWorkerHoldsBeyondNeed(t *testing.T) {
 			[]string{"wake the scheduler", "read claims", "list the keys", "doc/operating.md"}},
 		"all of Redis": {with(func(c *config.Config) { c.RedisURL = shared }),
 			[]string{"administer the server", "other programs"}},
+		"a token too": {with(func(c *config.Config) { c.WorkerToken, c.WorkerAPI = "secret@", "https://h" }),
+			[]string{"REDIS_URL", "MOLFABRIC_WORKER_TOKEN", "both set"}},
+		"what makes users": {with(func(c *config.Config) { c.IssuerRedisURL = "redis://:secret@h" }),
+			[]string{"MOLFABRIC_ISSUER_REDIS_URL"}},
 		"another deployment's": {with(func(c *config.Config) { c.RedisURL = "" }), []string{"REDIS_URL is not set"}},
 	} {
 		var report Report

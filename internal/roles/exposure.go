@@ -18,6 +18,8 @@ func examineExposure(cfg config.Config) (found []Finding) {
 		{"MIGRATION_DATABASE_URL", postgres.Exposed(cfg.MigrationDatabaseURL)},
 		{"REDIS_URL", exposedRedis(cfg.RedisURL)},
 		{"MOLFABRIC_WORKER_REDIS_URL", exposedRedis(cfg.WorkerRedisURL)},
+		{"MOLFABRIC_ISSUER_REDIS_URL", exposedRedis(cfg.IssuerRedisURL)},
+		{"MOLFABRIC_WORKER_API", exposedAPI(cfg.WorkerAPI)},
 	} {
 		if one.told != "" {
 			found = append(found, Finding{Part: one.name, Healthy: true, Note: one.told})
@@ -44,6 +46,15 @@ func exposedRedis(address string) string {
 		}
 	}
 	return ""
+}
+
+// exposedAPI says the same of the API that a worker gets its credentials from.
+func exposedAPI(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme != "http" || postgres.IsHere(parsed.Hostname()) {
+		return ""
+	}
+	return fmt.Sprintf("%s: http:// lets the worker's token and credentials travel in plain text; use https://", parsed.Hostname())
 }
 
 // warnOfExposure says it once in a process' log.

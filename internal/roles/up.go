@@ -36,8 +36,8 @@ const (
 	workerGrace = 15 * time.Second
 )
 
-// The users of the Redis that `molfabric up` starts: of its API and scheduler, and of its worker.
-const controlUser, workerUser = "control", "worker"
+// The users of the Redis that `molfabric up` starts: of its API and scheduler, of its worker, and what makes users for others.
+const controlUser, workerUser, issuerUser = "control", "worker", "issuer"
 
 // Running is what `molfabric up` leaves in its home directory for other commands to find it.
 type Running struct {
@@ -101,7 +101,7 @@ func Up(ctx context.Context, cfg config.Config, askedAddress bool, version strin
 			return errors.Join(err, ln.Close())
 		}
 	}
-	server, err := c.server(version, address)
+	server, err := c.server(ctx, version, address)
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
@@ -176,10 +176,12 @@ func startStores(ctx context.Context, cfg *config.Config, log *slog.Logger) (sta
 		r, err := servers.StartRedis(ctx, servers.RedisOptions{Dir: filepath.Join(cfg.Home, "redis"), Log: log, TLS: true,
 			Users: []servers.RedisUser{
 				{Name: controlUser, ACL: queue.ControlACL(cfg.RedisPrefix)},
-				{Name: workerUser, ACL: queue.WorkerACL(cfg.RedisPrefix)}}})
+				{Name: workerUser, ACL: queue.WorkerACL(cfg.RedisPrefix)},
+				{Name: issuerUser, ACL: queue.IssuerACL()}}})
 		if err != nil {
 			return started, err
 		}
+		cfg.IssuerRedisURL = r.UserURL(issuerUser)
 		cfg.RedisURL, cfg.WorkerRedisURL, cfg.RedisCA = r.UserURL(controlUser), r.UserURL(workerUser), r.Certificate()
 		started = append(started, stopper{"redis", r.Stop, r.Done()})
 	}

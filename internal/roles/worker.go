@@ -1,7 +1,6 @@
 package roles
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,14 +23,17 @@ import (
 	"github.com/molfabric/molfabric/worker/sandbox"
 )
 
-// RunWorker is `molfabric worker`: it needs Redis and to reach the object store, has no key of that, and never sees the database.
+// RunWorker is `molfabric worker`: it needs Redis, or a token for a user of its own there, and to reach the object store, of which
+// it has no key, and never sees the database.
 func RunWorker(ctx context.Context, cfg config.Config, stay Stay, version string, log *slog.Logger) error {
-	cfg.RedisURL = cmp.Or(cfg.WorkerRedisURL, cfg.RedisURL) // one file may have both
-	client, err := await(ctx, cfg, log, openRedis)
+	passport, err := openPassport(ctx, &cfg, log)
 	if err != nil {
 		return err
 	}
+	client := passport.client
 	defer client.Close()
+	ctx, stop := passport.keep(ctx, log)
+	defer stop()
 	warnOfExposure(cfg, log)
 	warnOfExcess(ctx, client, cfg, log)
 	files, err := storeByKey(ctx, cfg, log)
@@ -60,11 +62,14 @@ func RunWorker(ctx context.Context, cfg config.Config, stay Stay, version string
 		Offered: offers, Slots: cfg.Slots, MemoryBytes: cfg.MemoryBytes,
 		DeviceTasks: cfg.GPUTasksEach, ScratchDir: filepath.Join(cfg.Home, "scratch"),
 		CacheDir: cfg.Cache, CacheBytes: cfg.CacheBytes, Previews: previewsOf(client, cfg, runner, log), Version: version,
-		DrainGrace: cfg.DrainGrace, Name: cfg.WorkerName, IdleExit: stay.IdleExit, Until: stay.Until, Log: log})
+		DrainGrace: cfg.DrainGrace, ID: passport.id, Name: cfg.WorkerName, IdleExit: stay.IdleExit, Until: stay.Until, Log: log})
 	if err != nil {
 		return err
 	}
-	return w.Run(ctx)
+	if err := w.Run(ctx); err != nil {
+		return err
+	}
+	return passport.ended(ctx)
 }
 
 // previewsOf draws previews on a worker; nil where it is to draw none.

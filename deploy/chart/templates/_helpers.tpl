@@ -78,6 +78,10 @@ securityContext: { runAsNonRoot: true, fsGroup: 65534, seccompProfile: { type: R
   "MOLFABRIC_SLOTS" ($fleet.cores | toString) "MOLFABRIC_DRAIN_GRACE" (printf "%vs" (int $common.drainGraceSeconds))
   "MOLFABRIC_SIMULATORS" (join "," $fleet.engines) "MOLFABRIC_GPUS" (ternary "auto" "off" (eq $fleet.class "gpu"))
   "MOLFABRIC_GPU_TASKS_EACH" (default 1 $fleet.tasksEachDevice | toString)) (default (dict) $fleet.env) $common.env }}
+{{- if hasKey $common.secretEnv "MOLFABRIC_WORKER_TOKEN" }}
+{{- $api := printf "http://%s-api.%s.svc" (include "molfabric.name" $root) $root.Release.Namespace }}
+{{- $plain = merge $plain (dict "MOLFABRIC_WORKER_API" $api) }}
+{{- end }}
 automountServiceAccountToken: false
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets: {{ toJson . }}

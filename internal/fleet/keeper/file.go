@@ -43,8 +43,8 @@ type File struct {
 type Worker struct {
 	// Program is the path of molfabric where the workers run.
 	Program string `yaml:"program"`
-	// Environment is a file of shell assignments for workers: REDIS_URL, MOLFABRIC_HOME and what else a worker needs. It is read
-	// where they run.
+	// Environment is a file of shell assignments for workers: REDIS_URL or a token, MOLFABRIC_HOME and what else a worker needs. It
+	// is read where they run.
 	Environment string `yaml:"environment"`
 	// Setup are shell lines before the worker starts, such as module load.
 	Setup string `yaml:"setup"`

@@ -16,7 +16,9 @@ func confinement() []Test {
 			Run:    forged,
 			Passes: "not one packet out"},
 		{ID: "R21", Fault: "a worker's credential in wrong hands: forged ends, bills, saves and heartbeats of others' attempts, " +
-			"a permit used for other files", Short: true, Run: impostor,
-			Passes: "all dropped and counted; results, attempts and charges are the honest worker's; the object store refuses"},
+			"a permit used for other files; a credential of a worker's own is stolen, and another asks under its name", Short: true,
+			Run: maliciousWorker,
+			Passes: "all dropped and counted; results, attempts and charges are the honest worker's; the object store refuses; " +
+				"the stolen credential ends by time and by command, and what its worker held runs elsewhere, charged once"},
 	}
 }

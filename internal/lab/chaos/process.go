@@ -142,6 +142,13 @@ func (p *Process) Kill() error {
 	return nil
 }
 
+// LetEnd says that the process may end by itself.
+func (p *Process) LetEnd() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wanted = false
+}
+
 // Stop asks the process to end with SIGTERM and waits. Errors: proc.ErrKilled when it would not, and an exit status other than 0.
 func (p *Process) Stop(ctx context.Context) error {
 	if !p.Running() {

@@ -118,17 +118,7 @@ func (w *World) Workers() []*Process { return w.of(roleWorker) }
 
 // newProcess names a process and gives it the environment of all, its own last.
 func (w *World) newProcess(role string, own []string) *Process {
-	var env []string
-	for _, name := range inherited {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	env = append(env, "TMPDIR="+w.temp(), "MOLFABRIC_HOME="+filepath.Join(w.home, "control"), "MOLFABRIC_KEY_SECRET="+w.secret,
-		"MOLFABRIC_PYTHON="+w.python, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PREVIEWS=0",
-		"MOLFABRIC_GPUS=off", "MOLFABRIC_HARDWARE=cpu",
-		"MOLFABRIC_SIMULATORS="+listed(),
-		"MOLFABRIC_LIMIT_CREDENTIAL=1000000", "MOLFABRIC_LIMIT_ADDRESS=1000000")
+	env := w.environment(own)
 	exited := make(chan struct{})
 	close(exited)
 	w.mu.Lock()
@@ -139,9 +129,25 @@ func (w *World) newProcess(role string, own []string) *Process {
 			n++
 		}
 	}
-	p := &Process{Name: fmt.Sprintf("%s-%d", role, n), world: w, role: role, env: append(env, own...), exited: exited}
+	p := &Process{Name: fmt.Sprintf("%s-%d", role, n), world: w, role: role, env: env, exited: exited}
 	w.processes = append(w.processes, p)
 	return p
+}
+
+// environment is what every program of the World is given, and own after it.
+func (w *World) environment(own []string) []string {
+	var env []string
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return slices.Concat(env, []string{"TMPDIR=" + w.temp(), "MOLFABRIC_HOME=" + filepath.Join(w.home, "control"),
+		"MOLFABRIC_KEY_SECRET=" + w.secret,
+		"MOLFABRIC_PYTHON=" + w.python, "MOLFABRIC_STRUCTURES=off", "MOLFABRIC_PREVIEWS=0",
+		"MOLFABRIC_GPUS=off", "MOLFABRIC_HARDWARE=cpu",
+		"MOLFABRIC_SIMULATORS=" + listed(),
+		"MOLFABRIC_LIMIT_CREDENTIAL=1000000", "MOLFABRIC_LIMIT_ADDRESS=1000000"}, own)
 }
 
 func (w *World) drop(p *Process) {

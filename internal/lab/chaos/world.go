@@ -83,6 +83,7 @@ type World struct {
 	queue          *queue.Queue
 	objects        *object.Store
 	workerRedisURL string   // as the user of workers
+	issuerRedisURL string   // as the user that makes users for single workers
 	entrance       string   // URL of APIs that the World did not start; "" for none
 	stores         []string // the environment that names the stores
 	secret         string
@@ -164,10 +165,11 @@ func (w *World) StartRedis(ctx context.Context) (err error) {
 }
 
 // The users of Redis that a deployment has; the World itself may do everything.
-const controlUser, workerUser = "control", "worker"
+const controlUser, workerUser, issuerUser = "control", "worker", "issuer"
 
 func redisUsers() []servers.RedisUser {
-	return []servers.RedisUser{{Name: controlUser, ACL: queue.ControlACL("")}, {Name: workerUser, ACL: queue.WorkerACL("")}}
+	return []servers.RedisUser{{Name: controlUser, ACL: queue.ControlACL("")}, {Name: workerUser, ACL: queue.WorkerACL("")},
+		{Name: issuerUser, ACL: queue.IssuerACL()}}
 }
 
 // StartS3 starts the object store on its data, also after KillS3; processes reach it where it was.
@@ -194,6 +196,9 @@ func (w *World) connect(ctx context.Context) error {
 		return err
 	}
 	if w.workerRedisURL, err = w.RedisLine.through(w.redis.UserURL(workerUser)); err != nil {
+		return err
+	}
+	if w.issuerRedisURL, err = w.RedisLine.through(w.redis.UserURL(issuerUser)); err != nil {
 		return err
 	}
 	s3 := w.s3.Config()
