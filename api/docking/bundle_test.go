@@ -302,10 +302,13 @@ func TestABrokenBundleIsNotWhole(t *testing.T) {
 		}
 		request.Header = c.Header.Clone()
 		response, err := http.DefaultClient.Do(request)
-		if err != nil || response.StatusCode != 200 {
-			t.Fatalf("got %v, %v", response, err)
+		if err != nil {
+			return 0, err
 		}
 		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("got %s", response.Status)
+		}
 		n, err := io.Copy(io.Discard, response.Body)
 		return int(n), err
 	}
@@ -314,8 +317,8 @@ func TestABrokenBundleIsNotWhole(t *testing.T) {
 	}
 	w.exec(`UPDATE artifacts SET sha256 = $2 WHERE id = $1`, large, strings.Repeat("0", 64))
 	for range 5 { // more often than an account may fetch at once: each lets go of its place
-		if n, err := fetch(); err == nil || n == 0 {
-			t.Errorf("%d bytes came and then %v, want a broken answer", n, err)
+		if n, err := fetch(); err == nil { // on a busy machine perhaps before the first byte
+			t.Errorf("%d bytes came and then no error, want a broken answer", n)
 		}
 	}
 }

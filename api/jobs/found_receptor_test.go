@@ -216,6 +216,10 @@ func TestForecast(t *testing.T) {
 		contract.EstimateResponse
 		Schema string `json:"$schema"`
 	}](t, text).Receptor)
+	if status, text = estimate(caller, `"pocketLigand":"STI"`, "r.pdb"); status != http.StatusOK ||
+		!strings.Contains(text, `"receptor"`) {
+		t.Errorf("a scene alone: got %d %s", status, text)
+	}
 	if status, text = estimate(caller, ethanol+`,"pocketLigand":"ZZZ"`, "r.pdb"); status == http.StatusOK ||
 		!strings.Contains(text, "pocketLigand: names ZZZ") {
 		t.Errorf("a scene without the ligand: got %d %s", status, text)

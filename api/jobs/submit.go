@@ -83,9 +83,9 @@ func (s *Service) accept(
 }
 
 // Estimate prices a job of an account, with or without its input file; accountID is "" for a visitor, who has no files. What says
-// nothing of its work is priced as its engine's typical case. Of a docking whose receptor is one of the account's files, or an entry
-// that is kept here, it says what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation, fault.SceneNotFound,
-// fault.ChecksumMismatch, fault.ArtifactNotFound, fault.ProviderUnavailable.
+// nothing of its work is priced as its engine's typical case. Of a docking whose receptor is one of the account's files, or an
+// entry that is kept here, it says what would be docked into. Errors: fault.UnsupportedSimulator, fault.Validation,
+// fault.SceneNotFound, fault.ChecksumMismatch, fault.ArtifactNotFound, fault.ProviderUnavailable.
 func (s *Service) Estimate(ctx context.Context, accountID string, request EstimateRequest) (contract.EstimateResponse, error) {
 	submission, err := request.submission()
 	if err != nil {

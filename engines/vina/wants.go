@@ -23,10 +23,10 @@ var _ engines.Wanter = Vina{}
 
 // Wants lists the receptor's entry, what the receptor's file and those of the box's ligand and of an only ligand hold,
 // the components that are named, and an earlier preparation of the receptor. A request that names neither a receptor nor
-// anything to dock wants nothing.
+// anything to dock, and has no file, wants nothing.
 func (Vina) Wants(r engines.Request) (engines.Wants, error) {
 	p, err := paramsOfRequest(r)
-	if err != nil || p.saysNothing() {
+	if err != nil || p.saysNothing() && r.SceneFile.ByteSize == 0 {
 		return engines.Wants{}, err
 	}
 	receptor := p.receptorOf(r)

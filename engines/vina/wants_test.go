@@ -42,8 +42,8 @@ func TestWantsOfTheReceptor(t *testing.T) {
 		{"an entry that was found", func(p *Params) { p.ReceptorPDBID = ptr("1iep") },
 			engines.Found{Structures: map[string]engines.Object{"1IEP": entry}}, 1, "receptorPdbId", true},
 		{"both", func(p *Params) { p.ReceptorPDBID, p.ReceptorArtifact = ptr("1iep"), &file }, engines.Found{}, 0, "", false},
-		{"nothing to dock", func(p *Params) { *p = Params{Exhaustiveness: ptr(mol.Exhaustiveness(8))} }, engines.Found{}, 0, "",
-			false},
+		{"nothing to dock yet", func(p *Params) { *p = Params{Exhaustiveness: ptr(mol.Exhaustiveness(8))} }, engines.Found{}, 0,
+			"sceneFile", true},
 	} {
 		wants := wantsOf(t, c.change, c.found)
 		read := ""
@@ -53,6 +53,11 @@ func TestWantsOfTheReceptor(t *testing.T) {
 		if len(wants.Entries) != c.entries || read != c.contents || (wants.Preparation != nil) != c.preparation {
 			t.Errorf("%s: got %+v", c.name, wants)
 		}
+	}
+	bare := requestFor(Params{Exhaustiveness: ptr(mol.Exhaustiveness(8))})
+	bare.SceneFile = engines.Object{StorageKey: "estimate"}
+	if wants, err := (Vina{}).Wants(bare); err != nil || len(wants.Contents) > 0 || wants.Preparation != nil {
+		t.Errorf("an estimate of nothing: got %+v, %v", wants, err)
 	}
 }
 

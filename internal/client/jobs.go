@@ -79,8 +79,11 @@ func estimateOf(request any) (body any, query url.Values, err error) {
 	}
 	var members map[string]json.RawMessage
 	query = url.Values{}
-	if json.Unmarshal(text, &members) != nil {
+	if !bytes.HasPrefix(text, []byte("{")) {
 		return json.RawMessage(text), query, nil // the server says what is wrong with it
+	}
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, nil, fmt.Errorf("reading the request to price: %w", err)
 	}
 	var scene string
 	if json.Unmarshal(members["sceneFile"], &scene) == nil && scene != "" {

@@ -301,17 +301,6 @@ func (c Config) complete() (Config, error) {
 	if c.KeepEvents < 0 {
 		return c, fmt.Errorf("keepEvents: %s; give how long the events of ended jobs are kept, or 0 for ever", c.KeepEvents)
 	}
-	if c.Sandbox != "bubblewrap" && c.Sandbox != "container" && c.Sandbox != "direct" {
-		return c, fmt.Errorf("sandbox: %q; allowed are bubblewrap, container and direct", c.Sandbox)
-	}
-	if (c.Image != "") != (c.Sandbox == "container") {
-		return c, fmt.Errorf("image: %q with the sandbox %s; the sandbox container needs an image, and no other takes one", c.Image,
-			c.Sandbox)
-	}
-	if c.OwnImage != "" && c.Sandbox == "container" {
-		return c, fmt.Errorf("ownImage (MOLFABRIC_OWN_IMAGE): %q with the sandbox container, whose image is named by image "+
-			"(MOLFABRIC_IMAGE)", c.OwnImage)
-	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		return c, fmt.Errorf("log-format: %q; allowed are text and json", c.LogFormat)
 	}
@@ -337,10 +326,26 @@ func (c Config) complete() (Config, error) {
 	if c.StoreAccess != ByPermit && c.StoreAccess != ByKey {
 		return c, fmt.Errorf("storeAccess: %q; allowed are %s and %s", c.StoreAccess, ByPermit, ByKey)
 	}
-	if err := errors.Join(c.Director.check(), c.checkIdentity()); err != nil {
+	if err := errors.Join(c.checkSandbox(), c.Director.check(), c.checkIdentity()); err != nil {
 		return c, err
 	}
 	return c, c.S3.check()
+}
+
+// checkSandbox looks at where the programs of tasks run.
+func (c Config) checkSandbox() error {
+	if c.Sandbox != "bubblewrap" && c.Sandbox != "container" && c.Sandbox != "direct" {
+		return fmt.Errorf("sandbox: %q; allowed are bubblewrap, container and direct", c.Sandbox)
+	}
+	if (c.Image != "") != (c.Sandbox == "container") {
+		return fmt.Errorf("image: %q with the sandbox %s; the sandbox container needs an image, and no other takes one", c.Image,
+			c.Sandbox)
+	}
+	if c.OwnImage != "" && c.Sandbox == "container" {
+		return fmt.Errorf("ownImage (MOLFABRIC_OWN_IMAGE): %q with the sandbox container, whose image is named by image "+
+			"(MOLFABRIC_IMAGE)", c.OwnImage)
+	}
+	return nil
 }
 
 // checkIdentity looks at what gives workers users of Redis of their own.

@@ -34,7 +34,8 @@ func TestNothingIsPaidTwice(t *testing.T) {
 		ligand("pain", smiles["aspirin"])}
 	price := func(noReuse bool) contract.EstimateResponse {
 		t.Helper()
-		estimate, err := s.client(client.Options{Server: s.url, APIKey: c.key, NoReuse: noReuse}).Estimate(t.Context(), submission(scene, larger, pocketBox))
+		asking := s.client(client.Options{Server: s.url, APIKey: c.key, NoReuse: noReuse})
+		estimate, err := asking.Estimate(t.Context(), submission(scene, larger, pocketBox))
 		if err != nil {
 			t.Fatal(err)
 		}

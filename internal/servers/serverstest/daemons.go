@@ -48,7 +48,7 @@ func (d *Daemons) Start(name, program string, args ...string) *Daemon {
 		d.T.Fatal(err)
 	}
 	defer func() { _ = log.Close() }()
-	one := &Daemon{cmd: exec.Command(program, args...), done: make(chan struct{})} //nolint:noctx // ended by Stop
+	one := &Daemon{cmd: exec.Command(program, args...), done: make(chan struct{})}
 	one.cmd.Env = append(os.Environ(), d.Env...)
 	one.cmd.Stdout, one.cmd.Stderr = log, log
 	if err := proc.Start(one.cmd); err != nil {
