@@ -1,5 +1,6 @@
 // Package news finds in the rows what accounts are to be told: jobs that have ended, credit that has run low, keys that are used
-// from somewhere new. The groups webhooks and notices ask it, each for those that it tells. It writes no message and sends none.
+// from somewhere new. The groups webhooks and notices ask it, each for those that it tells, and look when it says. It writes no
+// message and sends none.
 package news
 
 import (

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/molfabric/molfabric/api/news"
 	"github.com/molfabric/molfabric/api/throttle"
 	"github.com/molfabric/molfabric/internal/mail"
 	"github.com/molfabric/molfabric/internal/tenant"
@@ -22,12 +23,6 @@ import (
 const (
 	// passInterval is how long an event waits at most before its mail is sent. What happens meanwhile goes into one mail.
 	passInterval = 15 * time.Second
-	// recent is how far back every pass looks for what has happened, and horizon how far the first one does and one in
-	// wholeInterval: what happened while no instance ran.
-	recent, horizon = 10 * time.Minute, 3 * 24 * time.Hour
-	wholeInterval   = 10 * time.Minute
-	// keep is how long it is known what was mailed. It is longer than horizon, so that nothing is mailed again.
-	keep = 30 * 24 * time.Hour
 	// serverPatience bounds a sending, and keeping what came of it keepPatience.
 	serverPatience, keepPatience = 30 * time.Second, 5 * time.Second
 	// lease is when a notice is mailed again whose sender has died.
@@ -67,8 +62,7 @@ type Teller struct {
 	*Service
 	metrics  *Metrics
 	patience time.Duration
-	whole    time.Time // when news were last looked for as far back as horizon
-	tidied   time.Time
+	rounds   news.Rounds
 }
 
 // NewTeller returns a Teller. It starts nothing, and may not be used where there is no Mailer.
@@ -87,18 +81,9 @@ func (t *Teller) Run(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	tick := time.NewTicker(passInterval)
-	defer tick.Stop()
-	for {
-		if err := t.Pass(ctx); err != nil && ctx.Err() == nil {
-			t.Log.Warn("accounts are not told by mail yet; the next try is soon", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	news.Run(ctx, passInterval, t.Pass, func(err error) {
+		t.Log.Warn("accounts are not told by mail yet; the next try is soon", "error", err)
+	})
 }
 
 // Pass writes down what is to be told now, and mails what is due. It may be called at any time, by one goroutine.
@@ -108,25 +93,7 @@ func (t *Teller) Pass(ctx context.Context) error {
 	if err := t.store.begin(ctx, now, maxBegun); err != nil {
 		return err
 	}
-	since := now.Add(-recent)
-	whole := now.Sub(t.whole) >= wholeInterval
-	if whole {
-		since = now.Add(-horizon)
-	}
-	if err := t.store.noteNews(ctx, since, now); err != nil {
-		return err
-	}
-	if whole {
-		t.whole = now
-	}
-	if err := t.send(ctx); err != nil {
-		return err
-	}
-	if now.Sub(t.tidied) < wholeInterval {
-		return nil
-	}
-	t.tidied = now
-	return t.store.tidy(ctx, now.Add(-keep))
+	return t.rounds.Round(ctx, news.Work{Note: t.store.noteNews, Send: t.send, Forget: t.store.tidy}, now)
 }
 
 // send mails what is due, until nothing is or no mail goes.

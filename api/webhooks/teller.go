@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/molfabric/molfabric/api/news"
 	"github.com/molfabric/molfabric/internal/reach"
 	"github.com/molfabric/molfabric/internal/tenant"
 	"github.com/molfabric/molfabric/internal/webhook"
@@ -23,12 +24,6 @@ import (
 const (
 	// passInterval is how long an event waits at most before its message is sent.
 	passInterval = 2 * time.Second
-	// recent is how far back every pass looks for what has happened, and horizon how far the first one does and one in
-	// wholeInterval: what happened while no instance ran.
-	recent, horizon = 10 * time.Minute, 3 * 24 * time.Hour
-	wholeInterval   = 10 * time.Minute
-	// keep is how long messages are listed that are no longer sent.
-	keep = 30 * 24 * time.Hour
 	// answerPatience bounds a sending, from the name of the host to the end of the answer.
 	answerPatience = 15 * time.Second
 	// lease is when a message is sent again whose sender has died.
@@ -73,8 +68,7 @@ type Teller struct {
 	*Service
 	metrics *Metrics
 	client  *http.Client
-	whole   time.Time // when news were last looked for as far back as horizon
-	tidied  time.Time
+	rounds  news.Rounds
 }
 
 // NewTeller returns a Teller. It starts nothing.
@@ -97,43 +91,16 @@ func (s *Service) NewTeller(deps TellerDeps) *Teller {
 // Run tells what is due, every few seconds, until the context ends.
 func (t *Teller) Run(ctx context.Context) {
 	defer t.client.CloseIdleConnections()
-	tick := time.NewTicker(passInterval)
-	defer tick.Stop()
-	for {
-		if err := t.Pass(ctx); err != nil && ctx.Err() == nil {
-			t.Log.Warn("accounts' servers are not told yet; the next try is soon", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	news.Run(ctx, passInterval, t.Pass, func(err error) {
+		t.Log.Warn("accounts' servers are not told yet; the next try is soon", "error", err)
+	})
 }
 
 // Pass writes down what is to be told now, and sends what is due. It may be called at any time, by one goroutine.
 func (t *Teller) Pass(ctx context.Context) error {
 	ctx = tenant.Everyone(ctx, "webhooks of all accounts are told of their events")
 	now := t.Now().UTC()
-	since := now.Add(-recent)
-	whole := now.Sub(t.whole) >= wholeInterval
-	if whole {
-		since = now.Add(-horizon)
-	}
-	if err := t.store.noteNews(ctx, since, now); err != nil {
-		return err
-	}
-	if whole {
-		t.whole = now
-	}
-	if err := t.send(ctx); err != nil {
-		return err
-	}
-	if now.Sub(t.tidied) < wholeInterval {
-		return nil
-	}
-	t.tidied = now
-	return t.store.tidy(ctx, now.Add(-keep))
+	return t.rounds.Round(ctx, news.Work{Note: t.store.noteNews, Send: t.send, Forget: t.store.tidy}, now)
 }
 
 // send sends what is due, until nothing is.
