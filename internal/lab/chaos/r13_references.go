@@ -28,7 +28,7 @@ var queryKinds = map[string][]string{
 var plainQueries = map[string]string{
 	"cursor": "checked by itself", "simulator": "an engine", "stage": "a stage of an engine",
 	"database": "the databases are everybody's", "interaction": "an atom's contact", "state": "of a sign-in",
-	"code": "of a sign-in", "error": "of a sign-in", "next": "a page of the service",
+	"code": "of a sign-in", "error": "of a sign-in", "next": "a page of the service", "sceneFile": "checked with the bodies",
 }
 
 // queries asks, as the spy, for lists that are narrowed to the owner's things, and with the owner's cursors.
@@ -320,14 +320,18 @@ func (t *trespass) submits(ctx context.Context, r reference) error {
 	return nil
 }
 
-// estimates prices the same: the price must not tell whether the thing is there.
+// estimates prices the same: the price must not tell whether the thing is there. The file of an account's estimate stands beside
+// the body.
 func (t *trespass) estimates(ctx context.Context, r reference) error {
 	for _, path := range []string{"/api/v1/jobs/estimate", "/api/v1/public/estimate"} {
 		send := func(value string) (Answer, error) {
-			body := r.body(value)
+			body, at := r.body(value), path
+			if scene, named := body["sceneFile"].(string); named && path == "/api/v1/jobs/estimate" {
+				at += "?" + url.Values{"sceneFile": {scene}}.Encode()
+			}
 			delete(body, "sceneFile")
 			delete(body, "attachments")
-			return t.spy.byKey.send(ctx, t.world.APIs()[0], http.MethodPost, path, encode(body))
+			return t.spy.byKey.send(ctx, t.world.APIs()[0], http.MethodPost, at, encode(body))
 		}
 		foreign, err := send(r.named)
 		if err != nil {
