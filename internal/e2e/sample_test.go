@@ -27,7 +27,7 @@ import (
 func TestSampleIsRunAgain(t *testing.T) {
 	t.Parallel()
 	needBLAST(t)
-	s := start(t, "MOLFABRIC_REPEAT_RATE=1")
+	s := start(t, "MOLFABRIC_REPEAT_RATE=1", "MOLFABRIC_LIMIT_ADDRESS=60000") // which checkRepeats asks for many times
 	owner, verifier := s.chemist(t), s.chemist(t)
 	run := owner.ended(owner.submit(submission(owner.pocket(), []map[string]any{ligand("aspirin", smiles["aspirin"]),
 		ligand("caffeine", smiles["caffeine"])}, pocketBox)), job.Completed)
