@@ -156,7 +156,8 @@ func TestRangeOnDevicesComesFromTheirTime(t *testing.T) {
 	f.Now = func() time.Time { return now }
 	estimate := func() billing.Quote {
 		t.Helper()
-		got, err := f.Estimate(t.Context(), "", threeStages{}, engines.Request{Params: json.RawMessage(`{"shards":600,"gpus":1}`)}, false)
+		work := engines.Request{Params: json.RawMessage(`{"shards":600,"gpus":1}`)}
+		got, err := f.Estimate(t.Context(), "", threeStages{}, work, false)
 		if err != nil {
 			t.Fatal(err)
 		}

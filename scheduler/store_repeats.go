@@ -181,7 +181,8 @@ func chooseFrom(ctx context.Context, tx *sqlx.Tx, jobIDs []string, seed []byte, 
 		FROM tasks t JOIN jobs j ON j.id = t.job_id AND j.files_deleted_at IS NULL
 		JOIN task_attempts a ON a.task_id = t.id AND a.attempt = t.attempt AND a.outcome = 'SUCCEEDED' AND a.reused_task IS NULL
 		LEFT JOIN task_details d ON d.task_id = t.id
-		WHERE t.job_id = ANY($1) AND t.status = 'SUCCEEDED' AND octet_length(t.identity) > 0 AND t.license_key IS NULL ORDER BY t.id`,
+		WHERE t.job_id = ANY($1) AND t.status = 'SUCCEEDED' AND octet_length(t.identity) > 0
+			AND t.license_key IS NULL ORDER BY t.id`,
 		pq.Array(jobIDs))
 	if err != nil {
 		return nil, fmt.Errorf("read the tasks of %d jobs: %w", len(jobIDs), err)

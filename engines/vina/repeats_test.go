@@ -63,8 +63,8 @@ func TestALigandIsKnownWhereverItStands(t *testing.T) {
 	}
 }
 
-// TestALibraryThatGrowsKeepsWhatItHad adds ligands to whole chunks, some larger than all before and some smaller. Fewer ligands would
-// be analysed with their internal energies.
+// TestALibraryThatGrowsKeepsWhatItHad adds ligands to whole chunks, some larger than all before and some smaller. Fewer ligands
+// would be analysed with their internal energies.
 func TestALibraryThatGrowsKeepsWhatItHad(t *testing.T) {
 	t.Parallel()
 	const chunks = 3
