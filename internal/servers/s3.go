@@ -62,7 +62,7 @@ func StartS3(ctx context.Context, opts S3Options) (*S3, error) {
 		return nil, err
 	}
 	if port == 0 {
-		return onPort(lastingPort, start)
+		return onPort(LastingPort, start)
 	}
 	s, err := start(port)
 	if errors.Is(err, errPortTaken) {

@@ -202,9 +202,9 @@ func onPort[S any](choose func() (int, error), start func(port int) (S, error)) 
 // freePort asks the kernel for a TCP port of 127.0.0.1 that nobody listens on.
 func freePort() (int, error) { return listenOnce(0) }
 
-// lastingPort finds a free port outside the range from which kernels take those of outgoing connections, so that no such connection
-// has it when the server starts again.
-func lastingPort() (port int, err error) {
+// LastingPort finds a free port of 127.0.0.1 outside the range from which kernels take those of outgoing connections, so that no
+// such connection has it when a server starts again.
+func LastingPort() (port int, err error) {
 	for range lastingTries {
 		drawn, _ := rand.Int(rand.Reader, big.NewInt(lastingPorts)) // never fails
 		if port, err = listenOnce(firstLastingPort + int(drawn.Int64())); err == nil {

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/molfabric/molfabric/engines/probe"
+	"github.com/molfabric/molfabric/internal/servers"
 )
 
 // inherited are the variables of this process that its children get beside their configuration.
@@ -240,11 +242,9 @@ func endStore[S killable](store *S, line *Line, sig syscall.Signal) error {
 	return nil
 }
 
-// freeAddress asks the kernel for a port of loopback that nobody listens on.
+// freeAddress is one of loopback where nobody listens. No outgoing connection takes its port before what is to listen there has
+// started, or while it is started again.
 func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
+	port, err := servers.LastingPort()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }

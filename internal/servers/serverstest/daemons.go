@@ -3,16 +3,17 @@ package serverstest
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/molfabric/molfabric/internal/proc"
+	"github.com/molfabric/molfabric/internal/servers"
 )
 
 const (
@@ -96,22 +97,17 @@ func (d *Daemons) Logs() string {
 	return all.String()
 }
 
-// FreePorts are ports of loopback that nobody listens on, all of them open at once so that they differ.
+// FreePorts are different ports of loopback that nobody listens on, and that no outgoing connection takes meanwhile.
 func FreePorts(t testing.TB, n int) (ports []int) {
 	t.Helper()
-	var open []net.Listener
-	defer func() {
-		for _, listener := range open {
-			_ = listener.Close()
-		}
-	}()
-	for range n {
-		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
+	for len(ports) < n {
+		port, err := servers.LastingPort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		open = append(open, listener)
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
 	}
 	return ports
 }
