@@ -341,14 +341,20 @@ func TestChartNetworkPolicies(t *testing.T) {
 	}
 }
 
-// TestChartGivesTokens wants workers with a token to have no address of Redis, and to reach the API that they are told, both ways.
+// TestChartGivesTokens wants workers with a token to have no address of Redis, and to reach the API that they are told, both ways. Of
+// the control plane the API alone knows who makes their users.
 func TestChartGivesTokens(t *testing.T) {
 	t.Parallel()
 	const set = "worker.secretEnv.REDIS_URL=null,worker.secretEnv.MOLFABRIC_WORKER_TOKEN.secret=enrolment," +
-		"worker.secretEnv.MOLFABRIC_WORKER_TOKEN.key=token"
+		"worker.secretEnv.MOLFABRIC_WORKER_TOKEN.key=token,secretEnv.MOLFABRIC_ISSUER_REDIS_URL.secret=issuer," +
+		"secretEnv.MOLFABRIC_ISSUER_REDIS_URL.key=redisUrl"
 	workers, calls, called := 0, 0, 0
 	for _, m := range rendered(t, "--set", set) {
 		for _, container := range list(at(m.podOf(), "spec", "containers")) {
+			knows := strings.Contains(fmt.Sprint(at(container, "env")), "MOLFABRIC_ISSUER_REDIS_URL")
+			if wants := m.name() == "molfabric-api"; knows != wants {
+				t.Errorf("whether %s knows who makes users: got %t, want %t", m.name(), knows, wants)
+			}
 			if at(container, "name") != "worker" {
 				continue
 			}

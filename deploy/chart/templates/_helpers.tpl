@@ -44,7 +44,13 @@ capabilities: { drop: [ALL] }
 {{/* The settings that the API, the scheduler and the migration share. */}}
 {{- define "molfabric.control.env" -}}
 {{- $plain := merge (dict "MOLFABRIC_HOME" "/var/lib/molfabric" "MOLFABRIC_CONFIG" "off" "MOLFABRIC_LOG_FORMAT" "json") .Values.env -}}
-{{- include "molfabric.env" (list $plain .Values.secretEnv) }}
+{{- include "molfabric.env" (list $plain (omit .Values.secretEnv "MOLFABRIC_ISSUER_REDIS_URL")) }}
+{{- end }}
+
+{{/* And what the API alone is told: who makes workers' users in Redis. */}}
+{{- define "molfabric.api.env" -}}
+{{- include "molfabric.control.env" . }}
+{{- include "molfabric.env" (list (dict) (pick .Values.secretEnv "MOLFABRIC_ISSUER_REDIS_URL")) }}
 {{- end }}
 
 {{- define "molfabric.pod" -}}
