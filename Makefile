@@ -41,6 +41,9 @@ KEY ?= $(MOLFABRIC_HOME)/images.key
 AT ?= molfabric
 BUILD ?=
 
+# KEDA=operator has `make test-kubernetes` run KEDA's own operator and not play its part.
+KEDA ?=
+
 # Another vulnerability database for `make lint`, e.g. VULNDB=file:///srv/vulndb
 VULNDB ?=
 
@@ -124,9 +127,11 @@ test-long: ## Run the tests of make test, and those that lose workers, dock know
 
 # The control plane is none of the tools of make test: to build it takes longer than what it is needed for.
 .PHONY: test-kubernetes
-test-kubernetes: ## Install the chart with Helm into a real control plane on loopback, and work there; builds it first, ten minutes
-	@$(MAKE) --no-print-directory -j2 setup-tests bin/tools/kube bin/tools/keda-scaledjobs.yaml
-	@MOLFABRIC_TEST_KUBERNETES=1 MOLFABRIC_TEST_REQUIRE=1 MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" \
+test-kubernetes: ## Install the chart into a real control plane on loopback, and work there; KEDA=operator: with KEDA's own
+	@$(MAKE) --no-print-directory -j2 setup-tests bin/tools/kube bin/tools/keda-scaledjobs.yaml \
+		$(KEDA:operator=bin/tools/keda/operator)
+	@MOLFABRIC_TEST_KUBERNETES=1 MOLFABRIC_TEST_KEDA="$(KEDA:operator=$(CURDIR)/bin/tools/keda)" \
+		MOLFABRIC_TEST_REQUIRE=1 MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" \
 		go test ./internal/lab/chaos -run TestKubernetes -count=1 -v -timeout 30m
 
 # The key of who builds is made once, and never leaves the machine.
@@ -143,6 +148,13 @@ test-images: bin/molfabric-images ## Check the images that make images has built
 	@bin/molfabric-images verify --key "$(KEY).pub"
 	@MOLFABRIC_TEST_IMAGES="$$MOLFABRIC_HOME/oci" MOLFABRIC_TEST_REQUIRE=1 MOLFABRIC_PYTHON="$$MOLFABRIC_HOME/python/bin/python" \
 		go test ./internal/e2e -run 'TestImages$$' -count=1 -v -timeout 30m
+
+# Docker is the machine's own: an operator has one.
+.PHONY: test-compose
+test-compose: bin/tools/docker-compose ## Run compose.yaml with Docker, another release and back, with what make images has built
+	@deploy/setup.sh --images
+	@MOLFABRIC_TEST_COMPOSE="$(CURDIR)/$<" MOLFABRIC_TEST_IMAGES="$$MOLFABRIC_HOME/oci" MOLFABRIC_TEST_REQUIRE=1 \
+		go test ./internal/e2e -run 'TestCompose$$' -count=1 -v -timeout 30m
 
 .PHONY: bin/molfabric-images
 bin/molfabric-images:
@@ -222,8 +234,17 @@ bin/tools/oasdiff: .ci/contract/go.mod .ci/contract/go.sum
 	@echo "building oasdiff from source"
 	@go build -C .ci/contract -o ../../$@ github.com/oasdiff/oasdiff
 
-bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/crd
-	@.ci/kubernetes/crd $@
+bin/tools/keda-scaledjobs.yaml: .ci/kubernetes/keda
+	@.ci/kubernetes/keda definition $@
+
+bin/tools/docker-compose: .ci/module
+	@echo "building Docker Compose from source (a few minutes the first time)"
+	@go build -C "$$(.ci/module github.com/docker/compose/v2@v2.40.3 h1:XeYkQu1svDtyfZPv5nTwFryQ25ZJMkIlc4pz9HalMPI=)" \
+		-trimpath -ldflags '-s -w' -o "$(CURDIR)/$@" ./cmd
+
+bin/tools/keda/operator: .ci/kubernetes/keda
+	@echo "building KEDA's operator from source (twelve minutes of a core the first time)"
+	@.ci/kubernetes/keda operator $(@D)
 
 # Helm and the API server read which version it is.
 version_of_kube := $(foreach set,gitVersion=v1.37.2 gitMajor=1 gitMinor=37,-X k8s.io/component-base/version.$(set))

@@ -77,8 +77,8 @@ type composeHealth struct {
 	StartPeriod time.Duration `yaml:"start_period"`
 }
 
-// placeholder is Compose's ${NAME:-default} and ${NAME:?what is wrong}; $$ is a dollar.
-var placeholder = regexp.MustCompile(`\$\$|\$\{([A-Z][A-Z0-9_]*)(:-|:\?)([^}]*)\}`)
+// placeholder is Compose's ${NAME}, ${NAME:-default}, whose default may hold another, and ${NAME:?what is wrong}; $$ is a dollar.
+var placeholder = regexp.MustCompile(`\$\$|\$\{([A-Z][A-Z0-9_]*)(?:(:-|:\?)((?:\$\{[A-Z0-9_]*\}|[^}])*))?\}`)
 
 // interpolate fills a text in as Compose does, or says which variables are missing.
 func interpolate(text string, variables map[string]string) (string, error) {
@@ -94,7 +94,11 @@ func interpolate(text string, variables map[string]string) (string, error) {
 			missing = append(missing, parts[1])
 			return ""
 		default:
-			return parts[3]
+			filled, err := interpolate(parts[3], variables)
+			if err != nil {
+				missing = append(missing, err.Error())
+			}
+			return filled
 		}
 	})
 	if len(missing) > 0 {
@@ -133,9 +137,15 @@ func composeText(t *testing.T) string {
 	return string(text)
 }
 
-func composed(t *testing.T) composeFile {
+// composed is compose.yaml with variables, those that are given beside those of secrets.sh.
+func composed(t *testing.T, given ...string) composeFile {
 	t.Helper()
-	text, err := interpolate(composeText(t), composeVariables(t))
+	variables := composeVariables(t)
+	for _, variable := range given {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	text, err := interpolate(composeText(t), variables)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,6 +210,28 @@ func TestComposeServicesAreConfined(t *testing.T) {
 		}
 		if slices.ContainsFunc(s.SecurityOpt, func(one string) bool { return strings.Contains(one, "unconfined") }) {
 			t.Errorf("%s is not confined: %v", name, s.SecurityOpt)
+		}
+	}
+}
+
+// TestComposeGoesBack wants all of the control plane to run one image, and on the way back to an earlier one its migration to stay with
+// the newer, because a program refuses the schema that a newer one has made.
+func TestComposeGoesBack(t *testing.T) {
+	t.Parallel()
+	const newer, earlier = "registry.example.org/control@sha256:bbb", "registry.example.org/control@sha256:aaa"
+	for _, test := range []struct {
+		given     []string
+		migration string
+	}{
+		{[]string{"MOLFABRIC_CONTROL_IMAGE=" + newer}, newer},
+		{[]string{"MOLFABRIC_CONTROL_IMAGE=" + earlier, "MOLFABRIC_MIGRATION_IMAGE=" + newer}, newer},
+	} {
+		_, control, _ := strings.Cut(test.given[0], "=")
+		services := composed(t, test.given...).Services
+		for name, want := range map[string]string{"store": control, "api": control, "scheduler": control, "migrate": test.migration} {
+			if got := services[name].Image; got != want {
+				t.Errorf("with %v %s runs %s, want %s", test.given, name, got, want)
+			}
 		}
 	}
 }

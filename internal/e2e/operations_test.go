@@ -201,7 +201,7 @@ func (f *fleet) ended(c *client.Client, jobID string, tasks int) {
 }
 
 // TestUpgrade is doc/runbook/upgrade.md with work in flight: a job begins on the programs of the release before and ends on those
-// of this one, with old and new ones of every role side by side in between.
+// of this one, with old and new ones of every role side by side in between. And it is the way back, on the schema that stays.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	serverstest.Long(t)
@@ -227,20 +227,34 @@ func TestUpgrade(t *testing.T) {
 	between := submitted(t, c, dockingWith("", file.StorageKey, 1, "aspirin"))
 	newScheduler := f.role(now, "scheduler")
 	f.stops(oldScheduler)
-	f.api(now)
+	newAPI := f.api(now)
 	newWorker := f.role(now, "worker")
 	f.stops(oldAPI)
 	f.stops(oldWorker)
 	c = f.client(client.Options{Server: f.url, APIKey: key})
 	last := submitted(t, c, dockingWith("", file.StorageKey, 1, "caffeine"))
-	for _, id := range []string{first, between, last} {
-		if done := f.await(c, id); done.Status != job.Completed {
-			t.Errorf("job %s ended as %s (%v)", id, done.Status, done.Error)
+	completed := func(ids ...string) {
+		t.Helper()
+		for _, id := range ids {
+			if done := f.await(c, id); done.Status != job.Completed {
+				t.Errorf("job %s ended as %s (%v)", id, done.Status, done.Error)
+			}
 		}
 	}
+	completed(first, between, last)
 	f.audited(now)
-	f.stops(newWorker)
+
+	f.api(before)
+	f.stops(newAPI)
+	c = f.client(client.Options{Server: f.url, APIKey: key})
+	completed(submitted(t, c, dockingWith("", file.StorageKey, 1, "nicotine")))
+	f.role(before, "scheduler")
 	f.stops(newScheduler)
+	back := submitted(t, c, dockingWith("", file.StorageKey, 1, "ibuprofen"))
+	f.role(before, "worker")
+	f.stops(newWorker)
+	completed(back)
+	f.audited(now)
 }
 
 // previousRelease builds the program of the commit that testdata/previous-release names. The file moves on with each release.

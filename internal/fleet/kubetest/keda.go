@@ -2,11 +2,21 @@ package kubetest
 
 import (
 	"encoding/json"
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"github.com/molfabric/molfabric/internal/servers/serverstest"
 )
 
 // scaledJob is what KEDA reads of one of its objects.
@@ -91,15 +101,11 @@ func (c *Cluster) wanted(scaled scaledJob) (n int, known bool) {
 	if err != nil {
 		return 0, false
 	}
-	host := strings.Split(address.Hostname(), ".") // service, namespace, svc
-	if len(host) != 3 || host[1] != scaled.Metadata.Namespace {
-		return 0, false
-	}
-	ready, err := c.Endpoints(host[1], host[0])
+	ready, err := c.behind(address.Hostname())
 	if err != nil {
 		return 0, false
 	}
-	for _, endpoint := range ready { // the one that does not lead answers 503
+	for _, endpoint := range ready { // those that do not know it answer 503
 		address.Host = endpoint
 		client := http.Client{Timeout: 5 * time.Second}
 		answer, err := client.Get(address.String()) //nolint:noctx // has a timeout
@@ -115,4 +121,80 @@ func (c *Cluster) wanted(scaled scaledJob) (n int, known bool) {
 		}
 	}
 	return 0, false
+}
+
+// behind are the addresses of the ready pods of a service, by the name that the pods of the cluster know it by; none for other names.
+func (c *Cluster) behind(host string) ([]string, error) {
+	parts := strings.Split(host, ".") // service, namespace, svc
+	if len(parts) != 3 || parts[2] != "svc" {
+		return nil, nil
+	}
+	return c.Endpoints(parts[1], parts[0])
+}
+
+// StartKEDA starts KEDA's own operator from a folder that `.ci/kubernetes/keda operator` has filled, and returns it once it is ready.
+// The cluster must know what a ScaledJob is.
+func (c *Cluster) StartKEDA(dir string) *serverstest.Daemon {
+	c.T.Helper()
+	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = c.Apply(definitions, text)
+		}
+		if err != nil && !refused(err, http.StatusConflict) {
+			c.T.Fatal(err)
+		}
+	}
+	// Its service for the metrics server of the cluster, which is not asked here, wants a certificate: the API server's will do.
+	const certificates = "keda"
+	if err := os.Mkdir(filepath.Join(c.Dir, certificates), 0o700); err != nil {
+		c.T.Fatal(err)
+	}
+	for to, from := range map[string]string{"ca.crt": "apiserver.crt", "tls.crt": "apiserver.crt", "tls.key": "apiserver.key"} {
+		text, err := os.ReadFile(filepath.Join(c.Dir, "certificates", from))
+		if err != nil {
+			c.T.Fatal(err)
+		}
+		c.write(filepath.Join(certificates, to), string(text))
+	}
+	ports := serverstest.FreePorts(c.T, 3)
+	at := func(i int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[i])) }
+	operator := c.Daemons.Start("keda", "env", "KUBECONFIG="+c.config(), "HTTP_PROXY=http://"+c.proxy(), "WATCH_NAMESPACE=",
+		"KEDA_CLUSTER_OBJECT_NAMESPACE=default", filepath.Join(dir, "operator"), "--metrics-bind-address", at(0),
+		"--health-probe-bind-address", at(1), "--metrics-service-bind-address", at(2), "--cert-dir",
+		filepath.Join(c.Dir, certificates), "--zap-log-level=info")
+	c.Eventually("KEDA's operator is ready", func() bool {
+		answer, err := http.Get("http://" + at(1) + "/readyz") //nolint:noctx // a test ends it
+		if err != nil {
+			return false
+		}
+		return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+	})
+	return operator
+}
+
+// proxy is the address of a proxy that leads each request to one of the ready pods of the service that it names, one after the other.
+func (c *Cluster) proxy() (address string) {
+	c.T.Helper()
+	var turn atomic.Uint64
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: &httputil.ReverseProxy{
+		ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+			ready, err := c.behind(r.In.URL.Hostname())
+			r.Out.URL.Host = "" // answered with 502
+			if err == nil && len(ready) > 0 {
+				r.Out.URL.Host = ready[turn.Add(1)%uint64(len(ready))]
+			}
+		}}}
+	listener, err := (&net.ListenConfig{}).Listen(c.ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	go func() { _ = server.Serve(listener) }()
+	c.T.Cleanup(func() { _ = server.Close() })
+	return listener.Addr().String()
 }

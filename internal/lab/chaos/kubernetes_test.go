@@ -54,7 +54,7 @@ func TestKubernetes(t *testing.T) { //nolint:paralleltest // a whole cluster; wh
 	if pods := k.pods("worker-probes"); len(pods) > 0 {
 		t.Errorf("without work the fleet has %d workers", len(pods))
 	}
-	stopKEDA := k.playKEDA()
+	stopKEDA := k.startKEDA()
 
 	first, err := account.Submit(t.Context(), Probe{Tasks: 30, Seconds: 0.2, OutputBytes: 1000}, "")
 	k.check(err)
@@ -151,6 +151,7 @@ func (k *kubernetes) writeValues() {
 		"fleets": map[string]any{"probes": map[string]any{"image": fmt.Sprintf(imageOf, "probes", strings.Repeat("c", 64)),
 			"engines": []string{probe.ID}, "class": "cpu", "cores": 2, "memory": "1Gi", "disk": "1Gi", "scaling": "keda", "max": 2,
 			"idleExitSeconds": 60}},
+		"keda":    map[string]any{"pollingSeconds": 5},
 		"network": map[string]any{"postgres": anywhere, "redis": anywhere, "store": anywhere},
 	})
 	k.check(err)
@@ -195,6 +196,30 @@ func (k *kubernetes) refusesWhatIsMisspelt() {
 		k.t.Errorf("a misspelt member: got %v", err)
 	}
 	k.check(k.cluster.Do(http.MethodPost, path, job("maxReplicaCount"), nil))
+}
+
+// startKEDA runs KEDA's own operator until it is stopped, where the test is told of one, and plays its part elsewhere.
+func (k *kubernetes) startKEDA() (stop func()) {
+	k.t.Helper()
+	dir := os.Getenv("MOLFABRIC_TEST_KEDA")
+	if dir == "" {
+		return k.playKEDA()
+	}
+	operator := k.cluster.StartKEDA(dir)
+	k.cluster.Eventually("KEDA's operator has read what the fleet asks, and found nothing to do", func() bool {
+		var scaled struct {
+			Status struct {
+				Conditions []struct{ Type, Status string }
+			}
+		}
+		k.check(k.cluster.Do(http.MethodGet, "/apis/keda.sh/v1alpha1/namespaces/"+namespace+"/scaledjobs/"+scaledJob, nil, &scaled))
+		conditions := map[string]string{}
+		for _, one := range scaled.Status.Conditions {
+			conditions[one.Type] = one.Status
+		}
+		return conditions["Ready"] == "True" && conditions["Active"] == "False"
+	})
+	return func() { k.check(operator.Stop()) }
 }
 
 // playKEDA plays KEDA's part until it is stopped.

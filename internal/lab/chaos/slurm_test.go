@@ -67,8 +67,53 @@ func TestSlurm(t *testing.T) {
 	if strings.Contains(string(log), "ENGINE_FAILED") {
 		t.Errorf("an engine that Slurm has ended with its worker counts as failed:\n%s", log)
 	}
+
+	// Another release: the worker that is at work ends what it has, and later ones run the other program.
+	third, err := account.Submit(t.Context(), Probe{Tasks: 6, Seconds: 2, OutputBytes: 1000}, "")
+	c.check(err)
+	_, jobID = c.busy()
+	if got := c.programOf(jobID); got != c.program {
+		t.Errorf("before the upgrade a worker runs %s, want %s", got, c.program)
+	}
+	stopKeeper()
+	other := c.upgrade()
+	stopKeeper = c.startKeeper()
+	c.check(c.AwaitCompleted(t.Context(), third))
+	c.slurm.Eventually("the workers have left once more", func() bool { return c.jobs("R,PD,CG") == "" })
+	if ended := c.jobs("all"); !strings.Contains(ended, jobID+" ") || strings.Contains(ended, "F ") {
+		t.Errorf("the upgrade has ended a worker: %q", ended)
+	}
+	fourth, err := account.Submit(t.Context(), Probe{Tasks: 4, Seconds: 1}, "")
+	c.check(err)
+	_, jobID = c.busy()
+	if got := c.programOf(jobID); got != other {
+		t.Errorf("after the upgrade a worker runs %s, want %s", got, other)
+	}
+	c.check(c.AwaitCompleted(t.Context(), fourth))
 	stopKeeper()
 	c.check(c.Judge(t.Context()))
+}
+
+// upgrade has the pools file name another program, and returns its path.
+func (c *cluster) upgrade() (program string) {
+	c.t.Helper()
+	program = filepath.Join(c.Home(), "molfabric-other")
+	c.check(os.Symlink(c.program, program))
+	text, err := os.ReadFile(c.pools)
+	c.check(err)
+	c.write("pools.yaml", strings.Replace(string(text), "program: "+c.program, "program: "+program, 1))
+	c.file, err = keeper.Read(c.pools)
+	c.check(err)
+	return program
+}
+
+// programOf is what the script of a job runs.
+func (c *cluster) programOf(jobID string) string {
+	c.t.Helper()
+	script := c.slurm.Run("scontrol", "write", "batch_script", jobID, "-")
+	_, line, _ := strings.Cut(script, "exec ")
+	program, _, _ := strings.Cut(line, " ")
+	return strings.Trim(program, "'")
 }
 
 func openCluster(t *testing.T) *cluster {
