@@ -163,6 +163,8 @@ type Found struct {
 	Scene *Scene
 	// Rendered is what frames of the same scene file have taken before; nil when none have been rendered.
 	Rendered *RenderCost
+	// RenderShards are into how many shards so many frames of the same scene file were cut when they were last rendered.
+	RenderShards map[int]int
 }
 
 // Formats of a scene file beside those of plain structures, which are called as MolViewSpec calls them: mmcif, bcif, pdb, pdbqt,

@@ -35,6 +35,8 @@ var (
 	_ engines.Checkpointer = Cycles{}
 	_ engines.Explainer    = Cycles{}
 	_ engines.Wanter       = Cycles{}
+	_ engines.Repeater     = Cycles{}
+	_ engines.Uneven       = Cycles{}
 )
 
 // New returns the engine.

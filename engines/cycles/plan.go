@@ -113,7 +113,7 @@ func (Cycles) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, err
 	}
 	shards := []engines.Shard{first}
-	chunks := film.Chunks(q.Frames, q.chunkFrameSeconds(), q.loadCPUSeconds())
+	chunks := film.Chunks(q.Frames, q.chunkFrameSeconds(), q.loadCPUSeconds(), q.before[len(q.Frames)])
 	if !q.molecular && q.Video == "" {
 		chunks = film.Deal(chunks)
 	}

@@ -32,6 +32,7 @@ type request struct {
 	film.Job
 	scene     engines.Object
 	rendered  *engines.RenderCost
+	before    map[int]int // shards of so many frames
 	resumable bool
 	molecular bool
 
@@ -53,8 +54,8 @@ type projectFile struct {
 
 // resolve reads a request. Errors are *engines.InvalidError.
 func resolve(r engines.Request) (request, error) {
-	q := request{scene: r.SceneFile, rendered: r.Found.Rendered, resumable: r.Recovery == recoveryResumable,
-		molecular: r.JobType == engines.JobTypeMolecular}
+	q := request{scene: r.SceneFile, rendered: r.Found.Rendered, before: r.Found.RenderShards,
+		resumable: r.Recovery == recoveryResumable, molecular: r.JobType == engines.JobTypeMolecular}
 	read, readFrames := picture.ParseFilm, q.readBlend
 	if q.molecular {
 		read, readFrames = picture.Parse, q.readScene

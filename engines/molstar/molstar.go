@@ -24,6 +24,8 @@ var (
 	_ engines.Checkpointer = Molstar{}
 	_ engines.Explainer    = Molstar{}
 	_ engines.Wanter       = Molstar{}
+	_ engines.Repeater     = Molstar{}
+	_ engines.Uneven       = Molstar{}
 )
 
 // New returns the engine.

@@ -33,7 +33,7 @@ func (Molstar) Plan(r engines.Request) ([]engines.Shard, error) {
 	if err := q.setOrigin(); err != nil {
 		return nil, err
 	}
-	chunks := film.Chunks(q.Frames, q.frameCPUSeconds()/threads, q.loadCPUSeconds()/threads)
+	chunks := film.Chunks(q.Frames, q.frameCPUSeconds()/threads, q.loadCPUSeconds()/threads, q.before[len(q.Frames)])
 	shards := make([]engines.Shard, 0, len(chunks)+1)
 	scene, inputs := viewer.Stage(q.scene, q.shown)
 	for i, chunk := range chunks {

@@ -19,6 +19,7 @@ type request struct {
 	scene     engines.Object
 	shown     engines.Scene // Format and References only, in an estimate
 	rendered  *engines.RenderCost
+	before    map[int]int // shards of so many frames
 	resumable bool
 }
 
@@ -41,7 +42,7 @@ func resolve(r engines.Request) (request, error) {
 			"metadata.renderEngine cycles", options.Floor)
 	}
 	q := request{Options: options, scene: r.SceneFile, shown: engines.Scene{Format: engines.SceneMVSJ}, rendered: r.Found.Rendered,
-		resumable: r.Recovery == recoveryResumable}
+		before: r.Found.RenderShards, resumable: r.Recovery == recoveryResumable}
 	if r.Found.Scene != nil {
 		q.shown = *r.Found.Scene
 	}

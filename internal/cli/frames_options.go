@@ -182,6 +182,7 @@ func (f *pictureFlags) define(cmd *cobra.Command) {
 	flags.BoolVar(&f.estimate, "estimate", false, "show the price, and do nothing else")
 	flags.BoolVar(&f.watch, "watch", true, "stay, and show progress and result")
 	flags.BoolVar(&f.detach, "detach", false, "submit, and do not stay")
+	offerNoReuse(cmd)
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "out" {
 			name = "output"

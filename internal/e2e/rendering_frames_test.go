@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -94,6 +95,42 @@ func testRanges(c *chemist, folder string) {
 	}
 	chargedOnce(c.t, c.api, tests[0].jobID)
 	c.sized(c.picture(tests[0].jobID, "frame_0020.png"), 96, 54)
+}
+
+// testKnownFrames asks twice for a film of a molecule and for an artist's frames. The first job has learned what frames take, and
+// still the second finds all of them made.
+func testKnownFrames(c *chemist, folder string) {
+	c.api = c.client(client.Options{Server: c.url, APIKey: c.key})
+	film := c.pocketPicture()("molstar", map[string]string{"Animation": "turntable", "TurntableFrames": "4", "Video": "mp4"})
+	frames := artist(c.blend(folder, "plain"), map[string]any{"frameStart": 1, "frameEnd": 5, "outputFormat": "PNG"})
+	for name, request := range map[string]map[string]any{"film.mp4": film, "frame_0004.png": frames} {
+		var jobs [2]contract.Job
+		for i := range jobs {
+			receipt, err := c.api.Submit(c.t.Context(), request, "")
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			jobs[i] = c.rendered(receipt.Body.JobID)
+			tasks, err := c.api.Tasks(c.t.Context(), receipt.Body.JobID, client.TaskFilter{})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			for _, task := range tasks.Body.Tasks {
+				if task.Reused != (i == 1) {
+					c.t.Errorf("%s, the %d. time: whether task %s was known: got %t", name, i+1, task.Name, task.Reused)
+				}
+			}
+		}
+		first, second := jobs[0], jobs[1]
+		if !bytes.Equal(output(c.t, c.api, first.JobID, name), output(c.t, c.api, second.JobID, name)) {
+			c.t.Errorf("%s is another one in the second job", name)
+		}
+		cost, err := second.Cost.Final.Float64()
+		if err != nil || cost > 0.01 {
+			c.t.Errorf("%s: the first job has cost %v and the second %v (%v), want the start fee alone", name, first.Cost.Final,
+				second.Cost.Final, err)
+		}
+	}
 }
 
 // testForeignScenes renders a scene whose texture is missing, and one that brings scripts.

@@ -67,6 +67,7 @@ func TestRendering(t *testing.T) {
 	for name, test := range map[string]func(*chemist){
 		"tiers": testTiers, "refused scenes": testRefusedScenes, "turntable": testTurntable,
 		"ranges":  func(c *chemist) { testRanges(c, folder) },
+		"known":   func(c *chemist) { testKnownFrames(c, folder) },
 		"foreign": func(c *chemist) { testForeignScenes(c, folder) },
 		"seats":   func(c *chemist) { testRenderSeats(c, folder) },
 	} {

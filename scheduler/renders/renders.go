@@ -1,5 +1,6 @@
-// Package renders keeps what frames of a scene have taken to render, for the account's next plan of the same scene: its chunks and
-// its price are then those of this scene and not of a guess. It writes in the scheduler's transactions and reads no file: what a
+// Package renders keeps what frames of a scene have taken to render, and how they were cut into shards, for the account's next plan of
+// the same scene: its chunks and its price are then those of this scene and not of a guess, and frames that were rendered before are
+// known again. It writes in the scheduler's transactions and reads no file: what a
 // shard has measured comes with its summary. The newest measurement of a scene and an engine is kept, and nobody but the account
 // sees it.
 package renders
@@ -36,7 +37,7 @@ type Recorder struct{}
 
 var _ scheduler.Recorder = Recorder{}
 
-// Submitted keeps which scene the job draws.
+// Submitted keeps which scene the job draws, and in how many shards.
 func (Recorder) Submitted(ctx context.Context, tx *sqlx.Tx, accepted scheduler.Accepted) error {
 	return insertRender(ctx, tx, accepted)
 }

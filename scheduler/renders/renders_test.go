@@ -2,6 +2,8 @@ package renders
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/molfabric/molfabric/engines"
+	"github.com/molfabric/molfabric/engines/render/film"
 	"github.com/molfabric/molfabric/internal/job"
 	"github.com/molfabric/molfabric/internal/postgres"
 	"github.com/molfabric/molfabric/internal/postgres/pgtest"
@@ -25,13 +28,14 @@ func (tracer) Spec() engines.Spec { return engines.Spec{ID: EngineTraced} }
 
 // gallery is a store with two accounts.
 type gallery struct {
-	t  *testing.T
-	db *sqlx.DB
+	t        *testing.T
+	db       *sqlx.DB
+	accepted int // jobs
 }
 
-func newGallery(t *testing.T) gallery {
+func newGallery(t *testing.T) *gallery {
 	t.Helper()
-	g := gallery{t, pgtest.New(t)}
+	g := &gallery{t: t, db: pgtest.New(t)}
 	for _, account := range []string{"acct_1", "acct_2"} {
 		g.db.MustExec(`INSERT INTO accounts (id, email, name, password_hash, created_at) VALUES ($1, $1 || '@example.org', 'A', 'x',
 			$2)`, account, moment)
@@ -39,19 +43,25 @@ func newGallery(t *testing.T) gallery {
 	return g
 }
 
-// accept records a job of an account that draws a scene.
-func (g gallery) accept(jobID, account string, scene engines.Object) {
+// accept records a job of an account that draws a scene, in shards of so many frames.
+func (g *gallery) accept(jobID, account string, scene engines.Object, frames ...int) {
 	g.t.Helper()
+	shards := []engines.Shard{{Stage: "check", Items: 1}}
+	for _, items := range frames {
+		shards = append(shards, engines.Shard{Stage: film.StageRender, Items: items})
+	}
+	g.accepted++
+	at := moment.Add(time.Duration(g.accepted) * time.Second)
 	g.db.MustExec(`INSERT INTO jobs (id, account_id, job_type, simulator, scene_file, request, status, stage_count, task_count,
 		estimated_pence, held_pence, created_at, updated_at)
 		VALUES ($1, $2, 'render', 'cycles', $3, '{}', 'SUBMITTED', 3, 3, 1, 1, $4, $4)`, jobID, account, scene.StorageKey, moment)
 	g.tx(func(tx *sqlx.Tx) error {
-		return Recorder{}.Submitted(g.t.Context(), tx, scheduler.Accepted{JobID: jobID, At: moment,
+		return Recorder{}.Submitted(g.t.Context(), tx, scheduler.Accepted{JobID: jobID, At: at, Shards: shards,
 			Submission: scheduler.Submission{AccountID: account, Engine: tracer{}, Request: engines.Request{SceneFile: scene}}})
 	})
 }
 
-func (g gallery) tx(do func(tx *sqlx.Tx) error) {
+func (g *gallery) tx(do func(tx *sqlx.Tx) error) {
 	g.t.Helper()
 	if err := postgres.InTx(g.t.Context(), g.db, do); err != nil {
 		g.t.Fatal(err)
@@ -59,7 +69,7 @@ func (g gallery) tx(do func(tx *sqlx.Tx) error) {
 }
 
 // rendered records that a task has ended well.
-func (g gallery) rendered(jobID, stage, summary string, at time.Time) {
+func (g *gallery) rendered(jobID, stage, summary string, at time.Time) {
 	g.t.Helper()
 	g.tx(func(tx *sqlx.Tx) error { return Recorder{}.Moved(g.t.Context(), tx, ended(jobID, stage, summary, at)) })
 }
@@ -69,7 +79,7 @@ func ended(jobID, stage, summary string, at time.Time) scheduler.TaskMove {
 		Result: &queue.Result{Summary: json.RawMessage(summary)}}
 }
 
-func (g gallery) want(account string, scene engines.Object, engine string, want *engines.RenderCost) {
+func (g *gallery) want(account string, scene engines.Object, engine string, want *engines.RenderCost) {
 	g.t.Helper()
 	got, found, err := Cost(g.t.Context(), g.db, account, scene, engine)
 	if err != nil || found != (want != nil) || found && got != *want {
@@ -103,6 +113,24 @@ func TestTheNewestMeasurementOfASceneIsKept(t *testing.T) {
 	g.want("acct_2", unstated, EngineTraced, &engines.RenderCost{FrameCPUSeconds: 3})
 	g.want("acct_2", engines.Object{StorageKey: unstated.StorageKey, ByteSize: 10}, EngineTraced, nil)
 	g.rendered("job_unknown", "render", `{"loadCpuSeconds":1,"frameCpuSeconds":1,"frames":1}`, moment)
+}
+
+func TestHowFramesWereCutIsKept(t *testing.T) {
+	t.Parallel()
+	g := newGallery(t)
+	scene := engines.Object{StorageKey: "uploads/1/scene.blend", SHA256: strings.Repeat("ab", 32), ByteSize: 9}
+	for i, items := range [][]int{{5, 5}, {3, 3, 3, 3}, {12}, {5, 4, 4, 4}, {1}} {
+		g.accept(fmt.Sprintf("job_%d", i), "acct_1", scene, items...)
+	}
+	for account, want := range map[string]map[int]int{"acct_1": {10: 2, 12: 1, 17: 4, 1: 1}, "acct_2": {}} {
+		got, err := Shards(t.Context(), g.db, account, scene, EngineTraced)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("the shards of %s: got %v, %v; want %v", account, got, err, want)
+		}
+	}
+	if got, err := Shards(t.Context(), g.db, "acct_1", scene, EngineRaster); err != nil || len(got) > 0 {
+		t.Errorf("the shards with another engine: got %v, %v", got, err)
+	}
 }
 
 func TestSenselessMeasurementsAreLeftOut(t *testing.T) {

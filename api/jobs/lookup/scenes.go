@@ -42,15 +42,19 @@ func (s *search) scene(ctx context.Context, wants engines.Wants) (bool, error) {
 	return true, err
 }
 
-// renderCost finds what frames of the scene have taken before.
+// renderCost finds what frames of the scene have taken before, and how they were cut into shards.
 func (s *search) renderCost(ctx context.Context, wants engines.Wants) (bool, error) {
 	if s.sceneless() || !wants.RenderCost || !s.once("render cost") {
 		return false, nil
 	}
 	cost, known, err := renders.Cost(ctx, s.DB, s.accountID, s.work.SceneFile, s.engine.Spec().ID)
+	if err != nil {
+		return true, err
+	}
 	if known {
 		s.work.Found.Rendered = &cost
 	}
+	s.work.Found.RenderShards, err = renders.Shards(ctx, s.DB, s.accountID, s.work.SceneFile, s.engine.Spec().ID)
 	return true, err
 }
 

@@ -36,6 +36,8 @@ const (
 	leastChunkLoads   = 4
 	// evenChunks is the number from which one more or less makes no difference to the end of a job.
 	evenChunks = 16
+	// maxKeptSeconds bounds a shard that is cut as it was before, whose frames were then guessed to take less.
+	maxKeptSeconds = 900
 	// maxChunkFrames keeps progress and previews of cheap frames coming, and a shard's outputs few.
 	maxChunkFrames = 50
 	// maxChunks bounds what the last shard joins: three files of each. The longest animation fits in full chunks.
@@ -47,8 +49,14 @@ const (
 // Chunks cuts frames into shards of about a minute of rendering, and of more where opening the scene would take a large part of it;
 // none has more than 50 frames, and their lengths differ by one at most. What is worth it is cut in two at least, and few shards
 // are an even number of them, so that a small machine has work for all of its cores to the end. frameSeconds is what a frame takes,
-// loadSeconds what opening the scene takes; where they are not known they are 0.
-func Chunks(frames []int64, frameSeconds, loadSeconds float64) [][]int64 {
+// loadSeconds what opening the scene takes; where they are not known they are 0. before is into how many shards as many frames of
+// the scene were cut the last time, 0 where they were not: as long as that is sensible they are cut so again, because by then it is
+// known better what they take, and of other chunks nothing that was rendered before would be known.
+func Chunks(frames []int64, frameSeconds, loadSeconds float64, before int) [][]int64 {
+	if before > 0 && before <= min(len(frames), maxChunks) && len(frames) <= before*maxChunkFrames &&
+		frameSeconds*float64(len(frames)) <= maxKeptSeconds*float64(before) {
+		return cut(frames, before)
+	}
 	enough := math.Max(ChunkSeconds, loadSeconds*(1/maxLoadShare-1))
 	size := maxChunkFrames
 	if most := math.Ceil(enough / frameSeconds); most < maxChunkFrames { // false of NaN and infinity
@@ -63,6 +71,11 @@ func Chunks(frames []int64, frameSeconds, loadSeconds float64) [][]int64 {
 	if count > 1 && count%2 == 1 && count < len(frames) && count < evenChunks {
 		count++
 	}
+	return cut(frames, count)
+}
+
+// cut cuts frames into a number of chunks whose lengths differ by one at most.
+func cut(frames []int64, count int) [][]int64 {
 	chunks := make([][]int64, count)
 	for i := range chunks {
 		chunks[i] = frames[i*len(frames)/count : (i+1)*len(frames)/count]

@@ -46,10 +46,34 @@ func TestChunks(t *testing.T) {
 		{"one", 1, 5, 5, 1, 1, 1},
 		{"the longest", picture.MaxFrames, 600, 0, 2000, 50, 50},
 	} {
-		chunks := Chunks(numbers(1, c.frames), c.frame, c.load)
+		chunks := Chunks(numbers(1, c.frames), c.frame, c.load, 0)
 		if len(chunks) != c.chunks || len(chunks[0]) != c.first || len(chunks[len(chunks)-1]) != c.end {
 			t.Errorf("%s: got %d chunks of %d to %d frames, want %d of %d to %d", c.name, len(chunks), len(chunks[0]),
 				len(chunks[len(chunks)-1]), c.chunks, c.first, c.end)
+		}
+	}
+}
+
+// TestChunksAreThoseOfBefore cuts frames as they were cut when less was known of them, but not into what takes too long.
+func TestChunksAreThoseOfBefore(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		frames int64
+		frame  float64 // seconds
+		before int
+		chunks int
+	}{
+		{48, 10, 0, 8},
+		{48, 10, 2, 2},
+		{48, 10, 48, 48},
+		{48, 100, 2, 48},          // 40 minutes each
+		{48, 10, 49, 8},           // there are not so many frames
+		{120, 0.5, 2, 4},          // 60 frames each
+		{48, math.NaN(), 2, 1},    // nobody knows what they take
+		{48, math.Inf(1), 48, 48}, // nor whether they end
+	} {
+		if got := len(Chunks(numbers(1, c.frames), c.frame, 2, c.before)); got != c.chunks {
+			t.Errorf("%d frames of %g s that were in %d chunks: got %d, want %d", c.frames, c.frame, c.before, got, c.chunks)
 		}
 	}
 }
@@ -60,7 +84,7 @@ func TestChunksHoldAllFrames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		frames := numbers(1, rapid.Int64Range(1, 3000).Draw(t, "frames"))
 		frame, load := rapid.Float64Range(0, 1e4).Draw(t, "frame"), rapid.Float64Range(0, 1e4).Draw(t, "load")
-		chunks := Chunks(frames, frame, load)
+		chunks := Chunks(frames, frame, load, rapid.IntRange(0, 100).Draw(t, "before"))
 		if all := slices.Concat(chunks...); !slices.Equal(all, frames) {
 			t.Fatalf("%d chunks hold %v", len(chunks), all)
 		}
@@ -112,7 +136,7 @@ func TestSheet(t *testing.T) {
 	if len(sheet) != maxSheetFrames || sheet[0] != -1000 || sheet[len(sheet)-1] != 98_999 || !slices.IsSorted(sheet) {
 		t.Errorf("got %v", sheet)
 	}
-	chunks := Chunks(many.Frames, 1, 0)
+	chunks := Chunks(many.Frames, 1, 0, 0)
 	shown := 0
 	for _, chunk := range chunks {
 		shown += len(many.Making(chunk).Sheet)
@@ -129,7 +153,7 @@ func TestFinishShard(t *testing.T) {
 	t.Parallel()
 	job := Job{Title: "1CBS", Frames: append(numbers(-2, 5), 9, 11), Format: picture.PNG, Video: picture.MP4, FPS: 24,
 		Pixels: 1920 * 1080}
-	shard, err := job.FinishShard(Chunks(job.Frames, 15, 0), 1)
+	shard, err := job.FinishShard(Chunks(job.Frames, 15, 0, 0), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +171,7 @@ func TestFinishShard(t *testing.T) {
 		t.Errorf("got %+v", shard)
 	}
 	job.Video = ""
-	silent, err := job.FinishShard(Chunks(job.Frames, 15, 0), 1)
+	silent, err := job.FinishShard(Chunks(job.Frames, 15, 0, 0), 1)
 	if err != nil || len(silent.Inputs) != 2 || silent.Needs.FileBytes >= shard.Needs.FileBytes ||
 		!strings.Contains(string(silent.Params), `"video":null`) {
 		t.Errorf("without a film: got %+v, %v", silent, err)

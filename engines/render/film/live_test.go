@@ -205,7 +205,7 @@ func TestFilm(t *testing.T) {
 				nil); err != nil {
 				t.Fatal(err)
 			}
-			chunks := Chunks(r.Frames, c.frameSeconds, 0)
+			chunks := Chunks(r.Frames, c.frameSeconds, 0, 0)
 			r.renderAll(t, chunks)
 			result, failure := r.finish(t, chunks)
 			if failure != nil || len(result.Failures) > 0 || len(result.Artifacts) != 5 {
@@ -314,7 +314,7 @@ func TestGap(t *testing.T) {
 	t.Parallel()
 	r := rendering{Job: Job{Title: "Gap", Frames: numbers(1, 9), Format: picture.PNG, Video: picture.MP4, FPS: 24,
 		Pixels: 160 * 90}, width: 160, height: 90, fail: []int64{2}, folder: t.TempDir()}
-	chunks := Chunks(r.Frames, 20, 0)
+	chunks := Chunks(r.Frames, 20, 0, 0)
 	results := r.renderAll(t, chunks[:3])
 	if got := results[0].Failures; len(got) != 1 || got[0].Item != "2" || got[0].Step != "render" {
 		t.Errorf("got the failures %+v, want frame 2", got)

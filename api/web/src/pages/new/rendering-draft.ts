@@ -4,6 +4,7 @@ import type { EstimateRequest, SubmitRequest } from '@/api/client'
 import { extensionOf } from '@/uploads'
 import type { StoredFile } from './file-field'
 import type { Plan } from './frame'
+import type { ToPrice } from './price'
 import { commandLine } from './shell-word'
 
 export interface RenderingDraft {
@@ -22,13 +23,14 @@ export interface RenderingDraft {
   background: string
   outline: boolean
   resumable: boolean
+  noReuse: boolean
   name: string
 }
 
 export const emptyRendering = (): RenderingDraft => ({
   assets: [], engine: 'molstar', size: '1920x1080', samples: '', motion: 'still', turntableFrames: '48', frames: '1', video: '',
   fps: '24',
-  transparent: false, background: '', outline: false, resumable: false, name: '',
+  transparent: false, background: '', outline: false, resumable: false, noReuse: false, name: '',
 })
 
 export const sceneFormats = ['mvsj', 'mvsx', 'blend', 'cif', 'mmcif', 'bcif', 'pdb', 'ent', 'pdbqt', 'sdf', 'mol', 'mol2', 'gro', 'xyz']
@@ -64,7 +66,7 @@ function parametersOf(draft: RenderingDraft): Record<string, string> {
   return parameters
 }
 
-export function renderingPlan(draft: RenderingDraft): { plan: Plan; estimate?: EstimateRequest } {
+export function renderingPlan(draft: RenderingDraft): { plan: Plan; estimate?: ToPrice } {
   const missing: string[] = []
   const blend = isBlend(draft)
   if (!draft.file) missing.push('Choose the scene or the structure.')
@@ -87,10 +89,12 @@ export function renderingPlan(draft: RenderingDraft): { plan: Plan; estimate?: E
   const title = `${what} of ${draft.file?.name ?? ''}`
   const request: SubmitRequest = {
     ...job, jobName: (draft.name.trim() || title).slice(0, 512), ...(attachments.length > 0 ? { attachments } : {}),
-    ...(blend ? { outputFormat: 'PNG' } : {}),
+    ...(blend ? { outputFormat: 'PNG' } : {}), ...(draft.noReuse ? { noReuse: true } : {}),
   }
   const plan: Plan = { ...(missing.length === 0 ? { request } : {}), scene: draft.file?.storageKey, missing }
-  return { plan, estimate: size || blend ? job : undefined }
+  // An estimate has no attachments, without which a scene that refers to files is refused.
+  const alone = draft.assets.length === 0 ? draft.file?.storageKey : undefined
+  return { plan, estimate: size || blend ? { ...job, sceneFile: alone, noReuse: draft.noReuse } : undefined }
 }
 
 export function renderingCommand(draft: RenderingDraft): string | undefined {
@@ -111,6 +115,7 @@ export function renderingCommand(draft: RenderingDraft): string | undefined {
   if (!blend && draft.transparent) words.push(['--transparent'])
   if (!blend && draft.outline && !traced) words.push(['--outline'])
   if (draft.resumable) words.push(['--resumable'])
+  if (draft.noReuse) words.push(['--no-reuse'])
   for (const asset of draft.assets) words.push(['--asset', asset.name])
   words.push(['--output', blend || draft.motion === 'states' ? 'frames/' : film ? `film.${draft.video || 'mp4'}` : 'picture.png'])
   return commandLine(['molfabric', blend ? 'render' : 'image', draft.file.name], words)

@@ -26,6 +26,7 @@ export function NewRendering() {
       title="New rendering"
       lead="Makes pictures and films: of molecules with Mol* or ray-traced with Cycles, of Blender scenes with Cycles."
       plan={plan} price={price} submission={submission} error={errors.rest} command={renderingCommand(draft)} onClear={clear}
+      again={{ noReuse: draft.noReuse, set }}
     >
       <Card title="1. Scene">
         <div className="grid gap-4 sm:grid-cols-2">
