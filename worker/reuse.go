@@ -16,13 +16,22 @@ import (
 // to the attempt's own place, each held against its digest, so that they stay when the other job's are deleted. It does so only
 // where it would have used the very programs that made them; whatever else goes wrong, it runs the shard as if there were nothing.
 
+// copiesAtOnce are made beside what computes. They wait for the store and not for a core: one that kept a place of a task that
+// computes would leave its core idle.
+const copiesAtOnce = 4
+
 // errOtherPrograms says that this worker's programs might make something else.
 var errOtherPrograms = errors.New("other programs made it")
 
-// reuse ends an attempt with copies of the outputs that its order names; nil where the shard is to be run.
-func (w *Worker) reuse(a *attempt, engine engines.Engine) *ending {
+// reuse ends an attempt with copies of the outputs that its order names; nil where the shard is to be run. idle is called when the
+// attempt leaves its place to the next one, which it does unless there are many copies already.
+func (w *Worker) reuse(a *attempt, engine engines.Engine, idle func()) *ending {
 	if a.order.Reuse == nil {
 		return nil
+	}
+	if w.copies.TryAcquire(1) {
+		defer w.copies.Release(1)
+		idle()
 	}
 	end, err := w.copied(a, engine)
 	if a.ctx.Err() != nil {

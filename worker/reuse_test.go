@@ -14,13 +14,19 @@ import (
 )
 
 // repeating is a shell whose outputs may be taken over; it calls "old" what is "new" here.
-type repeating struct{ shell }
+type repeating struct {
+	shell
+	held chan struct{} // who adopts waits until it is closed; nil for no wait
+}
 
 func (repeating) Programs() string { return "1" }
 
 func (repeating) Repeats(plan []engines.Shard) []engines.Repeat { return engines.RepeatAll(plan) }
 
-func (repeating) Adopt(shard engines.Shard, dir engines.Dir, result engines.Result) (engines.Result, error) {
+func (r repeating) Adopt(shard engines.Shard, dir engines.Dir, result engines.Result) (engines.Result, error) {
+	if r.held != nil {
+		<-r.held
+	}
 	if params(shard).Explain == "refuse" {
 		return result, errors.New("it does not fit")
 	}
@@ -29,7 +35,7 @@ func (repeating) Adopt(shard engines.Shard, dir engines.Dir, result engines.Resu
 	return result, err
 }
 
-var toolchain = queue.Toolchain(repeating{shell{"shell"}}, map[string]string{"sh": "1"})
+var toolchain = queue.Toolchain(repeating{shell: shell{"shell"}}, map[string]string{"sh": "1"})
 
 // made is what another task has left in the store, and the order that names it.
 func made(b *bench, p shellParams, change func(*queue.Reuse)) queue.WorkOrder {
@@ -69,7 +75,7 @@ func TestOutputsOfAnotherTaskAreTakenOver(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.hire(1, func(cfg *worker.Config) {
-				cfg.Engines = engines.NewRegistry(repeating{shell{"shell"}})
+				cfg.Engines = engines.NewRegistry(repeating{shell: shell{"shell"}})
 				cfg.Offered = cfg.Offered[:1]
 			})
 			o := made(b, test.params, test.change)
@@ -99,5 +105,30 @@ func TestOutputsOfAnotherTaskAreTakenOver(t *testing.T) {
 				t.Errorf("copying is said to have used %+v", used)
 			}
 		})
+	}
+}
+
+// TestCopiesKeepNoCoreIdle lets copies wait for a store that does not answer, on a worker of one core, which computes meanwhile.
+func TestCopiesKeepNoCoreIdle(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	held := make(chan struct{})
+	b.hire(1, func(cfg *worker.Config) {
+		cfg.Engines = engines.NewRegistry(repeating{shell{"shell"}, held})
+		cfg.Offered = cfg.Offered[:1]
+	})
+	one, other := made(b, shellParams{}, nil), made(b, shellParams{}, nil)
+	computed := order(shellParams{Script: "echo run > out/new", Outputs: []string{"new"}})
+	for _, o := range []queue.WorkOrder{one, other, computed} {
+		b.enqueue(o)
+	}
+	if event := b.ending(computed); event.Kind != queue.Succeeded || event.Reused != nil {
+		t.Errorf("what computes ended as %+v (failure %v)", event, event.Failure)
+	}
+	close(held)
+	for _, o := range []queue.WorkOrder{one, other} {
+		if event := b.ending(o); event.Kind != queue.Succeeded || event.Reused == nil {
+			t.Errorf("a copy ended as %+v (failure %v)", event, event.Failure)
+		}
 	}
 }

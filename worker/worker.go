@@ -90,6 +90,7 @@ type Worker struct {
 	box     queue.Letterbox
 	started time.Time
 	slots   *semaphore.Weighted
+	copies  *semaphore.Weighted // of earlier outputs, beside what computes
 	memory  *semaphore.Weighted // nil: not bounded
 	devices *devices
 	outbox  *outbox
@@ -155,9 +156,10 @@ func New(cfg Config) (*Worker, error) {
 	}
 	return &Worker{
 		Config: cfg, id: workerID, self: self, box: letters, started: time.Now().UTC(), scratch: scratch, cache: inputs,
-		slots: semaphore.NewWeighted(int64(cfg.Slots)), memory: memory, devices: accelerators,
-		outbox: newOutbox(cfg.Queue, cfg.Log),
-		held:   map[queue.Ref]*attempt{}, lastHeld: time.Now(), leaving: make(chan struct{}),
+		slots: semaphore.NewWeighted(int64(cfg.Slots)), copies: semaphore.NewWeighted(copiesAtOnce), memory: memory,
+		devices: accelerators,
+		outbox:  newOutbox(cfg.Queue, cfg.Log),
+		held:    map[queue.Ref]*attempt{}, lastHeld: time.Now(), leaving: make(chan struct{}),
 	}, nil
 }
 

@@ -189,7 +189,7 @@ func TestLargestFinish(t *testing.T) {
 	for i := range int64(10_000) {
 		job.Frames = append(job.Frames, 1_000_000_000+i*i*3) // whose text has some 64 KiB and more
 	}
-	shard, err := job.FinishShard(Chunks(job.Frames, 1e6, 0), 2)
+	shard, err := job.FinishShard(Chunks(job.Frames, 1e6, 0, 0), 2)
 	if err != nil || len(shard.Params) > engines.MaxShardParamsBytes/2 {
 		t.Errorf("got %d bytes, %v", len(shard.Params), err)
 	}

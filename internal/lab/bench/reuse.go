@@ -65,10 +65,15 @@ func (o Options) measureReuse(ctx context.Context, s *system, _ string) (results
 	return results, nil
 }
 
-// smallLigands are the first n of some thousand amides, ethers and sulfonamides of ten to twenty heavy atoms, all different.
-func smallLigands(n int) []mol.LigandEntry {
-	heads := []string{"c1ccccc1", "Cc1ccccc1", "Fc1ccccc1", "Clc1ccccc1", "Oc1ccccc1", "Nc1ccccc1", "COc1ccccc1", "N#Cc1ccccc1",
+// The heads of small ligands: those of what is docked first, and one of what comes later, which has the same links and tails.
+var (
+	heads = []string{"c1ccccc1", "Cc1ccccc1", "Fc1ccccc1", "Clc1ccccc1", "Oc1ccccc1", "Nc1ccccc1", "COc1ccccc1", "N#Cc1ccccc1",
 		"c1ccncc1", "c1ccsc1"}
+	laterHead = []string{"Brc1ccccc1"}
+)
+
+// smallLigands are the first n of some amides, ethers and sulfonamides of ten to twenty heavy atoms, all different: 128 a head.
+func smallLigands(n int, heads []string) []mol.LigandEntry {
 	links := []string{"C(=O)N", "NC(=O)", "CC(=O)N", "S(=O)(=O)N", "CO", "CN", "NC(=O)N", "C=C"}
 	tails := []string{"C", "CC", "CCC", "C(C)C", "CCO", "CCN", "CC#N", "CCOC", "C1CC1", "C1CCCC1", "C1CCCCC1", "c1ccccc1",
 		"c1ccncc1", "c1ccc(F)cc1", "c1ccc(C)cc1", "CC(F)(F)F"}
@@ -76,7 +81,7 @@ func smallLigands(n int) []mol.LigandEntry {
 	for i := range n {
 		head, link := heads[i%len(heads)], links[i/len(heads)%len(links)]
 		smiles := head + link + tails[i/len(heads)/len(links)%len(tails)]
-		ligands = append(ligands, mol.LigandEntry{LigandID: fmt.Sprintf("L%04d", i+1), Label: smiles,
+		ligands = append(ligands, mol.LigandEntry{LigandID: fmt.Sprintf("L%02d-%04d", len(heads), i+1), Label: smiles,
 			Source: mol.LigandSource{SMILES: &mol.SMILESSource{Kind: mol.SourceSMILES, SMILES: smiles}}})
 	}
 	return ligands
@@ -113,11 +118,12 @@ func (r *reusing) screen(ctx context.Context, api *client.Client, ligands []mol.
 // known docks a library, and then a larger one that begins with it.
 func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, error) {
 	told(fmt.Sprintf("%d ligands", knownLigands))
-	all := smallLigands(knownLigands + newLigands)
-	first, err := r.screen(ctx, r.api, all[:knownLigands], r.seed)
+	all := smallLigands(knownLigands, heads)
+	first, err := r.screen(ctx, r.api, all, r.seed)
 	if err != nil {
 		return Result{}, err
 	}
+	all = append(all, smallLigands(newLigands, laterHead)...)
 	told(fmt.Sprintf("%d ligands, of which %d are known", len(all), knownLigands))
 	second, err := r.screen(ctx, r.api, all, r.seed)
 	if err != nil {
@@ -146,7 +152,7 @@ func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, 
 
 // fresh docks what was never docked, with and without asking whether it was: every screen has a seed of its own.
 func (r *reusing) fresh(ctx context.Context, pairs int, told func(string)) (Result, error) {
-	ligands := smallLigands(freshLigands)
+	ligands := smallLigands(freshLigands, heads)
 	seed := r.seed + 1_000_000
 	with := func(api *client.Client) Arm {
 		return func(ctx context.Context) (float64, error) {
