@@ -110,7 +110,11 @@ func testKnownFrames(c *chemist, folder string) {
 			if err != nil {
 				c.t.Fatal(err)
 			}
-			jobs[i] = c.rendered(receipt.Body.JobID)
+			jobs[i] = c.await(c.api, receipt.Body.JobID)
+			if done := jobs[i].Progress.FramesDone; jobs[i].Status != job.Completed || done == nil ||
+				*done != *jobs[i].Progress.FramesTotal {
+				c.t.Fatalf("%s, the %d. time: ended as %s with %v frames (%v)", name, i+1, jobs[i].Status, done, jobs[i].Error)
+			}
 			tasks, err := c.api.Tasks(c.t.Context(), receipt.Body.JobID, client.TaskFilter{})
 			if err != nil {
 				c.t.Fatal(err)
@@ -125,10 +129,9 @@ func testKnownFrames(c *chemist, folder string) {
 		if !bytes.Equal(output(c.t, c.api, first.JobID, name), output(c.t, c.api, second.JobID, name)) {
 			c.t.Errorf("%s is another one in the second job", name)
 		}
-		cost, err := second.Cost.Final.Float64()
-		if err != nil || cost > 0.01 {
-			c.t.Errorf("%s: the first job has cost %v and the second %v (%v), want the start fee alone", name, first.Cost.Final,
-				second.Cost.Final, err)
+		c.checkBill(first)
+		if *second.Cost.Final != "0.00" {
+			c.t.Errorf("%s: the second job has cost %v, want nothing", name, *second.Cost.Final)
 		}
 	}
 }
