@@ -45,6 +45,26 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
+// TestReadyOnAnotherSchema: an API serves on when a newer release has migrated the database, and not where it lacks a migration.
+func TestReadyOnAnotherSchema(t *testing.T) {
+	t.Parallel()
+	db := pgtest.Owner(t)
+	d := open(t, func(deps *api.Deps) { deps.DB = db })
+	for _, change := range []struct {
+		sql  string
+		want int
+	}{
+		{`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`, 200},
+		{`DELETE FROM goose_db_version WHERE version_id >= (SELECT max(version_id) FROM goose_db_version WHERE version_id < 99999)`,
+			503},
+	} {
+		db.MustExec(change.sql)
+		if got := d.Anonymous().Send("GET", "/readyz", ""); got.StatusCode != change.want {
+			t.Errorf("after %s: got %d %s, want %d", change.sql, got.StatusCode, got.Text, change.want)
+		}
+	}
+}
+
 // TestDatabaseAway cuts the line to Postgres: 503 in the envelope with Retry-After, never a bare 500, and back again.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
