@@ -228,7 +228,8 @@ func TestComposeGoesBack(t *testing.T) {
 	} {
 		_, control, _ := strings.Cut(test.given[0], "=")
 		services := composed(t, test.given...).Services
-		for name, want := range map[string]string{"store": control, "api": control, "scheduler": control, "migrate": test.migration} {
+		for name, want := range map[string]string{"store": control, "api": control, "scheduler": control,
+			"migrate": test.migration} {
 			if got := services[name].Image; got != want {
 				t.Errorf("with %v %s runs %s, want %s", test.given, name, got, want)
 			}

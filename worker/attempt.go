@@ -43,8 +43,8 @@ type attempt struct {
 	live liveUse
 }
 
-// handle runs a claimed order. It returns as soon as the engine's process has been reaped, or none is to be started, so that the next
-// order is claimed while this one's outputs are being stored.
+// handle runs a claimed order. It returns as soon as the engine's process has been reaped, or none is to be started, so that the
+// next order is claimed while this one's outputs are being stored.
 func (w *Worker) handle(ctx context.Context, order queue.WorkOrder) {
 	a := w.hold(ctx, order)
 	if a == nil {
@@ -111,7 +111,8 @@ func (w *Worker) release(a *attempt) {
 }
 
 // run takes an attempt through staging, the engine and the storing of its outputs. reaped is called once no process of it is
-// left and its slots are free, or before it copies earlier outputs instead. An engine's adapter reads what foreign programs wrote: when it panics, this attempt alone fails.
+// left and its slots are free, or before it copies earlier outputs instead. An engine's adapter reads what foreign programs wrote:
+// when it panics, this attempt alone fails.
 func (w *Worker) run(a *attempt, reaped func()) (end ending) {
 	defer reaped()
 	defer a.survive(func() {

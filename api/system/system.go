@@ -132,7 +132,8 @@ func (d *Deps) askOne(ctx context.Context, check Check) Part {
 	return part
 }
 
-// schema wants that of this program or of a newer one: a program goes on while the next release migrates, and after the way back to it.
+// schema wants that of this program or of a newer one: a program goes on while the next release migrates, and after the way
+// back to it.
 func (d *Deps) schema(ctx context.Context) (string, error) {
 	current, head, err := postgres.SchemaVersion(ctx, d.DB)
 	if err == nil && current < head {

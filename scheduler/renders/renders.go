@@ -1,6 +1,6 @@
-// Package renders keeps what frames of a scene have taken to render, and how they were cut into shards, for the account's next plan of
-// the same scene: its chunks and its price are then those of this scene and not of a guess, and frames that were rendered before are
-// known again. It writes in the scheduler's transactions and reads no file: what a
+// Package renders keeps what frames of a scene have taken to render, and how they were cut into shards, for the account's next
+// plan of the same scene: its chunks and its price are then those of this scene and not of a guess, and frames that were rendered
+// before are known again. It writes in the scheduler's transactions and reads no file: what a
 // shard has measured comes with its summary. The newest measurement of a scene and an engine is kept, and nobody but the account
 // sees it.
 package renders

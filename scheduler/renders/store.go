@@ -41,9 +41,11 @@ func Cost(
 // maxCuts is of how many numbers of frames of a scene it is remembered how they were cut.
 const maxCuts = 100
 
-// Shards returns, by how many frames of a scene the account has rendered with an engine at a time, into how many shards they were cut
-// the last time.
-func Shards(ctx context.Context, db sqlx.QueryerContext, accountID string, scene engines.Object, engine string) (map[int]int, error) {
+// Shards returns, by how many frames of a scene the account has rendered with an engine at a time, into how many shards they
+// were cut the last time.
+func Shards(
+	ctx context.Context, db sqlx.QueryerContext, accountID string, scene engines.Object, engine string,
+) (map[int]int, error) {
 	var rows []struct {
 		Frames int `db:"frames"`
 		Shards int `db:"shards"`

@@ -123,7 +123,8 @@ func (c *Cluster) wanted(scaled scaledJob) (n int, known bool) {
 	return 0, false
 }
 
-// behind are the addresses of the ready pods of a service, by the name that the pods of the cluster know it by; none for other names.
+// behind are the addresses of the ready pods of a service, by the name that the pods of the cluster know it by; none for other
+// names.
 func (c *Cluster) behind(host string) ([]string, error) {
 	parts := strings.Split(host, ".") // service, namespace, svc
 	if len(parts) != 3 || parts[2] != "svc" {
@@ -178,7 +179,7 @@ func (c *Cluster) StartKEDA(dir string) *serverstest.Daemon {
 	return operator
 }
 
-// proxy is the address of a proxy that leads each request to one of the ready pods of the service that it names, one after the other.
+// proxy is the address of a proxy that leads each request to one of the ready pods of the service that it names, by turns.
 func (c *Cluster) proxy() (address string) {
 	c.T.Helper()
 	var turn atomic.Uint64
