@@ -206,6 +206,7 @@ func (k *kubernetes) startKEDA() (stop func()) {
 		return k.playKEDA()
 	}
 	operator := k.cluster.StartKEDA(dir)
+	k.t.Log("KEDA's own operator runs")
 	k.cluster.Eventually("KEDA's operator has read what the fleet asks, and found nothing to do", func() bool {
 		var scaled struct {
 			Status struct {
