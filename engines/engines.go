@@ -314,13 +314,16 @@ type Resources struct {
 	CPUs int `json:"cpus"` // slots taken while the process lives, and threads it may keep busy
 	// MoreCPUs are slots beside CPUs that it can make use of: the worker gives it those that nobody else wants when it starts, and
 	// the engine's Command gets the sum as CPUs. What it finds must not depend on them.
-	MoreCPUs     int           `json:"moreCpus,omitempty"`
-	MemoryBytes  int64         `json:"memoryBytes"`  // resident memory of the whole process tree
-	FileBytes    int64         `json:"fileBytes"`    // largest single file it may write
-	Processes    int           `json:"processes"`    // processes and threads alive at once
-	TimeLimit    time.Duration `json:"timeLimit"`    // wall time, then the shard fails with class TIMEOUT
-	MaxLogBytes  int64         `json:"maxLogBytes"`  // of standard output and error kept; the rest is counted and dropped
-	ScratchBytes int64         `json:"scratchBytes"` // sum of files below out/ that may be collected
+	MoreCPUs    int   `json:"moreCpus,omitempty"`
+	MemoryBytes int64 `json:"memoryBytes"` // resident memory of the whole process tree
+	// ReservedBytes are what one of its processes sets aside besides and does not use. Where no control group can be had, memory
+	// is bounded by what each process has set aside.
+	ReservedBytes int64         `json:"reservedBytes,omitempty"`
+	FileBytes     int64         `json:"fileBytes"`    // largest single file it may write
+	Processes     int           `json:"processes"`    // processes and threads alive at once
+	TimeLimit     time.Duration `json:"timeLimit"`    // wall time, then the shard fails with class TIMEOUT
+	MaxLogBytes   int64         `json:"maxLogBytes"`  // of standard output and error kept; the rest is counted and dropped
+	ScratchBytes  int64         `json:"scratchBytes"` // sum of files below out/ that may be collected
 	// GPUs are the devices that it computes on; a shard with any runs on a worker of the class "gpu", whatever its engine's class.
 	GPUs int `json:"gpus,omitempty"`
 	// GPUMemoryBytes is the most memory it takes on each of them: small shards may share a device where the deployment allows it.

@@ -92,8 +92,8 @@ var Recipes = []Recipe{
 	{Name: "dynamics", Parts: []string{"base", "python"}, Engines: []string{"openmm"}},
 	{Name: "waves", Parts: []string{"base", "python", "swan"}, Engines: []string{"swan"}},
 	{Name: "rendering", Parts: []string{"base", "drawing", "python", "blender", "viewer"}, Engines: []string{"molstar", "cycles"}},
-	{Name: "folding", Parts: []string{"base", "torch", "fold", "alphafold"}, Engines: []string{"esmfold", "alphafold"},
-		python: "/usr/bin/python3"},
+	// Reports are made by the scientific Python.
+	{Name: "folding", Parts: []string{"base", "torch", "python", "fold", "alphafold"}, Engines: []string{"esmfold", "alphafold"}},
 }
 
 func partNamed(name string) part {

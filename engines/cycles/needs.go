@@ -6,6 +6,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/render/film"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 // threads are those of Cycles and of the film's encoder: half a small worker.
@@ -219,7 +220,7 @@ func (q request) models() int {
 func (q request) viewerNeeds() engines.Resources {
 	return engines.Resources{
 		CPUs: threads, MemoryBytes: viewerBytes + viewerPixelBytes*q.Job.Pixels + min(viewerSceneBytes*q.sceneBytes(),
-			maxSceneBytes), Processes: viewerProcesses,
+			maxSceneBytes), ReservedBytes: viewer.ReservedBytes, Processes: viewerProcesses,
 		FileBytes: stageBytes, ScratchBytes: stageBytes, MaxLogBytes: maxLogBytes,
 		TimeLimit: limited(viewerTime.Seconds()+slowdown*q.viewerCPUSeconds(), viewerTime, mostTime),
 	}

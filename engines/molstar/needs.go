@@ -6,6 +6,7 @@ import (
 
 	"github.com/molfabric/molfabric/engines"
 	"github.com/molfabric/molfabric/engines/render/picture"
+	"github.com/molfabric/molfabric/engines/render/viewer"
 )
 
 // threads are those of Mesa's software rasteriser and of the film's encoder: half a small worker.
@@ -98,7 +99,8 @@ func (q request) renderNeeds(frames int, expected float64) engines.Resources {
 	patient := math.Max(expected, float64(frames)*q.modelCPUSeconds())
 	drawing := baseBytes + bytesPerPixel*q.Job.Pixels + scene
 	return engines.Resources{
-		CPUs: threads, MemoryBytes: max(drawing, makingBaseBytes+q.MakingMemoryBytes()), Processes: processes,
+		CPUs: threads, MemoryBytes: max(drawing, makingBaseBytes+q.MakingMemoryBytes()), ReservedBytes: viewer.ReservedBytes,
+		Processes: processes,
 		FileBytes: max(q.FrameBytes(), q.ShardBytes(frames)/2, sharedFileBytes), ScratchBytes: q.ShardBytes(frames),
 		MaxLogBytes: maxLogBytes, TimeLimit: min(leastTime+time.Duration(math.Min(slowdown*patient,
 			mostTime.Seconds()))*time.Second, mostTime),

@@ -129,8 +129,9 @@ func pictureSeconds(picture string, receptorBytes int64, ligands int) float64 {
 // dockings of all other jobs have ended.
 func pictureNeeds(picture string, receptorBytes int64) engines.Resources {
 	needs := engines.Resources{
-		CPUs: 1, MoreCPUs: pictureThreads - 1, MemoryBytes: pictureMemoryBytes, FileBytes: pictureFileBytes,
-		Processes: pictureProcesses, TimeLimit: pictureTime, MaxLogBytes: maxLogBytes, ScratchBytes: gibibyte,
+		CPUs: 1, MoreCPUs: pictureThreads - 1, MemoryBytes: pictureMemoryBytes, ReservedBytes: viewer.ReservedBytes,
+		FileBytes: pictureFileBytes, Processes: pictureProcesses, TimeLimit: pictureTime, MaxLogBytes: maxLogBytes,
+		ScratchBytes: gibibyte,
 	}
 	if picture == PictureCycles {
 		needs.MemoryBytes, needs.TimeLimit = tracedMemoryBytes, tracedTime

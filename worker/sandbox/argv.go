@@ -175,7 +175,7 @@ func (r *Runner) rlimits(needs engines.Resources) []string {
 		"--fsize=" + strconv.FormatInt(needs.FileBytes, 10),
 		"--cpu=" + strconv.FormatInt(cpuSeconds(needs), 10)}
 	if r.hierarchy == nil {
-		argv = append(argv, "--data="+strconv.FormatInt(needs.MemoryBytes, 10))
+		argv = append(argv, "--data="+strconv.FormatInt(needs.MemoryBytes+needs.ReservedBytes, 10))
 		if r.cfg.Isolation != Direct {
 			argv = append(argv, "--nproc="+strconv.Itoa(needs.Processes+launcherProcesses))
 		}

@@ -11,6 +11,10 @@ import "embed"
 //go:embed atoms.py browser.py export.py serving.py stills.py viewer.py
 var Programs embed.FS
 
+// ReservedBytes are what each of Chromium's processes that run pages sets aside and does not use: with less than some 3.5 GiB they
+// end before they have begun.
+const ReservedBytes = 4 << 30
+
 // PageFolder is where the built page lies, below the prefix of the Python that runs the programs.
 const PageFolder = "share/molfabric/viewer"
 

@@ -36,9 +36,9 @@ const (
 
 var (
 	// Needs are the caps of a renderer, from its start to its end. After some previews of 1CBS it takes about 1 GB; a scene of the
-	// largest size takes 40 times its bytes when it is parsed and meshed.
-	Needs = engines.Resources{CPUs: threads, MemoryBytes: 3 << 30, FileBytes: fileBytes, ScratchBytes: 16 << 20,
-		Processes: processes, MaxLogBytes: maxLogBytes, TimeLimit: 24 * time.Hour} // whatever leaks in a browser has an end
+	// largest size takes 40 times its bytes when it is parsed and meshed. Whatever leaks in a browser has an end.
+	Needs = engines.Resources{CPUs: threads, MemoryBytes: 3 << 30, ReservedBytes: viewer.ReservedBytes, FileBytes: fileBytes,
+		ScratchBytes: 16 << 20, Processes: processes, MaxLogBytes: maxLogBytes, TimeLimit: 24 * time.Hour}
 )
 
 // needed are the parts of an installation.
