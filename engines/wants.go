@@ -29,7 +29,7 @@ type Wants struct {
 	Weights       *WantedWeights     // into Found.Weights
 	Alignment     *WantedAlignment   // into Found.Alignment
 	Scene         bool               // what the scene file of a molecular job shows, into Found.Scene
-	RenderCost    bool               // how frames of the scene file were rendered before, into Found.Rendered and Found.RenderShards
+	RenderCost    bool               // how frames of the scene file were rendered, into Found.Rendered and RenderShards
 }
 
 // WantedConfirmation is a ligand that was looked up before, with the token that the look-up gave. It is held against the
