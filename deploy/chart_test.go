@@ -341,8 +341,8 @@ func TestChartNetworkPolicies(t *testing.T) {
 	}
 }
 
-// TestChartGivesTokens wants workers with a token to have no address of Redis, and to reach the API that they are told, both ways. Of
-// the control plane the API alone knows who makes their users.
+// TestChartGivesTokens wants workers with a token to have no address of Redis, and to reach the API that they are told, both ways.
+// Of the control plane the API alone knows who makes their users.
 func TestChartGivesTokens(t *testing.T) {
 	t.Parallel()
 	const set = "worker.secretEnv.REDIS_URL=null,worker.secretEnv.MOLFABRIC_WORKER_TOKEN.secret=enrolment," +

@@ -214,8 +214,8 @@ func TestComposeServicesAreConfined(t *testing.T) {
 	}
 }
 
-// TestComposeGoesBack wants all of the control plane to run one image, and on the way back to an earlier one its migration to stay with
-// the newer, because a program refuses the schema that a newer one has made.
+// TestComposeGoesBack wants all of the control plane to run one image, and on the way back to an earlier one its migration to stay
+// with the newer, because a program refuses the schema that a newer one has made.
 func TestComposeGoesBack(t *testing.T) {
 	t.Parallel()
 	const newer, earlier = "registry.example.org/control@sha256:bbb", "registry.example.org/control@sha256:aaa"

@@ -37,12 +37,13 @@ type deployment struct {
 	*system
 	compose  string            // the program
 	project  string            // what Docker calls it
-	settings map[string]string // besides the secrets
+	secrets  string            // as compose/secrets.sh prints them
+	settings map[string]string // besides those
 	file     string            // with both
 }
 
-// TestCompose starts the whole of deploy/compose.yaml with Docker, with images that it pulls by digest, docks, and goes on to another
-// release and back with work in flight, as doc/deploy.md says.
+// TestCompose starts the whole of deploy/compose.yaml with Docker, with images that it pulls by digest, docks, and goes on to
+// another release and back with work in flight, as doc/deploy.md says.
 func TestCompose(t *testing.T) {
 	program := os.Getenv("MOLFABRIC_TEST_COMPOSE")
 	if program == "" {
@@ -158,11 +159,11 @@ func deploy(t *testing.T, program string, images release) *deployment {
 	}
 	address, metrics := freeAddress(t), freeAddress(t)
 	d := &deployment{system: &system{t: t, log: &syncBuffer{}, url: "http://" + address}, compose: program,
-		project: strings.ToLower(id.New("molfabric-test")), file: filepath.Join(t.TempDir(), "env")}
-	d.project = strings.ReplaceAll(d.project, "_", "-")
+		project: strings.ReplaceAll(id.New("molfabric-test"), "_", "-"), secrets: string(secrets),
+		file: filepath.Join(t.TempDir(), "env")}
 	d.settings = map[string]string{"COMPOSE_PROFILES": "docking", "MOLFABRIC_SIMULATORS": "autodock-vina,fpocket",
 		"MOLFABRIC_PUBLISH": address, "MOLFABRIC_PUBLISH_METRICS": metrics, "MOLFABRIC_PUBLIC_URL": d.url,
-		"MOLFABRIC_SIGNUP_NETWORKS": "172.16.0.0/12,192.168.0.0/16", "MOLFABRIC_STRUCTURES": "off", "SECRETS": string(secrets)}
+		"MOLFABRIC_SIGNUP_NETWORKS": "172.16.0.0/12,192.168.0.0/16", "MOLFABRIC_STRUCTURES": "off"}
 	d.settings["POSTGRES_IMAGE"], d.settings["REDIS_IMAGE"] = stores(t)
 	d.set(images)
 	t.Cleanup(func() {
@@ -212,11 +213,9 @@ func (d *deployment) set(images release) {
 func (d *deployment) command(arguments ...string) *exec.Cmd {
 	d.t.Helper()
 	var text strings.Builder
-	text.WriteString(d.settings["SECRETS"])
+	text.WriteString(d.secrets)
 	for _, name := range slices.Sorted(maps.Keys(d.settings)) {
-		if name != "SECRETS" {
-			fmt.Fprintf(&text, "%s=%s\n", name, d.settings[name])
-		}
+		fmt.Fprintf(&text, "%s=%s\n", name, d.settings[name])
 	}
 	if err := os.WriteFile(d.file, []byte(text.String()), 0o600); err != nil {
 		d.t.Fatal(err)

@@ -133,8 +133,8 @@ func (c *Cluster) behind(host string) ([]string, error) {
 	return c.Endpoints(parts[1], parts[0])
 }
 
-// StartKEDA starts KEDA's own operator from a folder that `.ci/kubernetes/keda operator` has filled, and returns it once it is ready.
-// The cluster must know what a ScaledJob is.
+// StartKEDA starts KEDA's own operator from a folder that `.ci/kubernetes/keda operator` has filled, and returns it once it is
+// ready. The cluster must know what a ScaledJob is.
 func (c *Cluster) StartKEDA(dir string) *serverstest.Daemon {
 	c.T.Helper()
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

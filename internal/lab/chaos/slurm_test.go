@@ -76,7 +76,9 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("before the upgrade a worker runs %s, want %s", got, c.program)
 	}
 	stopKeeper()
-	other := c.upgrade()
+	earlier, other := c.program, filepath.Join(c.Home(), "molfabric-other")
+	c.check(os.Symlink(earlier, other))
+	c.runProgram(earlier, other)
 	stopKeeper = c.startKeeper()
 	c.check(c.AwaitCompleted(t.Context(), third))
 	c.slurm.Eventually("the workers have left once more", func() bool { return c.jobs("R,PD,CG") == "" })
@@ -90,21 +92,31 @@ func TestSlurm(t *testing.T) {
 		t.Errorf("after the upgrade a worker runs %s, want %s", got, other)
 	}
 	c.check(c.AwaitCompleted(t.Context(), fourth))
+	c.slurm.Eventually("the workers of the other program have left", func() bool { return c.jobs("R,PD,CG") == "" })
+
+	// And back.
+	stopKeeper()
+	c.runProgram(other, earlier)
+	stopKeeper = c.startKeeper()
+	fifth, err := account.Submit(t.Context(), Probe{Tasks: 4, Seconds: 1}, "")
+	c.check(err)
+	_, jobID = c.busy()
+	if got := c.programOf(jobID); got != earlier {
+		t.Errorf("after the way back a worker runs %s, want %s", got, earlier)
+	}
+	c.check(c.AwaitCompleted(t.Context(), fifth))
 	stopKeeper()
 	c.check(c.Judge(t.Context()))
 }
 
-// upgrade has the pools file name another program, and returns its path.
-func (c *cluster) upgrade() (program string) {
+// runProgram has the pools file name another program for workers.
+func (c *cluster) runProgram(earlier, later string) {
 	c.t.Helper()
-	program = filepath.Join(c.Home(), "molfabric-other")
-	c.check(os.Symlink(c.program, program))
 	text, err := os.ReadFile(c.pools)
 	c.check(err)
-	c.write("pools.yaml", strings.Replace(string(text), "program: "+c.program, "program: "+program, 1))
+	c.write("pools.yaml", strings.Replace(string(text), "program: "+earlier+"\n", "program: "+later+"\n", 1))
 	c.file, err = keeper.Read(c.pools)
 	c.check(err)
-	return program
 }
 
 // programOf is what the script of a job runs.
