@@ -94,10 +94,7 @@ func interpolate(text string, variables map[string]string) (string, error) {
 			missing = append(missing, parts[1])
 			return ""
 		default:
-			filled, err := interpolate(parts[3], variables)
-			if err != nil {
-				missing = append(missing, err.Error())
-			}
+			filled, _ := interpolate(parts[3], variables) // a default holds no demand
 			return filled
 		}
 	})

@@ -163,8 +163,9 @@ type Found struct {
 	Scene *Scene
 	// Rendered is what frames of the same scene file have taken before; nil when none have been rendered.
 	Rendered *RenderCost
-	// RenderShards are into how many shards so many frames of the same scene file were cut when they were last rendered.
-	RenderShards map[int]int
+	// RenderShards are into how many shards frames of the same scene file were cut when they were last rendered, by what they have in
+	// common (film.Likeness).
+	RenderShards map[string]int
 }
 
 // Formats of a scene file beside those of plain structures, which are called as MolViewSpec calls them: mmcif, bcif, pdb, pdbqt,

@@ -113,7 +113,12 @@ func (Cycles) Plan(r engines.Request) ([]engines.Shard, error) {
 		return nil, err
 	}
 	shards := []engines.Shard{first}
-	chunks := film.Chunks(q.Frames, q.chunkFrameSeconds(), q.loadCPUSeconds(), q.before[len(q.Frames)])
+	frameless, err := written(q.renderShard(nil, inputs, scene))
+	if err != nil {
+		return nil, err
+	}
+	before := q.before[film.Likeness(frameless.Params, len(q.Frames))]
+	chunks := film.Chunks(q.Frames, q.chunkFrameSeconds(), q.loadCPUSeconds(), before)
 	if !q.molecular && q.Video == "" {
 		chunks = film.Deal(chunks)
 	}

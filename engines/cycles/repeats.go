@@ -24,15 +24,12 @@ func (Cycles) Repeats(plan []engines.Shard) []engines.Repeat {
 		}
 		var params renderParams
 		if json.Unmarshal(shard.Params, &params) != nil {
-			repeats[i] = engines.Repeat{}
 			continue
 		}
 		params.FrameLimitSeconds = 0
-		text, err := json.Marshal(params)
-		if err != nil {
-			text = nil
+		if text, err := json.Marshal(params); err == nil {
+			repeats[i].Decides = text
 		}
-		repeats[i].Decides = text
 	}
 	return repeats
 }

@@ -32,7 +32,7 @@ type request struct {
 	film.Job
 	scene     engines.Object
 	rendered  *engines.RenderCost
-	before    map[int]int // shards of so many frames
+	before    map[string]int // shards, by film.Likeness
 	resumable bool
 	molecular bool
 

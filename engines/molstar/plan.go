@@ -33,9 +33,14 @@ func (Molstar) Plan(r engines.Request) ([]engines.Shard, error) {
 	if err := q.setOrigin(); err != nil {
 		return nil, err
 	}
-	chunks := film.Chunks(q.Frames, q.frameCPUSeconds()/threads, q.loadCPUSeconds()/threads, q.before[len(q.Frames)])
-	shards := make([]engines.Shard, 0, len(chunks)+1)
 	scene, inputs := viewer.Stage(q.scene, q.shown)
+	frameless, err := q.renderShard(nil, inputs, scene)
+	if err != nil {
+		return nil, err
+	}
+	before := q.before[film.Likeness(frameless.Params, len(q.Frames))]
+	chunks := film.Chunks(q.Frames, q.frameCPUSeconds()/threads, q.loadCPUSeconds()/threads, before)
+	shards := make([]engines.Shard, 0, len(chunks)+1)
 	for i, chunk := range chunks {
 		shard, err := q.renderShard(chunk, inputs, scene)
 		if err != nil {

@@ -19,7 +19,7 @@ type request struct {
 	scene     engines.Object
 	shown     engines.Scene // Format and References only, in an estimate
 	rendered  *engines.RenderCost
-	before    map[int]int // shards of so many frames
+	before    map[string]int // shards, by film.Likeness
 	resumable bool
 }
 

@@ -43,12 +43,14 @@ func newGallery(t *testing.T) *gallery {
 	return g
 }
 
+const frameParams = `{"picture":{"samples":64}}`
+
 // accept records a job of an account that draws a scene, in shards of so many frames.
 func (g *gallery) accept(jobID, account string, scene engines.Object, frames ...int) {
 	g.t.Helper()
 	shards := []engines.Shard{{Stage: "check", Items: 1}}
 	for _, items := range frames {
-		shards = append(shards, engines.Shard{Stage: film.StageRender, Items: items})
+		shards = append(shards, engines.Shard{Stage: film.StageRender, Items: items, Params: []byte(frameParams)})
 	}
 	g.accepted++
 	at := moment.Add(time.Duration(g.accepted) * time.Second)
@@ -122,7 +124,9 @@ func TestHowFramesWereCutIsKept(t *testing.T) {
 	for i, items := range [][]int{{5, 5}, {3, 3, 3, 3}, {12}, {5, 4, 4, 4}, {1}} {
 		g.accept(fmt.Sprintf("job_%d", i), "acct_1", scene, items...)
 	}
-	for account, want := range map[string]map[int]int{"acct_1": {10: 2, 12: 1, 17: 4, 1: 1}, "acct_2": {}} {
+	like := func(frames int) string { return film.Likeness([]byte(frameParams), frames) }
+	for account, want := range map[string]map[string]int{"acct_1": {like(10): 2, like(12): 1, like(17): 4, like(1): 1},
+		"acct_2": {}} {
 		got, err := Shards(t.Context(), g.db, account, scene, EngineTraced)
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("the shards of %s: got %v, %v; want %v", account, got, err, want)

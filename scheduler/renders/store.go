@@ -3,8 +3,10 @@ package renders
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -38,41 +40,42 @@ func Cost(
 		Samples: row.Samples.Int64, Stated: row.Stated}, true, nil
 }
 
-// maxCuts is of how many numbers of frames of a scene it is remembered how they were cut.
-const maxCuts = 100
+// maxCuts is of how many jobs with a scene it is remembered into how many shards they were cut.
+const maxCuts = 200
 
-// Shards returns, by how many frames of a scene the account has rendered with an engine at a time, into how many shards they
-// were cut the last time.
+// Shards returns, by the likeness of frames of a scene that the account has rendered with an engine, into how many shards they were
+// cut the last time.
 func Shards(
 	ctx context.Context, db sqlx.QueryerContext, accountID string, scene engines.Object, engine string,
-) (map[int]int, error) {
+) (map[string]int, error) {
 	var rows []struct {
-		Frames int `db:"frames"`
-		Shards int `db:"shards"`
+		Likeness string `db:"likeness"`
+		Shards   int    `db:"shards"`
 	}
-	err := sqlx.SelectContext(ctx, db, &rows, `SELECT DISTINCT ON (frames) frames, shards FROM renders
-		WHERE account_id = $1 AND scene = $2 AND engine = $3 AND shards > 0 ORDER BY frames, created_at DESC, job_id DESC LIMIT $4`,
+	err := sqlx.SelectContext(ctx, db, &rows, `SELECT likeness, shards FROM renders
+		WHERE account_id = $1 AND scene = $2 AND engine = $3 AND likeness <> '' ORDER BY created_at DESC, job_id DESC LIMIT $4`,
 		accountID, sceneName(scene), engine, maxCuts)
 	if err != nil {
 		return nil, fmt.Errorf("read how frames of a scene were cut into shards: %w", err)
 	}
-	found := make(map[int]int, len(rows))
-	for _, row := range rows {
-		found[row.Frames] = row.Shards
+	found := make(map[string]int, len(rows))
+	for _, row := range slices.Backward(rows) {
+		found[row.Likeness] = row.Shards
 	}
 	return found, nil
 }
 
 func insertRender(ctx context.Context, tx *sqlx.Tx, accepted scheduler.Accepted) error {
 	frames, shards := 0, 0
+	var params json.RawMessage
 	for _, shard := range accepted.Shards {
 		if shard.Stage == film.StageRender {
-			frames, shards = frames+shard.Items, shards+1
+			frames, shards, params = frames+shard.Items, shards+1, shard.Params
 		}
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO renders (job_id, account_id, engine, scene, frames, shards, created_at)
+	_, err := tx.ExecContext(ctx, `INSERT INTO renders (job_id, account_id, engine, scene, likeness, shards, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`, accepted.JobID, accepted.AccountID, accepted.Engine.Spec().ID,
-		sceneName(accepted.SceneFile), frames, shards, accepted.At)
+		sceneName(accepted.SceneFile), film.Likeness(params, frames), shards, accepted.At)
 	if err != nil {
 		return fmt.Errorf("record which scene %s draws: %w", accepted.JobID, err)
 	}

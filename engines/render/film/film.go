@@ -4,7 +4,9 @@
 package film
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -49,9 +51,9 @@ const (
 // Chunks cuts frames into shards of about a minute of rendering, and of more where opening the scene would take a large part of it;
 // none has more than 50 frames, and their lengths differ by one at most. What is worth it is cut in two at least, and few shards
 // are an even number of them, so that a small machine has work for all of its cores to the end. frameSeconds is what a frame takes,
-// loadSeconds what opening the scene takes; where they are not known they are 0. before is into how many shards as many frames of
-// the scene were cut the last time, 0 where they were not: as long as that is sensible they are cut so again, because by then it is
-// known better what they take, and of other chunks nothing that was rendered before would be known.
+// loadSeconds what opening the scene takes; where they are not known they are 0. before is into how many shards frames of the same
+// Likeness were cut the last time, 0 where there were none: as long as that is sensible they are cut so again, because by then it
+// is known better what they take, and of other chunks nothing that was rendered before would be known.
 func Chunks(frames []int64, frameSeconds, loadSeconds float64, before int) [][]int64 {
 	if before > 0 && before <= min(len(frames), maxChunks) && len(frames) <= before*maxChunkFrames &&
 		frameSeconds*float64(len(frames)) <= maxKeptSeconds*float64(before) {
@@ -81,6 +83,26 @@ func cut(frames []int64, count int) [][]int64 {
 		chunks[i] = frames[i*len(frames)/count : (i+1)*len(frames)/count]
 	}
 	return chunks
+}
+
+// ownParams are those of a render shard that are its own, or change nothing of what its frames look like.
+var ownParams = []string{"frames", "film", "only", "provenance", "frameLimitSeconds"}
+
+// Likeness names what the render shards of a job have in common: what is rendered, how, and how many frames in all. params are
+// those of one of them, whichever; "" where they cannot be read.
+func Likeness(params json.RawMessage, frames int) string {
+	var common map[string]json.RawMessage
+	if json.Unmarshal(params, &common) != nil {
+		return ""
+	}
+	for _, name := range ownParams {
+		delete(common, name)
+	}
+	text, err := json.Marshal(common) // in the order of names
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%d %s", frames, text)))
 }
 
 // Deal deals the frames of chunks out anew, like cards: each gets every n-th of n. What a frame costs changes slowly from one to

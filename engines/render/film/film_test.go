@@ -78,6 +78,24 @@ func TestChunksAreThoseOfBefore(t *testing.T) {
 	}
 }
 
+// TestLikenessIsOfAllShards: shards of one job are alike whatever frames they have, and those of another size or number are not.
+func TestLikenessIsOfAllShards(t *testing.T) {
+	t.Parallel()
+	const one = `{"frames":[1,2],"film":{"sheet":[1]},"picture":{"widthPixels":320},"frameLimitSeconds":9}`
+	same := Likeness([]byte(one), 4)
+	for params, want := range map[string]bool{
+		`{"picture":{"widthPixels":320},"frames":[3,4],"film":{"sheet":[]},"frameLimitSeconds":1,"only":true}`: true,
+		`{"picture":{"widthPixels":640},"frames":[1,2]}`:                                                       false,
+	} {
+		if got := Likeness([]byte(params), 4) == same; got != want {
+			t.Errorf("%s: alike %t, want %t", params, got, want)
+		}
+	}
+	if same == "" || Likeness([]byte(one), 5) == same || Likeness(nil, 4) != "" {
+		t.Error("frames of another number are alike, or nothing is")
+	}
+}
+
 // TestChunksHoldAllFrames cuts any list at any cost.
 func TestChunksHoldAllFrames(t *testing.T) {
 	t.Parallel()
