@@ -163,8 +163,8 @@ type Found struct {
 	Scene *Scene
 	// Rendered is what frames of the same scene file have taken before; nil when none have been rendered.
 	Rendered *RenderCost
-	// RenderShards are into how many shards frames of the same scene file were cut when they were last rendered, by what they have in
-	// common (film.Likeness).
+	// RenderShards are into how many shards frames of the same scene file were cut when they were last rendered, by what they have
+	// in common (film.Likeness).
 	RenderShards map[string]int
 }
 
