@@ -405,6 +405,28 @@ func TestCrashIsTold(t *testing.T) {
 	}
 }
 
+// absent starts a Chromium that never opens the page, as one whose page's process has died at once.
+const absent = `import json, browser, serving
+from task import Failure
+from viewer import Viewer
+serving.TAKE_DEADLINE_S, browser.START = 5.0, "<!DOCTYPE html>"
+with Viewer(json.load(open("request.json"))) as viewer:
+    try:
+        viewer.load()
+    except Failure as failure:
+        print(failure.code, failure.failure_class)`
+
+// TestPageThatNeverComesIsTold wants nobody to wait for a page whose process has died before it could be watched.
+func TestPageThatNeverComesIsTold(t *testing.T) {
+	t.Parallel()
+	python, folder := interpreter(t), folderOf(t)
+	job{scene: ethanol, format: "sdf"}.request(t, folder)
+	output, err := command(t, python, folder, "-c", absent).CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "VIEWER_CRASHED EXECUTOR") {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
 // listed prints the command lines of the browser and of all that it has started, and the secret that none of them may hold.
 const listed = `import json
 from pathlib import Path

@@ -15,6 +15,9 @@ from task import executor_error
 
 # The page asks again after this, so that a connection that has died quietly is noticed.
 POLL_S = 20.0
+# A page that lives asks for work all the time, and the first time when Chromium has opened it. Many times what that takes on a
+# slow and busy machine: its process may have died before there was a connection to notice it by.
+TAKE_DEADLINE_S = 300.0
 # A picture of 8192 × 8192 takes 256 MiB, the geometry of a large surface less than this.
 MAX_ANSWER_BYTES = 1 << 30
 MIME_TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -33,12 +36,15 @@ class Desk:
         self.broken: str | None = None
 
     def ask(self, command: dict[str, Any], deadline_s: float) -> memoryview:
-        """Gives the page a command and waits for the answer. Raises a Failure when the browser has ended, its tab has crashed,
-        or the deadline has passed."""
+        """Gives the page a command and waits for the answer. Raises a Failure when the browser has ended, its tab has crashed or
+        never came, or the deadline has passed."""
         with self.changed:
             self.commands += 1
             self.command, self.taken, self.answer = {**command, "id": self.commands}, False, None
             self.changed.notify_all()
+            taken = self.changed.wait_for(lambda: self.taken or self.broken is not None, min(TAKE_DEADLINE_S, deadline_s))
+            if not taken and TAKE_DEADLINE_S < deadline_s:
+                self.broken = f"its page did not ask for work within {TAKE_DEADLINE_S:.0f} seconds"
             done = self.changed.wait_for(lambda: self.answer is not None or self.broken is not None, deadline_s)
             answer, self.answer, self.command = self.answer, None, None
             if answer is not None:
@@ -57,6 +63,7 @@ class Desk:
             if self.command is None or self.taken or self.broken:
                 return None
             self.taken = True
+            self.changed.notify_all()
             return self.command
 
     def put(self, number: int, answer: bytearray) -> None:
