@@ -22,7 +22,7 @@ const (
 
 	knownLigands, newLigands = 1000, 100
 	knownGoal                = 0.12 // of the first screen, in time and money
-	freshLigands             = 48
+	freshLigands             = 24
 	freshGoal                = 0.99
 	lookedUp                 = 10_000 // identities
 	lookUps                  = 21
@@ -33,22 +33,33 @@ const (
 // reusing is a screen of small ligands into one receptor, by an account that is served what it has made before.
 type reusing struct {
 	system *system
-	api    *client.Client // which does not ask for everything to be run
-	scene  client.Uploaded
 	target Target
 	slots  int
-	seed   int64
+}
+
+// screener is an account with a receptor.
+type screener struct {
+	*reusing
+	api   *client.Client
+	scene client.Uploaded
+}
+
+func (r *reusing) screener(ctx context.Context, options client.Options) (*screener, error) {
+	options.Server = r.system.url
+	api, err := client.New(options)
+	if err != nil {
+		return nil, err
+	}
+	scene, err := api.UploadFile(ctx, r.target.Path)
+	if err != nil {
+		api.Close()
+		return nil, fmt.Errorf("upload the receptor: %w", err)
+	}
+	return &screener{r, api, scene}, nil
 }
 
 func (o Options) measureReuse(ctx context.Context, s *system, _ string) (results []Result, err error) {
-	r := &reusing{system: s, target: o.Target, slots: o.Slots, seed: screenSeed}
-	if r.scene, err = s.api.UploadFile(ctx, o.Target.Path); err != nil {
-		return nil, fmt.Errorf("upload the receptor: %w", err)
-	}
-	if r.api, err = client.New(client.Options{Server: s.url, APIKey: s.key}); err != nil {
-		return nil, err
-	}
-	defer r.api.Close()
+	r := &reusing{system: s, target: o.Target, slots: o.Slots}
 	for _, one := range []struct {
 		id      string
 		measure func(ctx context.Context, pairs int, told func(string)) (Result, error)
@@ -94,12 +105,12 @@ type screened struct {
 	known      int // tasks, by the answer to the submission
 }
 
-// screen docks ligands, one a task, with the seed that is given.
-func (r *reusing) screen(ctx context.Context, api *client.Client, ligands []mol.LigandEntry, seed int64) (screened, error) {
+// screen docks ligands, one a task.
+func (r *screener) screen(ctx context.Context, ligands []mol.LigandEntry) (screened, error) {
 	exhaustiveness, shardSize, edge := mol.Exhaustiveness(screenExhaustiveness), 1, float64(smallBoxEdgeAngstrom)
-	picture := vina.PictureNone
+	picture, seed := vina.PictureNone, int64(screenSeed)
 	began := time.Now()
-	receipt, err := api.Submit(ctx, map[string]any{"jobType": "simulation", "simulator": vina.ID, "sceneFile": r.scene.StorageKey,
+	receipt, err := r.api.Submit(ctx, map[string]any{"jobType": "simulation", "simulator": vina.ID, "sceneFile": r.scene.StorageKey,
 		"simulationParams": vina.Params{LigandLibrary: ligands, BoxCenterAngstrom: &r.target.Center,
 			BoxSizeAngstrom: &mol.BoxSize{edge, edge, edge}, Exhaustiveness: &exhaustiveness, Seed: &seed,
 			DockingExecution: &vina.DockingExecution{ShardSize: &shardSize},
@@ -107,7 +118,7 @@ func (r *reusing) screen(ctx context.Context, api *client.Client, ligands []mol.
 	if err != nil {
 		return screened{}, err
 	}
-	if err := r.system.await(ctx, receipt.Body.JobID); err != nil {
+	if err := ended(ctx, r.api, receipt.Body.JobID); err != nil {
 		return screened{}, err
 	}
 	took := time.Since(began).Seconds()
@@ -117,15 +128,20 @@ func (r *reusing) screen(ctx context.Context, api *client.Client, ligands []mol.
 
 // known docks a library, and then a larger one that begins with it.
 func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, error) {
+	account, err := r.screener(ctx, client.Options{APIKey: r.system.key})
+	if err != nil {
+		return Result{}, err
+	}
+	defer account.api.Close()
 	told(fmt.Sprintf("%d ligands", knownLigands))
 	all := smallLigands(knownLigands, heads)
-	first, err := r.screen(ctx, r.api, all, r.seed)
+	first, err := account.screen(ctx, all)
 	if err != nil {
 		return Result{}, err
 	}
 	all = append(all, smallLigands(newLigands, laterHead)...)
 	told(fmt.Sprintf("%d ligands, of which %d are known", len(all), knownLigands))
-	second, err := r.screen(ctx, r.api, all, r.seed)
+	second, err := account.screen(ctx, all)
 	if err != nil {
 		return Result{}, err
 	}
@@ -150,15 +166,24 @@ func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, 
 	}, nil
 }
 
-// fresh docks what was never docked, with and without asking whether it was: every screen has a seed of its own.
+// fresh docks what an account has never docked, with and without asking whether it has. All screens have the same seed, so that
+// they are the same work, and each is an account's first.
 func (r *reusing) fresh(ctx context.Context, pairs int, told func(string)) (Result, error) {
-	ligands := smallLigands(freshLigands, heads)
-	seed := r.seed + 1_000_000
-	with := func(api *client.Client) Arm {
+	ligands, accounts := smallLigands(freshLigands, heads), 0
+	with := func(options client.Options) Arm {
 		return func(ctx context.Context) (float64, error) {
-			seed++
-			got, err := r.screen(ctx, api, ligands, seed)
-			if err == nil && got.known > 1 { // the receptor is
+			accounts++
+			var err error
+			if options.APIKey, _, err = r.system.openAccount(ctx, fmt.Sprintf("fresh-%d@molfabric.local", accounts)); err != nil {
+				return 0, err
+			}
+			account, err := r.screener(ctx, options)
+			if err != nil {
+				return 0, err
+			}
+			defer account.api.Close()
+			got, err := account.screen(ctx, ligands)
+			if err == nil && got.known > 0 {
 				err = errors.New("a screen that nobody has run is known")
 			}
 			return got.seconds, err
@@ -170,7 +195,7 @@ func (r *reusing) fresh(ctx context.Context, pairs int, told func(string)) (Resu
 			"submission to the job's end", freshLigands, screenExhaustiveness, r.slots), MeasuredAt: time.Now().UTC(),
 	}
 	var err error
-	result.Comparison, err = compare(ctx, "s", pairs, with(r.api), with(r.system.api), told)
+	result.Comparison, err = compare(ctx, "s", pairs, with(client.Options{}), with(client.Options{NoReuse: true}), told)
 	result.Met = result.Comparison.Median >= freshGoal
 	return result, err
 }

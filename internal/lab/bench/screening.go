@@ -191,12 +191,15 @@ func (w *screening) dockFabric(ctx context.Context, shardSize int, whole *[]floa
 }
 
 // await follows a job to its end, which must be a success.
-func (s *system) await(ctx context.Context, jobID string) error {
+func (s *system) await(ctx context.Context, jobID string) error { return ended(ctx, s.api, jobID) }
+
+// ended waits for the good end of a job of a client's account.
+func ended(ctx context.Context, api *client.Client, jobID string) error {
 	for last := ""; ; {
-		if err := s.api.Events(ctx, jobID, last, func(e client.Event) error { last = e.ID; return nil }); err != nil {
+		if err := api.Events(ctx, jobID, last, func(e client.Event) error { last = e.ID; return nil }); err != nil {
 			return err
 		}
-		j, err := s.api.Job(ctx, jobID)
+		j, err := api.Job(ctx, jobID)
 		if err != nil {
 			return err
 		}

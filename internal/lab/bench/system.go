@@ -90,25 +90,30 @@ func (s *system) open(ctx context.Context, home string) error {
 	if s.db, err = postgres.Open(ctx, s.postgres.URL()); err != nil {
 		return err
 	}
-	signing, err := client.New(client.Options{Server: url})
-	if err != nil {
+	s.url = url
+	if s.key, s.account, err = s.openAccount(ctx, "bench@molfabric.local"); err != nil {
 		return err
+	}
+	s.api, err = client.New(client.Options{Server: url, APIKey: s.key, NoReuse: true})
+	return err
+}
+
+// openAccount signs an account up, gives it credit, and makes it a key.
+func (s *system) openAccount(ctx context.Context, email string) (key, account string, err error) {
+	signing, err := client.New(client.Options{Server: s.url})
+	if err != nil {
+		return "", "", err
 	}
 	defer signing.Close()
-	const email = "bench@molfabric.local"
 	if _, err = signing.SignUp(ctx, email, "a password for one run", "Benchmark"); err != nil {
-		return fmt.Errorf("open an account: %w", err)
+		return "", "", fmt.Errorf("open an account: %w", err)
 	}
-	key, err := signing.CreateKey(ctx, contract.CreateRequest{Name: "bench", Environment: "live", Scopes: contract.Scopes})
+	made, err := signing.CreateKey(ctx, contract.CreateRequest{Name: "bench", Environment: "live", Scopes: contract.Scopes})
 	if err != nil {
-		return fmt.Errorf("make a key: %w", err)
+		return "", "", fmt.Errorf("make a key: %w", err)
 	}
-	if s.account, err = giveCredit(ctx, s.db, email, plentyPence); err != nil {
-		return err
-	}
-	s.url, s.key = url, key.Body.Secret
-	s.api, err = client.New(client.Options{Server: url, APIKey: key.Body.Secret, NoReuse: true})
-	return err
+	account, err = giveCredit(ctx, s.db, email, plentyPence)
+	return made.Body.Secret, account, err
 }
 
 func (s *system) awaitURL(ctx context.Context, file string) (string, error) {
