@@ -393,17 +393,7 @@ with Viewer(json.load(open("request.json"))) as viewer:
     try:
         viewer.picture(1)
     except Failure as failure:
-        print(failure.code)`
-
-func TestCrashIsTold(t *testing.T) {
-	t.Parallel()
-	python, folder := interpreter(t), folderOf(t)
-	job{scene: ethanol, format: "sdf"}.request(t, folder)
-	output, err := command(t, python, folder, "-c", crashed).CombinedOutput()
-	if err != nil || !strings.Contains(string(output), "VIEWER_CRASHED") {
-		t.Errorf("%v: %s", err, output)
-	}
-}
+        print(failure.code, failure.failure_class)`
 
 // absent starts a Chromium that never opens the page, as one whose page's process has died at once.
 const absent = `import json, browser, serving
@@ -416,14 +406,19 @@ with Viewer(json.load(open("request.json"))) as viewer:
     except Failure as failure:
         print(failure.code, failure.failure_class)`
 
-// TestPageThatNeverComesIsTold wants nobody to wait for a page whose process has died before it could be watched.
-func TestPageThatNeverComesIsTold(t *testing.T) {
+// TestLostPageIsTold wants nobody to wait for a page whose process has died, nor its scene to be blamed.
+func TestLostPageIsTold(t *testing.T) {
 	t.Parallel()
-	python, folder := interpreter(t), folderOf(t)
-	job{scene: ethanol, format: "sdf"}.request(t, folder)
-	output, err := command(t, python, folder, "-c", absent).CombinedOutput()
-	if err != nil || !strings.Contains(string(output), "VIEWER_CRASHED EXECUTOR") {
-		t.Errorf("%v: %s", err, output)
+	for name, driver := range map[string]string{"it crashes": crashed, "it never comes": absent} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			python, folder := interpreter(t), folderOf(t)
+			job{scene: ethanol, format: "sdf"}.request(t, folder)
+			output, err := command(t, python, folder, "-c", driver).CombinedOutput()
+			if err != nil || !strings.Contains(string(output), "VIEWER_CRASHED EXECUTOR") {
+				t.Errorf("%v: %s", err, output)
+			}
+		})
 	}
 }
 

@@ -30,21 +30,21 @@ const (
 	smallBoxEdgeAngstrom     = 15 // the ligands are small, and there are many
 )
 
-// reusing is a screen of small ligands into one receptor, by an account that is served what it has made before.
+// reusing are screens of small ligands into one receptor.
 type reusing struct {
 	system *system
 	target Target
 	slots  int
 }
 
-// screener is an account with a receptor.
+// screener is a client of an account that has the receptor.
 type screener struct {
 	*reusing
 	api   *client.Client
 	scene client.Uploaded
 }
 
-func (r *reusing) screener(ctx context.Context, options client.Options) (*screener, error) {
+func (r *reusing) newScreener(ctx context.Context, options client.Options) (*screener, error) {
 	options.Server = r.system.url
 	api, err := client.New(options)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *screener) screen(ctx context.Context, ligands []mol.LigandEntry) (scree
 
 // known docks a library, and then a larger one that begins with it.
 func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, error) {
-	account, err := r.screener(ctx, client.Options{APIKey: r.system.key})
+	account, err := r.newScreener(ctx, client.Options{APIKey: r.system.key})
 	if err != nil {
 		return Result{}, err
 	}
@@ -177,7 +177,7 @@ func (r *reusing) fresh(ctx context.Context, pairs int, told func(string)) (Resu
 			if options.APIKey, _, err = r.system.openAccount(ctx, fmt.Sprintf("fresh-%d@molfabric.local", accounts)); err != nil {
 				return 0, err
 			}
-			account, err := r.screener(ctx, options)
+			account, err := r.newScreener(ctx, options)
 			if err != nil {
 				return 0, err
 			}
