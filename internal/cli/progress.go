@@ -60,8 +60,15 @@ func (l *lines) update(percent float64, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pace.update(percent, message)
+	if l.pace.now().Sub(l.last) >= lineEvery {
+		l.write()
+	}
+}
+
+// write writes how far the thing is, unless the last line says so.
+func (l *lines) write() {
 	text := fmt.Sprintf("%5.1f %%  %s", l.pace.percent, l.pace.message)
-	if text == l.text || l.pace.now().Sub(l.last) < lineEvery {
+	if text == l.text {
 		return
 	}
 	l.text, l.last = text, l.pace.now()
@@ -79,7 +86,15 @@ func (l *lines) leaders(leaders leaders) {
 	fmt.Fprintln(l.w, text)
 }
 
-func (l *lines) close(bool) {}
+// close has a log end with the whole of what it has shown in part.
+func (l *lines) close(finished bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if finished && l.text != "" {
+		l.pace.percent = 100
+		l.write()
+	}
+}
 
 // bar is a display for terminals.
 type bar struct {

@@ -144,7 +144,7 @@ func TestLines(t *testing.T) {
 	shown.update(99, "docking")
 	shown.close(true)
 	want := "  0.0 %  docking  (0:00, cannot say yet how much longer)\n 50.0 %  docking  (0:05, about 4 to 7 seconds left)\n" +
-		" 99.0 %  docking  (1:10, about 10 to 60 seconds left)\n"
+		" 99.0 %  docking  (1:10, about 10 to 60 seconds left)\n100.0 %  docking  (2:10)\n"
 	if w.String() != want {
 		t.Errorf("got:\n%swant:\n%s", w.String(), want)
 	}

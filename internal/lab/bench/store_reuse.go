@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -15,4 +16,23 @@ func readIdentities(ctx context.Context, db *sqlx.DB, accountID string) (identit
 		return nil, fmt.Errorf("read what %s has made: %w", accountID, err)
 	}
 	return identities, nil
+}
+
+// attemptTimes are when an attempt computed, and what it used.
+type attemptTimes struct {
+	Stage           int       `db:"stage_index"`
+	Started         time.Time `db:"started_at"`
+	Finished        time.Time `db:"finished_at"`
+	CPUMicroseconds int64     `db:"cpu_us"`
+}
+
+// readAttempts reads the attempts of a job that ran an engine.
+func readAttempts(ctx context.Context, db *sqlx.DB, jobID string) (attempts []attemptTimes, err error) {
+	err = db.SelectContext(ctx, &attempts, `SELECT t.stage_index, a.started_at, a.finished_at, a.cpu_us FROM tasks t
+		JOIN task_attempts a ON a.task_id = t.id
+		WHERE t.job_id = $1 AND a.started_at IS NOT NULL AND a.finished_at IS NOT NULL AND a.reused_task IS NULL`, jobID)
+	if err != nil {
+		return nil, fmt.Errorf("read the attempts of %s: %w", jobID, err)
+	}
+	return attempts, nil
 }

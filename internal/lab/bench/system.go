@@ -134,6 +134,15 @@ func (s *system) awaitURL(ctx context.Context, file string) (string, error) {
 	}
 }
 
+// cpu is the processor time that the system, its engines and its Postgres have used.
+func (s *system) cpu() (time.Duration, error) {
+	tree, err := readProcesses()
+	if err != nil {
+		return 0, err
+	}
+	return tree.cpu(s.pid) + tree.cpu(s.postgres.PID()), nil
+}
+
 // stop ends everything that startSystem started.
 func (s *system) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
