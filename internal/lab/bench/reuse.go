@@ -236,7 +236,7 @@ func (r *reusing) known(ctx context.Context, _ int, told func(string)) (Result, 
 		Figures: map[string]float64{"wallOfTheFirst": wall, "billOfTheFirst": money, "lowestWall": slices.Min(walls),
 			"highestWall": slices.Max(walls), "lowestBill": slices.Min(bills), "highestBill": slices.Max(bills),
 			"knownTasks": median(knownTasks), "lookUpMilliseconds": milliseconds},
-		Notes: []string{fmt.Sprintf("one run of the first, and %d of the second, each with %d new ligands, of which the medians count; "+
+		Notes: []string{fmt.Sprintf("one run of the first, and the medians of %d of the second, each with %d new ligands; "+
 			"lookUpMilliseconds is the median of %d look-ups of %d identities", knownScreens, newLigands, lookUps, lookedUp)},
 		MeasuredAt: time.Now().UTC(),
 	}, nil
