@@ -124,11 +124,28 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// expectRepeats shows a zero for each verdict on these engines, or the first would be no increase.
-func (m *Metrics) expectRepeats(engineIDs []string) {
+// expect shows a zero for what may be counted of these engines: Prometheus sees no increase in the first of a kind, and a failure
+// that nobody has seen before would be on no board.
+func (m *Metrics) expect(engineIDs []string) {
 	for _, engineID := range engineIDs {
+		m.submitted.WithLabelValues(engineID)
+		m.reused.WithLabelValues(engineID)
+		m.keptWork.WithLabelValues(engineID)
+		for _, outcome := range []queue.EventKind{queue.Succeeded, queue.Failed, queue.Cancelled} {
+			m.finished.WithLabelValues(engineID, string(outcome))
+			m.cpuSeconds.WithLabelValues(engineID, string(outcome))
+			m.gpuSeconds.WithLabelValues(engineID, string(outcome))
+		}
+		for _, scope := range RetryScopes {
+			m.retriedJobs.WithLabelValues(engineID, string(scope))
+		}
 		for _, verdict := range repeatVerdicts {
 			m.repeats.WithLabelValues(engineID, verdict.label())
+		}
+	}
+	for _, status := range job.Statuses {
+		if status.Terminal() {
+			m.captures.WithLabelValues(string(status))
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (f *capacity) of(queueName string) int {
 func New(deps Deps) *Scheduler {
 	s := NewOver(InPostgres(deps.DB, deps.Recorders), deps)
 	s.repeats = &repeatStore{deps.DB}
-	s.Metrics.expectRepeats(deps.Engines.IDs())
+	s.Metrics.expect(deps.Engines.IDs())
 	return s
 }
 
